@@ -1,0 +1,238 @@
+//! Reading claims: views, lists, history, why.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::conflicts::CardSummary;
+use crate::domain::{ClaimId, ClaimKind, DeviceId, Flags, Norm, OpId, Qualifiers, Scope, Status};
+
+/// A claim as clients see it. Texts are as they were written: sanitise before showing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ClaimView {
+    /// Its id.
+    pub id: ClaimId,
+    /// Where it belongs.
+    pub scope: Scope,
+    /// Its kind.
+    pub kind: ClaimKind,
+    /// Its status.
+    pub status: Status,
+    /// What is derived about it.
+    #[serde(default)]
+    pub flags: Flags,
+    /// The statement; empty once redacted.
+    pub statement: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// The person who wrote it.
+    pub who: String,
+    /// The agent through which they wrote it.
+    pub agent: Option<String>,
+    /// The device that signed it.
+    pub device: DeviceId,
+    /// When, in milliseconds since the Unix epoch, by the writer's event clock.
+    pub at: u64,
+    /// The key of a fact.
+    pub key: Option<String>,
+    /// What the writer said about where and when it holds.
+    #[serde(default)]
+    pub qualifiers: Qualifiers,
+    /// What the normaliser made of it.
+    #[serde(default)]
+    pub norms: Vec<Norm>,
+    /// The claims that replaced it.
+    #[serde(default)]
+    pub replaced_by: Vec<ClaimId>,
+    /// The claims that it replaced.
+    #[serde(default)]
+    pub replaces: Vec<ClaimId>,
+    /// The claims that it rests on.
+    #[serde(default)]
+    pub premises: Vec<ClaimId>,
+    /// How many active claims rest on it.
+    #[serde(default)]
+    pub dependents: usize,
+    /// Why it left the active set, or the justification of its exception.
+    #[serde(default)]
+    pub closing_reason: Option<String>,
+    /// Grows whenever anything about it changes on this machine; send it back as `expect_rev`.
+    pub rev: u64,
+}
+
+/// `GET /claims`: filters and paging. All filters must hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct ClaimsQuery {
+    /// The organisation; without it, all scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// `active` (default), `superseded`, `retracted` or `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// One kind, or several separated by commas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Full-text search over statement, reason and source; the best match first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// Only claims by this person or agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// Only claims that need review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs_review: Option<bool>,
+    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+    /// Page size, at most 200; default 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A page of claims, newest first unless a search orders them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ClaimsPage {
+    /// The claims.
+    pub items: Vec<ClaimView>,
+    /// How many there are in all pages together.
+    pub total: usize,
+    /// Where the next page begins; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One step of a why-chain: a claim and the act that led to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChainLink {
+    /// The claim.
+    pub claim: ClaimView,
+    /// How far back: 0 is the claim that was asked for, 1 what it replaced, and so on.
+    pub depth: usize,
+    /// The claim that replaced this one, absent at depth 0.
+    pub replaced_by: Option<ClaimId>,
+    /// Why it was replaced.
+    pub change_reason: Option<String>,
+    /// Who replaced it, and when in milliseconds since the Unix epoch.
+    pub changed_by: Option<String>,
+    /// When it was replaced.
+    pub changed_at: Option<u64>,
+}
+
+/// `POST /why`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct WhyRequest {
+    /// The organisation.
+    pub org_id: String,
+    /// The project.
+    pub project: String,
+    /// The question, in words; or a claim's id or prefix.
+    pub question: String,
+    /// The state at this time, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
+/// The answer to `why`: the best reasoned claim and what led to it; or honestly nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WhyAnswer {
+    /// The best active claim that has a reason.
+    pub answer: Option<ClaimView>,
+    /// The answer and everything that it replaced, newest first.
+    pub chain: Vec<ChainLink>,
+    /// What the answer rests on.
+    pub premises: Vec<ClaimView>,
+    /// What rests on the answer.
+    pub dependents: Vec<ClaimView>,
+    /// Open cards in which the answer takes part.
+    pub cards: Vec<CardSummary>,
+    /// Further reasoned claims that fit the question, best first.
+    pub others: Vec<ClaimView>,
+    /// Said where there is no answer: what was looked for, and the next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// One event in the history of a claim or the log of acts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EventView {
+    /// The event's id.
+    pub id: ClaimId,
+    /// What it did: `assert`, `supersede`, `retract`, …
+    pub kind: String,
+    /// The act that it belongs to.
+    pub op_id: OpId,
+    /// Where.
+    pub scope: Scope,
+    /// Who.
+    pub who: String,
+    /// Through which agent.
+    pub agent: Option<String>,
+    /// The device that signed it.
+    pub device: DeviceId,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// On what.
+    pub targets: Vec<ClaimId>,
+    /// The reason given.
+    pub reason: Option<String>,
+    /// What was said, shortened, for events that make a claim.
+    pub statement: Option<String>,
+    /// Whether its effect was undone.
+    pub undone: bool,
+}
+
+/// `GET /claims/{id}/history`: every act that touched the claim, oldest first, and its chain both ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct History {
+    /// The claim.
+    pub claim: ClaimView,
+    /// The acts.
+    pub events: Vec<EventView>,
+    /// What it replaced, newest first; begins with the claim itself.
+    pub chain: Vec<ChainLink>,
+    /// What replaced it, up to the claims now active, oldest first.
+    pub successors: Vec<ClaimView>,
+    /// What it rests on.
+    pub premises: Vec<ClaimView>,
+    /// What rests on it.
+    pub dependents: Vec<ClaimView>,
+    /// Cards in which it takes part.
+    pub cards: Vec<CardSummary>,
+}
+
+/// `GET /log`: acts, newest first; what `undo` chooses from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct LogQuery {
+    /// The organisation; without it, all scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Page size, at most 200; default 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A page of events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LogPage {
+    /// The events.
+    pub items: Vec<EventView>,
+    /// Where the next page begins; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}

@@ -1,0 +1,225 @@
+//! Conflict cards: two or more claims that cannot both hold, and the acts that settle them.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{claims::ClaimView, writes::Caller};
+use crate::domain::{CardId, ClaimId, OpId, Qualifiers, Scope, verdict::Evidence};
+
+/// Where a card comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CardKind {
+    /// The guard refused a write; the candidate waits here, on this machine only.
+    Refused,
+    /// Two active claims contradict each other, by the norms that they carry: the same card on every machine.
+    Contradiction,
+    /// A claim was replaced, or a fact set, more than once by writers who had not seen each other.
+    Contested,
+    /// Found by an audit or a model among what is active; on this machine only.
+    Found,
+}
+
+/// Whether a card still waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CardStatus {
+    /// It waits for a person.
+    #[default]
+    Open,
+    /// Put off until a time, on this machine.
+    Snoozed,
+    /// Decided, or no longer true.
+    Settled,
+}
+
+/// What a person can do with a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CardAct {
+    /// `winner` replaces the others; with `statement`, a merged claim replaces all.
+    Supersede,
+    /// `target` was wrong at birth; on a refused candidate's card the candidate is then stored.
+    Retract,
+    /// `target` is qualified by `qualifiers`, so that both hold.
+    Narrow,
+    /// Both stay, on the record.
+    Exception,
+    /// Not a contradiction: a held candidate is stored, and that pair never blocks again.
+    Dismiss,
+    /// The refused candidate is dropped.
+    Discard,
+    /// Put off until `until`.
+    Snooze,
+}
+
+impl CardAct {
+    /// Every act, in the order of display.
+    pub const ALL: [Self; 7] =
+        [Self::Supersede, Self::Retract, Self::Narrow, Self::Exception, Self::Dismiss, Self::Discard, Self::Snooze];
+
+    /// The word used on the wire, on the command line and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Supersede => "supersede",
+            Self::Retract => "retract",
+            Self::Narrow => "narrow",
+            Self::Exception => "exception",
+            Self::Dismiss => "dismiss",
+            Self::Discard => "discard",
+            Self::Snooze => "snooze",
+        }
+    }
+}
+
+/// A card in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CardSummary {
+    /// Its id.
+    pub id: CardId,
+    /// Where it comes from.
+    pub kind: CardKind,
+    /// Whether it still waits.
+    pub status: CardStatus,
+    /// Where.
+    pub scope: Scope,
+    /// What disagrees, in one sentence.
+    pub headline: String,
+    /// The claims on it, the candidate first.
+    pub members: Vec<ClaimId>,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// Who caused it.
+    pub who: String,
+    /// Through which agent.
+    pub agent: Option<String>,
+    /// How strongly the guard thinks they contradict, 0 to 1.
+    pub score: f32,
+    /// Grows whenever anything on it changes; send it back as `expect_rev`.
+    pub rev: u64,
+}
+
+/// One claim on a card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CardSide {
+    /// The claim; a refused candidate has the id under which the card names it, and status `active` it never had.
+    pub claim: ClaimView,
+    /// It is the refused candidate: not stored as a claim.
+    pub candidate: bool,
+}
+
+/// An act on a card, and why it is not possible, where it is not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ActOption {
+    /// The act.
+    pub act: CardAct,
+    /// Why it cannot be done now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<String>,
+    /// The reason that would be recorded unless another is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<String>,
+}
+
+/// How a card was settled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Settlement {
+    /// `supersede`, `retract`, …; `moot` where what contradicted it is gone.
+    pub act: String,
+    /// Who.
+    pub who: String,
+    /// Through which agent.
+    pub agent: Option<String>,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// Why.
+    pub reason: Option<String>,
+    /// The act; name it to undo.
+    pub op_id: Option<OpId>,
+}
+
+/// A card in full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CardView {
+    /// What the list shows.
+    #[serde(flatten)]
+    pub summary: CardSummary,
+    /// The claims on it, the candidate or the newer one first.
+    pub sides: Vec<CardSide>,
+    /// Why the guard thinks so, the strongest first.
+    pub evidence: Vec<Evidence>,
+    /// Every act, with the reason where it is disabled.
+    pub acts: Vec<ActOption>,
+    /// What the guard would do and why, in a sentence or two.
+    pub advice: String,
+    /// How it was settled.
+    #[serde(default)]
+    pub settled: Option<Settlement>,
+    /// Until when it is put off, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub snoozed_until: Option<u64>,
+}
+
+/// `GET /conflicts`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct ConflictsQuery {
+    /// The organisation; without it, all scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// `open` (default), `snoozed`, `settled` or `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Page size, at most 200; default 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A page of cards, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ConflictsPage {
+    /// The cards.
+    pub items: Vec<CardSummary>,
+    /// How many there are in all pages together.
+    pub total: usize,
+    /// Where the next page begins; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// `POST /conflicts/{id}/resolve`. Answers with a [`super::WriteOutcome`]: the guard checks each act again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ResolveRequest {
+    /// Who acts; the scope is the card's and may be left empty.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// What to do.
+    pub act: CardAct,
+    /// Why; required except for `snooze`.
+    #[serde(default)]
+    pub reason: String,
+    /// The side that stays (`supersede`): an id or prefix of a member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<String>,
+    /// The side that is acted on (`retract`, `narrow`): an id or prefix of a member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The merged (`supersede`) or reworded (`narrow`) text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
+    /// Where and when the narrowed claim holds (`narrow`).
+    #[serde(default)]
+    pub qualifiers: Qualifiers,
+    /// When it comes back (`snooze`), in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// The `rev` of the card as it was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_rev: Option<u64>,
+}

@@ -1,0 +1,100 @@
+//! Errors as clients see them: what happened, to which thing, and what to do next.
+
+use serde::{Deserialize, Serialize};
+
+/// A stable word for what went wrong; each has one HTTP status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// 400: the request is not understood, or a field is wrong; `field` names it.
+    BadRequest,
+    /// 401: no token, or a wrong one.
+    Unauthorized,
+    /// 403: a foreign `Host` or `Origin`.
+    Forbidden,
+    /// 404: no such claim, card, operation or path.
+    NotFound,
+    /// 405: the path exists, the method does not.
+    MethodNotAllowed,
+    /// 409: a shortened id fits more than one thing; `candidates` lists them.
+    Ambiguous,
+    /// 409: the thing changed meanwhile, or is no longer active.
+    Stale,
+    /// 409: undo refused, since later events build on the act.
+    BuiltOn,
+    /// 413: the body or a field is too large.
+    TooLarge,
+    /// 408: the request took too long.
+    Timeout,
+    /// 503: the store cannot be written now (disk full, read-only, shutting down).
+    Unavailable,
+    /// 500: a defect of ergo.
+    Internal,
+}
+
+impl ErrorCode {
+    /// The HTTP status that goes with the code.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::Timeout => 408,
+            Self::Ambiguous | Self::Stale | Self::BuiltOn => 409,
+            Self::TooLarge => 413,
+            Self::Internal => 500,
+            Self::Unavailable => 503,
+        }
+    }
+}
+
+/// The body of every answer that is an error. A refusal by the guard is none: see [`super::WriteOutcome`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, utoipa::ToSchema)]
+#[error("{message}")]
+pub struct ApiError {
+    /// What kind of error.
+    pub code: ErrorCode,
+    /// What happened, to which thing: one sentence.
+    pub message: String,
+    /// The request's field at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Full ids that an ambiguous prefix fits, or that stand in the way of an undo.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<String>,
+}
+
+impl ApiError {
+    /// An error with a message alone.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), field: None, hint: None, candidates: Vec::new() }
+    }
+
+    /// A 400 that names the field.
+    pub fn field(field: &str, message: impl Into<String>) -> Self {
+        Self { field: Some(field.to_owned()), ..Self::new(ErrorCode::BadRequest, message) }
+    }
+
+    /// A 404.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::NotFound, message)
+    }
+
+    /// A 500.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, message)
+            .hint("this is a defect of ergo: the daemon's log says more (`ergo status` names the file)")
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}

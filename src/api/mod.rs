@@ -1,0 +1,32 @@
+//! The wire: what clients send to the daemon and what it answers, as JSON.
+//!
+//! Invariant: no HTTP server, no terminal and no SQL here. The daemon and its clients share these types and nothing else.
+
+pub mod claims;
+pub mod conflicts;
+pub mod error;
+pub mod events;
+pub mod status;
+pub mod writes;
+
+pub use claims::*;
+pub use conflicts::*;
+pub use error::*;
+pub use events::*;
+pub use status::*;
+pub use writes::*;
+
+/// The version of this interface; a client and a daemon of different versions say so.
+pub const API_VERSION: u32 = 1;
+
+/// The header in which the daemon names its program version.
+pub const VERSION_HEADER: &str = "x-ergo-version";
+
+/// The largest request body, in bytes.
+pub const MAX_BODY: usize = 256 * 1024;
+
+/// The longest statement, reason, justification or source, in bytes.
+pub const MAX_TEXT: usize = 8 * 1024;
+
+/// The largest page of a list.
+pub const MAX_PAGE: usize = 200;

@@ -1,0 +1,105 @@
+//! The daemon about itself: health, diagnosis, scopes.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::{DeviceId, Scope};
+
+/// `GET /health`: needs no token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// `ok`.
+    pub status: String,
+    /// The program's version.
+    pub version: String,
+    /// [`super::API_VERSION`] of the daemon.
+    pub api: u32,
+    /// The daemon's process id.
+    pub pid: u32,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// Whether reads work.
+    pub retrieval: bool,
+    /// The language-inference stage: `not available` until a model is there.
+    pub nli: String,
+    /// The embedder: `not available` until a model is there.
+    pub embedder: String,
+}
+
+/// `GET /diagnose`: counts and settings; needs a token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Diagnose {
+    /// As `GET /health`.
+    pub health: Health,
+    /// The store's file.
+    pub store: String,
+    /// Its size in bytes, write-ahead log included.
+    pub store_bytes: u64,
+    /// The store's schema version.
+    pub schema: u32,
+    /// The daemon's log file.
+    pub log: String,
+    /// The socket, and the TCP address where it listens.
+    pub socket: Option<String>,
+    /// The TCP address, absent where the port was taken.
+    pub tcp: Option<String>,
+    /// This device.
+    pub device: DeviceId,
+    /// Events in the log.
+    pub events: usize,
+    /// Claims, active claims, open cards, claims that need review.
+    pub claims: usize,
+    /// Active claims.
+    pub active: usize,
+    /// Open cards.
+    pub open_cards: usize,
+    /// Claims that need review.
+    pub needs_review: usize,
+    /// Writes stored, refused, warned and stored un-gated since the daemon started.
+    pub guard: GuardCounts,
+    /// Requests served and refused since the daemon started.
+    pub requests: u64,
+    /// What is not as it should be, each with what to do.
+    pub problems: Vec<String>,
+}
+
+/// What the guard did since the daemon started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GuardCounts {
+    /// Stored without a word.
+    pub clean: u64,
+    /// Stored with a warning.
+    pub warn: u64,
+    /// Refused.
+    pub block: u64,
+    /// Stored past a block by an exception.
+    pub exception: u64,
+    /// Stored un-gated since a stage failed.
+    pub ungated: u64,
+}
+
+/// A scope in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ScopeView {
+    /// The scope.
+    pub scope: Scope,
+    /// Active claims.
+    pub active: usize,
+    /// All claims.
+    pub total: usize,
+    /// Open cards.
+    pub open_cards: usize,
+    /// Claims that need review.
+    pub needs_review: usize,
+    /// The time of its latest event, in milliseconds since the Unix epoch.
+    pub latest: u64,
+    /// The remote URL or common directory that it is bound to.
+    pub identity: Option<String>,
+}
+
+/// `GET /scopes`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Scopes {
+    /// The scopes, by name.
+    pub items: Vec<ScopeView>,
+}

@@ -1,0 +1,289 @@
+//! Writing: remember, learn, supersede, retract and the other acts on claims.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{claims::ClaimView, conflicts::CardSummary};
+use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, verdict::Evidence};
+
+/// Who acts, where, and under which idempotency key: part of every mutation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Caller {
+    /// The organisation; required.
+    pub org_id: String,
+    /// The project; required.
+    pub project: String,
+    /// The person; required.
+    pub who: String,
+    /// The agent through which they act.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The idempotency key: 32 hexadecimal digits. A retry with the same key answers as the first time and does nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub op_id: Option<OpId>,
+    /// What identifies the project beyond its name: the git remote's URL or the common directory. The same name with
+    /// another identity becomes `name-2`, and the answer says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+}
+
+/// `POST /remember` and, with a required `source`, `POST /learn`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RememberRequest {
+    /// Who acts, and where.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The claim in words; required.
+    pub statement: String,
+    /// Its kind. Unless given: `decision`, or in `supersede` the kind of the first target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ClaimKind>,
+    /// Why; required unless the kind is `fact`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Where it comes from: `path:line`, a document, an address. Required for `learn`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The key of a fact; without it, subject and attribute, else the statement's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Ids of the claims that this one rests on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// Where and when it holds.
+    #[serde(flatten)]
+    pub qualifiers: Qualifiers,
+    /// Store although the guard blocks, with this justification on the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub force_exception: Option<String>,
+    /// Judge only: store nothing, make no card.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// `POST /supersede`: the world changed. Replaces `targets` by a new statement, or by the existing claim `successor`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct SupersedeRequest {
+    /// Ids of the claims that give way; at least one.
+    pub targets: Vec<String>,
+    /// The id of an active claim that takes their place; then `statement` stays empty and `reason` says why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub successor: Option<String>,
+    /// The `rev` of the first target as it was shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_rev: Option<u64>,
+    /// The new claim, as for `remember`.
+    #[serde(flatten)]
+    pub claim: RememberRequest,
+}
+
+/// `POST /retract`, `/reinstate`, `/redact`, `/reviewed`: an act on one claim, with a reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ActRequest {
+    /// Who acts, and where.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The claim's id or prefix; required.
+    pub target: String,
+    /// Why; required.
+    pub reason: String,
+    /// The `rev` of the claim as it was shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_rev: Option<u64>,
+}
+
+/// `POST /depend`: the claim rests on the premises.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct DependRequest {
+    /// Who acts, and where.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The claim that rests on others.
+    pub claim: String,
+    /// What it rests on; at least one.
+    pub premises: Vec<String>,
+}
+
+/// `POST /undo`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct UndoRequest {
+    /// Who acts; the scope narrows "last act" only where it is given.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The act to undo; by default the caller's own last act that is not itself an undo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_op: Option<OpId>,
+}
+
+/// The answer to `undo`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UndoOutcome {
+    /// The act that was undone.
+    pub undone: OpId,
+    /// The undo as an act of its own; undo it to redo.
+    pub op_id: OpId,
+    /// What was undone, in one sentence.
+    pub summary: String,
+    /// Claims whose state changed.
+    pub claims: Vec<ClaimView>,
+}
+
+/// `POST /audit`: compares what is already active and opens cards.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AuditRequest {
+    /// Who acts, and where.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// Report only, open no cards.
+    pub dry_run: bool,
+}
+
+/// The answer to `audit`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AuditOutcome {
+    /// Active claims that were looked at.
+    pub claims: usize,
+    /// Pairs that were compared.
+    pub compared: usize,
+    /// Cards that were opened, or would be.
+    pub opened: Vec<CardSummary>,
+    /// Contradictions that already had a card or a settlement.
+    pub known: usize,
+}
+
+/// Something that the writer should know about a write that was stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Warning {
+    /// A stable word: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, …
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+    /// The conflict behind it, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
+}
+
+/// One claim that stands against a write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Conflict {
+    /// The stored claim, with its reason and source.
+    pub claim: ClaimView,
+    /// What follows.
+    pub tier: Tier,
+    /// How strongly they contradict, 0 to 1.
+    pub score: f32,
+    /// The stage that decided.
+    pub stage: crate::domain::verdict::Stage,
+    /// The rule that fired.
+    pub rule: String,
+    /// Why, with both norms and the words.
+    pub evidence: Evidence,
+}
+
+/// The answer to a write. `stored` and `done` are HTTP 200; `conflict` and `stale` are HTTP 409 and no errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum WriteOutcome {
+    /// A claim is stored (`remember`, `learn`, `supersede`).
+    Stored(Stored),
+    /// The act is done (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
+    Done(Done),
+    /// The guard refused it; a card is open.
+    Conflict(Refused),
+    /// A target is no longer active, or changed since it was shown.
+    Stale(Stale),
+}
+
+/// A write that was stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Stored {
+    /// The claim, new or, with `duplicate`, the identical active one.
+    pub claim_id: ClaimId,
+    /// The act; name it to undo.
+    pub op_id: OpId,
+    /// The scope that was written to.
+    pub scope: Scope,
+    /// An identical active claim was there already; nothing was stored.
+    #[serde(default)]
+    pub duplicate: bool,
+    /// The answer to a retry; nothing new happened.
+    #[serde(default)]
+    pub replayed: bool,
+    /// Nothing was stored since `dry_run` was asked for.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Claims that gave way.
+    #[serde(default)]
+    pub superseded: Vec<ClaimId>,
+    /// What the writer should know.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// An act that is done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Done {
+    /// The act; name it to undo.
+    pub op_id: OpId,
+    /// The scope.
+    pub scope: Scope,
+    /// What was done, in one sentence: "Superseded 3f2a… by 91bc…".
+    pub summary: String,
+    /// The claim that was stored on the way, if any.
+    #[serde(default)]
+    pub claim_id: Option<ClaimId>,
+    /// Claims whose state changed.
+    #[serde(default)]
+    pub claims: Vec<ClaimView>,
+    /// Active claims that now need review.
+    #[serde(default)]
+    pub needs_review: Vec<ClaimId>,
+    /// The card that it settled, if any.
+    #[serde(default)]
+    pub card_id: Option<CardId>,
+    /// The answer to a retry; nothing new happened.
+    #[serde(default)]
+    pub replayed: bool,
+    /// What the writer should know.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// A write that the guard refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Refused {
+    /// What stands against it, the strongest first.
+    pub conflicts: Vec<Conflict>,
+    /// The card on which it waits; absent on a dry run.
+    pub card_id: Option<CardId>,
+    /// The scope.
+    pub scope: Scope,
+    /// The ways on, in words: cancel, supersede, force an exception.
+    #[serde(default)]
+    pub ways_on: Vec<String>,
+}
+
+/// A write on something that changed meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Stale {
+    /// What happened, in one sentence.
+    pub message: String,
+    /// The target as it is now.
+    pub claim: Option<Box<ClaimView>>,
+    /// The claims that now stand in its place.
+    #[serde(default)]
+    pub heads: Vec<ClaimView>,
+    /// The card as it is now, where the act was on a card.
+    #[serde(default)]
+    pub card: Option<Box<super::conflicts::CardView>>,
+    /// Whether `reinstate` is offered: the claim that replaced it was itself retracted.
+    #[serde(default)]
+    pub can_reinstate: bool,
+}

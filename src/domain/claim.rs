@@ -1,0 +1,176 @@
+//! What a claim is: its kind, its status, what qualifies it, and what is derived about it.
+
+use std::{fmt, str::FromStr};
+
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+
+/// The kind of a claim. Facts upsert by key and need no reason; the four others are *guarded*.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Encode,
+    Decode,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[cbor(index_only)]
+pub enum ClaimKind {
+    /// Cheap, high-churn context: upserts by key, reason optional, skips the guard.
+    #[n(0)]
+    Fact,
+    /// A choice that was made.
+    #[default]
+    #[n(1)]
+    Decision,
+    /// Something that must hold.
+    #[n(2)]
+    Constraint,
+    /// Something that was considered and turned down.
+    #[n(3)]
+    Rejection,
+    /// The way things are done here.
+    #[n(4)]
+    Convention,
+}
+
+impl ClaimKind {
+    /// Every kind, in the order of display.
+    pub const ALL: [Self; 5] = [Self::Decision, Self::Constraint, Self::Rejection, Self::Convention, Self::Fact];
+
+    /// Whether writes of this kind need a reason, pass the guard and are append-only.
+    pub fn is_guarded(self) -> bool {
+        self != Self::Fact
+    }
+
+    /// The word used on the wire and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Decision => "decision",
+            Self::Constraint => "constraint",
+            Self::Rejection => "rejection",
+            Self::Convention => "convention",
+        }
+    }
+}
+
+impl fmt::Display for ClaimKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for ClaimKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            format!("“{text}” is no kind of claim: expected fact, decision, constraint, rejection or convention")
+        })
+    }
+}
+
+/// The stored status of a claim. Everything else (contested, expired, …) is derived: see [`Flags`].
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// In force.
+    #[default]
+    Active,
+    /// Replaced by a later claim: "I changed my mind, and here is why".
+    Superseded,
+    /// Taken out: "wrong at birth".
+    Retracted,
+}
+
+impl Status {
+    /// The word used on the wire and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Superseded => "superseded",
+            Self::Retracted => "retracted",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Status {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Active, Self::Superseded, Self::Retracted]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| format!("“{text}” is no status: expected active, superseded or retracted"))
+    }
+}
+
+/// What is derived about a claim besides its status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct Flags {
+    /// It was replaced, or its fact key set, more than once by writers who had not seen each other.
+    pub contested: bool,
+    /// A premise that it rests on, directly or through others, is no longer active.
+    pub needs_review: bool,
+    /// It stands beside a claim that it contradicts, by a recorded exception.
+    pub excepted: bool,
+    /// Its `valid_until` has passed; computed when read.
+    pub expired: bool,
+    /// The act that created it was undone.
+    pub undone: bool,
+    /// Its text was redacted; the record remains.
+    pub redacted: bool,
+}
+
+/// What the writer says about where and when a claim holds; unset means everywhere and always. Overrules the normaliser.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
+#[serde(default)]
+#[cbor(map)]
+pub struct Qualifiers {
+    /// The environment: `prod`, `staging`, `dev`, …
+    #[n(0)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+    /// The team.
+    #[n(1)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// The tenant.
+    #[n(2)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The first day on which it holds, `YYYY-MM-DD`.
+    #[n(3)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<String>,
+    /// The last day on which it holds, `YYYY-MM-DD`.
+    #[n(4)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<String>,
+}
+
+impl Qualifiers {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

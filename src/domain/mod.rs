@@ -1,0 +1,22 @@
+//! The words of ergo as plain types: ids, scopes, claims, norms, verdicts, events, and what a set of events means.
+//!
+//! Invariant: nothing here does I/O or reads a clock. Time and randomness come in as arguments, so that every function
+//! can be replayed.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod claim;
+pub mod clock;
+pub mod event;
+pub mod id;
+pub mod norm;
+pub mod scope;
+pub mod text;
+pub mod verdict;
+
+pub use claim::{ClaimKind, Flags, Qualifiers, Status};
+pub use clock::Hlc;
+pub use event::{Body, EventKind, Header, ResolveAct, SignedEvent};
+pub use id::{CardId, ClaimId, DeviceId, EventId, OpId};
+pub use norm::Norm;
+pub use scope::Scope;
+pub use verdict::{Finding, Tier, Verdict};

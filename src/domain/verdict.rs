@@ -1,0 +1,125 @@
+//! What the guard says about a write, and why.
+
+use serde::{Deserialize, Serialize};
+
+use super::{id::ClaimId, norm::Norm};
+
+/// What follows from a verdict.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Store.
+    #[default]
+    Clean,
+    /// Store, and say so.
+    Warn,
+    /// Refuse.
+    Block,
+}
+
+/// The stage of the guard that decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The statement could not be compared at all.
+    Normalise,
+    /// Norm against norm.
+    #[default]
+    Structural,
+    /// Natural-language inference.
+    Nli,
+    /// The combination of the stages before it.
+    Judge,
+}
+
+/// How two norms relate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// They cannot both hold.
+    Contradiction,
+    /// They say the same, or one implies the other.
+    Consistent,
+    /// They hold in different places or times.
+    Coexist,
+    /// Same subject, and nothing decides.
+    Uncertain,
+    /// One of them has no subject.
+    Incomparable,
+    /// Different subjects, or not enough is known.
+    #[default]
+    Unknown,
+}
+
+/// How sure a stage is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Confidence {
+    /// Could not decide: the next stage may.
+    #[default]
+    Low,
+    /// Leans one way.
+    Med,
+    /// Decided.
+    High,
+}
+
+/// Why the guard says what it says about one pair of claims.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct Evidence {
+    /// The stage that decided.
+    pub stage: Stage,
+    /// The rule that fired: a stable name such as `opposing_modality` or `value_conflict`.
+    pub rule: String,
+    /// How the two relate.
+    pub relation: Relation,
+    /// How sure that stage is.
+    pub confidence: Confidence,
+    /// What disagrees, in one sentence for people.
+    pub sentence: String,
+    /// The norm field that fired: `modality`, `value`, `object`, `limit`, …
+    pub field: String,
+    /// The words of the incoming statement that grounded it.
+    pub words: Vec<String>,
+    /// The words of the stored statement that grounded it.
+    pub their_words: Vec<String>,
+    /// The incoming norm.
+    pub norm: Norm,
+    /// The stored norm.
+    pub their_norm: Norm,
+    /// Further figures behind the score, by name: cosine, overlap, inference margins.
+    #[schema(value_type = Object)]
+    pub features: std::collections::BTreeMap<String, f32>,
+}
+
+/// The guard's word on the incoming claim against one stored claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Finding {
+    /// The stored claim.
+    pub claim: ClaimId,
+    /// What follows from this pair.
+    pub tier: Tier,
+    /// How strongly the pair contradicts, 0 to 1.
+    pub score: f32,
+    /// Why.
+    pub evidence: Evidence,
+}
+
+/// The guard's word on a write.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct Verdict {
+    /// The strongest tier of the findings.
+    pub tier: Tier,
+    /// Pairs that warn or block, the strongest first.
+    pub findings: Vec<Finding>,
+    /// Stages that did not run, and why, in words.
+    pub skipped: Vec<String>,
+    /// How many stored claims were compared.
+    pub compared: usize,
+}

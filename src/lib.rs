@@ -1,0 +1,14 @@
+//! ergo: memory for coding agents that remembers why, and refuses to contradict itself in silence.
+//!
+//! The code map and the invariants between these modules are in `ARCHITECTURE.md`; `tests/it/arch.rs` checks the edges.
+
+pub mod api;
+pub mod bench;
+pub mod cli;
+pub mod client;
+pub mod daemon;
+pub mod domain;
+pub mod engine;
+pub mod guard;
+pub mod store;
+pub mod tui;

@@ -1,0 +1,8 @@
+//! The one integration test binary: each module is a family of tests over the real program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+#![allow(missing_docs)]
+
+#[test]
+fn the_library_is_linked() {
+    assert_eq!(ergo::api::API_VERSION, 1);
+}
