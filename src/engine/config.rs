@@ -1,0 +1,71 @@
+//! What an engine is opened with.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use ed25519_dalek::SigningKey;
+
+/// Tells the time: milliseconds since 1970-01-01 UTC. Replaced in tests.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// What an agent may do without a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentsMay {
+    /// Exceptions and retracts happen at once and are on the record.
+    #[default]
+    Force,
+    /// An agent's exception, and its retract of a person's claim, are refused with the way on for a person.
+    Propose,
+}
+
+/// Settings of an [`super::Engine`].
+#[derive(Clone)]
+pub struct EngineConfig {
+    /// The store's file; made where it is absent.
+    pub path: PathBuf,
+    /// The key with which this device signs.
+    pub device: SigningKey,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// What an agent may do without a person.
+    pub agents_may: AgentsMay,
+    /// Read-only connections kept for reads beside the writer; at least one.
+    pub readers: usize,
+    /// Wait for the disk at each write (`synchronous=FULL`). Off only to measure what that costs.
+    pub durable: bool,
+}
+
+impl EngineConfig {
+    /// The usual settings for a store at `path`, signed by `device`, with the system's clock.
+    pub fn new(path: impl Into<PathBuf>, device: SigningKey) -> Self {
+        Self {
+            path: path.into(),
+            device,
+            clock: Arc::new(system_clock),
+            agents_may: AgentsMay::default(),
+            readers: 3,
+            durable: true,
+        }
+    }
+}
+
+impl fmt::Debug for EngineConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the key.
+        f.debug_struct("EngineConfig")
+            .field("path", &self.path)
+            .field("agents_may", &self.agents_may)
+            .field("readers", &self.readers)
+            .field("durable", &self.durable)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The system's clock: milliseconds since 1970-01-01 UTC, 0 before it.
+pub fn system_clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
