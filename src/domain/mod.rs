@@ -17,6 +17,6 @@ pub use claim::{ClaimKind, Flags, Qualifiers, Status};
 pub use clock::Hlc;
 pub use event::{Body, EventKind, Header, ResolveAct, SignedEvent};
 pub use id::{CardId, ClaimId, DeviceId, EventId, OpId};
-pub use norm::Norm;
+pub use norm::{IndexTerms, Norm};
 pub use scope::Scope;
-pub use verdict::{Finding, Tier, Verdict};
+pub use verdict::{Finding, PairCheck, Tier, Verdict};

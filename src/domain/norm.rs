@@ -147,3 +147,13 @@ pub struct Norm {
     #[n(10)]
     pub words: Vec<String>,
 }
+
+/// What the store indexes of a claim, so that the guard's candidates come from an index and never from a scan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexTerms {
+    /// Canonical subjects of the norms: a claim that shares one is a candidate. Sorted, without repeats.
+    pub subjects: Vec<String>,
+    /// Content terms of the statement: lower-case stems, and `#name` for a set of exclusive alternatives that the
+    /// statement names a member of. Candidates are ranked by how many (rare) terms they share. Sorted, without repeats.
+    pub terms: Vec<String>,
+}

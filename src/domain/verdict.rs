@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{id::ClaimId, norm::Norm};
+use super::{
+    id::ClaimId,
+    norm::{IndexTerms, Norm},
+};
 
 /// What follows from a verdict.
 #[derive(
@@ -122,4 +125,19 @@ pub struct Verdict {
     pub skipped: Vec<String>,
     /// How many stored claims were compared.
     pub compared: usize,
+}
+
+/// The comparison that derived conflict cards rest on: a pure function of the norms that two events carry.
+///
+/// Cards that sync are computed from it on every machine, so an implementation with another answer for any pair must have another
+/// [`PairCheck::version`]; a store that sees a new version recomputes its derived cards.
+pub trait PairCheck: Send + Sync {
+    /// The version of the comparison.
+    fn version(&self) -> u32;
+
+    /// The evidence, where the norms of two claims cannot both hold; symmetric in whether there is any.
+    fn contradiction(&self, ours: &[Norm], theirs: &[Norm]) -> Option<Evidence>;
+
+    /// What to index of a claim. Two claims that contradict share a subject.
+    fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms;
 }
