@@ -1,0 +1,82 @@
+//! The arguments of the program: what every verb shares, and the list of verbs.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Memory for coding agents that remembers why, and refuses to contradict itself in silence.
+#[derive(Debug, Parser)]
+#[command(name = "ergo", version, propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
+#[command(after_long_help = AFTER)]
+pub struct Cli {
+    /// What every verb understands.
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+const AFTER: &str = "\
+Exit codes: 0 done; 1 refused by the guard; 2 usage, or no such thing; 3 the daemon cannot be reached; 4 a defect or a
+failing disk; 5 stale: the thing changed meanwhile.
+
+Environment: ERGO_HOME keeps everything in one directory; ERGO_API_URL and ERGO_API_TOKEN name another daemon;
+ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";
+
+/// What every verb understands.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Print the answer as JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The organisation [default: from the configuration, else claude-code].
+    #[arg(long, global = true, value_name = "ORG")]
+    pub org: Option<String>,
+    /// The project [default: the name of the repository, the same for all its worktrees].
+    #[arg(long, global = true, value_name = "NAME")]
+    pub project: Option<String>,
+    /// Organisation and project in one.
+    #[arg(long, global = true, value_name = "ORG/PROJECT", conflicts_with_all = ["org", "project"])]
+    pub scope: Option<String>,
+    /// Do not start the daemon where it is not running.
+    #[arg(long, global = true)]
+    pub no_spawn: bool,
+    /// When to use colour.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    pub color: When,
+    /// Say only what was asked for.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Open the review app: claims, why-chains, conflicts.
+    Tui(super::tui::Args),
+    /// Start, stop and look at the daemon, the one owner of the store.
+    Daemon(super::daemon::Args),
+    /// Check the store, and rebuild what can be rebuilt.
+    Doctor(super::doctor::Args),
+    /// Copy the store into a file, safely, while the daemon runs.
+    Backup(super::backup::Args),
+    /// Make a small store to try things in, and open it.
+    Demo(super::demo::Args),
+    /// Measure the guard and the store.
+    Bench(super::bench::Args),
+    /// Print the completions of a shell.
+    Completions(super::completions::Args),
+    /// Print the manual page.
+    Man(super::man::Args),
+}

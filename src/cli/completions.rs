@@ -1,0 +1,27 @@
+//! `ergo completions`: the completions of a shell, generated from the arguments.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Cli, CliError, Context, Exit};
+
+/// Print the completions of a shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Install:
+  bash  ergo completions bash > ~/.local/share/bash-completion/completions/ergo
+  zsh   ergo completions zsh > \"${fpath[1]}/_ergo\"
+  fish  ergo completions fish > ~/.config/fish/completions/ergo.fish")]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Runs the verb.
+#[allow(clippy::unnecessary_wraps, reason = "every verb has this signature")]
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "ergo", &mut script);
+    cx.ui.raw(&script);
+    Ok(Exit::Ok)
+}

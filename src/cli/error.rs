@@ -1,0 +1,143 @@
+//! What the command line says when something did not work, and the exit codes.
+
+use std::{fmt, io, process::ExitCode};
+
+use crate::api::{ApiError, ErrorCode};
+
+/// How a verb ended; the discriminant is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Ok = 0,
+    /// The guard refused it. No error: the answer says why and how to go on.
+    Refused = 1,
+    /// Wrong usage, or no such thing.
+    Usage = 2,
+    /// The daemon cannot be reached.
+    Unreachable = 3,
+    /// A defect of ergo, or the system failed it (a full disk).
+    Internal = 4,
+    /// The thing changed meanwhile, or is no longer active.
+    Stale = 5,
+}
+
+impl Exit {
+    /// The word for it in `--json` output.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Refused => "refused",
+            Self::Usage => "usage",
+            Self::Unreachable => "unreachable",
+            Self::Internal => "internal",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Something that a person should know: what happened, to which thing, and what to do next.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    /// How the program ends.
+    pub(crate) kind: Exit,
+    /// What happened, to which thing.
+    pub(crate) error: String,
+    /// What to do next, one line each.
+    pub(crate) hints: Vec<String>,
+}
+
+impl CliError {
+    /// An error of a kind.
+    pub(crate) fn new(kind: Exit, error: impl fmt::Display) -> Self {
+        Self { kind, error: error.to_string(), hints: Vec::new() }
+    }
+
+    /// Wrong usage, or no such thing.
+    pub(crate) fn usage(error: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+
+    /// A defect, or the system failed us.
+    pub(crate) fn internal(error: impl fmt::Display) -> Self {
+        Self::new(Exit::Internal, error)
+    }
+
+    /// A file that could not be read or written.
+    pub(crate) fn file(what: &str, path: &std::path::Path, error: &io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::PermissionDenied => Exit::Usage,
+            _ => Exit::Internal,
+        };
+        Self::new(kind, format!("cannot {what} {}: {error}", path.display()))
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error)
+    }
+}
+
+impl From<ApiError> for CliError {
+    fn from(error: ApiError) -> Self {
+        let kind = match error.code {
+            ErrorCode::BadRequest
+            | ErrorCode::NotFound
+            | ErrorCode::MethodNotAllowed
+            | ErrorCode::Ambiguous
+            | ErrorCode::TooLarge => Exit::Usage,
+            ErrorCode::Unauthorized | ErrorCode::Forbidden | ErrorCode::Timeout => Exit::Unreachable,
+            ErrorCode::Stale | ErrorCode::BuiltOn => Exit::Stale,
+            ErrorCode::Unavailable | ErrorCode::Internal => Exit::Internal,
+        };
+        let mut out = Self::new(kind, &error.message);
+        out.hints.extend(error.hint);
+        if !error.candidates.is_empty() {
+            let shown: Vec<_> = error.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
+            let what = if error.code == ErrorCode::Ambiguous { "it could be" } else { "look at" };
+            out.hints.push(format!("{what}: {}", shown.join(", ")));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ambiguous_prefix_names_what_it_could_be() {
+        let mut error = ApiError::new(ErrorCode::Ambiguous, "“abcd” fits 2 claims");
+        error.candidates = vec!["abcd".repeat(16), "abce".repeat(16)];
+        let shown = CliError::from(error);
+        assert_eq!(shown.kind, Exit::Usage);
+        assert_eq!(shown.hints, ["it could be: abcdabcdabcdabcd, abceabceabceabce"]);
+    }
+
+    #[test]
+    fn every_code_has_its_exit() {
+        let exit = |code| CliError::from(ApiError::new(code, "x")).kind;
+        assert_eq!(exit(ErrorCode::Stale), Exit::Stale);
+        assert_eq!(exit(ErrorCode::NotFound), Exit::Usage);
+        assert_eq!(exit(ErrorCode::Unauthorized), Exit::Unreachable);
+        assert_eq!(exit(ErrorCode::Internal), Exit::Internal);
+    }
+}

@@ -1,0 +1,34 @@
+//! `ergo man`: the manual page, generated from the arguments.
+
+use clap::CommandFactory;
+
+use super::{Cli, CliError, Context, Exit};
+
+/// Print the manual page.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Read it with: ergo man | man -l -")]
+pub(crate) struct Args {
+    /// Print the page of this verb instead, such as `remember`.
+    #[arg(value_name = "VERB")]
+    verb: Option<String>,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let mut command = Cli::command();
+    command.build();
+    let command = match &args.verb {
+        None => command,
+        Some(verb) => {
+            command.find_subcommand(verb).cloned().map(|found| found.display_name(format!("ergo-{verb}"))).ok_or_else(
+                || CliError::usage(format_args!("there is no verb “{verb}”")).hint("`ergo --help` lists them"),
+            )?
+        }
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command)
+        .render(&mut page)
+        .map_err(|error| CliError::internal(format_args!("cannot make the manual page: {error}")))?;
+    cx.ui.raw(&page);
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,198 @@
+//! The only place that writes to the terminal: colour, width, JSON, broken pipes.
+
+use std::{
+    fmt,
+    io::{self, IsTerminal, Write},
+};
+
+use serde::Serialize;
+
+use super::{
+    args::{Globals, When},
+    error::CliError,
+};
+use crate::domain::text::sanitize;
+
+/// The widest that prose is set on a terminal, in columns: longer lines are hard to read.
+const MAX_WIDTH: usize = 100;
+
+/// A style of the terminal, by what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// What the eye should find first.
+    Strong,
+    /// What may be skipped.
+    Dim,
+    /// Something is wrong.
+    Bad,
+    /// Something to be careful about.
+    Warn,
+    /// Something went well.
+    Good,
+    /// An id or a command.
+    Code,
+}
+
+impl Style {
+    fn ansi(self) -> &'static str {
+        match self {
+            Self::Strong => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Bad => "\x1b[31m",
+            Self::Warn => "\x1b[33m",
+            Self::Good => "\x1b[32m",
+            Self::Code => "\x1b[36m",
+        }
+    }
+}
+
+/// Where output goes, and how it looks.
+pub(crate) struct Ui {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    /// Colour on stdout.
+    color: bool,
+    /// Colour on stderr.
+    color_err: bool,
+    /// stdout is a terminal.
+    pub(crate) terminal: bool,
+    /// stderr is a terminal: progress may be shown.
+    pub(crate) progress: bool,
+    /// Columns to wrap prose at; `None` where stdout is not a terminal.
+    pub(crate) width: Option<usize>,
+    /// Answers are JSON.
+    pub(crate) json: bool,
+    /// Say only what was asked for.
+    pub(crate) quiet: bool,
+    /// The first failure to write.
+    failure: Option<io::Error>,
+}
+
+impl Ui {
+    /// The output of this process, as the flags and the environment ask for it.
+    pub(crate) fn new(globals: &Globals) -> Self {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let terminal = stdout.is_terminal();
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let color = |tty: bool| match globals.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => tty && !dumb && !no_color,
+        };
+        let progress = stderr.is_terminal() && !dumb && !globals.quiet && !globals.json;
+        Self {
+            color: color(terminal),
+            color_err: color(stderr.is_terminal()),
+            terminal,
+            progress,
+            width: terminal.then(terminal_width),
+            json: globals.json,
+            quiet: globals.quiet,
+            out: Box::new(io::BufWriter::new(stdout)),
+            err: Box::new(stderr),
+            failure: None,
+        }
+    }
+
+    /// Writes a line to stdout.
+    pub(crate) fn line(&mut self, text: impl fmt::Display) {
+        if self.failure.is_none()
+            && let Err(error) = writeln!(self.out, "{text}")
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Writes bytes to stdout as they are: generated files, exports.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        if self.failure.is_none()
+            && let Err(error) = self.out.write_all(bytes)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Writes a value to stdout as JSON, indented on a terminal and on one line in a pipe.
+    pub(crate) fn value<T: Serialize>(&mut self, value: &T) {
+        let text = if self.terminal { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+        match text {
+            Ok(text) => self.line(text),
+            Err(error) => self.failure = Some(io::Error::other(error)),
+        }
+    }
+
+    /// Writes a line to stderr that is not part of the answer; nothing with `--quiet` or `--json`.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        if !self.quiet && !self.json {
+            self.say(text);
+        }
+    }
+
+    /// Shows an error and its hints on stderr; with `--json` as one JSON object.
+    pub(crate) fn error(&mut self, error: &CliError) {
+        if self.json {
+            let value = serde_json::json!({
+                "result": "error", "kind": error.kind.as_str(), "message": error.error, "hints": error.hints,
+            });
+            self.say(value);
+            return;
+        }
+        // The answer so far belongs before the error.
+        let _gone = self.out.flush();
+        let label = self.on_stderr(Style::Bad, "Error:");
+        self.say(format_args!("{label} {}", sanitize(&error.error)));
+        for hint in &error.hints {
+            let label = self.on_stderr(Style::Code, "Hint:");
+            self.say(format_args!("{label} {}", sanitize(hint)));
+        }
+    }
+
+    /// Shows how far a long work has come, on one line of stderr that is written over; nothing unless it is a terminal.
+    pub(crate) fn progress(&mut self, text: impl fmt::Display) {
+        if self.progress {
+            // Progress that cannot be shown is no failure.
+            let _gone = write!(self.err, "\r\x1b[K{text}").and_then(|()| self.err.flush());
+        }
+    }
+
+    /// Wipes the line of [`Ui::progress`].
+    pub(crate) fn progress_done(&mut self) {
+        self.progress("");
+    }
+
+    /// `text` in a style, where stdout has colour.
+    pub(crate) fn paint(&self, style: Style, text: impl fmt::Display) -> String {
+        if self.color { format!("{}{text}\x1b[0m", style.ansi()) } else { text.to_string() }
+    }
+
+    /// Whether nobody reads any more, so that long output may stop.
+    pub(crate) fn gone(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Flushes. A reader that went away (`| head`) is no failure; a full disk is.
+    pub(crate) fn finish(&mut self) -> Result<(), CliError> {
+        let flushed = self.out.flush();
+        match self.failure.take().map_or(flushed, Err) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CliError::internal(format_args!("cannot write the answer: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn say(&mut self, text: impl fmt::Display) {
+        // There is nowhere left to report that stderr is gone.
+        let _gone = writeln!(self.err, "{text}");
+    }
+
+    fn on_stderr(&self, style: Style, text: &str) -> String {
+        if self.color_err { format!("{}{text}\x1b[0m", style.ansi()) } else { text.to_owned() }
+    }
+}
+
+/// The columns of the terminal, at most [`MAX_WIDTH`] and at least 40.
+fn terminal_width() -> usize {
+    rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col)).clamp(40, MAX_WIDTH)
+}
