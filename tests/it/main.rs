@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 #![allow(missing_docs)]
 
+mod arch;
+mod deps;
+
 #[test]
 fn the_library_is_linked() {
     assert_eq!(ergo::api::API_VERSION, 1);

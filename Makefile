@@ -1,0 +1,49 @@
+# ergo's everyday commands; `make` alone lists them. Everything goes through cargo: nothing here is needed to build.
+.DEFAULT_GOAL := help
+# Rust as rustup installs it is found even where the shell was not restarted since.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+CARGO ?= cargo
+# Further arguments: make run ARGS=--plain, make test ARGS=guard, make bench ARGS=guard
+ARGS ?=
+
+.PHONY: help setup run test build install lint docs bench soak test-clients capture
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what the build needs and is missing
+	@bash scripts/setup.sh
+
+run: setup ## build, then the demonstration: writes refused and stored, and the app on the first card
+	@$(CARGO) run --locked --quiet -- demo $(ARGS)
+
+test: setup ## every test (minutes; no network beyond the crates)
+	$(CARGO) test --locked $(ARGS)
+
+build: setup ## the optimised program: target/release/ergo
+	$(CARGO) build --release --locked
+
+install: setup ## the optimised program into ~/.cargo/bin
+	$(CARGO) install --path . --locked
+
+lint: setup ## formatting, clippy, documentation: all without a warning
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked
+
+docs: setup ## the code's documentation: target/doc/ergo
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked
+
+bench: setup ## speed, measured with the optimised program (many minutes)
+	$(CARGO) bench --locked $(ARGS)
+	$(CARGO) run --release --locked --quiet -- bench store
+
+soak: setup ## kill -9 over and over: SOAK_SECONDS=60
+	SOAK_SECONDS=$${SOAK_SECONDS:-60} $(CARGO) test --locked --test it soak_ -- --ignored --nocapture
+
+test-clients: setup ## flows with other programs' clients (may install them)
+	@bash scripts/test-clients.sh
+
+capture: setup ## draw the README's pictures anew: docs/img
+	@bash scripts/capture.sh

@@ -1,0 +1,222 @@
+//! The shape of the code, as ARCHITECTURE.md states it: who may import whom, how long files are, what pure modules promise.
+
+mod scan;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+/// Which top-level modules each may name. What is not listed may name nothing.
+const EDGES: &[(&str, &[&str])] = &[
+    ("domain", &[]),
+    ("config", &["domain"]),
+    ("guard", &["domain"]),
+    ("store", &["domain"]),
+    ("api", &["domain"]),
+    ("interchange", &["api", "domain"]),
+    ("client", &["api", "config", "domain"]),
+    ("engine", &["guard", "store", "api", "domain"]),
+    ("bench", &["engine", "store", "guard", "api", "domain"]),
+    ("daemon", &["engine", "api", "config", "domain"]),
+    ("tui", &["client", "api", "config", "domain"]),
+    ("cli", &["client", "interchange", "api", "config", "domain"]),
+];
+
+/// Edges that single files may have besides: file, module, why.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[];
+
+/// The most lines that a file has, unless [`LONG_FILES`] says otherwise.
+const MAX_LINES: usize = 500;
+
+/// Files that are longer, and why: file, the most lines, why.
+const LONG_FILES: &[(&str, usize, &str)] = &[];
+
+/// Modules that do no I/O and read no clock: each says so to the compiler.
+const PURE: &[&str] = &["src/domain/mod.rs", "src/guard/mod.rs"];
+const PURITY: &str = "#![deny(clippy::disallowed_methods, clippy::disallowed_types)]";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file under a folder of the package, by its path in the package, with its text.
+fn rust_files(folder: &str) -> BTreeMap<String, String> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![root().join(folder)]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                files.insert(name, std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// The module that a file is, as segments: `src/store/log.rs` is `[store, log]`.
+fn module_of(file: &str, base: &str) -> Vec<String> {
+    let path = file.strip_prefix(base).unwrap_or(file).trim_start_matches('/').trim_end_matches(".rs");
+    let mut segments: Vec<String> = path.split('/').map(str::to_owned).collect();
+    if segments.last().is_some_and(|last| matches!(last.as_str(), "mod" | "lib" | "main")) {
+        segments.pop();
+    }
+    segments
+}
+
+/// The edges that a file may not have, as sentences.
+fn forbidden_edges(file: &str, source: &str) -> Vec<String> {
+    let module = module_of(file, "src");
+    let Some(layer) = module.first() else { return Vec::new() };
+    let Some((_, allowed)) = EDGES.iter().find(|(name, _)| name == layer) else {
+        return vec![format!("{file}: the table of edges does not know `{layer}`")];
+    };
+    let excepted = |target: &str| EXCEPTIONS.iter().any(|(from, to, _)| *from == file && *to == target);
+    scan::mentions(&module, source)
+        .paths
+        .into_iter()
+        .filter_map(|(path, line)| path.first().map(|target| (target.clone(), line)))
+        .filter(|(target, _)| target != layer && !allowed.contains(&target.as_str()) && !excepted(target))
+        .map(|(target, line)| format!("{file}:{line}: `{layer}` may not name `{target}`"))
+        .collect()
+}
+
+#[test]
+fn the_scanner_sees_every_way_to_name_a_module() {
+    let source = r##"
+        use crate::{domain::{Scope, id::EventId as Id}, daemon};
+        // use crate::commented::Out;
+        /* crate::also /* nested */ crate::out */
+        const TEXT: &str = "crate::text"; const RAW: &str = r#"crate::"raw"#; const C: char = '"';
+        pub(crate) fn f<'a>(x: &'a str) -> crate::tui::App { crate::store::open::<u8>(x); super::sibling::g() }
+        mod tests { use super::*; use super::super::engine; fn h() { self::inner() } }
+        mod child;
+    "##;
+    let found = scan::mentions(&["guard".into(), "judge".into()], source);
+    let paths: BTreeSet<String> = found.paths.iter().map(|(path, _)| path.join("::")).collect();
+    let expected = [
+        "daemon",
+        "domain::Scope",
+        "domain::id::EventId",
+        "guard::engine",
+        "guard::judge::*",
+        "guard::judge::tests::inner",
+        "guard::sibling::g",
+        "store::open",
+        "tui::App",
+    ];
+    assert_eq!(paths, expected.map(str::to_owned).into());
+    assert_eq!(found.children, [["guard", "judge", "child"].map(str::to_owned)]);
+    assert_eq!(found.paths.iter().find(|(path, _)| path[0] == "tui").unwrap().1, 6);
+}
+
+#[test]
+fn a_forbidden_edge_is_named_with_its_line() {
+    let source = "//! Made up.\nuse crate::domain::Scope;\nuse super::daemon::Bus;\n";
+    assert_eq!(
+        forbidden_edges("src/guard/mod.rs", source),
+        ["src/guard/mod.rs:3: `guard` may not name `daemon`"],
+        "`super` in a top-level module is the crate's root"
+    );
+    assert_eq!(forbidden_edges("src/guard/rules.rs", "use crate::*;").len(), 1);
+    assert_eq!(forbidden_edges("src/novel/mod.rs", "").len(), 1, "a new module must join the table");
+}
+
+#[test]
+fn imports_follow_the_table() {
+    let files = rust_files("src");
+    assert!(files.len() > 20, "only {} files were found", files.len());
+    let problems: Vec<String> = files.iter().flat_map(|(file, source)| forbidden_edges(file, source)).collect();
+    assert!(problems.is_empty(), "\n{}\nARCHITECTURE.md says which way imports go", problems.join("\n"));
+}
+
+#[test]
+fn every_exception_is_in_use() {
+    let files = rust_files("src");
+    for (file, target, why) in EXCEPTIONS {
+        let source = files.get(*file).unwrap_or_else(|| panic!("EXCEPTIONS names {file}, which does not exist"));
+        let paths = scan::mentions(&module_of(file, "src"), source).paths;
+        assert!(!why.is_empty());
+        assert!(
+            paths.iter().any(|(path, _)| path[0] == *target),
+            "{file} no longer names {target}: drop the exception"
+        );
+    }
+}
+
+#[test]
+fn files_stay_small() {
+    let files = [rust_files("src"), rust_files("tests"), rust_files("benches")].into_iter().flatten();
+    let lengths: BTreeMap<String, usize> = files.map(|(file, source)| (file, source.lines().count())).collect();
+    assert!(lengths.len() > 20, "only {} files were found", lengths.len());
+    for (file, length) in &lengths {
+        let most = LONG_FILES.iter().find(|(long, ..)| long == file).map_or(MAX_LINES, |(_, most, _)| *most);
+        assert!(*length <= most, "{file} has {length} lines; at most {most}: divide it by what its parts do");
+    }
+    for (file, _, why) in LONG_FILES {
+        let length = lengths.get(*file).copied().unwrap_or(0);
+        assert!(!why.is_empty() && length > MAX_LINES, "{file} has {length} lines: it needs no place in LONG_FILES");
+    }
+}
+
+#[test]
+fn no_file_is_forgotten() {
+    for (folder, roots) in [("src", &["src/lib.rs", "src/main.rs"][..]), ("tests/it", &["tests/it/main.rs"])] {
+        let files = rust_files(folder);
+        let (mut reached, mut next) = (BTreeSet::new(), roots.iter().map(PathBuf::from).collect::<Vec<_>>());
+        while let Some(file) = next.pop() {
+            let name = file.to_string_lossy().into_owned();
+            let source = files.get(&name).unwrap_or_else(|| panic!("{name} is declared but not there"));
+            for child in scan::mentions(&module_of(&name, folder), source).children {
+                let stem = format!("{folder}/{}", child.join("/"));
+                let (flat, nested) = (format!("{stem}.rs"), format!("{stem}/mod.rs"));
+                next.push(PathBuf::from(if files.contains_key(&flat) { flat } else { nested }));
+            }
+            reached.insert(name);
+        }
+        let forgotten: Vec<_> = files.keys().filter(|file| !reached.contains(*file)).collect();
+        assert!(forgotten.is_empty(), "no `mod` declares {forgotten:?}");
+    }
+}
+
+#[test]
+fn pure_modules_say_so_to_the_compiler() {
+    for file in PURE {
+        let source = std::fs::read_to_string(root().join(file)).unwrap();
+        assert!(source.lines().any(|line| line == PURITY), "{file} lacks {PURITY}");
+    }
+}
+
+/// Words that switch off what the lints in Cargo.toml hold, or that they cannot see.
+fn loosened(file: &str, source: &str) -> Vec<String> {
+    let tokens = scan::tokens(source);
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
+    let mut problems = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if token.text == "unsafe" {
+            problems.push(format!("{file}:{}: `unsafe`", token.line));
+        }
+        if matches!(token.text, "allow" | "expect") && text(at + 1) == "(" && text(at.wrapping_sub(1)) == "[" {
+            let end = (at..tokens.len()).find(|end| text(*end) == "]").unwrap_or(tokens.len());
+            let lints = (at..end).map(text);
+            for lint in lints.filter(|lint| {
+                let law = ["unwrap_used", "expect_used", "panic", "print_stdout", "print_stderr", "unsafe_code"];
+                law.contains(lint) || ["missing_docs", "disallowed_methods", "disallowed_types"].contains(lint)
+            }) {
+                problems.push(format!("{file}:{}: switches off `{lint}`", token.line));
+            }
+        }
+    }
+    problems
+}
+
+#[test]
+fn no_file_switches_off_a_law() {
+    assert_eq!(loosened("made_up.rs", "#[allow(clippy::unwrap_used)]\nfn f() { unsafe { g() } }").len(), 2);
+    assert_eq!(loosened("made_up.rs", "// unsafe\n#[allow(dead_code)] fn f() {}"), [String::new(); 0]);
+    let problems: Vec<String> = rust_files("src").iter().flat_map(|(file, source)| loosened(file, source)).collect();
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
