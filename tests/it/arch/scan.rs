@@ -2,13 +2,13 @@
 
 /// A word, `::` or a single mark, with its line (from 1). Comments and literals are left out.
 #[derive(Debug, PartialEq)]
-pub struct Token<'a> {
-    pub text: &'a str,
-    pub line: usize,
+pub(super) struct Token<'a> {
+    pub(super) text: &'a str,
+    pub(super) line: usize,
 }
 
 /// Cuts source into tokens.
-pub fn tokens(source: &str) -> Vec<Token<'_>> {
+pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let (mut out, mut at, mut line) = (Vec::new(), 0, 1);
     while at < bytes.len() {
@@ -98,15 +98,15 @@ fn block_comment_end(bytes: &[u8], start: usize) -> usize {
 
 /// What a file says about other modules.
 #[derive(Debug, Default, PartialEq)]
-pub struct Mentions {
+pub(super) struct Mentions {
     /// Paths from the crate's root, as segments, with the line: `crate::a::b`, `super::c` and groups resolved.
-    pub paths: Vec<(Vec<String>, usize)>,
+    pub(super) paths: Vec<(Vec<String>, usize)>,
     /// Modules declared with `mod x;`, as segments from the crate's root.
-    pub children: Vec<Vec<String>>,
+    pub(super) children: Vec<Vec<String>>,
 }
 
 /// Reads a file that is the module `module` (segments from the crate's root).
-pub fn mentions(module: &[String], source: &str) -> Mentions {
+pub(super) fn mentions(module: &[String], source: &str) -> Mentions {
     let tokens = tokens(source);
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
     let mut found = Mentions::default();
