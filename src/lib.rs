@@ -6,6 +6,7 @@ pub mod api;
 pub mod bench;
 pub mod cli;
 pub mod client;
+pub mod config;
 pub mod daemon;
 pub mod domain;
 pub mod engine;

@@ -103,3 +103,27 @@ pub struct Scopes {
     /// The scopes, by name.
     pub items: Vec<ScopeView>,
 }
+
+/// `POST /backup`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct BackupRequest {
+    /// The file to make, as an absolute path; it must not exist.
+    pub path: String,
+}
+
+/// The answer to `POST /backup`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackupOutcome {
+    /// The file that was made.
+    pub path: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// The answer to `POST /shutdown`: the daemon finishes what it has begun, and ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Stopping {
+    /// Its process id.
+    pub pid: u32,
+}

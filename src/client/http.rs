@@ -1,0 +1,258 @@
+//! HTTP/1.1 to the daemon, over its Unix socket or TCP. One connection a call: cheap here, and nothing to keep alive.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{
+    future::BoxFuture,
+    stream::{BoxStream, StreamExt, try_unfold},
+};
+use http::{Method, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{body::Incoming, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, UnixStream},
+    time::timeout,
+};
+
+use super::{Api, ClientError, DEADLINE, Request, Response, sse};
+use crate::api::{ApiError, Change, VERSION_HEADER};
+
+/// The largest answer that is read, in bytes.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
+
+/// Where a daemon listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// TCP: host and port.
+    Tcp(String),
+}
+
+impl Place {
+    /// Reads `http://host:port` or `unix:/path`.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        let expected = || format!("“{url}” is no address of a daemon: expected http://127.0.0.1:8788 or unix:/path");
+        if let Some(path) = url.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return if path.starts_with('/') { Ok(Self::Unix(path.into())) } else { Err(expected()) };
+        }
+        let authority = url.strip_prefix("http://").ok_or_else(expected)?.trim_end_matches('/');
+        let parsed: http::uri::Authority = authority.parse().map_err(|_| expected())?;
+        if parsed.port_u16().is_none() || authority.contains(['@', '/']) {
+            return Err(expected());
+        }
+        Ok(Self::Tcp(authority.to_owned()))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp(authority) => write!(f, "http://{authority}"),
+        }
+    }
+}
+
+/// A daemon behind HTTP.
+#[derive(Clone)]
+pub struct HttpApi {
+    place: Place,
+    token: Option<String>,
+}
+
+impl fmt::Debug for HttpApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the token.
+        f.debug_struct("HttpApi").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl HttpApi {
+    /// The daemon at this socket.
+    pub fn unix(socket: impl Into<PathBuf>) -> Self {
+        Self { place: Place::Unix(socket.into()), token: None }
+    }
+
+    /// The daemon at this place, with a bearer token where it wants one.
+    pub fn new(place: Place, token: Option<String>) -> Self {
+        Self { place, token }
+    }
+
+    fn unreachable(&self, cause: impl fmt::Display) -> ClientError {
+        ClientError::Unreachable { place: self.place.to_string(), cause: cause.to_string() }
+    }
+
+    fn interrupted(&self, cause: impl fmt::Display) -> ClientError {
+        ClientError::Interrupted { place: self.place.to_string(), cause: cause.to_string() }
+    }
+
+    async fn open(&self, request: &Request) -> Result<http::Response<Incoming>, ClientError> {
+        match &self.place {
+            Place::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(|e| self.unreachable(e))?;
+                self.exchange(stream, request, "localhost").await
+            }
+            Place::Tcp(authority) => {
+                let stream = TcpStream::connect(authority).await.map_err(|e| self.unreachable(e))?;
+                stream.set_nodelay(true).map_err(|e| self.unreachable(e))?;
+                self.exchange(stream, request, authority).await
+            }
+        }
+    }
+
+    async fn exchange<S>(
+        &self,
+        stream: S,
+        request: &Request,
+        host: &str,
+    ) -> Result<http::Response<Incoming>, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| self.unreachable(e))?;
+        // Ends with the connection, which ends when the answer's body is read or dropped.
+        tokio::spawn(connection);
+        let mut builder =
+            http::Request::builder().method(request.method.clone()).uri(request.target()).header(header::HOST, host);
+        if let Some(token) = &self.token {
+            builder = builder.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let body = match &request.body {
+            Some(value) => {
+                builder = builder.header(header::CONTENT_TYPE, "application/json");
+                Bytes::from(value.to_string())
+            }
+            None => Bytes::new(),
+        };
+        let message = builder
+            .body(Full::new(body))
+            .map_err(|e| ClientError::Api(ApiError::internal(format!("the request cannot be written: {e}"))))?;
+        sender.send_request(message).await.map_err(|e| self.interrupted(e))
+    }
+
+    async fn call(&self, request: &Request) -> Result<Response, ClientError> {
+        let response = self.open(request).await?;
+        let status = response.status().as_u16();
+        let version = response.headers().get(VERSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|e| self.interrupted(e))?;
+        Ok(Response { status, body: body.to_bytes(), version })
+    }
+
+    fn timed_out(&self, after: Duration) -> ClientError {
+        ClientError::Timeout { place: self.place.to_string(), after }
+    }
+
+    async fn follow(&self) -> Result<Incoming, ClientError> {
+        let request = Request::new(Method::GET, "/events");
+        let response = timeout(DEADLINE, self.open(&request)).await.map_err(|_| self.timed_out(DEADLINE))??;
+        if response.status().is_success() {
+            return Ok(response.into_body());
+        }
+        let bad = |cause: String| ClientError::BadAnswer { place: self.place.to_string(), cause };
+        let status = response.status();
+        let body = timeout(DEADLINE, Limited::new(response.into_body(), MAX_ANSWER).collect())
+            .await
+            .map_err(|_| self.timed_out(DEADLINE))?
+            .map_err(|e| bad(e.to_string()))?;
+        Err(serde_json::from_slice(&body.to_bytes())
+            .map_or_else(|_| bad(format!("HTTP {status} instead of a stream of events")), ClientError::Api))
+    }
+}
+
+/// Where a stream of changes is.
+struct Following {
+    api: HttpApi,
+    body: Option<Incoming>,
+    reader: sse::Reader,
+    ready: std::collections::VecDeque<String>,
+}
+
+impl Following {
+    async fn next(mut self) -> Result<Option<(Change, Self)>, ClientError> {
+        let mut body = match self.body.take() {
+            Some(body) => body,
+            None => self.api.follow().await?,
+        };
+        let place = self.api.place.to_string();
+        let bad = |cause: String| ClientError::BadAnswer { place: place.clone(), cause };
+        loop {
+            if let Some(data) = self.ready.pop_front() {
+                let change = serde_json::from_str(&data).map_err(|e| bad(e.to_string()))?;
+                self.body = Some(body);
+                return Ok(Some((change, self)));
+            }
+            let Some(frame) = body.frame().await else { return Ok(None) };
+            let frame = frame.map_err(|e| self.api.interrupted(e))?;
+            if let Some(bytes) = frame.data_ref() {
+                let events = self.reader.feed(bytes).map_err(|_| bad("an event without end".to_owned()))?;
+                self.ready.extend(events);
+            }
+        }
+    }
+}
+
+impl Api for HttpApi {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, ClientError>> {
+        Box::pin(async move {
+            timeout(request.deadline, self.call(&request))
+                .await
+                .unwrap_or_else(|_| Err(self.timed_out(request.deadline)))
+        })
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
+        let start = Following {
+            api: self.clone(),
+            body: None,
+            reader: sse::Reader::default(),
+            ready: std::collections::VecDeque::new(),
+        };
+        try_unfold(start, Following::next).boxed()
+    }
+
+    fn place(&self) -> String {
+        self.place.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_wrong_ones_say_what_was_expected() {
+        assert_eq!(Place::parse("http://127.0.0.1:8788/"), Ok(Place::Tcp("127.0.0.1:8788".into())));
+        assert_eq!(Place::parse("unix:/run/e.sock"), Ok(Place::Unix("/run/e.sock".into())));
+        assert_eq!(Place::parse("unix:///run/e.sock"), Ok(Place::Unix("/run/e.sock".into())));
+        for wrong in ["https://x:1", "127.0.0.1:1", "http://x", "unix:rel", "http://u@x:1", "http://x:1/path"] {
+            assert!(Place::parse(wrong).unwrap_err().contains("expected http://"), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_there_is_unreachable_and_says_where() {
+        let dir = tempfile::tempdir().unwrap();
+        let api = HttpApi::unix(dir.path().join("none.sock"));
+        let error = api.send(Request::new(Method::GET, "/health")).await.unwrap_err();
+        assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains("none.sock"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn one_who_listens_and_never_answers_is_a_timeout() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mute.sock");
+        let _mute = tokio::net::UnixListener::bind(&path).unwrap();
+        let request = Request { deadline: Duration::from_millis(50), ..Request::new(Method::GET, "/health") };
+        let error = HttpApi::unix(path).send(request).await.unwrap_err();
+        assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
+    }
+}

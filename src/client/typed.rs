@@ -1,0 +1,350 @@
+//! One method per endpoint, in the types of [`crate::api`].
+
+use std::{
+    fmt::Write,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::stream::BoxStream;
+use http::Method;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{Api, ClientError, LONG_DEADLINE, Request, Response};
+use crate::{
+    api::{
+        ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
+        ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
+        History, LogPage, LogQuery, RememberRequest, ResolveRequest, Scopes, Stopping, SupersedeRequest, UndoOutcome,
+        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+    },
+    domain::OpId,
+};
+
+/// A client of the daemon. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    api: Arc<dyn Api>,
+    seen: Arc<Mutex<Option<String>>>,
+}
+
+type Answer<T> = Result<T, ClientError>;
+
+impl Client {
+    /// A client over this transport.
+    pub fn new(api: Arc<dyn Api>) -> Self {
+        Self { api, seen: Arc::default() }
+    }
+
+    /// Where the daemon is, for messages.
+    pub fn place(&self) -> String {
+        self.api.place()
+    }
+
+    /// The program version that the daemon named in its last answer.
+    pub fn daemon_version(&self) -> Option<String> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One sentence where the daemon, by its last answer, is of another version than this program; with the next step.
+    pub fn skew(&self) -> Option<String> {
+        let here = env!("CARGO_PKG_VERSION");
+        let there = self.daemon_version()?;
+        (there != here).then(|| {
+            format!(
+                "the daemon is ergo {there} and this is ergo {here}: `ergo daemon stop`, and the next command starts \
+                 the new one"
+            )
+        })
+    }
+
+    /// `GET /health`.
+    pub async fn health(&self) -> Answer<Health> {
+        self.get("/health", "").await
+    }
+
+    /// [`Client::health`] with a deadline of its own, for waiting until a daemon is ready.
+    pub async fn health_within(&self, deadline: Duration) -> Answer<Health> {
+        self.value(Request { deadline, ..Request::new(Method::GET, "/health") }).await
+    }
+
+    /// `GET /diagnose`.
+    pub async fn diagnose(&self) -> Answer<Diagnose> {
+        self.get("/diagnose", "").await
+    }
+
+    /// `GET /scopes`.
+    pub async fn scopes(&self) -> Answer<Scopes> {
+        self.get("/scopes", "").await
+    }
+
+    /// `GET /claims`: one page.
+    pub async fn claims(&self, query: &ClaimsQuery) -> Answer<ClaimsPage> {
+        self.get("/claims", &encode(query)?).await
+    }
+
+    /// `GET /claims/{id}`, by id or prefix.
+    pub async fn claim(&self, id: &str) -> Answer<ClaimView> {
+        self.get(&format!("/claims/{}", segment(id)), "").await
+    }
+
+    /// `GET /claims/{id}/history`, by id or prefix.
+    pub async fn history(&self, id: &str) -> Answer<History> {
+        self.get(&format!("/claims/{}/history", segment(id)), "").await
+    }
+
+    /// `GET /conflicts`: one page.
+    pub async fn conflicts(&self, query: &ConflictsQuery) -> Answer<ConflictsPage> {
+        self.get("/conflicts", &encode(query)?).await
+    }
+
+    /// `GET /conflicts/{id}`, by id or prefix.
+    pub async fn card(&self, id: &str) -> Answer<CardView> {
+        self.get(&format!("/conflicts/{}", segment(id)), "").await
+    }
+
+    /// `GET /log`: one page.
+    pub async fn log(&self, query: &LogQuery) -> Answer<LogPage> {
+        self.get("/log", &encode(query)?).await
+    }
+
+    /// `GET /openapi.json`.
+    pub async fn openapi(&self) -> Answer<Value> {
+        self.get("/openapi.json", "").await
+    }
+
+    /// `POST /why`.
+    pub async fn why(&self, request: &WhyRequest) -> Answer<WhyAnswer> {
+        self.post("/why", request).await
+    }
+
+    /// `POST /remember`.
+    pub async fn remember(&self, request: &RememberRequest) -> Answer<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post("/remember", &request).await
+    }
+
+    /// `POST /learn`: `remember` with a required source.
+    pub async fn learn(&self, request: &RememberRequest) -> Answer<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post("/learn", &request).await
+    }
+
+    /// `POST /supersede`.
+    pub async fn supersede(&self, request: &SupersedeRequest) -> Answer<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.claim.caller)?;
+        self.post("/supersede", &request).await
+    }
+
+    /// `POST /retract`.
+    pub async fn retract(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+        self.act("/retract", request).await
+    }
+
+    /// `POST /reinstate`.
+    pub async fn reinstate(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+        self.act("/reinstate", request).await
+    }
+
+    /// `POST /redact`.
+    pub async fn redact(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+        self.act("/redact", request).await
+    }
+
+    /// `POST /reviewed`.
+    pub async fn reviewed(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+        self.act("/reviewed", request).await
+    }
+
+    /// `POST /depend`.
+    pub async fn depend(&self, request: &DependRequest) -> Answer<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post("/depend", &request).await
+    }
+
+    /// `POST /conflicts/{id}/resolve`, by id or prefix.
+    pub async fn resolve(&self, card: &str, request: &ResolveRequest) -> Answer<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post(&format!("/conflicts/{}/resolve", segment(card)), &request).await
+    }
+
+    /// `POST /undo`.
+    pub async fn undo(&self, request: &UndoRequest) -> Answer<UndoOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post("/undo", &request).await
+    }
+
+    /// `POST /audit`.
+    pub async fn audit(&self, request: &AuditRequest) -> Answer<AuditOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/audit", &request)? }).await
+    }
+
+    /// `POST /backup` to an absolute path.
+    pub async fn backup(&self, path: &str) -> Answer<BackupOutcome> {
+        let request = BackupRequest { path: path.to_owned() };
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/backup", &request)? }).await
+    }
+
+    /// `POST /shutdown`; over the socket only.
+    pub async fn shutdown(&self) -> Answer<Stopping> {
+        self.value(Request::new(Method::POST, "/shutdown")).await
+    }
+
+    /// `GET /events`: what changes from now on. See [`Api::changes`].
+    pub fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
+        self.api.changes()
+    }
+
+    async fn act(&self, path: &str, request: &ActRequest) -> Answer<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post(path, &request).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Answer<T> {
+        self.value(Request { query: query.to_owned(), ..Request::new(Method::GET, path) }).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
+        self.value(posting(path, body)?).await
+    }
+
+    async fn value<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
+        let response = self.api.send(request).await?;
+        if response.version.is_some() {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&response.version);
+        }
+        read(&response, || self.api.place())
+    }
+}
+
+/// A retry is recognised only by its key: a write that has none gets one before it is sent.
+fn name_op(caller: &mut Caller) -> Answer<()> {
+    if caller.op_id.is_none() {
+        caller.op_id = Some(new_op()?);
+    }
+    Ok(())
+}
+
+/// A fresh idempotency key.
+fn new_op() -> Answer<OpId> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|e| ClientError::Api(ApiError::internal(format!("the system gave no random bytes: {e}"))))?;
+    Ok(OpId(bytes))
+}
+
+fn posting(path: &str, body: &impl Serialize) -> Answer<Request> {
+    let body = serde_json::to_value(body).map_err(unsendable)?;
+    Ok(Request { body: Some(body), ..Request::new(Method::POST, path) })
+}
+
+fn encode(query: &impl Serialize) -> Answer<String> {
+    serde_urlencoded::to_string(query).map_err(unsendable)
+}
+
+fn unsendable(cause: impl std::fmt::Display) -> ClientError {
+    ClientError::Api(ApiError::internal(format!("the request cannot be written: {cause}")))
+}
+
+/// What the answer says: the value, or the daemon's error. A 409 that is an outcome of the write is a value.
+fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() -> String) -> Answer<T> {
+    let bad = |cause: String| ClientError::BadAnswer { place: place(), cause };
+    let outcome = response.status == 409
+        && serde_json::from_slice::<Value>(&response.body).is_ok_and(|value| value.get("result").is_some());
+    if outcome || (200..300).contains(&response.status) {
+        return serde_json::from_slice(&response.body).map_err(|e| bad(e.to_string()));
+    }
+    match serde_json::from_slice::<ApiError>(&response.body) {
+        Ok(error) => Err(ClientError::Api(error)),
+        Err(_) if response.status == 401 => {
+            Err(ClientError::Api(ApiError::new(ErrorCode::Unauthorized, format!("{} wants another token", place()))))
+        }
+        Err(_) => Err(bad(format!("HTTP {} without an error that ergo knows", response.status))),
+    }
+}
+
+/// Encodes one path segment: everything but letters, digits and `-._~` as `%XX`.
+fn segment(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'~' => out.push(char::from(byte)),
+            // A segment of dots would be a step in the path.
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::{FakeApi, Reply};
+
+    fn client(fake: &Arc<FakeApi>) -> Client {
+        Client::new(fake.clone())
+    }
+
+    #[tokio::test]
+    async fn queries_and_ids_are_encoded() {
+        let fake = Arc::new(FakeApi::new());
+        fake.on(Method::GET, "/claims", Reply::json(200, &json!({"items": [], "total": 0})));
+        let query = ClaimsQuery { q: Some("a&b c".into()), limit: Some(7), ..ClaimsQuery::default() };
+        client(&fake).claims(&query).await.unwrap();
+        let missing = client(&fake).claim("../health").await.unwrap_err();
+        assert!(matches!(missing, ClientError::Api(error) if error.code == ErrorCode::NotFound));
+        let targets: Vec<_> = fake.requests().iter().map(Request::target).collect();
+        assert_eq!(targets, ["/claims?q=a%26b+c&limit=7", "/claims/%2E%2E%2Fhealth"]);
+    }
+
+    #[tokio::test]
+    async fn a_write_always_carries_its_key_and_keeps_the_one_it_has() {
+        let fake = Arc::new(FakeApi::new());
+        let done =
+            json!({"result": "done", "op_id": OpId([7; 16]), "scope": {"org_id": "a", "project": "b"}, "summary": "x"});
+        fake.on(Method::POST, "/retract", Reply::json(200, &done));
+        let client = client(&fake);
+        client.retract(&ActRequest::default()).await.unwrap();
+        let given = Caller { op_id: Some(OpId([9; 16])), ..Caller::default() };
+        client.retract(&ActRequest { caller: given, ..ActRequest::default() }).await.unwrap();
+        let keys: Vec<_> = fake.requests().iter().map(|r| r.body.as_ref().unwrap()["op_id"].clone()).collect();
+        assert_eq!(keys[0].as_str().unwrap().len(), 32);
+        assert_eq!(keys[1], json!(OpId([9; 16])));
+    }
+
+    #[tokio::test]
+    async fn a_409_is_an_outcome_or_an_error_by_what_it_says() {
+        let fake = Arc::new(FakeApi::new());
+        let stale = json!({"result": "stale", "message": "gone", "claim": null});
+        fake.on(Method::POST, "/retract", Reply::json(409, &stale));
+        fake.on(Method::POST, "/retract", Reply::error(ErrorCode::Ambiguous, "two fit"));
+        let client = client(&fake);
+        let first = client.retract(&ActRequest::default()).await.unwrap();
+        assert!(matches!(first, WriteOutcome::Stale(stale) if stale.message == "gone"));
+        let second = client.retract(&ActRequest::default()).await.unwrap_err();
+        assert!(matches!(second, ClientError::Api(error) if error.code == ErrorCode::Ambiguous));
+    }
+
+    #[tokio::test]
+    async fn an_older_daemon_is_said_aloud() {
+        let fake = Arc::new(FakeApi::new());
+        fake.on(Method::GET, "/scopes", Reply::json(200, &json!({"items": []})).version("0.0.1"));
+        let client = client(&fake);
+        assert_eq!(client.skew(), None);
+        client.scopes().await.unwrap();
+        let said = client.skew().unwrap();
+        assert!(said.contains("0.0.1") && said.contains("ergo daemon stop"), "{said}");
+    }
+}

@@ -1,0 +1,121 @@
+//! One owner per store: an advisory lock on a file beside it, which the system drops when the owner dies, however it dies.
+
+use std::{
+    fmt,
+    fs::{self, File, TryLockError},
+    io::{Read, Seek, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, Paths};
+
+/// Who owns a store, as written into the lock file by the owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Owner {
+    /// The process.
+    pub pid: u32,
+    /// What it is: `daemon`, `doctor`, …
+    pub role: String,
+    /// Its version of ergo.
+    pub version: String,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pid == 0 {
+            return f.write_str("another process");
+        }
+        write!(f, "the {} with process id {} (ergo {})", self.role, self.pid, self.version)
+    }
+}
+
+/// Ownership of a store, for as long as this value lives.
+#[derive(Debug)]
+pub struct StoreLock {
+    // Held for its lock alone.
+    _file: File,
+    path: PathBuf,
+}
+
+impl StoreLock {
+    /// Takes the store, in the name of a `role` such as `daemon`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Owned`] where another process has it: the error names that process.
+    pub fn take(paths: &Paths, role: &str) -> Result<Self, ConfigError> {
+        let path = paths.lock();
+        let io = |act: &'static str| {
+            let path = path.clone();
+            move |cause: std::io::Error| ConfigError::io(act, path, cause)
+        };
+        let mut file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io("open"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(ConfigError::Owned { store: paths.store(), owner: owner_in(&mut file) });
+            }
+            Err(TryLockError::Error(cause)) => return Err(io("lock")(cause)),
+        }
+        let me =
+            Owner { pid: std::process::id(), role: role.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        let text = serde_json::to_string(&me).unwrap_or_default();
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .map_err(io("write"))?;
+        Ok(Self { _file: file, path })
+    }
+
+    /// Who has the store now; `None` where nobody does.
+    pub fn owner(paths: &Paths) -> Option<Owner> {
+        let mut file = fs::OpenOptions::new().read(true).write(true).open(paths.lock()).ok()?;
+        match file.try_lock() {
+            Ok(()) => None,
+            Err(_) => Some(owner_in(&mut file)),
+        }
+    }
+
+    /// The lock's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn owner_in(file: &mut File) -> Owner {
+    let mut text = String::new();
+    match file.read_to_string(&mut text) {
+        Ok(_) => serde_json::from_str(&text).unwrap_or_default(),
+        Err(_) => Owner::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_owner_is_refused_and_told_who_the_first_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        assert_eq!(StoreLock::owner(&paths), None);
+        let first = StoreLock::take(&paths, "daemon").unwrap();
+        let error = StoreLock::take(&paths, "doctor").unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&format!("the daemon with process id {}", std::process::id())), "{text}");
+        assert_eq!(StoreLock::owner(&paths).unwrap().role, "daemon");
+        drop(first);
+        assert_eq!(StoreLock::owner(&paths), None, "what the file says does not count without the lock");
+        StoreLock::take(&paths, "doctor").unwrap();
+    }
+}

@@ -1,0 +1,184 @@
+//! Where things are: under `ERGO_HOME`, else in the XDG directories.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use etcetera::BaseStrategy;
+
+use super::ConfigError;
+
+/// The longest socket path, in bytes, that every supported system takes: `sun_path` holds 104 on macOS and 108 on Linux.
+pub const MAX_SOCKET_PATH: usize = 100;
+
+/// The places on this machine. Every path is absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The folder of the store.
+    pub data: PathBuf,
+    /// The folder of what belongs to this machine: device key, token, log, the daemon's record.
+    pub state: PathBuf,
+    /// The socket on which the daemon listens.
+    pub socket: PathBuf,
+    /// `ERGO_HOME` where it was set: handed on to a daemon that is started from here.
+    pub home: Option<PathBuf>,
+}
+
+impl Paths {
+    /// The places that the environment names.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`] where neither `ERGO_HOME` nor `HOME` says anything.
+    pub fn find() -> Result<Self, ConfigError> {
+        if let Some(home) = set("ERGO_HOME") {
+            let home = std::path::absolute(&home).map_err(|e| ConfigError::io("find", home, e))?;
+            return Ok(Self::under(home));
+        }
+        let xdg = etcetera::choose_base_strategy().map_err(|_| ConfigError::NoHome)?;
+        let state = xdg.state_dir().unwrap_or_else(|| xdg.data_dir()).join("ergo");
+        let runtime = xdg.runtime_dir().map_or_else(|| state.clone(), |dir| dir.join("ergo"));
+        Ok(Self {
+            config: xdg.config_dir().join("ergo/config.toml"),
+            data: xdg.data_dir().join("ergo"),
+            socket: socket_in(&runtime),
+            state,
+            home: None,
+        })
+    }
+
+    /// The places under one folder, as with `ERGO_HOME`.
+    pub fn under(home: impl Into<PathBuf>) -> Self {
+        let home = home.into();
+        Self {
+            config: home.join("config.toml"),
+            data: home.clone(),
+            state: home.clone(),
+            socket: socket_in(&home),
+            home: Some(home),
+        }
+    }
+
+    /// The store's file.
+    pub fn store(&self) -> PathBuf {
+        self.data.join("ergo.db")
+    }
+
+    /// The file whose lock says who owns the store.
+    pub fn lock(&self) -> PathBuf {
+        self.data.join("ergo.db.lock")
+    }
+
+    /// The daemon's record of where it listens.
+    pub fn record(&self) -> PathBuf {
+        self.state.join("daemon.json")
+    }
+
+    /// The daemon's log.
+    pub fn log(&self) -> PathBuf {
+        self.state.join("daemon.log")
+    }
+
+    /// The token for TCP, unless `ERGO_API_TOKEN` gives one.
+    pub fn token(&self) -> PathBuf {
+        self.state.join("token")
+    }
+
+    /// The device's signing key.
+    pub fn device_key(&self) -> PathBuf {
+        self.state.join("device.key")
+    }
+
+    /// Makes the folders of store, state and socket: private to this user.
+    ///
+    /// # Errors
+    /// Where a folder cannot be made, or the socket's folder is open to others.
+    pub fn make(&self) -> Result<(), ConfigError> {
+        for folder in [&self.data, &self.state] {
+            make_private(folder)?;
+        }
+        if let Some(folder) = self.socket.parent() {
+            make_private(folder)?;
+            check_private(folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// An environment variable that is set and not empty.
+fn set(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// `folder/ergo.sock`, or a short path in the temporary directory where that would not fit into a socket address.
+fn socket_in(folder: &Path) -> PathBuf {
+    let usual = folder.join("ergo.sock");
+    if usual.as_os_str().len() <= MAX_SOCKET_PATH {
+        return usual;
+    }
+    let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
+    let user = rustix::process::getuid().as_raw();
+    let name = format!("ergo-{user}-{}/ergo.sock", hash.get(..12).unwrap_or_default());
+    let short = std::env::temp_dir().join(&name);
+    if short.as_os_str().len() <= MAX_SOCKET_PATH { short } else { Path::new("/tmp").join(name) }
+}
+
+fn make_private(folder: &Path) -> Result<(), ConfigError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|e| ConfigError::io("make the folder", folder, e))
+}
+
+/// Refuses a folder that another user owns, or into which others may write: a socket there could be someone else's.
+fn check_private(folder: &Path) -> Result<(), ConfigError> {
+    let meta = fs::symlink_metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
+    let not = |problem: String| ConfigError::NotPrivate { path: folder.to_owned(), problem };
+    let folder_of_link = if meta.is_symlink() {
+        fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?
+    } else {
+        meta
+    };
+    if folder_of_link.uid() != rustix::process::getuid().as_raw() {
+        return Err(not(format!("belongs to user {}", folder_of_link.uid())));
+    }
+    if folder_of_link.mode() & 0o022 != 0 {
+        return Err(not(format!("can be written to by others (mode {:o})", folder_of_link.mode() & 0o777)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_long_home_gets_a_short_socket_that_is_its_own() {
+        let deep = |name: &str| Paths::under(PathBuf::from("/home").join("d".repeat(120)).join(name));
+        let (one, two) = (deep("one"), deep("two"));
+        assert!(one.socket.as_os_str().len() <= MAX_SOCKET_PATH, "{}", one.socket.display());
+        assert_ne!(one.socket, two.socket, "two homes never share a socket");
+        assert_eq!(one, deep("one"), "and it does not change from call to call");
+        assert_eq!(Paths::under("/h").socket, Path::new("/h/ergo.sock"));
+    }
+
+    #[test]
+    fn folders_are_private_and_an_open_one_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path().join("home"));
+        paths.make().unwrap();
+        let mode = fs::metadata(&paths.state).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::set_permissions(&paths.state, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = paths.make().unwrap_err();
+        assert!(matches!(error, ConfigError::NotPrivate { .. }), "{error}");
+        assert!(error.hint().unwrap().contains("chmod 700"));
+    }
+}

@@ -1,0 +1,91 @@
+//! `daemon.json`: where the running daemon listens, so that every client finds it whatever its environment says.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+
+/// What the daemon says about itself in the state directory. A crash leaves it behind: believe only an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonRecord {
+    /// The Unix socket.
+    pub socket: PathBuf,
+    /// The TCP address, absent where it is off or the port was taken.
+    #[serde(default)]
+    pub tcp: Option<String>,
+    /// The process.
+    pub pid: u32,
+    /// The program's version.
+    pub version: String,
+    /// The store's file.
+    pub store: PathBuf,
+    /// The log file.
+    pub log: PathBuf,
+}
+
+impl DaemonRecord {
+    /// Reads the record; `None` where there is none, or it is not understood.
+    pub fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    /// Writes the record in one step, so that a reader never sees half of it.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
+        let text = serde_json::to_vec_pretty(self).map_err(|e| ConfigError::io("write", path, e))?;
+        write_private(path, &text)
+    }
+}
+
+/// Writes a file that only this user may read, by way of a temporary file beside it.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = PathBuf::from(name);
+    let done = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    done.map_err(|e| {
+        drop(fs::remove_file(&beside));
+        ConfigError::io("write", path, e)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn round_trips_in_a_private_file_and_rubbish_is_no_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.json");
+        let record = DaemonRecord {
+            socket: "/run/ergo.sock".into(),
+            tcp: Some("127.0.0.1:8788".into()),
+            pid: 7,
+            version: "1.2.3".into(),
+            store: "/s/ergo.db".into(),
+            log: "/s/daemon.log".into(),
+        };
+        record.write(&path).unwrap();
+        assert_eq!(DaemonRecord::read(&path), Some(record));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        fs::write(&path, "{").unwrap();
+        assert_eq!(DaemonRecord::read(&path), None);
+    }
+}

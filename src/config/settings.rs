@@ -1,0 +1,179 @@
+//! `config.toml`: what the person set. An unknown or wrong setting is an error that names the file and the line.
+
+use std::{
+    fs,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, Paths};
+
+/// The organisation of every claim, unless set or given otherwise.
+pub const DEFAULT_ORG: &str = "claude-code";
+
+/// The port for TCP, unless set otherwise.
+pub const DEFAULT_PORT: u16 = 8788;
+
+/// The settings. Everything has a default; an absent file is an empty one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The organisation of every claim, unless a call gives another.
+    pub org_id: String,
+    /// The person who acts; by default the user's login name.
+    pub who: String,
+    /// The daemon.
+    pub daemon: DaemonSettings,
+    /// The guard.
+    pub guard: GuardSettings,
+}
+
+/// The `[daemon]` section.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DaemonSettings {
+    /// Whether it listens on TCP beside its socket.
+    pub tcp: bool,
+    /// Where: an address of this machine alone, since the connection is not encrypted. Port 0 takes a free one.
+    pub address: SocketAddr,
+    /// What is logged: `error`, `warn`, `info`, `debug` or `trace`, or a filter such as `ergo=debug`.
+    pub log: String,
+}
+
+/// The `[guard]` section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GuardSettings {
+    /// What an agent may do without a person.
+    pub agents_may: AgentsMay,
+}
+
+/// What an agent may do without a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentsMay {
+    /// Store past a block with a justification, and retract what people said; on the record.
+    #[default]
+    Force,
+    /// Only propose these: they wait for a person.
+    Propose,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            org_id: DEFAULT_ORG.to_owned(),
+            who: login_name(),
+            daemon: DaemonSettings::default(),
+            guard: GuardSettings::default(),
+        }
+    }
+}
+
+impl Default for DaemonSettings {
+    fn default() -> Self {
+        Self {
+            tcp: true,
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+            log: "info".to_owned(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the settings from their place.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with file and line; [`ConfigError::Io`] where the file exists and cannot be read.
+    pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
+        match fs::read_to_string(&paths.config) {
+            Ok(text) => Self::parse(&text, &paths.config),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(e) => Err(ConfigError::io("read", &paths.config, e)),
+        }
+    }
+
+    /// Reads settings from their text; `path` is for the error's sake.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with file and line.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let invalid = |line, message: String| ConfigError::Invalid { path: path.to_owned(), line, message };
+        let config: Self = toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start);
+            invalid(line_of(text, at), e.message().to_owned())
+        })?;
+        let line_with = |key: &str| {
+            let found = text.lines().position(|line| line.trim_start().starts_with(key));
+            found.map_or(1, |index| index + 1)
+        };
+        if !config.daemon.address.ip().is_loopback() {
+            let message = format!(
+                "`address` is {}: expected an address of this machine alone, such as 127.0.0.1:{DEFAULT_PORT}, since \
+                 the connection is not encrypted",
+                config.daemon.address
+            );
+            return Err(invalid(line_with("address"), message));
+        }
+        for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
+            if value.trim().is_empty() || value.len() > crate::domain::scope::MAX_NAME {
+                let message = format!("`{key}` must be a text of 1 to {} bytes", crate::domain::scope::MAX_NAME);
+                return Err(invalid(line_with(key), message));
+            }
+        }
+        Ok(config)
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The user's login name: `USER`, else `LOGNAME`, else `user-` and the numeric id.
+fn login_name() -> String {
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.trim().is_empty())
+        .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("/c/config.toml"))
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default_and_a_full_one_is_read() {
+        assert_eq!(parse("").unwrap(), Config::default());
+        let config = parse(
+            "org_id = \"acme\"\nwho = \"ada\"\n[daemon]\ntcp = false\naddress = \"[::1]:0\"\n[guard]\nagents_may = \"propose\"\n",
+        )
+        .unwrap();
+        assert_eq!((config.org_id.as_str(), config.who.as_str(), config.daemon.tcp), ("acme", "ada", false));
+        assert_eq!(config.guard.agents_may, AgentsMay::Propose);
+    }
+
+    #[test]
+    fn mistakes_name_the_file_the_line_and_the_word() {
+        let cases = [
+            ("org_id = \"a\"\norg = \"b\"\n", 2, "org"),
+            ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
+            ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "this machine alone"),
+            ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
+            ("who = \"\"\n", 1, "`who`"),
+            ("who = \n", 1, ""),
+        ];
+        for (text, line, word) in cases {
+            let error = parse(text).unwrap_err();
+            let said = error.to_string();
+            assert!(said.starts_with(&format!("/c/config.toml:{line}: ")), "{said}");
+            assert!(said.contains(word), "{said}");
+        }
+    }
+}
