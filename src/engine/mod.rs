@@ -3,7 +3,11 @@
 //! Methods block: call them where that is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
 //! of their own and never wait for it.
 
+mod check;
 mod config;
+mod fact_key;
+mod gate;
+mod words;
 
 use std::path::Path;
 

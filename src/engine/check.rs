@@ -1,0 +1,335 @@
+//! Requests, checked: every error names the field and says what to do. Pure.
+
+use jiff::civil::Date;
+
+use crate::{
+    api::{ActRequest, ApiError, Caller, ErrorCode, MAX_TEXT, RememberRequest},
+    domain::{ClaimKind, Qualifiers, Scope, id},
+};
+
+/// The longest name of a person, agent, environment, team or tenant, and the longest key of a fact, in bytes.
+pub(super) const MAX_NAME: usize = 200;
+
+/// The longest scope identity (a remote's URL or a path), in bytes.
+const MAX_IDENTITY: usize = 4096;
+
+/// How many ids a request may list at once.
+pub(super) const MAX_IDS: usize = 64;
+
+/// Who acts, checked. Blank optional fields are absent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Actor {
+    /// The person.
+    pub who: String,
+    /// The agent through which they act.
+    pub agent: Option<String>,
+}
+
+/// A claim to be written, checked: texts trimmed at both ends, blank optional fields absent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Draft {
+    pub kind: ClaimKind,
+    pub statement: String,
+    pub reason: Option<String>,
+    pub source: Option<String>,
+    pub key: Option<String>,
+    pub qualifiers: Qualifiers,
+    pub exception: Option<String>,
+}
+
+/// Checks who acts.
+pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
+    let who = name("who", &caller.who)?
+        .ok_or_else(|| ApiError::field("who", "`who` is empty").hint("name the person who acts"))?;
+    let agent = caller.agent.as_deref().map_or(Ok(None), |agent| name("agent", agent))?;
+    Ok(Actor { who, agent })
+}
+
+/// Checks the scope of a request that must name one.
+pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
+    Scope::new(caller.org_id.as_str(), caller.project.as_str())
+        .map_err(|error| ApiError::field(error.field, error.to_string()))
+}
+
+/// Checks the scope of a request that may leave it empty; both names or none.
+pub(super) fn optional_scope(org_id: Option<&str>, project: Option<&str>) -> Result<Option<Scope>, ApiError> {
+    match (org_id.unwrap_or_default(), project.unwrap_or_default()) {
+        ("", "") => Ok(None),
+        (org_id, project) => Scope::new(org_id, project).map(Some).map_err(|error| {
+            ApiError::field(error.field, error.to_string()).hint("name both `org_id` and `project`, or neither")
+        }),
+    }
+}
+
+/// Checks what identifies a scope beyond its name.
+pub(super) fn identity(caller: &Caller) -> Result<Option<String>, ApiError> {
+    let Some(identity) = caller.identity.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    no_nul("identity", identity)?;
+    size("identity", identity, MAX_IDENTITY)?;
+    Ok(Some(identity.to_owned()))
+}
+
+/// Checks a claim to be written. `default_kind` is taken where the request names none.
+pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Result<Draft, ApiError> {
+    let kind = request.kind.unwrap_or(default_kind);
+    let statement = required("statement", &request.statement)?;
+    let reason = optional("reason", request.reason.as_deref())?;
+    if kind.is_guarded() && reason.is_none() {
+        return Err(ApiError::field(
+            "reason",
+            format!("a {kind} needs a `reason`, or it could not defend itself later"),
+        )
+        .hint(
+            "say why; or, for a plain fact that may change at any time, write it with `kind: fact`, which needs none",
+        ));
+    }
+    let key = request.key.as_deref().map_or(Ok(None), |key| name("key", key))?;
+    if key.is_some() && kind.is_guarded() {
+        return Err(ApiError::field("key", format!("a {kind} has no `key`: only facts are kept by key"))
+            .hint("leave `key` out, or write it with `kind: fact`"));
+    }
+    let exception = match request.force_exception.as_deref() {
+        Some(text) if text.trim().is_empty() => {
+            return Err(ApiError::field(
+                "force_exception",
+                "`force_exception` is empty: an exception needs its justification",
+            )
+            .hint("say why both may stand, or leave it out"));
+        }
+        other => optional("force_exception", other)?,
+    };
+    Ok(Draft {
+        kind,
+        statement,
+        reason,
+        source: optional("source", request.source.as_deref())?,
+        key,
+        qualifiers: qualifiers(&request.qualifiers)?,
+        exception,
+    })
+}
+
+/// Checks the reason of an act on `what`.
+pub(super) fn reason(request: &ActRequest, act: &str) -> Result<String, ApiError> {
+    required("reason", &request.reason).map_err(|error| match error.code {
+        ErrorCode::BadRequest if request.reason.trim().is_empty() => {
+            ApiError::field("reason", format!("to {act} a claim needs a `reason`"))
+                .hint("say why; it stays in the history")
+        }
+        _ => error,
+    })
+}
+
+/// Checks where and when a claim holds.
+pub(super) fn qualifiers(raw: &Qualifiers) -> Result<Qualifiers, ApiError> {
+    let place = |field: &str, text: &Option<String>| text.as_deref().map_or(Ok(None), |text| name(field, text));
+    let checked = Qualifiers {
+        env: place("env", &raw.env)?,
+        team: place("team", &raw.team)?,
+        tenant: place("tenant", &raw.tenant)?,
+        valid_from: day("valid_from", raw.valid_from.as_deref())?,
+        valid_until: day("valid_until", raw.valid_until.as_deref())?,
+    };
+    match (&checked.valid_from, &checked.valid_until) {
+        // Dates of this form sort as text.
+        (Some(from), Some(until)) if from > until => {
+            Err(ApiError::field("valid_until", format!("`valid_until` ({until}) is before `valid_from` ({from})")))
+        }
+        _ => Ok(checked),
+    }
+}
+
+/// Checks that a text looks like an id or a prefix of one; answers in lower case.
+pub(super) fn id(field: &str, text: &str) -> Result<String, ApiError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(ApiError::field(
+            field,
+            format!("`{field}` is empty: expected an id, or at least its first {} digits", id::MIN_PREFIX),
+        ));
+    }
+    if !id::is_prefix(text) {
+        let shown: String = text.chars().take(80).collect();
+        return Err(ApiError::field(
+            field,
+            format!("`{field}`: “{shown}” is no id: expected {} to 64 hexadecimal digits", id::MIN_PREFIX),
+        )
+        .hint("`ergo claims` and `ergo conflicts` show ids"));
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
+/// Checks a list of ids: how many, and the form of each.
+pub(super) fn ids(field: &str, list: &[String]) -> Result<Vec<String>, ApiError> {
+    if list.len() > MAX_IDS {
+        return Err(ApiError::field(
+            field,
+            format!("`{field}` lists {} ids; at most {MAX_IDS} are allowed", list.len()),
+        ));
+    }
+    list.iter().map(|text| id(field, text)).collect()
+}
+
+/// A text that must not be blank.
+pub(super) fn required(field: &str, text: &str) -> Result<String, ApiError> {
+    optional(field, Some(text))?.ok_or_else(|| ApiError::field(field, format!("`{field}` is empty")))
+}
+
+/// A text of at most [`MAX_TEXT`] bytes without NUL; blank is absent. White space at both ends is no part of it.
+pub(super) fn optional(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    no_nul(field, text)?;
+    size(field, text, MAX_TEXT)?;
+    Ok(Some(text.to_owned()))
+}
+
+/// A short name on one line; blank is absent.
+fn name(field: &str, text: &str) -> Result<Option<String>, ApiError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    size(field, text, MAX_NAME)?;
+    if text.chars().any(char::is_control) {
+        return Err(ApiError::field(field, format!("`{field}` must not contain control characters")));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+fn day(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    match Date::strptime("%Y-%m-%d", text) {
+        // A year of other than four digits would not sort as text.
+        Ok(date) if (1000..=9999).contains(&date.year()) => Ok(Some(date.to_string())),
+        _ => {
+            let shown: String = text.chars().take(40).collect();
+            Err(ApiError::field(field, format!("`{field}`: “{shown}” is no day"))
+                .hint("write it as YYYY-MM-DD, such as 2026-03-01"))
+        }
+    }
+}
+
+fn no_nul(field: &str, text: &str) -> Result<(), ApiError> {
+    match text.find('\0') {
+        Some(at) => Err(ApiError::field(field, format!("`{field}` contains a NUL byte (at byte {at})"))
+            .hint("send text, not binary data")),
+        None => Ok(()),
+    }
+}
+
+fn size(field: &str, text: &str, most: usize) -> Result<(), ApiError> {
+    if text.len() <= most {
+        return Ok(());
+    }
+    Err(ApiError {
+        field: Some(field.to_owned()),
+        ..ApiError::new(ErrorCode::TooLarge, format!("`{field}` has {} bytes; at most {most} are allowed", text.len()))
+    }
+    .hint("keep the claim short, and point to the long text with `source`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn request() -> RememberRequest {
+        RememberRequest {
+            statement: "Deploy only on green CI".into(),
+            reason: Some("red builds broke prod twice".into()),
+            ..RememberRequest::default()
+        }
+    }
+
+    #[test]
+    fn a_guarded_claim_without_a_reason_is_told_of_facts() {
+        for reason in [None, Some(String::new()), Some("  \n".into())] {
+            let error = draft(&RememberRequest { reason, ..request() }, ClaimKind::Decision).unwrap_err();
+            assert_eq!(error.code, ErrorCode::BadRequest);
+            assert_eq!(error.field.as_deref(), Some("reason"));
+            assert!(error.message.contains("decision") && error.hint.unwrap().contains("kind: fact"));
+        }
+        let fact = RememberRequest { reason: None, kind: Some(ClaimKind::Fact), ..request() };
+        assert!(draft(&fact, ClaimKind::Decision).is_ok());
+    }
+
+    #[rstest]
+    #[case::empty("statement", "")]
+    #[case::blank("statement", " \t\n")]
+    #[case::nul("statement", "a\0b")]
+    fn a_bad_statement_names_its_field(#[case] field: &str, #[case] statement: &str) {
+        let error =
+            draft(&RememberRequest { statement: statement.into(), ..request() }, ClaimKind::Decision).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some(field)));
+    }
+
+    #[test]
+    fn the_limit_on_texts_is_exact() {
+        let with =
+            |bytes: usize| draft(&RememberRequest { statement: "x".repeat(bytes), ..request() }, ClaimKind::Decision);
+        assert!(with(MAX_TEXT).is_ok());
+        let error = with(MAX_TEXT + 1).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (ErrorCode::TooLarge, Some("statement")));
+    }
+
+    #[test]
+    fn an_empty_justification_is_refused_and_not_ignored() {
+        let error = draft(&RememberRequest { force_exception: Some(" ".into()), ..request() }, ClaimKind::Decision)
+            .unwrap_err();
+        assert_eq!(error.field.as_deref(), Some("force_exception"));
+    }
+
+    #[test]
+    fn a_key_belongs_to_a_fact() {
+        let keyed = RememberRequest { key: Some("db".into()), ..request() };
+        assert_eq!(draft(&keyed, ClaimKind::Decision).unwrap_err().field.as_deref(), Some("key"));
+        assert_eq!(draft(&keyed, ClaimKind::Fact).unwrap().key.as_deref(), Some("db"));
+    }
+
+    #[rstest]
+    #[case("2026-03-01", Some("2026-03-01"))]
+    #[case(" 2026-03-01 ", Some("2026-03-01"))]
+    #[case("2026-02-30", None)]
+    #[case("1.3.2026", None)]
+    #[case("-002026-03-01", None)]
+    #[case("soon", None)]
+    fn days_are_parsed(#[case] text: &str, #[case] expected: Option<&str>) {
+        let raw = Qualifiers { valid_from: Some(text.into()), ..Qualifiers::default() };
+        match (qualifiers(&raw), expected) {
+            (Ok(checked), Some(day)) => assert_eq!(checked.valid_from.as_deref(), Some(day)),
+            (Err(error), None) => assert_eq!(error.field.as_deref(), Some("valid_from")),
+            (other, _) => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_window_that_ends_before_it_begins_is_refused() {
+        let raw = Qualifiers {
+            valid_from: Some("2026-03-02".into()),
+            valid_until: Some("2026-03-01".into()),
+            ..Qualifiers::default()
+        };
+        assert_eq!(qualifiers(&raw).unwrap_err().field.as_deref(), Some("valid_until"));
+    }
+
+    #[test]
+    fn ids_are_prefixes_in_lower_case() {
+        assert_eq!(id("target", " ABCD12 ").unwrap(), "abcd12");
+        for bad in ["", "abc", "xyzw", "../../etc"] {
+            assert_eq!(id("target", bad).unwrap_err().field.as_deref(), Some("target"), "{bad}");
+        }
+        assert!(ids("targets", &vec!["abcd".to_owned(); MAX_IDS + 1]).is_err());
+    }
+
+    #[test]
+    fn blank_optional_fields_are_absent() {
+        let caller = Caller { who: "ada".into(), agent: Some(" ".into()), ..Caller::default() };
+        assert_eq!(actor(&caller).unwrap(), Actor { who: "ada".into(), agent: None });
+        assert_eq!(actor(&Caller::default()).unwrap_err().field.as_deref(), Some("who"));
+        assert_eq!(optional_scope(Some(""), None).unwrap(), None);
+        assert_eq!(optional_scope(Some("acme"), None).unwrap_err().field.as_deref(), Some("project"));
+    }
+}

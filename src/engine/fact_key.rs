@@ -1,0 +1,89 @@
+//! Under which key a fact is kept, where the writer gives none. Pure.
+
+use crate::domain::{
+    Norm,
+    norm::{Modality, SubjectKind},
+};
+
+/// The key of a fact: subject, attribute and place of its norm, where all its definite norms agree on them and say what
+/// *is*; else a hash of the statement, so that it replaces nothing but itself. Never the subject alone: two facts about
+/// one subject are not one fact.
+pub(super) fn derive(statement: &str, norms: &[Norm]) -> String {
+    let mut keys = norms.iter().filter(|norm| norm.subject_kind == SubjectKind::Present).map(of_norm);
+    match keys.next() {
+        Some(Some(first)) if keys.all(|key| key.as_deref() == Some(first.as_str())) => first,
+        _ => of_statement(statement),
+    }
+}
+
+fn of_norm(norm: &Norm) -> Option<String> {
+    let attribute = norm.attribute.as_deref().filter(|text| !text.is_empty())?;
+    if norm.subject.is_empty() || norm.modality != Modality::Must {
+        return None;
+    }
+    let mut key = format!("{}/{attribute}", norm.subject);
+    for (name, place) in [("env", &norm.scope.env), ("team", &norm.scope.team), ("tenant", &norm.scope.tenant)] {
+        if let Some(place) = place {
+            key.push_str(&format!(" {name}={place}"));
+        }
+    }
+    Some(key)
+}
+
+fn of_statement(statement: &str) -> String {
+    let words: Vec<&str> = statement.split_whitespace().collect();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"ergo/fact-statement/1");
+    hasher.update(words.join(" ").as_bytes());
+    let digest = hasher.finalize().to_hex();
+    format!("statement:{}", &digest.as_str()[..32])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::norm::NormScope;
+
+    fn norm(subject: &str, attribute: Option<&str>) -> Norm {
+        Norm {
+            subject: subject.into(),
+            subject_kind: SubjectKind::Present,
+            attribute: attribute.map(Into::into),
+            ..Norm::default()
+        }
+    }
+
+    #[test]
+    fn subject_and_attribute_make_the_key() {
+        assert_eq!(derive("Postgres port is 5432", &[norm("postgres", Some("port"))]), "postgres/port");
+    }
+
+    #[test]
+    fn the_subject_alone_never_does() {
+        let a = derive("Postgres is fast", &[norm("postgres", None)]);
+        let b = derive("Postgres is old", &[norm("postgres", None)]);
+        assert!(a.starts_with("statement:") && a != b);
+    }
+
+    #[test]
+    fn a_place_is_part_of_the_key() {
+        let prod = Norm {
+            scope: NormScope { env: Some("prod".into()), ..NormScope::default() },
+            ..norm("postgres", Some("port"))
+        };
+        assert_eq!(derive("…", &[prod]), "postgres/port env=prod");
+    }
+
+    #[test]
+    fn what_is_not_so_and_what_says_two_things_replace_only_themselves() {
+        let not = Norm { modality: Modality::MustNot, ..norm("postgres", Some("port")) };
+        assert!(derive("Postgres port is not 1", &[not]).starts_with("statement:"));
+        let two = [norm("postgres", Some("port")), norm("redis", Some("port"))];
+        assert!(derive("Postgres port is 1 and redis port is 2", &two).starts_with("statement:"));
+    }
+
+    #[test]
+    fn white_space_is_no_difference() {
+        assert_eq!(derive("a  b\nc", &[]), derive("a b c", &[]));
+    }
+}

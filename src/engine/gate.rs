@@ -1,0 +1,150 @@
+//! The guard as the acts use it: it may warn and it may refuse, and it never fails a write.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::{
+    api::Warning,
+    domain::{Norm, Qualifiers, Tier, Verdict},
+    guard::{Candidate, Guard},
+};
+
+/// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
+const MAX_NORMS: usize = 6 * 1024;
+
+/// A statement, normalised, or honestly not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Normed {
+    /// Its norms; empty where normalising failed.
+    pub norms: Vec<Norm>,
+    /// The normaliser's name and version; `none` where it failed.
+    pub version: String,
+    /// Said to the writer where it failed.
+    pub warning: Option<Warning>,
+}
+
+/// The day of a time in milliseconds since the Unix epoch, in UTC, as `YYYY-MM-DD`.
+pub(super) fn day(now: u64) -> String {
+    let stamp = i64::try_from(now).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
+    stamp.to_zoned(TimeZone::UTC).date().to_string()
+}
+
+/// Normalises a statement. A failure is a warning, so that the claim is stored un-gated.
+pub(super) fn normalise(guard: &Guard, statement: &str, qualifiers: &Qualifiers) -> Normed {
+    // The guard is total by contract; a defect in it must still not cost a write.
+    match catch_unwind(AssertUnwindSafe(|| guard.normalise(statement, qualifiers))) {
+        Ok(done) if !done.norms.is_empty() => {
+            Normed { norms: fitting(done.norms), version: done.version, warning: None }
+        }
+        Ok(done) => {
+            let why = done.problems.first().cloned().unwrap_or_else(|| "it found nothing to compare".into());
+            Normed { norms: Vec::new(), version: done.version, warning: Some(ungated("the normaliser", &why)) }
+        }
+        Err(_) => {
+            tracing::error!("the normaliser panicked; the claim is stored un-gated");
+            Normed {
+                norms: Vec::new(),
+                version: "none".into(),
+                warning: Some(ungated("the normaliser", "it failed on this statement")),
+            }
+        }
+    }
+}
+
+/// Judges a claim against stored ones. A failure is a warning, so that the claim is stored un-gated.
+pub(super) fn judge(
+    guard: &Guard,
+    incoming: &Candidate,
+    against: &[Candidate],
+    today: &str,
+) -> Result<Verdict, Warning> {
+    catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, today))).map_err(|_| {
+        tracing::error!("the guard panicked; the claim is stored un-gated");
+        ungated("the guard", "it failed on this statement")
+    })
+}
+
+/// What a stored write says about stages that did not run, where that could have changed the answer: not on every write.
+pub(super) fn skipped(verdict: &Verdict) -> Option<Warning> {
+    if verdict.tier == Tier::Clean || verdict.skipped.is_empty() {
+        return None;
+    }
+    Some(Warning { code: "nli_unavailable".into(), message: verdict.skipped.join("; "), conflict: None })
+}
+
+fn ungated(stage: &str, why: &str) -> Warning {
+    Warning {
+        code: "ungated".into(),
+        message: format!("stored without being compared: {stage} could not read it ({why})"),
+        conflict: None,
+    }
+}
+
+/// The first norms that fit an event beside its texts.
+fn fitting(norms: Vec<Norm>) -> Vec<Norm> {
+    let mut left = MAX_NORMS;
+    norms
+        .into_iter()
+        .take_while(|norm| {
+            let size = minicbor::to_vec(norm).map_or(usize::MAX, |bytes| bytes.len());
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::{Normalised, Normaliser};
+
+    struct Broken;
+
+    impl Normaliser for Broken {
+        fn normalise(&self, _: &str, _: &Qualifiers) -> Normalised {
+            panic!("a defect")
+        }
+    }
+
+    struct Wordless;
+
+    impl Normaliser for Wordless {
+        fn normalise(&self, _: &str, _: &Qualifiers) -> Normalised {
+            Normalised { problems: vec!["the model answered with chatter".into()], ..Normalised::default() }
+        }
+    }
+
+    struct Verbose;
+
+    impl Normaliser for Verbose {
+        fn normalise(&self, _: &str, _: &Qualifiers) -> Normalised {
+            let norm = Norm { subject: "x".repeat(1000), ..Norm::default() };
+            Normalised { norms: vec![norm; 50], version: "verbose/1".into(), problems: vec![] }
+        }
+    }
+
+    #[test]
+    fn a_broken_normaliser_costs_a_warning_and_no_write() {
+        let normed = normalise(&Guard::default().with_normaliser(Box::new(Broken)), "x", &Qualifiers::default());
+        assert_eq!(normed.norms, []);
+        assert_eq!(normed.warning.unwrap().code, "ungated");
+        let normed = normalise(&Guard::default().with_normaliser(Box::new(Wordless)), "x", &Qualifiers::default());
+        assert!(normed.warning.unwrap().message.contains("chatter"));
+    }
+
+    #[test]
+    fn norms_never_outgrow_an_event() {
+        let normed = normalise(&Guard::default().with_normaliser(Box::new(Verbose)), "x", &Qualifiers::default());
+        assert_eq!(normed.norms.len(), 5);
+        assert!(minicbor::to_vec(&normed.norms).unwrap().len() <= MAX_NORMS + 16);
+    }
+
+    #[test]
+    fn days_are_utc() {
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(1_795_305_600_000), "2026-11-22");
+        assert_eq!(day(u64::MAX).len(), 10);
+    }
+}

@@ -1,0 +1,258 @@
+//! The words on a card: what disagrees, what to do, and which acts are possible.
+
+use super::quote;
+use crate::{
+    api::{ActOption, CardAct, CardKind, CardStatus, ClaimView},
+    domain::{Status, verdict::Evidence},
+};
+
+/// What the words on a card depend on.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Facts<'a> {
+    /// Where the card comes from.
+    pub kind: CardKind,
+    /// Whether it still waits.
+    pub status: CardStatus,
+    /// The refused candidate, on a card of a refused write.
+    pub candidate: Option<&'a ClaimView>,
+    /// The stored claims, the newest first.
+    pub claims: &'a [&'a ClaimView],
+    /// Why they cannot both hold, the strongest first.
+    pub evidence: &'a [Evidence],
+    /// The justification with which an agent proposed an exception.
+    pub proposed: Option<&'a str>,
+}
+
+impl Facts<'_> {
+    /// Whether nothing that opposed the candidate is active any more.
+    fn moot(&self) -> bool {
+        self.candidate.is_some() && self.active().next().is_none()
+    }
+
+    fn active(&self) -> impl Iterator<Item = &ClaimView> {
+        self.claims.iter().copied().filter(|claim| claim.status == Status::Active)
+    }
+
+    /// The newer side, whose reason explains the change.
+    fn newer(&self) -> Option<&ClaimView> {
+        self.candidate.or_else(|| self.claims.first().copied())
+    }
+}
+
+/// What disagrees, in one sentence.
+pub(in crate::engine) fn headline(facts: &Facts<'_>) -> String {
+    if facts.kind == CardKind::Contested {
+        return match facts.claims {
+            [] => "A claim was replaced more than once by writers who had not seen each other".into(),
+            [one] => {
+                format!("{} was changed and withdrawn by writers who had not seen each other", quote(&one.statement))
+            }
+            [first, second, rest @ ..] => {
+                let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+                format!(
+                    "{} and {}{more} replaced one claim, by writers who had not seen each other",
+                    quote(&first.statement),
+                    quote(&second.statement)
+                )
+            }
+        };
+    }
+    if let Some(sentence) = facts.evidence.iter().map(|e| e.sentence.trim()).find(|sentence| !sentence.is_empty()) {
+        return sentence.to_owned();
+    }
+    match (facts.candidate, facts.claims) {
+        (Some(candidate), [first, ..]) => contradicts(candidate, first),
+        (None, [first, second, ..]) => contradicts(first, second),
+        _ => facts.newer().map_or_else(|| "Claims that cannot both hold".into(), |claim| quote(&claim.statement)),
+    }
+}
+
+fn contradicts(a: &ClaimView, b: &ClaimView) -> String {
+    format!("{} contradicts {}", quote(&a.statement), quote(&b.statement))
+}
+
+/// What the guard makes of the card and what a person can do, in a sentence or two.
+pub(in crate::engine) fn advice(facts: &Facts<'_>) -> String {
+    if facts.status == CardStatus::Settled {
+        return "Settled. Undo the act to open it again.".into();
+    }
+    match facts.kind {
+        CardKind::Refused if facts.moot() => "What stood against this write is no longer active. \
+             Store it now with supersede, or discard it."
+            .into(),
+        CardKind::Refused => {
+            let mut text = if facts.active().nth(1).is_some() {
+                "The write was held back, since it contradicts claims that are active. ".to_owned()
+            } else {
+                "The write was held back, since it contradicts a claim that is active. ".to_owned()
+            };
+            if facts.proposed.is_some() {
+                text.push_str("The agent proposes an exception, which a person must confirm. ");
+            }
+            text.push_str(
+                "If the decision changed, supersede the old claim; if both hold in different places or times, narrow one; \
+                 if the write was a mistake, discard it.",
+            );
+            text
+        }
+        CardKind::Contradiction | CardKind::Found => {
+            "Both claims are active and cannot both hold. Keep one by supersede; \
+             retract the one that was never right; narrow one if they hold in different places or times."
+                .into()
+        }
+        CardKind::Contested => "Two changes were made apart and neither knew of the other. Keep one by supersede, \
+             or write one text that replaces both."
+            .into(),
+    }
+}
+
+/// Every act, why it cannot be done where it cannot, and the reason that would be recorded where one is known.
+pub(in crate::engine) fn acts(facts: &Facts<'_>) -> Vec<ActOption> {
+    CardAct::ALL
+        .into_iter()
+        .map(|act| {
+            let disabled = disabled(facts, act).map(str::to_owned);
+            let prefill = if disabled.is_none() { prefill(facts, act) } else { None };
+            ActOption { act, disabled, prefill }
+        })
+        .collect()
+}
+
+fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
+    if facts.status == CardStatus::Settled {
+        return Some("the card is settled: undo that act first");
+    }
+    let refused = facts.kind == CardKind::Refused;
+    match act {
+        CardAct::Supersede | CardAct::Snooze => None,
+        CardAct::Discard if !refused => {
+            Some("only a refused write can be discarded: retract or supersede one of the claims")
+        }
+        CardAct::Discard => None,
+        CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.moot() => {
+            Some("nothing stands against the write any more: store it with supersede, or discard it")
+        }
+        CardAct::Exception | CardAct::Dismiss | CardAct::Narrow if facts.kind == CardKind::Contested => {
+            Some("one claim was replaced twice: keep one of the replacements, or merge them")
+        }
+        CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss => None,
+    }
+}
+
+fn prefill(facts: &Facts<'_>, act: CardAct) -> Option<String> {
+    match act {
+        CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(|claim| claim.reason.clone()),
+        CardAct::Exception => facts.proposed.map(str::to_owned),
+        CardAct::Discard => facts.active().next().map(|claim| format!("{} stands", quote(&claim.statement))),
+        CardAct::Retract | CardAct::Dismiss | CardAct::Snooze => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::{
+        domain::{ClaimKind, DeviceId, EventId, Flags, Qualifiers, Scope},
+        engine::words::summary::quote as q,
+    };
+
+    fn claim(statement: &str, status: Status) -> ClaimView {
+        ClaimView {
+            id: EventId([1; 32]),
+            scope: Scope { org_id: "acme".into(), project: "api".into() },
+            kind: ClaimKind::Decision,
+            status,
+            flags: Flags::default(),
+            statement: statement.into(),
+            reason: Some(format!("why {statement}")),
+            source: None,
+            who: "ada".into(),
+            agent: None,
+            device: DeviceId([0; 32]),
+            at: 0,
+            key: None,
+            qualifiers: Qualifiers::default(),
+            norms: vec![],
+            replaced_by: vec![],
+            replaces: vec![],
+            premises: vec![],
+            dependents: 0,
+            closing_reason: None,
+            rev: 1,
+        }
+    }
+
+    fn allowed(facts: &Facts<'_>) -> Vec<CardAct> {
+        acts(facts).into_iter().filter(|option| option.disabled.is_none()).map(|option| option.act).collect()
+    }
+
+    #[rstest]
+    #[case::refused(CardKind::Refused, true, Status::Active, &CardAct::ALL)]
+    #[case::moot(CardKind::Refused, true, Status::Retracted,
+        &[CardAct::Supersede, CardAct::Dismiss, CardAct::Discard, CardAct::Snooze])]
+    #[case::contradiction(CardKind::Contradiction, false, Status::Active,
+        &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]
+    #[case::contested(CardKind::Contested, false, Status::Active,
+        &[CardAct::Supersede, CardAct::Retract, CardAct::Snooze])]
+    fn each_kind_of_card_allows_its_acts(
+        #[case] kind: CardKind,
+        #[case] refused: bool,
+        #[case] status: Status,
+        #[case] expected: &[CardAct],
+    ) {
+        let (red, blue) = (claim("use red", Status::Active), claim("use blue", status));
+        let claims: Vec<&ClaimView> = if refused { vec![&blue] } else { vec![&red, &blue] };
+        let facts = Facts {
+            kind,
+            status: CardStatus::Open,
+            candidate: refused.then_some(&red),
+            claims: &claims,
+            evidence: &[],
+            proposed: None,
+        };
+        assert_eq!(allowed(&facts), expected);
+        assert!(allowed(&Facts { status: CardStatus::Settled, ..facts }).is_empty());
+        assert!(!advice(&facts).is_empty());
+    }
+
+    #[test]
+    fn the_guards_own_sentence_is_the_headline_where_there_is_one() {
+        let (red, blue) = (claim("use red", Status::Active), claim("use blue", Status::Active));
+        let evidence = [Evidence { sentence: "the canary is red or blue".into(), ..Evidence::default() }];
+        let mut facts = Facts {
+            kind: CardKind::Refused,
+            status: CardStatus::Open,
+            candidate: Some(&red),
+            claims: &[&blue],
+            evidence: &evidence,
+            proposed: None,
+        };
+        assert_eq!(headline(&facts), "the canary is red or blue");
+        facts.evidence = &[];
+        assert_eq!(headline(&facts), format!("{} contradicts {}", q("use red"), q("use blue")));
+        facts.kind = CardKind::Contested;
+        let both = [&red, &blue];
+        facts.claims = &both;
+        assert!(headline(&facts).contains("had not seen each other"));
+    }
+
+    #[test]
+    fn reasons_are_prefilled_where_they_are_known() {
+        let (red, blue) = (claim("use red", Status::Active), claim("use blue", Status::Active));
+        let facts = Facts {
+            kind: CardKind::Refused,
+            status: CardStatus::Open,
+            candidate: Some(&red),
+            claims: &[&blue],
+            evidence: &[],
+            proposed: Some("one week only"),
+        };
+        let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
+        assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));
+        assert_eq!(prefill(CardAct::Exception).as_deref(), Some("one week only"));
+        assert_eq!(prefill(CardAct::Discard).as_deref(), Some("“use blue” stands"));
+        assert_eq!(prefill(CardAct::Retract), None);
+    }
+}

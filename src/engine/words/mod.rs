@@ -1,0 +1,7 @@
+//! What ergo says in words: headlines of cards, advice, prefilled reasons, the ways on, summaries of acts. Pure.
+
+mod card;
+mod summary;
+
+pub(super) use card::{Facts, acts, advice, headline};
+pub(super) use summary::{built_on, quote, refused_summary, summary, ways_on};

@@ -1,0 +1,108 @@
+//! One sentence for each act, and the ways on from a refusal.
+
+use crate::{
+    api::{ApiError, Conflict, ErrorCode},
+    domain::{EventId, Tier},
+};
+
+/// The most characters of a statement that a sentence quotes.
+const QUOTED: usize = 72;
+
+/// A statement on one line in quotation marks, shortened at a word where it is long.
+pub(in crate::engine) fn quote(statement: &str) -> String {
+    let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return "“(redacted)”".into();
+    }
+    if line.chars().count() <= QUOTED {
+        return format!("“{line}”");
+    }
+    let cut: String = line.chars().take(QUOTED).collect();
+    let cut = match cut.rsplit_once(' ') {
+        Some((head, _)) if head.chars().count() > QUOTED / 2 => head,
+        _ => cut.as_str(),
+    };
+    format!("“{}…”", cut.trim_end_matches([',', ';', ':', '.', ' ']))
+}
+
+/// What an act did: its verb in the past tense, and the statements of the claims it did it to.
+pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
+    match statements {
+        [] => verb.to_owned(),
+        [one] => format!("{verb} {}", quote(one)),
+        [one, two] => format!("{verb} {} and {}", quote(one), quote(two)),
+        [one, rest @ ..] => format!("{verb} {} and {} more", quote(one), rest.len()),
+    }
+}
+
+/// What a refusal says in the event stream.
+pub(in crate::engine) fn refused_summary(statement: &str, conflicts: &[Conflict]) -> String {
+    match conflicts.iter().find(|conflict| conflict.tier == Tier::Block) {
+        Some(conflict) => {
+            format!("Held back {}: it contradicts {}", quote(statement), quote(&conflict.claim.statement))
+        }
+        None => format!("Held back {}", quote(statement)),
+    }
+}
+
+/// The ways on from a refusal, in words. `proposed`: an exception was asked for, and only a person may grant it.
+pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<String> {
+    let blocking: Vec<String> =
+        conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
+    let ids = blocking.join(", ");
+    let mut ways = vec![
+        "Cancel: keep what is stored and follow it.".to_owned(),
+        format!("Supersede: if the decision changed, replace {ids} and say why."),
+        "Narrow: if both hold in different places or times, write it again with `env`, `team`, `tenant`, `valid_from` or `valid_until`."
+            .to_owned(),
+    ];
+    ways.push(if proposed {
+        "Exception: proposed; a person must confirm it on the card.".to_owned()
+    } else {
+        "Exception: if both must stand, write it again with `force_exception` and its justification.".to_owned()
+    });
+    ways
+}
+
+/// The error of an undo that later events build on.
+pub(in crate::engine) fn built_on(events: &[(EventId, String)]) -> ApiError {
+    let named: Vec<String> = events.iter().take(3).map(|(id, what)| format!("{what} ({})", id.short())).collect();
+    let more = events.len().saturating_sub(named.len());
+    let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let mut error = ApiError::new(
+        ErrorCode::BuiltOn,
+        format!("this act cannot be undone, since later acts build on it: {}{rest}", named.join(", ")),
+    )
+    .hint("undo those first, the latest one first");
+    error.candidates = events.iter().map(|(id, _)| id.to_hex()).collect();
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_one_short_line() {
+        assert_eq!(quote("Use\n  blue"), "“Use blue”");
+        let long = quote(&"all deployments go through the blue canary first ".repeat(4));
+        assert!(long.chars().count() <= QUOTED + 3 && long.ends_with("…”"), "{long}");
+        assert!(quote(&"x".repeat(500)).chars().count() <= QUOTED + 3);
+        assert_eq!(quote(""), "“(redacted)”");
+    }
+
+    #[test]
+    fn summaries_count_what_they_do_not_name() {
+        assert_eq!(summary("Retracted", &["a"]), "Retracted “a”");
+        assert_eq!(summary("Superseded", &["a", "b", "c"]), "Superseded “a” and 2 more");
+    }
+
+    #[test]
+    fn an_undo_that_is_built_upon_names_what_stands_in_the_way() {
+        let events: Vec<_> = (0..5).map(|n| (EventId([n; 32]), "a supersede".to_owned())).collect();
+        let error = built_on(&events);
+        assert_eq!(error.code, ErrorCode::BuiltOn);
+        assert_eq!(error.candidates.len(), 5);
+        assert!(error.message.contains("and 2 more") && error.hint.is_some());
+    }
+}
