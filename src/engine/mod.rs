@@ -7,6 +7,7 @@ mod check;
 mod config;
 mod fact_key;
 mod gate;
+mod reads;
 mod words;
 
 use std::path::Path;

@@ -1,0 +1,3 @@
+//! Reading: why, claims, history, the log, cards, scopes.
+
+mod rank;
