@@ -6,6 +6,7 @@
 
 pub mod claim;
 pub mod clock;
+pub mod derive;
 pub mod event;
 pub mod id;
 pub mod norm;

@@ -1,0 +1,88 @@
+//! What can go wrong with the store, each with what to do next.
+
+use std::path::PathBuf;
+
+use crate::domain::event::EventError;
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite refused.
+    #[error("the store cannot be read or written: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The file system refused.
+    #[error("{what} {path}: {error}")]
+    Io {
+        /// What was tried: "cannot open", …
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "the store {path} has schema version {found}, and this ergo knows versions up to {known}: use the newer ergo \
+         that wrote it"
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version known here.
+        known: u32,
+    },
+    /// The file is a database, but not ergo's.
+    #[error("{path} is not an ergo store: move it away, or name another file")]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An event is malformed, forged or too large.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// A draft refers to something that the act cannot contain.
+    #[error("draft {index} of the act {problem}")]
+    BadDraft {
+        /// Which draft, from 0.
+        index: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A scope's name is malformed.
+    #[error(transparent)]
+    Scope(#[from] crate::domain::scope::ScopeError),
+    /// A page's cursor was not made by this list.
+    #[error("“{0}” is no cursor of this list: pass `next` of the page before, unchanged")]
+    BadCursor(String),
+    /// `backup` never overwrites.
+    #[error("{0} exists already: name a file that does not")]
+    Exists(PathBuf),
+    /// Something in the file that ergo itself wrote cannot be read.
+    #[error("the store is damaged: {0}; run `ergo doctor`, or restore a backup")]
+    Damaged(String),
+}
+
+impl StoreError {
+    /// Whether the store cannot be written now, though nothing is wrong with the request: disk full, read-only, busy.
+    pub fn is_unavailable(&self) -> bool {
+        use rusqlite::ErrorCode::{
+            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed, ReadOnly, SystemIoFailure,
+        };
+        match self {
+            Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => matches!(
+                error.code,
+                CannotOpen
+                    | DatabaseBusy
+                    | DatabaseLocked
+                    | DiskFull
+                    | FileLockingProtocolFailed
+                    | ReadOnly
+                    | SystemIoFailure
+            ),
+            Self::Io { .. } => true,
+            _ => false,
+        }
+    }
+}

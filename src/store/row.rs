@@ -1,0 +1,261 @@
+//! What comes out of the store.
+
+use crate::domain::{
+    CardId, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Hlc, Norm, OpId, Qualifiers, Scope, Status,
+    Verdict,
+    derive::{CardKind, SettledBy},
+    norm::IndexTerms,
+};
+
+/// A claim with everything derived about it, except `flags.expired`, which needs the day: see [`ClaimRow::expired_on`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimRow {
+    /// Its id.
+    pub id: ClaimId,
+    /// Where it belongs.
+    pub scope: Scope,
+    /// Its kind.
+    pub kind: ClaimKind,
+    /// Its status.
+    pub status: Status,
+    /// What is derived about it.
+    pub flags: Flags,
+    /// The statement; empty once redacted.
+    pub statement: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// The person who wrote it.
+    pub who: String,
+    /// The agent through which they wrote it.
+    pub agent: Option<String>,
+    /// The device that signed it.
+    pub device: DeviceId,
+    /// When, by the writer's event clock.
+    pub clock: Hlc,
+    /// The act that created it.
+    pub op: OpId,
+    /// The readable key of a fact.
+    pub key: Option<String>,
+    /// The hash of the key of a fact.
+    pub key_hash: Option<EventId>,
+    /// What the writer said about where and when it holds.
+    pub qualifiers: Qualifiers,
+    /// What the normaliser made of it.
+    pub norms: Vec<Norm>,
+    /// The normaliser's name and version.
+    pub normaliser: Option<String>,
+    /// The claims that replaced it, by live acts.
+    pub replaced_by: Vec<ClaimId>,
+    /// The claims that it replaced, by live acts.
+    pub replaces: Vec<ClaimId>,
+    /// The claims that it rests on.
+    pub premises: Vec<ClaimId>,
+    /// How many active claims rest on it.
+    pub dependents: usize,
+    /// The acts that keep it out of the active set, latest last; a `reinstate` names them in `seen`.
+    pub live_acts: Vec<EventId>,
+    /// The acts on its premises for which it needs review; a `resolve.reviewed` names them in `seen`.
+    pub causes: Vec<EventId>,
+    /// Why it left the active set: the reason of the latest live act; for an active claim stored as an exception,
+    /// the justification.
+    pub closing_reason: Option<String>,
+    /// Grows whenever anything about it changes in this file.
+    pub rev: u64,
+}
+
+impl ClaimRow {
+    /// Whether its `valid_until` lies before `day` (`YYYY-MM-DD`).
+    pub fn expired_on(&self, day: &str) -> bool {
+        self.qualifiers.valid_until.as_deref().is_some_and(|until| until < day)
+    }
+}
+
+/// An event as it is read, with as much of its body as is left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    /// Its id.
+    pub id: EventId,
+    /// What it does.
+    pub kind: EventKind,
+    /// The act that it belongs to.
+    pub op: OpId,
+    /// Where.
+    pub scope: Scope,
+    /// Who.
+    pub who: String,
+    /// Through which agent.
+    pub agent: Option<String>,
+    /// The device that signed it.
+    pub device: DeviceId,
+    /// When, by the writer's event clock.
+    pub clock: Hlc,
+    /// On what.
+    pub targets: Vec<EventId>,
+    /// The existing claim that took the targets' place.
+    pub successor: Option<EventId>,
+    /// What the writer had seen.
+    pub seen: Vec<EventId>,
+    /// The kind of the claim that it carries.
+    pub claim_kind: Option<ClaimKind>,
+    /// The body; `None` once redacted.
+    pub body: Option<crate::domain::Body>,
+    /// Whether it still has effect: it was not undone.
+    pub effective: bool,
+}
+
+/// A conflict card.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CardRow {
+    /// Its id.
+    pub id: CardId,
+    /// Where it comes from.
+    pub kind: CardKind,
+    /// Where.
+    pub scope: Scope,
+    /// The claims on it: the refused candidate first, else the newest first.
+    pub members: Vec<EventId>,
+    /// The refused candidate, which is no claim: read it with [`super::Reader::candidate`].
+    pub candidate: Option<EventId>,
+    /// Whether it waits for a person: not settled, and still true.
+    pub open: bool,
+    /// What it opposed is no longer active. A refused card stays open then, and its candidate can be stored.
+    pub moot: bool,
+    /// Since when, by event clock.
+    pub clock: Hlc,
+    /// Who caused it.
+    pub who: String,
+    /// Through which agent.
+    pub agent: Option<String>,
+    /// How it was settled, where an act did so.
+    pub settled: Option<SettledBy>,
+    /// Until when it is put off, in milliseconds since the Unix epoch; may lie in the past.
+    pub snoozed_until: Option<u64>,
+    /// What the guard said: of a refused candidate against the others, else of the first member against the others.
+    pub verdict: Verdict,
+    /// Grows whenever anything on it changes in this file.
+    pub rev: u64,
+}
+
+/// A scope with its counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScopeRow {
+    /// The scope.
+    pub scope: Scope,
+    /// The remote URL or common directory that it is bound to.
+    pub identity: Option<String>,
+    /// Active claims.
+    pub active: usize,
+    /// All claims.
+    pub total: usize,
+    /// Open cards, snoozed ones included.
+    pub open_cards: usize,
+    /// Active claims that need review.
+    pub needs_review: usize,
+    /// The wall time of its latest event, in milliseconds since the Unix epoch.
+    pub latest: u64,
+}
+
+/// Counts over the whole store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Events in both logs.
+    pub events: usize,
+    /// Claims.
+    pub claims: usize,
+    /// Active claims.
+    pub active: usize,
+    /// Open cards, snoozed ones included.
+    pub open_cards: usize,
+    /// Active claims that need review.
+    pub needs_review: usize,
+}
+
+/// What a shortened id stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup<T> {
+    /// Nothing, or the text cannot be an id.
+    None,
+    /// One thing.
+    One(T),
+    /// Several: the first ten of them.
+    Many(Vec<T>),
+}
+
+/// Which claims; all that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClaimFilter {
+    /// In this scope; `None` for all.
+    pub scope: Option<Scope>,
+    /// With this status; `None` for all.
+    pub status: Option<Status>,
+    /// Of these kinds; empty for all.
+    pub kinds: Vec<ClaimKind>,
+    /// Written by this person or agent.
+    pub who: Option<String>,
+    /// Whether they need review.
+    pub needs_review: Option<bool>,
+}
+
+/// Which cards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CardStatus {
+    /// Open, and not put off.
+    #[default]
+    Open,
+    /// Open, and put off until later.
+    Snoozed,
+    /// Settled, or no longer true.
+    Settled,
+    /// All of them.
+    All,
+}
+
+/// Which cards; all that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CardFilter {
+    /// In this scope; `None` for all.
+    pub scope: Option<Scope>,
+    /// With this status.
+    pub status: CardStatus,
+    /// The wall clock, in milliseconds since the Unix epoch: decides what is still put off.
+    pub now: u64,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// How many there are in all pages together.
+    pub total: usize,
+    /// Where the next page begins; `None` on the last.
+    pub next: Option<String>,
+}
+
+/// What a new claim is looked up by in the candidate index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CandidateQuery {
+    /// Where.
+    pub scope: Scope,
+    /// Subjects and content terms of the new claim.
+    pub terms: IndexTerms,
+    /// Claims to leave out: the targets of a supersede.
+    pub exclude: Vec<ClaimId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// What [`super::Store::check`] found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckReport {
+    /// Events that were read.
+    pub events: usize,
+    /// Bodies that were redacted.
+    pub redacted: usize,
+    /// What is wrong, one sentence each; empty when all is well.
+    pub problems: Vec<String>,
+    /// What is unusual but no damage: a gap or a fork in another device's chain.
+    pub notes: Vec<String>,
+}
