@@ -11,5 +11,6 @@ pub mod daemon;
 pub mod domain;
 pub mod engine;
 pub mod guard;
+pub mod interchange;
 pub mod store;
 pub mod tui;

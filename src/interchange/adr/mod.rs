@@ -1,0 +1,216 @@
+//! Decision records in Markdown: the forms of Nygard and of MADR (2, 3 and 4), read into one decision each.
+
+mod decision;
+mod status;
+
+use super::{
+    markdown::{Block, BlockKind, Document},
+    sentence::{capital, cut},
+};
+use crate::domain::ClaimKind;
+
+pub use status::Standing;
+
+/// The longest reason taken from a record, in characters.
+const MAX_REASON: usize = 900;
+
+/// Another record, as a record names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// The file's name without its folder.
+    pub file: Option<String>,
+    /// The record's number.
+    pub number: Option<u32>,
+}
+
+/// A decision record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The file, as its path was given.
+    pub file: String,
+    /// The line of the decision, from 1.
+    pub line: usize,
+    /// Its number, from the file's name or the title.
+    pub number: Option<u32>,
+    /// Its title, without the number.
+    pub title: String,
+    /// Where it stands.
+    pub standing: Standing,
+    /// When it was decided, `YYYY-MM-DD`.
+    pub date: Option<String>,
+    /// What was decided: one sentence.
+    pub statement: String,
+    /// Why.
+    pub reason: String,
+    /// The records that it replaces.
+    pub supersedes: Vec<Reference>,
+    /// The records that replaced it.
+    pub superseded_by: Vec<Reference>,
+}
+
+/// Why a file is no decision record that could be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct NoRecord {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is missing.
+    pub why: String,
+}
+
+impl Record {
+    /// Reads one record; `file` is its path as it shall stand in the source.
+    pub fn parse(file: &str, text: &str) -> Result<Self, NoRecord> {
+        let document = Document::parse(text);
+        let sections = Sections::new(&document);
+        let heading = sections.title.clone().unwrap_or_default();
+        let name = file_name(file);
+        let (title_number, title) = split_number(&heading);
+        let title = if title.is_empty() { title_of_name(name) } else { title };
+        let status = status::read(&document, &sections);
+        let (line, statement) = decision::statement(&sections, &title).ok_or_else(|| NoRecord {
+            line: 1,
+            why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),
+        })?;
+        let reason = decision::reason(&sections).unwrap_or_else(|| format!("Recorded as “{title}” in {name}."));
+        let reason = cut(&reason, MAX_REASON);
+        Ok(Self {
+            file: file.to_owned(),
+            line,
+            number: number_of_name(name).or(title_number),
+            title,
+            standing: status.standing,
+            date: status.date.or_else(|| date_of(name)),
+            statement: capital(&statement),
+            reason,
+            supersedes: status.supersedes,
+            superseded_by: status.superseded_by,
+        })
+    }
+
+    /// `file:line`.
+    pub fn source(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+
+    /// The kind of claim that it becomes: a rejected proposal is a rejection, all else a decision.
+    pub fn kind(&self) -> ClaimKind {
+        if self.standing == Standing::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
+    }
+
+    /// Whether `reference` means this record.
+    pub fn is(&self, reference: &Reference) -> bool {
+        match (&reference.file, reference.number) {
+            (Some(file), _) => file == file_name(&self.file),
+            (None, Some(number)) => self.number == Some(number),
+            (None, None) => false,
+        }
+    }
+}
+
+/// The blocks of a record by the section that they stand in.
+struct Sections<'a> {
+    /// The first heading of level 1, or the first heading.
+    title: Option<String>,
+    /// The blocks before the first section.
+    preamble: Vec<&'a Block>,
+    /// Lower-case heading, and the blocks under it and its own subsections.
+    named: Vec<(String, Vec<&'a Block>)>,
+}
+
+impl<'a> Sections<'a> {
+    fn new(document: &'a Document) -> Self {
+        let mut out = Self { title: None, preamble: Vec::new(), named: Vec::new() };
+        let mut title_level = 0;
+        for block in &document.blocks {
+            match block.kind {
+                BlockKind::Heading(level) if out.title.is_none() => {
+                    out.title = Some(block.text.clone());
+                    title_level = level;
+                }
+                BlockKind::Heading(level) if level <= title_level.max(1) + 1 => {
+                    out.named.push((block.text.trim_end_matches(':').to_lowercase(), Vec::new()));
+                }
+                _ => match out.named.last_mut() {
+                    Some((_, blocks)) => blocks.push(block),
+                    None => out.preamble.push(block),
+                },
+            }
+        }
+        out
+    }
+
+    /// The first section whose heading is, or else begins with, one of `names`, in the order of `names`.
+    fn find(&self, names: &[&str]) -> Option<&[&'a Block]> {
+        let by = |test: &dyn Fn(&str, &str) -> bool| {
+            names.iter().find_map(|name| self.named.iter().find(|(heading, _)| test(strip_number(heading), name)))
+        };
+        by(&|heading, name| heading == name)
+            .or_else(|| by(&|heading, name| heading.starts_with(name)))
+            .map(|(_, blocks)| &**blocks)
+    }
+}
+
+/// A heading such as “2. decision” without its number.
+fn strip_number(heading: &str) -> &str {
+    heading.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '))
+}
+
+/// The file's name without its folder.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// The number and the rest of a title such as “ADR-0007: Use X” or “7. Use X”.
+fn split_number(title: &str) -> (Option<u32>, String) {
+    let lower = title.to_ascii_lowercase();
+    let skip = if lower.starts_with("adr") { 3 } else { 0 };
+    let rest = title.get(skip..).unwrap_or(title).trim_start_matches([' ', '-', '_', '#']);
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let after = rest.get(digits.len()..).unwrap_or_default();
+    let marked = after.starts_with(['.', ':', ')', '-', '–', '—'])
+        || after.starts_with(" -")
+        || after.starts_with(" –")
+        || after.starts_with(" —");
+    match digits.parse() {
+        Ok(number) if digits.len() <= 6 && (skip > 0 || marked) => {
+            let text = after.trim_start_matches(['.', ':', ')', '-', '–', '—', ' ']);
+            (Some(number), text.to_owned())
+        }
+        _ => (None, title.trim().to_owned()),
+    }
+}
+
+/// The number that a file's name begins with: `0007-use-x.md`, `adr-7-use-x.md`; dates are none.
+fn number_of_name(name: &str) -> Option<u32> {
+    let lower = name.to_ascii_lowercase();
+    let rest = lower.strip_prefix("adr").map_or(lower.as_str(), |rest| rest.trim_start_matches(['-', '_']));
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    if date_of(rest).is_some() || digits.len() > 6 {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// A title made of a file's name.
+fn title_of_name(name: &str) -> String {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let words = stem.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_'));
+    capital(&words.replace(['-', '_'], " "))
+}
+
+/// The first date `YYYY-MM-DD` in a text.
+fn date_of(text: &str) -> Option<String> {
+    let shape = |window: &&[u8]| {
+        window
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| if at == 4 || at == 7 { *byte == b'-' } else { byte.is_ascii_digit() })
+    };
+    let found = text.as_bytes().windows(10).find(shape)?;
+    let text = String::from_utf8(found.to_vec()).ok()?;
+    text.parse::<jiff::civil::Date>().ok().map(|date| date.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! Markdown as a flat list of blocks, each with its headings and its line: what both importers read.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, HeadingLevel, LinkType, MetadataBlockKind, Options, Parser, Tag, TagEnd};
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// A heading of this level, 1 to 6.
+    Heading(u8),
+    /// A paragraph outside lists.
+    Paragraph,
+    /// The own text of a list item, without the items nested in it; `depth` is 0 in a list that is in no other.
+    Item {
+        /// How deep the item's list is nested.
+        depth: usize,
+    },
+    /// A code block.
+    Code,
+    /// A table.
+    Table,
+}
+
+/// A link in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The words that are linked.
+    pub text: String,
+    /// Where it leads.
+    pub target: String,
+}
+
+/// One block of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What it is.
+    pub kind: BlockKind,
+    /// Its text on one line: emphasis and links are dropped, `code` keeps its marks, struck-out words are left out.
+    pub text: String,
+    /// The line where it begins, from 1.
+    pub line: usize,
+    /// The headings above it, the outermost first; for a heading, those above it and itself.
+    pub headings: Vec<String>,
+    /// The links in it.
+    pub links: Vec<Link>,
+    /// It is quoted.
+    pub quoted: bool,
+}
+
+/// A document: its front matter and its blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// The lines `key: value` of the YAML front matter, keys in lower case, quotes removed, with the number of each line.
+    pub front: Vec<(String, String, usize)>,
+    /// The blocks in order.
+    pub blocks: Vec<Block>,
+}
+
+impl Document {
+    /// Reads Markdown; every text is Markdown, so there is no error.
+    pub fn parse(text: &str) -> Self {
+        Reader::new(text).read()
+    }
+}
+
+struct Reader<'a> {
+    lines: LineIndex,
+    text: &'a str,
+    out: Document,
+    headings: Vec<(u8, String)>,
+    open: Vec<Open>,
+    lists: usize,
+    quotes: usize,
+    struck: usize,
+    metadata: Option<usize>,
+    link: Option<Link>,
+}
+
+/// A block that is being read.
+struct Open {
+    kind: BlockKind,
+    text: String,
+    line: usize,
+    links: Vec<Link>,
+    emitted: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            lines: LineIndex::new(text),
+            text,
+            out: Document::default(),
+            headings: Vec::new(),
+            open: Vec::new(),
+            lists: 0,
+            quotes: 0,
+            struck: 0,
+            metadata: None,
+            link: None,
+        }
+    }
+
+    fn read(mut self) -> Document {
+        let options = Options::ENABLE_TABLES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_TASKLISTS
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+        for (event, range) in Parser::new_ext(self.text, options).into_offset_iter() {
+            self.event(event, range);
+        }
+        self.out
+    }
+
+    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => match self.metadata {
+                Some(first) => self.front_matter(&text, first),
+                None => self.push(&text),
+            },
+            Event::Code(code) => {
+                self.push("`");
+                self.push(&code);
+                self.push("`");
+            }
+            Event::SoftBreak | Event::HardBreak => self.push(" "),
+            Event::InlineHtml(html) if html.trim_start().to_ascii_lowercase().starts_with("<br") => self.push(" "),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::MetadataBlock(MetadataBlockKind::YamlStyle) => self.metadata = Some(self.lines.at(range.start) + 1),
+            Tag::Heading { level, .. } => self.begin(BlockKind::Heading(number(level)), range.start),
+            Tag::Paragraph if self.lists == 0 => self.begin(BlockKind::Paragraph, range.start),
+            Tag::Paragraph => self.push(" "),
+            Tag::CodeBlock(_) => {
+                self.flush_item();
+                self.begin(BlockKind::Code, range.start);
+            }
+            Tag::Table(_) => self.begin(BlockKind::Table, range.start),
+            Tag::List(_) => {
+                self.flush_item();
+                self.lists += 1;
+            }
+            Tag::Item => self.begin(BlockKind::Item { depth: self.lists.saturating_sub(1) }, range.start),
+            Tag::BlockQuote(_) => self.quotes += 1,
+            Tag::Strikethrough => self.struck += 1,
+            Tag::Link { dest_url, link_type, .. } => {
+                self.link = Some(Link { text: String::new(), target: dest_url.into_string() });
+                if matches!(link_type, LinkType::Autolink | LinkType::Email)
+                    && let Some(link) = &mut self.link
+                {
+                    link.text.clone_from(&link.target);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::MetadataBlock(_) => self.metadata = None,
+            TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::Table | TagEnd::Item => self.finish(),
+            TagEnd::Paragraph if self.lists == 0 => self.finish(),
+            TagEnd::List(_) => self.lists = self.lists.saturating_sub(1),
+            TagEnd::BlockQuote(_) => self.quotes = self.quotes.saturating_sub(1),
+            TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
+            TagEnd::Link => {
+                if let (Some(link), Some(open)) = (self.link.take(), self.open.last_mut()) {
+                    open.links.push(link);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, kind: BlockKind, offset: usize) {
+        let line = self.lines.at(offset);
+        self.open.push(Open { kind, text: String::new(), line, links: Vec::new(), emitted: false });
+    }
+
+    fn push(&mut self, text: &str) {
+        if self.struck > 0 {
+            return;
+        }
+        if let Some(link) = &mut self.link {
+            link.text.push_str(text);
+        }
+        if let Some(open) = self.open.last_mut() {
+            open.text.push_str(text);
+        }
+    }
+
+    /// An item's own text ends where a list or code nested in it begins, so that it comes before what is nested.
+    fn flush_item(&mut self) {
+        let Some(open) = self.open.last_mut() else { return };
+        if matches!(open.kind, BlockKind::Item { .. }) && !open.emitted {
+            open.emitted = true;
+            let (kind, line) = (open.kind, open.line);
+            let (text, links) = (std::mem::take(&mut open.text), std::mem::take(&mut open.links));
+            self.emit(kind, &text, line, links);
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        // Text after a nested list belongs to an item that has already been told.
+        if !open.emitted {
+            self.emit(open.kind, &open.text, open.line, open.links);
+        }
+    }
+
+    fn emit(&mut self, kind: BlockKind, text: &str, line: usize, links: Vec<Link>) {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() && !matches!(kind, BlockKind::Code | BlockKind::Table) {
+            return;
+        }
+        if let BlockKind::Heading(level) = kind {
+            self.headings.retain(|(above, _)| *above < level);
+            self.headings.push((level, text.trim_end_matches(':').to_owned()));
+        }
+        let headings = self.headings.iter().map(|(_, text)| text.clone()).collect();
+        self.out.blocks.push(Block { kind, text, line, headings, links, quoted: self.quotes > 0 });
+    }
+
+    fn front_matter(&mut self, text: &str, first: usize) {
+        for (index, line) in text.lines().enumerate() {
+            if let Some((key, value)) = line.split_once(':')
+                && !key.starts_with([' ', '#', '-'])
+            {
+                let value = value.split(" #").next().unwrap_or_default();
+                let value = value.trim().trim_matches(['"', '\'']).trim();
+                self.out.front.push((key.trim().to_ascii_lowercase(), value.to_owned(), first + index));
+            }
+        }
+    }
+}
+
+fn number(level: HeadingLevel) -> u8 {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}
+
+/// Byte offsets of line starts.
+struct LineIndex(Vec<usize>);
+
+impl LineIndex {
+    fn new(text: &str) -> Self {
+        Self(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
+    /// The line of a byte offset, from 1.
+    fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<(usize, String)> {
+        Document::parse(text).blocks.into_iter().map(|block| (block.line, block.text)).collect()
+    }
+
+    #[test]
+    fn items_keep_their_line_and_come_before_what_is_nested() {
+        let text =
+            "# Top\n\nIntro *here*\nand on.\n\n- one `x`\n  - two\n\n    ```\n    code\n    ```\n- ~~gone~~ three\n";
+        assert_eq!(
+            told(text),
+            [
+                (1, "Top".into()),
+                (3, "Intro here and on.".into()),
+                (6, "one `x`".into()),
+                (7, "two".into()),
+                (9, "code".into()),
+                (12, "three".into())
+            ]
+        );
+        let blocks = Document::parse(text).blocks;
+        assert_eq!(blocks[3].kind, BlockKind::Item { depth: 1 });
+        assert_eq!(blocks[3].headings, ["Top"]);
+    }
+
+    #[test]
+    fn a_deeper_heading_keeps_those_above_and_an_equal_one_replaces() {
+        let blocks = Document::parse("# A\n## B\n### C\n## D\ntext\n").blocks;
+        assert_eq!(blocks[4].headings, ["A", "D"]);
+        assert_eq!(blocks[2].headings, ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn front_matter_is_read_with_its_lines_and_is_no_block() {
+        let document = Document::parse("---\nstatus: \"accepted\"\ndate: 2024-05-01 # note\n---\n# T\n");
+        assert_eq!(document.front, [("status".into(), "accepted".into(), 2), ("date".into(), "2024-05-01".into(), 3)]);
+        assert_eq!(document.blocks[0].line, 5);
+    }
+
+    #[test]
+    fn links_are_kept_beside_the_words() {
+        let block = Document::parse("Superseded by [5. Use X](0005-use-x.md)\n").blocks.remove(0);
+        assert_eq!(block.text, "Superseded by 5. Use X");
+        assert_eq!(block.links, [Link { text: "5. Use X".into(), target: "0005-use-x.md".into() }]);
+    }
+
+    #[test]
+    fn tables_and_quotes_are_told_apart() {
+        let blocks = Document::parse("> said\n\n| a | b |\n|---|---|\n| c | d |\n").blocks;
+        assert!(blocks[0].quoted);
+        assert_eq!(blocks[1].kind, BlockKind::Table);
+    }
+}
