@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Memory for coding agents that remembers why, and refuses to contradict itself in silence.
 #[derive(Debug, Parser)]
-#[command(name = "ergo", version, propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "ergo", version, propagate_version = false, max_term_width = 100)]
 #[command(after_long_help = AFTER)]
 pub struct Cli {
     /// What every verb understands.
@@ -63,20 +63,36 @@ pub enum When {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    Remember(Box<super::remember::Args>),
+    Learn(Box<super::learn::Args>),
+    Supersede(Box<super::supersede::Args>),
+    Retract(super::retract::Args),
+    Reinstate(super::reinstate::Args),
+    Redact(super::redact::Args),
+    Reviewed(super::reviewed::Args),
+    Depend(super::depend::Args),
+    Undo(super::undo::Args),
+    Why(super::why::Args),
+    History(super::history::Args),
+    Claims(super::claims::Args),
+    Conflicts(super::conflicts::Args),
+    Resolve(Box<super::resolve::Args>),
+    Audit(super::audit::Args),
+    Scopes(super::scopes::Args),
+    Log(super::log::Args),
+    Status(super::status::Args),
+    Import(super::import::Args),
+    Export(super::export::Args),
     /// Open the review app: claims, why-chains, conflicts.
     Tui(super::tui::Args),
     /// Start, stop and look at the daemon, the one owner of the store.
     Daemon(super::daemon::Args),
-    /// Check the store, and rebuild what can be rebuilt.
     Doctor(super::doctor::Args),
-    /// Copy the store into a file, safely, while the daemon runs.
     Backup(super::backup::Args),
     /// Make a small store to try things in, and open it.
     Demo(super::demo::Args),
     /// Measure the guard and the store.
     Bench(super::bench::Args),
-    /// Print the completions of a shell.
     Completions(super::completions::Args),
-    /// Print the manual page.
     Man(super::man::Args),
 }

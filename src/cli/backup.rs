@@ -1,12 +1,35 @@
-//! `ergo backup`: (being written)
+//! `ergo backup`: copies the store into a file, safely, while the daemon runs.
 
-use super::{CliError, Context, Exit};
+use std::path::PathBuf;
 
-/// Copy the store into a file.
+use super::{CliError, Context, Exit, status::bytes};
+
+/// Copy the store into a file, safely, while the daemon runs.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "\
+The copy is a whole store: set ERGO_HOME to a folder that holds it as ergo.db to look into it.
+The device's key, the token and the models are not in it.")]
+pub(crate) struct Args {
+    /// The file to make; it must not exist.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
 
 /// Runs the verb.
-pub(crate) fn run(_args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    Err(CliError::internal("`ergo backup` is not there yet"))
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let path = std::path::absolute(&args.file).map_err(|error| CliError::file("make", &args.file, &error))?;
+    let Some(text) = path.to_str() else {
+        return Err(CliError::usage(format_args!("{} is not valid text", path.display())));
+    };
+    let client = cx.client().await?;
+    cx.ui.progress("copying the store …");
+    let outcome = client.backup(text).await;
+    cx.ui.progress_done();
+    let outcome = outcome?;
+    if cx.ui.json {
+        cx.ui.value(&outcome);
+    } else if !cx.ui.quiet {
+        cx.ui.line(format_args!("Copied the store to {} ({}).", outcome.path, bytes(outcome.bytes)));
+    }
+    Ok(Exit::Ok)
 }

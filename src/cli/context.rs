@@ -1,6 +1,23 @@
-//! What a verb needs: the flags, the output, and later the daemon and the scope.
+//! What a verb needs: the flags, the output, the configuration, the scope, and a client of the daemon.
 
-use super::{args::Globals, error::CliError, ui::Ui};
+use std::{
+    cell::OnceCell,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    args::Globals,
+    error::{CliError, Exit},
+    scope::{self, Project},
+    ui::Ui,
+};
+use crate::{
+    api::Caller,
+    client::{Client, HttpApi},
+    config::{Config, Paths},
+    domain::Scope,
+};
 
 /// The surroundings of a verb.
 pub(crate) struct Context {
@@ -8,16 +25,26 @@ pub(crate) struct Context {
     pub(crate) globals: Globals,
     /// Where output goes.
     pub(crate) ui: Ui,
+    config: OnceCell<(Paths, Config)>,
+}
+
+/// Where a verb acts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Here {
+    /// The scope as the flags, the configuration and the working directory name it.
+    pub(crate) scope: Scope,
+    /// What tells the project from another of that name; absent where a flag named the project.
+    pub(crate) identity: Option<String>,
 }
 
 impl Context {
     /// Surroundings with these flags.
     pub(crate) fn new(globals: Globals) -> Self {
         let ui = Ui::new(&globals);
-        Self { globals, ui }
+        Self { globals, ui, config: OnceCell::new() }
     }
 
-    /// Runs the future of a verb that speaks to the daemon, on a runtime of this thread alone: nothing else is started.
+    /// Runs the work of a verb that speaks to the daemon, on a runtime of this thread alone: nothing else is started.
     pub(crate) fn block_on<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, CliError>,
@@ -28,4 +55,96 @@ impl Context {
             .map_err(|error| CliError::internal(format_args!("cannot start the runtime: {error}")))?;
         runtime.block_on(work(self))
     }
+
+    /// Where ergo's files are.
+    pub(crate) fn paths(&self) -> Result<&Paths, CliError> {
+        self.loaded().map(|(paths, _)| paths)
+    }
+
+    /// What the person set.
+    pub(crate) fn config(&self) -> Result<&Config, CliError> {
+        self.loaded().map(|(_, config)| config)
+    }
+
+    fn loaded(&self) -> Result<&(Paths, Config), CliError> {
+        if let Some(loaded) = self.config.get() {
+            return Ok(loaded);
+        }
+        let paths = Paths::find()?;
+        let config = Config::load(&paths)?;
+        Ok(self.config.get_or_init(|| (paths, config)))
+    }
+
+    /// A client of the daemon, which is started where it is not running, unless the flags say otherwise.
+    pub(crate) async fn client(&self) -> Result<Client, CliError> {
+        let paths = self.paths()?;
+        Ok(Client::new(Arc::new(HttpApi::unix(&paths.socket))))
+    }
+
+    /// Where a verb acts: by the flags, else the configuration and the working directory.
+    pub(crate) fn here(&self) -> Result<Here, CliError> {
+        let flags = &self.globals;
+        let (org, project) = match &flags.scope {
+            Some(both) => match both.split_once('/') {
+                Some((org, project)) => (Some(org.to_owned()), Some(project.to_owned())),
+                None => {
+                    return Err(CliError::usage(format_args!("“{both}” is no scope: expected ORG/PROJECT"))
+                        .hint("`ergo scopes` lists those that hold something"));
+                }
+            },
+            None => (flags.org.clone(), flags.project.clone()),
+        };
+        let org_id = match org {
+            Some(org) => org,
+            None => self.config()?.org_id.clone(),
+        };
+        let (project, identity) = if let Some(project) = project {
+            (project, None)
+        } else {
+            let Project { name, identity } = working_project()?;
+            (name, Some(identity))
+        };
+        let scope = Scope::new(org_id, project)
+            .map_err(|error| CliError::usage(error).hint("name it with `--scope ORG/PROJECT`"))?;
+        Ok(Here { scope, identity })
+    }
+
+    /// Where to read: as [`Context::here`], but under the name by which the daemon knows this project, which is another
+    /// where two projects have one name.
+    pub(crate) async fn known_scope(&self, client: &Client) -> Result<Scope, CliError> {
+        let Here { scope, identity } = self.here()?;
+        let Some(identity) = identity else { return Ok(scope) };
+        let scopes = client.scopes().await?.items;
+        let mine = scopes.into_iter().find(|known| {
+            known.scope.org_id == scope.org_id
+                && known.identity.as_deref() == Some(identity.as_str())
+                && known.scope.project.starts_with(&scope.project)
+        });
+        Ok(mine.map_or(scope, |known| known.scope))
+    }
+
+    /// Who acts, and where.
+    pub(crate) fn caller(&self) -> Result<Caller, CliError> {
+        let Here { scope, identity } = self.here()?;
+        Ok(Caller { org_id: scope.org_id, project: scope.project, identity, ..self.anyone()? })
+    }
+
+    /// Who acts, wherever it is.
+    pub(crate) fn anyone(&self) -> Result<Caller, CliError> {
+        let agent = std::env::var("ERGO_AGENT").ok().filter(|agent| !agent.trim().is_empty());
+        Ok(Caller { who: self.config()?.who.clone(), agent, ..Caller::default() })
+    }
+
+    /// Now, in milliseconds since the Unix epoch.
+    pub(crate) fn now() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    }
+}
+
+fn working_project() -> Result<Project, CliError> {
+    let folder = std::env::current_dir().map_err(|error| {
+        CliError::new(Exit::Usage, format_args!("cannot tell the working directory: {error}"))
+            .hint("name the project with `--project NAME`")
+    })?;
+    Ok(scope::project_of(&folder))
 }

@@ -2,7 +2,11 @@
 
 use std::{fmt, io, process::ExitCode};
 
-use crate::api::{ApiError, ErrorCode};
+use crate::{
+    api::{ApiError, ErrorCode},
+    client::ClientError,
+    config::ConfigError,
+};
 
 /// How a verb ended; the discriminant is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +119,38 @@ impl From<ApiError> for CliError {
             let what = if error.code == ErrorCode::Ambiguous { "it could be" } else { "look at" };
             out.hints.push(format!("{what}: {}", shown.join(", ")));
         }
+        out
+    }
+}
+
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        let kind = match &error {
+            ClientError::Api(error) => return error.clone().into(),
+            ClientError::Config(error) => return error.clone().into(),
+            ClientError::BadAnswer { .. } => Exit::Internal,
+            _ => Exit::Unreachable,
+        };
+        let mut out = Self::new(kind, &error);
+        if let ClientError::NotStarted { tail, .. } = &error
+            && !tail.trim().is_empty()
+        {
+            out.error = format!("{}\n{}", out.error, tail.trim_end());
+        }
+        out.hints.extend(error.hint());
+        out
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        let kind = match &error {
+            ConfigError::Owned { .. } => Exit::Unreachable,
+            ConfigError::Io { .. } => Exit::Internal,
+            _ => Exit::Usage,
+        };
+        let mut out = Self::new(kind, &error);
+        out.hints.extend(error.hint());
         out
     }
 }

@@ -4,25 +4,50 @@
 //! the daemon are `async` and run on a current-thread runtime that is made only for them. Nothing here prints by itself:
 //! all output goes through [`ui::Ui`], which knows about colour, width, `--json` and broken pipes.
 
+mod act;
 mod args;
+mod audit;
 mod backup;
 mod bench;
+mod claims;
 mod completions;
+mod conflicts;
 mod context;
 mod daemon;
 mod demo;
+mod depend;
 mod doctor;
 mod error;
+mod export;
+mod history;
+mod import;
+mod learn;
+mod log;
 mod man;
+mod redact;
+mod reinstate;
+mod remember;
+mod resolve;
+mod retract;
+mod review;
+mod reviewed;
+mod scope;
+mod scopes;
+mod show;
+mod status;
+mod supersede;
 mod tui;
 mod ui;
+mod undo;
+mod why;
+mod write;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use args::Command;
 pub use args::{Cli, Globals};
-use args::{Command, When};
 pub(crate) use context::Context;
 pub(crate) use error::{CliError, Exit};
 
@@ -63,12 +88,32 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
     match command {
-        Command::Daemon(args) => daemon::run(args, cx),
+        Command::Remember(args) => cx.block_on(async |cx| remember::run(*args, cx).await),
+        Command::Learn(args) => cx.block_on(async |cx| learn::run(*args, cx).await),
+        Command::Supersede(args) => cx.block_on(async |cx| supersede::run(*args, cx).await),
+        Command::Retract(args) => cx.block_on(async |cx| retract::run(args, cx).await),
+        Command::Reinstate(args) => cx.block_on(async |cx| reinstate::run(args, cx).await),
+        Command::Redact(args) => cx.block_on(async |cx| redact::run(args, cx).await),
+        Command::Reviewed(args) => cx.block_on(async |cx| reviewed::run(args, cx).await),
+        Command::Depend(args) => cx.block_on(async |cx| depend::run(args, cx).await),
+        Command::Undo(args) => cx.block_on(async |cx| undo::run(args, cx).await),
+        Command::Why(args) => cx.block_on(async |cx| why::run(args, cx).await),
+        Command::History(args) => cx.block_on(async |cx| history::run(args, cx).await),
+        Command::Claims(args) => cx.block_on(async |cx| claims::run(args, cx).await),
+        Command::Conflicts(args) => cx.block_on(async |cx| conflicts::run(args, cx).await),
+        Command::Resolve(args) => cx.block_on(async |cx| resolve::run(*args, cx).await),
+        Command::Audit(args) => cx.block_on(async |cx| audit::run(args, cx).await),
+        Command::Scopes(args) => cx.block_on(async |cx| scopes::run(args, cx).await),
+        Command::Log(args) => cx.block_on(async |cx| log::run(args, cx).await),
+        Command::Status(args) => cx.block_on(async |cx| status::run(args, cx).await),
+        Command::Import(args) => cx.block_on(async |cx| import::run(args, cx).await),
+        Command::Export(args) => cx.block_on(async |cx| export::run(args, cx).await),
         Command::Tui(args) => tui::run(args, cx),
+        Command::Daemon(args) => daemon::run(args, cx),
         Command::Bench(args) => bench::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Doctor(args) => doctor::run(args, cx),
-        Command::Backup(args) => backup::run(args, cx),
+        Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
     }

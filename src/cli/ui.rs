@@ -104,6 +104,16 @@ impl Ui {
         }
     }
 
+    /// Asks for a line: writes the prompt to stdout and sends everything out.
+    pub(crate) fn prompt(&mut self, text: &str) {
+        self.raw(text.as_bytes());
+        if self.failure.is_none()
+            && let Err(error) = self.out.flush()
+        {
+            self.failure = Some(error);
+        }
+    }
+
     /// Writes bytes to stdout as they are: generated files, exports.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         if self.failure.is_none()

@@ -67,19 +67,16 @@ fn chosen_option(text: &str) -> Option<String> {
         .find_map(|lead| lower.find(lead).map(|at| at + lead.len()))?;
     let rest = text.get(at..)?.trim_start();
     let quote = rest.chars().next().filter(|c| matches!(c, '"' | '“' | '\'' | '‘'));
-    let option = match quote {
-        Some(open) => {
-            let close = match open {
-                '“' => '”',
-                '‘' => '’',
-                same => same,
-            };
-            rest.get(open.len_utf8()..)?.split(close).next()?
-        }
-        None => {
-            let end = ["because", ", since", ". ", " - "].iter().filter_map(|mark| rest.find(mark)).min();
-            rest.get(..end.unwrap_or(rest.len()))?
-        }
+    let option = if let Some(open) = quote {
+        let close = match open {
+            '“' => '”',
+            '‘' => '’',
+            same => same,
+        };
+        rest.get(open.len_utf8()..)?.split(close).next()?
+    } else {
+        let end = ["because", ", since", ". ", " - "].iter().filter_map(|mark| rest.find(mark)).min();
+        rest.get(..end.unwrap_or(rest.len()))?
     };
     let option = option.trim().trim_end_matches([',', '.', ';', ':']).trim();
     (!option.is_empty()).then(|| option.to_owned())

@@ -99,7 +99,7 @@ impl Status {
             "date" | "decided" | "decision date" | "created" if self.date.is_none() => self.date = date_of(value),
             "supersedes" | "supercedes" | "replaces" => push(&mut self.supersedes, references(value, links)),
             "superseded by" | "superceded by" | "replaced by" => {
-                push(&mut self.superseded_by, references(value, links))
+                push(&mut self.superseded_by, references(value, links));
             }
             _ => {}
         }

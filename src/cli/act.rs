@@ -1,0 +1,31 @@
+//! What the acts on one claim share: an id, a reason, one call.
+
+use super::{CliError, Context, Exit, show};
+use crate::{
+    api::{ActRequest, WriteOutcome},
+    client::{Client, ClientError},
+};
+
+/// A claim and why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The claim's id; any prefix that fits one claim alone will do.
+    #[arg(value_name = "ID")]
+    target: String,
+    /// Why.
+    #[arg(short, long, value_name = "WHY", required = true)]
+    reason: String,
+}
+
+/// Does one act on one claim.
+pub(crate) async fn run(
+    args: Args,
+    cx: &mut Context,
+    call: impl AsyncFnOnce(&Client, &ActRequest) -> Result<WriteOutcome, ClientError>,
+) -> Result<Exit, CliError> {
+    // The claim says in which scope it is.
+    let request = ActRequest { caller: cx.caller()?, target: args.target, reason: args.reason, expect_rev: None };
+    let client = cx.client().await?;
+    let outcome = call(&client, &request).await?;
+    Ok(show::outcome::show(cx, &outcome, None))
+}

@@ -1,0 +1,46 @@
+//! `ergo audit`: compares what is in force and opens cards for what cannot both hold.
+
+use super::{CliError, Context, Exit, show::text::count};
+use crate::api::{AuditRequest, Caller};
+
+/// Compare all that is in force here, and open a conflict for what cannot both hold.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Report only: open nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let scope = cx.known_scope(&client).await?;
+    let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.anyone()? };
+    let request = AuditRequest { caller, dry_run: args.dry_run };
+    cx.ui.progress(format_args!("comparing the claims of {scope} …"));
+    let answer = client.audit(&request).await;
+    cx.ui.progress_done();
+    let outcome = answer?;
+    if cx.ui.json {
+        cx.ui.value(&outcome);
+        return Ok(Exit::Ok);
+    }
+    let now = Context::now();
+    for card in &outcome.opened {
+        cx.ui.card_row(card, now);
+    }
+    let claims = count(outcome.claims, "claim", "claims");
+    let pairs = count(outcome.compared, "pair", "pairs");
+    let verb = if args.dry_run { "would be opened" } else { "opened" };
+    let known = if outcome.known > 0 { format!(", {} known already", outcome.known) } else { String::new() };
+    let opened = if outcome.opened.is_empty() {
+        "no contradiction that is new".to_owned()
+    } else {
+        format!("{} {verb}", count(outcome.opened.len(), "conflict", "conflicts"))
+    };
+    cx.ui.line(format_args!("{scope}: {claims}, {pairs} compared; {opened}{known}."));
+    if !outcome.opened.is_empty() && !args.dry_run {
+        cx.ui.commands(&[("ergo tui".to_owned(), "settle them".to_owned())]);
+    }
+    Ok(Exit::Ok)
+}

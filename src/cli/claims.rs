@@ -1,0 +1,106 @@
+//! `ergo claims`: lists claims, by filters and by words.
+
+use super::{
+    CliError, Context, Exit,
+    show::{text::count, time},
+};
+use crate::api::{ClaimsPage, ClaimsQuery};
+
+/// List claims, by filters and by words.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ergo claims
+  ergo claims deploy --kind decision,constraint
+  ergo claims --needs-review --all")]
+pub(crate) struct Args {
+    /// Words to look for in statement, reason and source.
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+    /// active, superseded, retracted or all.
+    #[arg(long, value_name = "STATUS", default_value = "active")]
+    status: String,
+    /// One kind, or several separated by commas.
+    #[arg(short, long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only by this person or agent.
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// Only those whose premises changed.
+    #[arg(long)]
+    needs_review: bool,
+    /// As they were at this time: a date, a time, or a span such as 3d.
+    #[arg(long, value_name = "WHEN")]
+    as_of: Option<String>,
+    /// Of all projects.
+    #[arg(long)]
+    all: bool,
+    /// How many, at most 200.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
+    limit: usize,
+    /// Go on after this place of the page before.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let as_of = args.as_of.as_deref().map(|when| time::moment(when, -1)).transpose()?;
+    let client = cx.client().await?;
+    let scope = if args.all { None } else { Some(cx.known_scope(&client).await?) };
+    let place = scope.as_ref().map_or_else(|| "all projects".to_owned(), ToString::to_string);
+    let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
+    let words = Some(args.words.join(" ")).filter(|words| !words.is_empty());
+    let query = ClaimsQuery {
+        org_id,
+        project,
+        status: Some(args.status.clone()),
+        kind: args.kind.clone(),
+        q: words.clone(),
+        who: args.who.clone(),
+        needs_review: args.needs_review.then_some(true),
+        as_of,
+        limit: Some(args.limit),
+        cursor: args.cursor,
+    };
+    let page = client.claims(&query).await?;
+    if cx.ui.json {
+        cx.ui.value(&page);
+        return Ok(Exit::Ok);
+    }
+    let narrowed = words.is_some() || args.needs_review || query.kind.is_some() || query.who.is_some();
+    show(cx, &page, &place, narrowed);
+    Ok(Exit::Ok)
+}
+
+fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
+    let now = Context::now();
+    for claim in &page.items {
+        cx.ui.claim_row(claim, now);
+    }
+    if page.items.is_empty() {
+        if narrowed {
+            cx.ui.line(format_args!("Nothing in {place} fits."));
+            cx.ui.commands(&[
+                ("ergo claims --status all".to_owned(), "also what was replaced or retracted".to_owned()),
+                ("ergo claims --all".to_owned(), "in all projects".to_owned()),
+            ]);
+        } else {
+            cx.ui.line(format_args!("Nothing is remembered in {place} yet."));
+            cx.ui.commands(&[
+                ("ergo remember '…' --reason '…'".to_owned(), "store a first decision".to_owned()),
+                ("ergo import rules CLAUDE.md".to_owned(), "take over the rules of a file".to_owned()),
+                ("ergo import adr docs/adr".to_owned(), "take over decision records".to_owned()),
+                ("ergo scopes".to_owned(), "the projects that hold something".to_owned()),
+            ]);
+        }
+        return;
+    }
+    if let Some(next) = &page.next {
+        let shown = page.items.len();
+        cx.ui.note(format_args!(
+            "{shown} of {} shown. More: ergo claims --cursor {next}",
+            count(page.total, "claim", "claims")
+        ));
+    }
+}

@@ -1,0 +1,67 @@
+//! `ergo conflicts`: the cards that wait, or one of them whole.
+
+use super::{CliError, Context, Exit, show::text::count};
+use crate::api::ConflictsQuery;
+
+/// List the conflicts that wait for a decision, or show one whole.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Show this card, with both sides, the evidence and the ways on.
+    #[arg(value_name = "CARD")]
+    card: Option<String>,
+    /// open, snoozed, settled or all.
+    #[arg(long, value_name = "STATUS", default_value = "open", conflicts_with = "card")]
+    status: String,
+    /// Of all projects.
+    #[arg(long, conflicts_with = "card")]
+    all: bool,
+    /// How many, at most 200.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
+    limit: usize,
+    /// Go on after this place of the page before.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let now = Context::now();
+    if let Some(card) = &args.card {
+        let card = client.card(card).await?;
+        if cx.ui.json {
+            cx.ui.value(&card);
+        } else {
+            cx.ui.card(&card, now);
+            cx.ui.line("");
+            cx.ui.card_ways(&card);
+        }
+        return Ok(Exit::Ok);
+    }
+    let scope = if args.all { None } else { Some(cx.known_scope(&client).await?) };
+    let place = scope.as_ref().map_or_else(|| "any project".to_owned(), ToString::to_string);
+    let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
+    let query =
+        ConflictsQuery { org_id, project, status: Some(args.status), limit: Some(args.limit), cursor: args.cursor };
+    let page = client.conflicts(&query).await?;
+    if cx.ui.json {
+        cx.ui.value(&page);
+        return Ok(Exit::Ok);
+    }
+    for card in &page.items {
+        cx.ui.card_row(card, now);
+    }
+    if page.items.is_empty() {
+        cx.ui.line(format_args!("No conflicts wait in {place}."));
+        cx.ui.commands(&[
+            ("ergo audit".to_owned(), "compare all that is in force".to_owned()),
+            ("ergo conflicts --status all".to_owned(), "also those that are settled".to_owned()),
+        ]);
+    } else if let Some(next) = &page.next {
+        let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
+        cx.ui.note(format_args!("{shown} of {total} shown. More: ergo conflicts --cursor {next}"));
+    } else if let Some(first) = page.items.first() {
+        cx.ui.note(format_args!("Settle one: ergo resolve {} --interactive; or all: ergo tui", first.id.short()));
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,53 @@
+//! `ergo history`: every act that touched a claim, and its chain both ways.
+
+use super::{CliError, Context, Exit, log, ui::Style};
+
+/// Show every act that touched a claim, what it replaced and what replaced it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The claim's id.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let history = cx.client().await?.history(&args.id).await?;
+    if cx.ui.json {
+        cx.ui.value(&history);
+        return Ok(Exit::Ok);
+    }
+    let now = Context::now();
+    let heading = |cx: &mut Context, title: &str| {
+        let title = cx.ui.paint(Style::Strong, title);
+        cx.ui.line(format_args!("\n{title}"));
+    };
+    cx.ui.claim(&history.claim, now);
+    heading(cx, "Acts, the oldest first");
+    for event in &history.events {
+        log::row(&mut cx.ui, event, now);
+    }
+    if history.chain.len() > 1 {
+        heading(cx, "What it replaced");
+        cx.ui.chain(&history.chain, now);
+    }
+    for (title, claims) in [
+        ("What replaced it", &history.successors),
+        ("It rests on", &history.premises),
+        ("On it rest", &history.dependents),
+    ] {
+        if !claims.is_empty() {
+            heading(cx, title);
+            for claim in claims {
+                cx.ui.claim_row(claim, now);
+            }
+        }
+    }
+    if !history.cards.is_empty() {
+        heading(cx, "Conflicts");
+        for card in &history.cards {
+            cx.ui.card_row(card, now);
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,73 @@
+//! `ergo log`: what was done, newest first.
+
+use super::{
+    CliError, Context, Exit,
+    show::{claim::author, time::ago},
+    ui::{Style, Ui},
+};
+use crate::{
+    api::{EventView, LogQuery},
+    domain::text::sanitize_line,
+};
+
+/// Show what was done, newest first; each act can be undone by its id.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many acts.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    limit: usize,
+    /// Of all projects.
+    #[arg(long)]
+    all: bool,
+    /// Go on after this place of the page before.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let scope = if args.all { None } else { Some(cx.known_scope(&client).await?) };
+    let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
+    let query = LogQuery { org_id, project, limit: Some(args.limit), cursor: args.cursor };
+    let page = client.log(&query).await?;
+    if cx.ui.json {
+        cx.ui.value(&page);
+        return Ok(Exit::Ok);
+    }
+    let now = Context::now();
+    for event in &page.items {
+        row(&mut cx.ui, event, now);
+    }
+    if page.items.is_empty() {
+        let place = scope.map_or_else(|| "any project".to_owned(), |scope| scope.to_string());
+        cx.ui.line(format_args!("Nothing has been done in {place} yet."));
+        cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
+    }
+    if let Some(next) = page.next {
+        cx.ui.note(format_args!("More: ergo log --cursor {next}"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// One event: the act's id, what it did to what, who and when, and why.
+pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
+    let op = ui.paint(Style::Code, event.op_id.short());
+    let kind = format!("{:<18}", event.kind);
+    let who = author(&event.who, event.agent.as_deref());
+    let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { String::new() };
+    let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
+    let mut what = event.statement.as_deref().map(sanitize_line).unwrap_or_default();
+    if what.is_empty() {
+        what = targets.join(", ");
+    }
+    let what = ui.fit(&what, 12 + 19);
+    ui.line(format_args!("{op}  {kind} {what}{undone}"));
+    let mut rest = format!("{who}, {}", ago(event.at, now));
+    if let Some(reason) = &event.reason {
+        rest = format!("{rest}: {}", sanitize_line(reason));
+    }
+    let rest = ui.fit(&rest, 12);
+    let rest = ui.paint(Style::Dim, rest);
+    ui.line(format_args!("            {rest}"));
+}

@@ -1,0 +1,336 @@
+//! The line-based review of conflicts: what `ergo resolve --interactive` and `ergo tui --plain` print and ask.
+//!
+//! No drawing, no cursor, no colour that carries meaning: it reads well aloud and in a log. Without someone to answer, it
+//! prints every card with its ways on and ends.
+
+use std::io::{BufRead, IsTerminal, Stdin};
+
+use super::{
+    CliError, Context, Exit,
+    resolve::{blank, prefill, side},
+    show::{self, text::count, time},
+    ui::Style,
+};
+use crate::{
+    api::{
+        CardAct, CardStatus, CardView, ConflictsQuery, MAX_PAGE, ResolveRequest, UndoRequest, WhyRequest, WriteOutcome,
+    },
+    client::Client,
+};
+
+/// What to go through: everything that waits here, or less.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Which {
+    /// This card alone.
+    pub(crate) card: Option<String>,
+    /// Only the cards on which this claim takes part.
+    pub(crate) claim: Option<String>,
+}
+
+/// What a line of a person means.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Act(CardAct, Option<String>),
+    Merge,
+    Why(String),
+    Undo,
+    Next,
+    Quit,
+    Help,
+    Unknown(String),
+}
+
+const HELP: &str = "\
+k 1    keep side 1: it replaces the other        r 1    retract side 1: it was wrong from the start
+m      merge: a new text replaces both           n 1    narrow side 1: both hold, each in its place
+e      exception: both stay, on the record       d      dismiss: not a contradiction
+x      discard the refused claim                 s 3d   snooze: not now
+w 1    why: how side 1 came about                u      undo my last act
+Enter  the next card                             q      quit";
+
+/// Goes through the cards.
+pub(crate) async fn run(cx: &mut Context, client: &Client, which: Which) -> Result<Exit, CliError> {
+    let cards = cards(cx, client, &which).await?;
+    if cx.ui.json {
+        let mut views = Vec::new();
+        for id in &cards {
+            views.push(client.card(id).await?);
+        }
+        cx.ui.value(&views);
+        return Ok(Exit::Ok);
+    }
+    if cards.is_empty() {
+        cx.ui.line("No conflicts wait here.");
+        cx.ui.commands(&[
+            ("ergo audit".to_owned(), "compare all that is in force".to_owned()),
+            ("ergo conflicts --all".to_owned(), "look in all projects".to_owned()),
+        ]);
+        return Ok(Exit::Ok);
+    }
+    let mut asker = Asker::new();
+    let total = cards.len();
+    cx.ui.line(format_args!("{} to decide.", count(total, "conflict", "conflicts")));
+    for (at, id) in cards.iter().enumerate() {
+        cx.ui.line("");
+        let place = cx.ui.paint(Style::Dim, format_args!("{} of {total}", at + 1));
+        cx.ui.line(place);
+        if !one(cx, client, id, asker.as_mut()).await? {
+            break;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The ids of the cards to go through, oldest first: what waits longest comes first.
+async fn cards(cx: &Context, client: &Client, which: &Which) -> Result<Vec<String>, CliError> {
+    if let Some(card) = &which.card {
+        return Ok(vec![client.card(card).await?.summary.id.to_hex()]);
+    }
+    if let Some(claim) = &which.claim {
+        let history = client.history(claim).await?;
+        let open = history.cards.iter().filter(|card| card.status == CardStatus::Open);
+        return Ok(open.map(|card| card.id.to_hex()).collect());
+    }
+    let scope = cx.known_scope(client).await?;
+    let mut query = ConflictsQuery {
+        org_id: Some(scope.org_id),
+        project: Some(scope.project),
+        limit: Some(MAX_PAGE),
+        ..ConflictsQuery::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = client.conflicts(&query).await?;
+        found.extend(page.items.iter().map(|card| card.id.to_hex()));
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Shows one card and asks until it is settled or left; `false` ends the review.
+async fn one(cx: &mut Context, client: &Client, id: &str, mut asker: Option<&mut Asker>) -> Result<bool, CliError> {
+    let mut card = client.card(id).await?;
+    let now = Context::now();
+    cx.ui.card(&card, now);
+    let Some(asker) = asker.as_mut() else {
+        cx.ui.line("");
+        cx.ui.card_ways(&card);
+        return Ok(!cx.ui.gone());
+    };
+    loop {
+        let Some(line) = asker.ask(cx, "\nWhat now? [k 1, k 2, m, r, n, e, d, x, s, w, u, Enter, q, ?] ")? else {
+            return Ok(false);
+        };
+        match parse(&line) {
+            Answer::Quit => return Ok(false),
+            Answer::Next => return Ok(true),
+            Answer::Help => cx.ui.line(HELP),
+            Answer::Unknown(word) => {
+                cx.ui.line(format_args!("“{word}” is none of the answers:"));
+                cx.ui.line(HELP);
+            }
+            Answer::Undo => match client.undo(&UndoRequest { caller: cx.anyone()?, target_op: None }).await {
+                Ok(done) => {
+                    cx.ui.prose(0, None, &done.summary);
+                    card = client.card(id).await?;
+                }
+                Err(error) => cx.ui.error(&error.into()),
+            },
+            Answer::Why(named) => match why(cx, client, &card, &named).await {
+                Ok(()) => {}
+                Err(error) => cx.ui.error(&error),
+            },
+            Answer::Act(act, named) => match settle(cx, client, &card, act, named, asker).await {
+                Ok(Some(true)) => return Ok(true),
+                Ok(Some(false)) => card = client.card(id).await?,
+                Ok(None) => {}
+                Err(error) => cx.ui.error(&error),
+            },
+            Answer::Merge => match settle(cx, client, &card, CardAct::Supersede, None, asker).await {
+                Ok(Some(true)) => return Ok(true),
+                Ok(Some(false)) => card = client.card(id).await?,
+                Ok(None) => {}
+                Err(error) => cx.ui.error(&error),
+            },
+        }
+    }
+}
+
+/// Does one act, asking for what it needs. `Some(true)`: done; `Some(false)`: the daemon said no; `None`: left off.
+async fn settle(
+    cx: &mut Context,
+    client: &Client,
+    card: &CardView,
+    act: CardAct,
+    named: Option<String>,
+    asker: &mut Asker,
+) -> Result<Option<bool>, CliError> {
+    let option = card.acts.iter().find(|option| option.act == act);
+    if let Some(why_not) = option.and_then(|option| option.disabled.as_deref()) {
+        cx.ui.line(format_args!("Not possible: {why_not}."));
+        return Ok(None);
+    }
+    let mut request = ResolveRequest { caller: cx.anyone()?, ..blank(card, act) };
+    match act {
+        CardAct::Supersede if named.is_none() => {
+            let text = asker.ask(cx, "The text that replaces both (empty: leave off): ")?.unwrap_or_default();
+            if text.is_empty() {
+                return Ok(None);
+            }
+            request.statement = Some(text);
+        }
+        CardAct::Supersede => request.winner = named.map(|named| side(card, &named)).transpose()?,
+        CardAct::Retract | CardAct::Narrow => {
+            let named = named.unwrap_or_else(|| if act == CardAct::Narrow { "1" } else { "2" }.to_owned());
+            request.target = Some(side(card, &named)?);
+        }
+        CardAct::Snooze => {
+            request.until = Some(time::moment(named.as_deref().unwrap_or("1d"), 1)?);
+        }
+        CardAct::Exception | CardAct::Dismiss | CardAct::Discard => {}
+    }
+    if act == CardAct::Narrow && !narrow(cx, asker, &mut request)? {
+        return Ok(None);
+    }
+    if act != CardAct::Snooze {
+        let known = prefill(card, act);
+        let prompt = match &known {
+            Some(known) => format!("Why? [Enter: {}] ", crate::domain::text::sanitize_line(known)),
+            None => "Why? (empty: leave off) ".to_owned(),
+        };
+        let Some(said) = asker.ask(cx, &prompt)? else { return Ok(None) };
+        request.reason = if said.is_empty() { known.unwrap_or_default() } else { said };
+        if request.reason.trim().is_empty() {
+            cx.ui.line("Left off: a decision needs its reason.");
+            return Ok(None);
+        }
+    }
+    let outcome = client.resolve(&card.summary.id.to_hex(), &request).await?;
+    show::outcome::show(cx, &outcome, request.statement.as_deref());
+    Ok(Some(matches!(outcome, WriteOutcome::Stored(_) | WriteOutcome::Done(_))))
+}
+
+/// Asks where the narrowed claim holds; `false` where nothing was said.
+fn narrow(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequest) -> Result<bool, CliError> {
+    let holds = &mut request.qualifiers;
+    let fields = [
+        ("environment", &mut holds.env),
+        ("team", &mut holds.team),
+        ("tenant", &mut holds.tenant),
+        ("first day, YYYY-MM-DD", &mut holds.valid_from),
+        ("last day, YYYY-MM-DD", &mut holds.valid_until),
+    ];
+    for (name, field) in fields {
+        let Some(said) = asker.ask(cx, &format!("It holds only for this {name} (empty: any): "))? else {
+            return Ok(false);
+        };
+        if !said.is_empty() {
+            *field = Some(said);
+        }
+    }
+    if request.qualifiers.is_empty() {
+        cx.ui.line("Left off: it would hold everywhere, as before.");
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+async fn why(cx: &mut Context, client: &Client, card: &CardView, named: &str) -> Result<(), CliError> {
+    let scope = &card.summary.scope;
+    let question = side(card, named)?;
+    let request = WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question, as_of: None };
+    let answer = client.why(&request).await?;
+    let now = Context::now();
+    match &answer.answer {
+        Some(claim) => {
+            cx.ui.claim(claim, now);
+            cx.ui.chain(&answer.chain, now);
+        }
+        None => cx.ui.line("Nothing led to it: it is new."),
+    }
+    Ok(())
+}
+
+fn parse(line: &str) -> Answer {
+    let mut words = line.split_whitespace();
+    let word = words.next().unwrap_or_default().to_lowercase();
+    let rest = words.collect::<Vec<_>>().join(" ");
+    // “k1” is “k 1”.
+    let digits_from = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
+    let (letters, digits) = word.split_at(digits_from);
+    let named = Some(if rest.is_empty() { digits.to_owned() } else { rest }).filter(|named| !named.is_empty());
+    let side = |fallback: &str| Some(named.clone().unwrap_or_else(|| fallback.to_owned()));
+    match letters {
+        "" if digits.is_empty() => Answer::Next,
+        "" => Answer::Act(CardAct::Supersede, Some(digits.to_owned())),
+        "k" | "keep" | "supersede" => Answer::Act(CardAct::Supersede, side("1")),
+        "m" | "merge" => Answer::Merge,
+        "r" | "retract" => Answer::Act(CardAct::Retract, named),
+        "n" | "narrow" => Answer::Act(CardAct::Narrow, named),
+        "e" | "exception" => Answer::Act(CardAct::Exception, None),
+        "d" | "dismiss" => Answer::Act(CardAct::Dismiss, None),
+        "x" | "discard" => Answer::Act(CardAct::Discard, None),
+        "s" | "snooze" => Answer::Act(CardAct::Snooze, named),
+        "w" | "why" => Answer::Why(named.unwrap_or_else(|| "1".to_owned())),
+        "u" | "undo" => Answer::Undo,
+        "next" => Answer::Next,
+        "q" | "quit" | "exit" => Answer::Quit,
+        "?" | "h" | "help" => Answer::Help,
+        _ => Answer::Unknown(crate::domain::text::sanitize_line(line)),
+    }
+}
+
+/// Asks a person, or whatever stdin is.
+struct Asker {
+    stdin: Stdin,
+    terminal: bool,
+}
+
+impl Asker {
+    /// `None` where stdin is at its end from the start, so that nobody can answer.
+    fn new() -> Option<Self> {
+        let stdin = std::io::stdin();
+        let terminal = stdin.is_terminal();
+        let answers = terminal || stdin.lock().fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        answers.then_some(Self { stdin, terminal })
+    }
+
+    /// The next line, trimmed; `None` at the end of the input. In a script the answer is printed too, so that what comes
+    /// out reads as a conversation.
+    fn ask(&mut self, cx: &mut Context, prompt: &str) -> Result<Option<String>, CliError> {
+        cx.ui.prompt(prompt);
+        let mut line = String::new();
+        let read = self
+            .stdin
+            .read_line(&mut line)
+            .map_err(|error| CliError::usage(format_args!("cannot read the answer: {error}")))?;
+        let line = line.trim().to_owned();
+        if !self.terminal || read == 0 {
+            cx.ui.line(&line);
+        }
+        Ok((read > 0).then_some(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("", Answer::Next)]
+    #[case("2", Answer::Act(CardAct::Supersede, Some("2".into())))]
+    #[case("k2", Answer::Act(CardAct::Supersede, Some("2".into())))]
+    #[case("keep 3f2a91", Answer::Act(CardAct::Supersede, Some("3f2a91".into())))]
+    #[case("R 1", Answer::Act(CardAct::Retract, Some("1".into())))]
+    #[case("s 2 weeks", Answer::Act(CardAct::Snooze, Some("2 weeks".into())))]
+    #[case("w", Answer::Why("1".into()))]
+    #[case("?", Answer::Help)]
+    #[case("frob", Answer::Unknown("frob".into()))]
+    fn a_line_is_an_answer(#[case] line: &str, #[case] answer: Answer) {
+        assert_eq!(parse(line), answer);
+    }
+}

@@ -1,0 +1,47 @@
+//! `ergo scopes`: the projects that hold something.
+
+use super::{
+    CliError, Context, Exit,
+    show::{text::count, time::ago},
+    ui::Style,
+};
+use crate::domain::text::sanitize_line;
+
+/// List the projects that hold something.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the verb.
+pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let scopes = cx.client().await?.scopes().await?;
+    if cx.ui.json {
+        cx.ui.value(&scopes);
+        return Ok(Exit::Ok);
+    }
+    let now = Context::now();
+    for view in &scopes.items {
+        let name = cx.ui.paint(Style::Strong, sanitize_line(&view.scope.to_string()));
+        cx.ui.line(name);
+        let mut told = vec![count(view.active, "claim", "claims")];
+        if view.total > view.active {
+            told.push(format!("{} in the history", view.total - view.active));
+        }
+        if view.open_cards > 0 {
+            told.push(cx.ui.paint(Style::Warn, count(view.open_cards, "open conflict", "open conflicts")));
+        }
+        if view.needs_review > 0 {
+            told.push(cx.ui.paint(Style::Warn, format!("{} to review", view.needs_review)));
+        }
+        told.push(format!("last change {}", ago(view.latest, now)));
+        cx.ui.line(format_args!("  {}", told.join(", ")));
+        if let Some(identity) = &view.identity {
+            let identity = cx.ui.paint(Style::Dim, sanitize_line(identity));
+            cx.ui.line(format_args!("  {identity}"));
+        }
+    }
+    if scopes.items.is_empty() {
+        cx.ui.line("Nothing is remembered yet, in no project.");
+        cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first decision here".to_owned())]);
+    }
+    Ok(Exit::Ok)
+}

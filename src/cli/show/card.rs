@@ -1,0 +1,146 @@
+//! Conflict cards: in a row of a list, or whole with both sides, the evidence and the ways on.
+
+use super::{
+    claim::{author, state, statement},
+    text::quote,
+    time::ago,
+};
+use crate::{
+    api::{CardAct, CardKind, CardSummary, CardView},
+    cli::ui::{Style, Ui},
+    domain::{
+        text::sanitize_line,
+        verdict::{Confidence, Evidence, Stage},
+    },
+};
+
+/// The words for where a card comes from.
+pub(crate) fn origin(kind: CardKind) -> &'static str {
+    match kind {
+        CardKind::Refused => "a write that was refused",
+        CardKind::Contradiction => "two claims in force that contradict each other",
+        CardKind::Contested => "changed twice by writers who had not seen each other",
+        CardKind::Found => "found among what is in force",
+    }
+}
+
+impl Ui {
+    /// A card in a list.
+    pub(crate) fn card_row(&mut self, card: &CardSummary, now: u64) {
+        let id = self.paint(Style::Code, card.id.short());
+        let age = ago(card.at, now);
+        let who = author(&card.who, card.agent.as_deref());
+        let text = self.fit(&card.headline, 12);
+        self.line(format_args!("{id}  {text}"));
+        let status = format!("{:?}", card.status).to_lowercase();
+        let rest = format!("{:12}{status}, {}, {who}, {age}", "", origin(card.kind));
+        let rest = self.paint(Style::Dim, rest);
+        self.line(rest);
+    }
+
+    /// A card whole.
+    pub(crate) fn card(&mut self, card: &CardView, now: u64) {
+        self.prose(0, Some(Style::Strong), &card.summary.headline);
+        let id = self.paint(Style::Code, card.summary.id.short());
+        let scope = sanitize_line(&card.summary.scope.to_string());
+        let from = origin(card.summary.kind);
+        self.line(format_args!("card {id} · {scope} · {from} · {}", ago(card.summary.at, now)));
+        for (at, side) in card.sides.iter().enumerate() {
+            self.line("");
+            let c = &side.claim;
+            let what = if side.candidate { "candidate, not stored".to_owned() } else { state(c) };
+            let id = self.paint(Style::Code, c.id.short());
+            let author = author(&c.who, c.agent.as_deref());
+            let number = self.paint(Style::Strong, format_args!("[{}]", at + 1));
+            self.line(format_args!("{number} {} {id} · {what} · {} · {author}", c.kind, ago(c.at, now)));
+            self.prose(4, None, statement(c));
+            self.claim_fields(c);
+        }
+        if !card.evidence.is_empty() {
+            self.line("");
+        }
+        for evidence in &card.evidence {
+            self.evidence(evidence);
+        }
+        if !card.advice.is_empty() {
+            self.field("advice", &card.advice);
+        }
+        if let Some(settled) = &card.settled {
+            let who = author(&settled.who, settled.agent.as_deref());
+            let why = settled.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            self.field("settled", &format!("{} by {who}, {}{why}", settled.act, ago(settled.at, now)));
+        }
+        if let Some(until) = card.snoozed_until {
+            self.field("snoozed", &format!("comes back {}", ago(until, now)));
+        }
+    }
+
+    /// Why the guard thinks so: the sentence, what fired, and the words.
+    pub(crate) fn evidence(&mut self, evidence: &Evidence) {
+        if !evidence.sentence.is_empty() {
+            self.field("why", &evidence.sentence);
+        }
+        let stage = match evidence.stage {
+            Stage::Normalise => "normaliser",
+            Stage::Structural => "structural rule",
+            Stage::Nli => "language inference",
+            Stage::Judge => "judge",
+        };
+        let sure = match evidence.confidence {
+            Confidence::Low => "LOW",
+            Confidence::Med => "MED",
+            Confidence::High => "HIGH",
+        };
+        let words = |words: &[String]| words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ");
+        let (ours, theirs) = (words(&evidence.words), words(&evidence.their_words));
+        let grounds =
+            if ours.is_empty() && theirs.is_empty() { String::new() } else { format!(": {ours} against {theirs}") };
+        self.field("fired", &format!("{stage} {} ({sure}){grounds}", evidence.rule));
+    }
+
+    /// The acts that are possible on a card, as commands to paste, each with what it means.
+    pub(crate) fn card_ways(&mut self, card: &CardView) {
+        let id = card.summary.id.short();
+        let mut ways = Vec::new();
+        for option in card.acts.iter().filter(|option| option.disabled.is_none()) {
+            let why = quote(option.prefill.as_deref().unwrap_or("…"));
+            match option.act {
+                CardAct::Supersede => {
+                    for (at, side) in card.sides.iter().enumerate() {
+                        let what = if side.candidate { "the new one replaces the old" } else { "this side stays" };
+                        ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
+                    }
+                }
+                CardAct::Retract => {
+                    for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
+                        let what = format!("[{}] was wrong from the start ({})", at + 1, side.claim.id.short());
+                        ways.push((format!("--retract {} --reason {why}", at + 1), what));
+                    }
+                }
+                CardAct::Narrow => {
+                    ways.push((format!("--narrow 1 --env ENV --reason {why}"), "both hold, each in its place".into()));
+                }
+                CardAct::Exception => {
+                    ways.push((format!("--exception --reason {why}"), "both stay, on the record".into()));
+                }
+                CardAct::Dismiss => {
+                    ways.push((format!("--dismiss --reason {why}"), "not a contradiction".into()));
+                }
+                CardAct::Discard => ways.push((format!("--discard --reason {why}"), "drop the new one".into())),
+                CardAct::Snooze => ways.push(("--snooze 3d".into(), "not now".into())),
+            }
+        }
+        let lines: Vec<_> =
+            ways.into_iter().map(|(flags, what)| (format!("ergo resolve {id} {flags}"), what)).collect();
+        self.commands(&lines);
+    }
+
+    /// Commands to paste, each with what it does.
+    pub(crate) fn commands(&mut self, lines: &[(String, String)]) {
+        for (command, what) in lines {
+            let what = self.paint(Style::Dim, format_args!("# {what}"));
+            let command = self.paint(Style::Code, command);
+            self.line(format_args!("  {command}  {what}"));
+        }
+    }
+}

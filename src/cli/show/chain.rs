@@ -1,0 +1,45 @@
+//! A why-chain as a timeline of plain characters.
+
+use super::{claim, time::ago};
+use crate::{
+    api::ChainLink,
+    cli::ui::{Style, Ui},
+};
+
+impl Ui {
+    /// What led to a claim, newest first: each claim, and why the next one took its place. The first link is the claim
+    /// itself and is shown without its reason, which stands above.
+    pub(crate) fn chain(&mut self, chain: &[ChainLink], now: u64) {
+        for (at, link) in chain.iter().enumerate() {
+            let c = &link.claim;
+            if let Some(reason) = &link.change_reason {
+                let by = match (&link.changed_by, link.changed_at) {
+                    (Some(who), Some(when)) => format!(" ({who}, {})", ago(when, now)),
+                    (Some(who), None) => format!(" ({who})"),
+                    _ => String::new(),
+                };
+                self.rail("|    ", &format!("replaced: {reason}{by}"), Some(Style::Dim));
+            }
+            let id = self.paint(Style::Code, c.id.short());
+            let text = self.fit(claim::statement(c), 5 + 10 + 2);
+            self.line(format_args!("  o  {id}  {text}"));
+            let last = at + 1 == chain.len();
+            let rail = if last { "     " } else { "|    " };
+            let author = claim::author(&c.who, c.agent.as_deref());
+            self.rail(rail, &format!("{}, {author}, {}", c.kind, ago(c.at, now)), Some(Style::Dim));
+            if at > 0
+                && let Some(reason) = &c.reason
+            {
+                self.rail(rail, &format!("because {reason}"), None);
+            }
+        }
+    }
+
+    fn rail(&mut self, rail: &str, text: &str, style: Option<Style>) {
+        let text = crate::domain::text::sanitize(text);
+        for line in super::text::wrap(&text, self.width.map(|width| width.saturating_sub(7))) {
+            let line = style.map_or_else(|| line.clone(), |style| self.paint(style, &line));
+            self.line(format_args!("  {rail}{line}").to_string().trim_end());
+        }
+    }
+}

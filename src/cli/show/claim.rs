@@ -1,0 +1,101 @@
+//! One claim: in a row of a list, or whole.
+
+use super::{text::count, time::ago};
+use crate::{
+    api::ClaimView,
+    cli::ui::{Style, Ui},
+    domain::{Qualifiers, Status, text::sanitize_line},
+};
+
+/// What stands where a statement was redacted.
+const REDACTED: &str = "(redacted: the text is gone, the record remains)";
+
+/// A claim's statement as it is shown.
+pub(crate) fn statement(claim: &ClaimView) -> &str {
+    if claim.flags.redacted { REDACTED } else { &claim.statement }
+}
+
+/// The words for status and flags: “active, needs review”.
+pub(crate) fn state(claim: &ClaimView) -> String {
+    let flags = &claim.flags;
+    let status = if flags.undone { "undone" } else { claim.status.as_str() };
+    let told = [
+        (flags.contested, "contested"),
+        (flags.needs_review, "needs review"),
+        (flags.excepted, "exception"),
+        (flags.expired, "expired"),
+    ];
+    let told = told.into_iter().filter(|(set, _)| *set).map(|(_, word)| word);
+    std::iter::once(status).chain(told).collect::<Vec<_>>().join(", ")
+}
+
+/// Who wrote it: “ada”, or “ada through claude”.
+pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
+    match agent {
+        Some(agent) => sanitize_line(&format!("{who} through {agent}")),
+        None => sanitize_line(who),
+    }
+}
+
+/// Where and when it holds, in words; `None` where everywhere and always.
+pub(crate) fn holds(qualifiers: &Qualifiers) -> Option<String> {
+    let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
+    let told = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
+    let told: Vec<_> =
+        told.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+impl Ui {
+    /// A claim in a list: id, kind, state unless it is plainly active, statement; cut to one line on a terminal.
+    pub(crate) fn claim_row(&mut self, claim: &ClaimView, now: u64) {
+        let id = self.paint(Style::Code, claim.id.short());
+        let kind = format!("{:<10}", claim.kind.as_str());
+        let state = state(claim);
+        let mark = if state == "active" { String::new() } else { format!("[{state}] ") };
+        let age = ago(claim.at, now);
+        let used = 10 + 2 + 10 + 1 + mark.len() + 2 + age.len();
+        let text = self.fit(statement(claim), used);
+        let style = if claim.status == Status::Active && !claim.flags.undone { Style::Warn } else { Style::Dim };
+        let mark = if mark.is_empty() { mark } else { self.paint(style, mark) };
+        let age = self.paint(Style::Dim, age);
+        self.line(format_args!("{id}  {kind} {mark}{text}  {age}"));
+    }
+
+    /// A claim whole: statement, then where, what and when, then reason, source and what else is known.
+    pub(crate) fn claim(&mut self, claim: &ClaimView, now: u64) {
+        self.prose(0, Some(Style::Strong), statement(claim));
+        let id = self.paint(Style::Code, claim.id.short());
+        let state = state(claim);
+        let state = if state == "active" { state } else { self.paint(Style::Warn, state) };
+        let author = author(&claim.who, claim.agent.as_deref());
+        let scope = sanitize_line(&claim.scope.to_string());
+        self.line(format_args!("{} {id} · {state} · {scope} · {} · {author}", claim.kind, ago(claim.at, now)));
+        self.claim_fields(claim);
+    }
+
+    /// The lines under a claim's statement: why, where from, where it holds, why it was closed, what rests on it.
+    pub(crate) fn claim_fields(&mut self, claim: &ClaimView) {
+        match (&claim.reason, claim.kind.is_guarded() && !claim.flags.redacted) {
+            (Some(reason), _) => self.field("because", reason),
+            (None, true) => self.field("because", "(no reason on the record)"),
+            (None, false) => {}
+        }
+        if let Some(source) = &claim.source {
+            self.field("source", source);
+        }
+        if let Some(key) = &claim.key {
+            self.field("key", key);
+        }
+        if let Some(holds) = holds(&claim.qualifiers) {
+            self.field("holds for", &holds);
+        }
+        if let Some(reason) = &claim.closing_reason {
+            let label = if claim.status == Status::Active { "exception" } else { claim.status.as_str() };
+            self.field(label, reason);
+        }
+        if claim.dependents > 0 {
+            self.field("carries", &format!("{} on it", count(claim.dependents, "claim rests", "claims rest")));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The answer to a write: stored, done, refused by the guard, or stale.
+
+use super::{
+    claim::{author, state, statement},
+    text::{count, quote},
+    time::ago,
+};
+use crate::{
+    api::{Conflict, Done, Refused, Stale, Stored, Warning, WriteOutcome},
+    cli::{
+        Context, Exit,
+        ui::{Style, Ui},
+    },
+    domain::text::sanitize_line,
+};
+
+/// Shows the answer to a write, and tells how the program ends. `statement` is what was to be written, where something was.
+pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&str>) -> Exit {
+    let exit = exit(outcome);
+    if cx.ui.json {
+        cx.ui.value(outcome);
+        return exit;
+    }
+    let now = Context::now();
+    match outcome {
+        WriteOutcome::Stored(stored) => cx.ui.stored(stored),
+        WriteOutcome::Done(done) => cx.ui.done(done),
+        WriteOutcome::Conflict(refused) => cx.ui.refused(refused, statement, now),
+        WriteOutcome::Stale(stale) => cx.ui.stale(stale, now),
+    }
+    exit
+}
+
+/// How the program ends after this answer.
+pub(crate) fn exit(outcome: &WriteOutcome) -> Exit {
+    match outcome {
+        WriteOutcome::Stored(_) | WriteOutcome::Done(_) => Exit::Ok,
+        WriteOutcome::Conflict(_) => Exit::Refused,
+        WriteOutcome::Stale(_) => Exit::Stale,
+    }
+}
+
+impl Ui {
+    fn stored(&mut self, stored: &Stored) {
+        let id = self.paint(Style::Code, stored.claim_id.short());
+        let scope = sanitize_line(&stored.scope.to_string());
+        if self.quiet {
+            self.line(stored.claim_id.short());
+        } else if stored.dry_run {
+            self.line(format_args!("Would be stored in {scope}: the guard has nothing against it."));
+        } else if stored.duplicate {
+            self.line(format_args!(
+                "Known already: {id} in {scope} says the same and is in force. Nothing was stored."
+            ));
+        } else {
+            let done = self.paint(Style::Good, "Stored");
+            let replaced: Vec<_> = stored.superseded.iter().map(|id| self.paint(Style::Code, id.short())).collect();
+            let replaced =
+                if replaced.is_empty() { String::new() } else { format!("; it replaces {}", replaced.join(", ")) };
+            self.line(format_args!("{done} {id} in {scope}{replaced}."));
+        }
+        self.warnings(&stored.warnings);
+    }
+
+    fn done(&mut self, done: &Done) {
+        if !self.quiet {
+            self.prose(0, None, &done.summary);
+            if !done.needs_review.is_empty() {
+                let ids: Vec<_> = done.needs_review.iter().map(|id| id.short()).collect();
+                let many = count(ids.len(), "claim that rests on it needs", "claims that rest on it need");
+                self.line(format_args!("{many} review: {}", ids.join(", ")));
+                self.line("  ergo claims --needs-review");
+            }
+        }
+        self.warnings(&done.warnings);
+    }
+
+    fn warnings(&mut self, warnings: &[Warning]) {
+        for warning in warnings {
+            let label = self.paint(Style::Warn, "Warning:");
+            let message = sanitize_line(&warning.message);
+            self.line(format_args!("{label} {message}"));
+            if let Some(conflict) = &warning.conflict {
+                let id = conflict.claim.id.short();
+                let text = self.fit(statement(&conflict.claim), 14);
+                let id = self.paint(Style::Code, id);
+                self.line(format_args!("  {id}  {text}"));
+                self.evidence(&conflict.evidence);
+            }
+        }
+    }
+
+    /// A refusal: what was refused, what stands against it and why, and the ways on as commands.
+    pub(crate) fn refused(&mut self, refused: &Refused, written: Option<&str>, now: u64) {
+        let label = self.paint(Style::Bad, "Refused:");
+        let scope = sanitize_line(&refused.scope.to_string());
+        self.line(format_args!("{label} this contradicts what {scope} holds."));
+        if let Some(written) = written {
+            self.line("");
+            self.field("you wrote", written);
+        }
+        for conflict in &refused.conflicts {
+            self.line("");
+            self.conflict(conflict, now);
+        }
+        self.line("");
+        match refused.card_id {
+            Some(card) => {
+                let id = self.paint(Style::Code, card.short());
+                self.line(format_args!("It is not lost: it waits on card {id} until someone decides."));
+                self.line("");
+                let card = card.short();
+                let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();
+                let why = quote("why the change");
+                self.commands(&[
+                    (
+                        format!("ergo resolve {card} --keep 1 --reason {why}"),
+                        "the world changed: replace the old".into(),
+                    ),
+                    (
+                        format!("ergo resolve {card} --retract {old} --reason '…'"),
+                        "the old was wrong from the start".into(),
+                    ),
+                    (
+                        format!("ergo resolve {card} --narrow 1 --env ENV --reason '…'"),
+                        "both hold, each in its place".into(),
+                    ),
+                    (format!("ergo resolve {card} --exception --reason '…'"), "both stay, on the record".into()),
+                    (format!("ergo resolve {card} --dismiss --reason '…'"), "not a contradiction: store it".into()),
+                    (format!("ergo resolve {card} --discard --reason '…'"), "drop it".into()),
+                    (format!("ergo tui --conflict {card}"), "look at both side by side".into()),
+                ]);
+            }
+            None => {
+                for way in &refused.ways_on {
+                    self.prose(2, None, way);
+                }
+            }
+        }
+    }
+
+    fn conflict(&mut self, conflict: &Conflict, now: u64) {
+        let claim = &conflict.claim;
+        self.field("against", statement(claim));
+        let author = author(&claim.who, claim.agent.as_deref());
+        let state = state(claim);
+        let line = format!("{} {} · {state} · {} · {author}", claim.kind, claim.id.short(), ago(claim.at, now));
+        self.field("", &line);
+        self.claim_fields(claim);
+        self.evidence(&conflict.evidence);
+    }
+
+    fn stale(&mut self, stale: &Stale, now: u64) {
+        let label = self.paint(Style::Warn, "Stale:");
+        let message = sanitize_line(&stale.message);
+        self.line(format_args!("{label} {message}"));
+        if let Some(claim) = &stale.claim {
+            self.line("");
+            self.claim(claim, now);
+        }
+        if !stale.heads.is_empty() {
+            self.line("");
+            self.line("What now stands in its place:");
+            for head in &stale.heads {
+                self.claim_row(head, now);
+            }
+        }
+        if let Some(card) = &stale.card {
+            self.line("");
+            self.card(card, now);
+        }
+        let mut ways = Vec::new();
+        if let Some(head) = stale.heads.first() {
+            ways.push((
+                format!("ergo supersede {} '…' --reason '…'", head.id.short()),
+                "act on the current one".to_owned(),
+            ));
+        }
+        if stale.can_reinstate
+            && let Some(claim) = &stale.claim
+        {
+            ways.push((format!("ergo reinstate {} --reason '…'", claim.id.short()), "bring it back".to_owned()));
+        }
+        if !ways.is_empty() {
+            self.line("");
+            self.commands(&ways);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Setting prose: wrapping at words, labels in a column, quoting for a shell.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    cli::ui::{Style, Ui},
+    domain::text::{sanitize, sanitize_line},
+};
+
+/// The column in which labelled text begins.
+const LABEL: usize = 11;
+
+impl Ui {
+    /// Prints `text` after a label, the lines that follow under its first word.
+    pub(crate) fn field(&mut self, label: &str, text: &str) {
+        let head = format!("  {label:<width$}", width = LABEL - 2);
+        let head = self.paint(Style::Dim, head);
+        let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(LABEL)));
+        for (at, line) in lines.iter().enumerate() {
+            let lead = if at == 0 { &*head } else { "           " };
+            self.line(format_args!("{lead}{line}").to_string().trim_end());
+        }
+    }
+
+    /// Prints `text` in a style, every line after `indent` spaces.
+    pub(crate) fn prose(&mut self, indent: usize, style: Option<Style>, text: &str) {
+        let room = self.width.map(|width| width.saturating_sub(indent));
+        for line in wrap(&sanitize(text), room) {
+            let line = style.map_or_else(|| line.clone(), |style| self.paint(style, &line));
+            self.line(format_args!("{:indent$}{line}", ""));
+        }
+    }
+
+    /// `text` on one line, cut so that it fits beside `used` columns; whole where nothing limits the width.
+    pub(crate) fn fit(&self, text: &str, used: usize) -> String {
+        let text = sanitize_line(text);
+        match self.width {
+            Some(width) => fit(&text, width.saturating_sub(used).max(16)),
+            None => text,
+        }
+    }
+}
+
+/// `text` cut to `width` columns, the mark of omission included.
+fn fit(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for c in text.chars() {
+        if out.width() + c.to_string().width() + 1 > width {
+            break;
+        }
+        out.push(c);
+    }
+    format!("{}…", out.trim_end())
+}
+
+/// `text` in lines of at most `width` columns, cut between words; a word that is longer stands alone. Its own line breaks
+/// stay. Without a width, its lines as they are.
+pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else { return text.lines().map(str::to_owned).collect() };
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let mut row = String::new();
+        for word in line.split_whitespace() {
+            if !row.is_empty() && row.width() + 1 + word.width() > width {
+                out.push(std::mem::take(&mut row));
+            }
+            if !row.is_empty() {
+                row.push(' ');
+            }
+            row.push_str(word);
+        }
+        out.push(row);
+    }
+    out
+}
+
+/// `text` as one word of a shell.
+pub(crate) fn quote(text: &str) -> String {
+    let text = sanitize_line(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '=' | ',' | '@');
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// `count` of something, with its plural.
+pub(crate) fn count(count: usize, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_whole_and_wide_letters_count_double() {
+        assert_eq!(wrap("one two three", Some(7)), ["one two", "three"]);
+        assert_eq!(wrap("決定 決定", Some(5)), ["決定", "決定"]);
+        assert_eq!(wrap("a b\nc", None), ["a b", "c"]);
+        assert_eq!(fit("決定決定", 5), "決定…");
+    }
+
+    #[test]
+    fn a_shell_sees_one_word() {
+        assert_eq!(quote("docs/a.md:12"), "docs/a.md:12");
+        assert_eq!(quote("it's $HOME `x`\n"), "'it'\\''s $HOME `x` '");
+        assert_eq!(quote(""), "''");
+    }
+}

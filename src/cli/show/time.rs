@@ -1,0 +1,91 @@
+//! Times for people: how long ago, and how long a span a person may write.
+
+use crate::cli::CliError;
+
+/// The units of an age, the largest first: seconds, and the word for one.
+const UNITS: [(u64, &str); 6] = [
+    (365 * 86_400, "year"),
+    (30 * 86_400, "month"),
+    (7 * 86_400, "week"),
+    (86_400, "day"),
+    (3_600, "hour"),
+    (60, "minute"),
+];
+
+/// How long before `now` something happened; both in milliseconds since the Unix epoch.
+pub(crate) fn ago(at: u64, now: u64) -> String {
+    match span(now.abs_diff(at) / 1000) {
+        None => "just now".to_owned(),
+        Some(span) if at > now => format!("in {span}"),
+        Some(span) => format!("{span} ago"),
+    }
+}
+
+/// A length of time in its largest whole unit; `None` under a minute.
+fn span(seconds: u64) -> Option<String> {
+    let (size, word) = UNITS.iter().find(|(size, _)| seconds >= *size)?;
+    let count = seconds / size;
+    Some(if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") })
+}
+
+/// A length of time, also below a minute.
+pub(crate) fn lasting(seconds: u64) -> String {
+    span(seconds).unwrap_or_else(|| format!("{seconds} s"))
+}
+
+/// The moment that a person wrote: a date, a date with time, or a span such as `3d` or `2 weeks`, counted from now in the
+/// direction of `sign`. A date alone means its end. In milliseconds since the Unix epoch.
+pub(crate) fn moment(text: &str, sign: i64) -> Result<u64, CliError> {
+    let millis = |timestamp: jiff::Timestamp| u64::try_from(timestamp.as_millisecond()).unwrap_or_default();
+    if let Ok(timestamp) = text.parse::<jiff::Timestamp>() {
+        return Ok(millis(timestamp));
+    }
+    let zone = jiff::tz::TimeZone::system();
+    if let Ok(date) = text.parse::<jiff::civil::Date>()
+        && let Ok(next) = date.tomorrow().and_then(|next| next.to_zoned(zone.clone()))
+    {
+        return Ok(millis(next.timestamp()).saturating_sub(1));
+    }
+    if let Ok(time) = text.parse::<jiff::civil::DateTime>()
+        && let Ok(zoned) = time.to_zoned(zone.clone())
+    {
+        return Ok(millis(zoned.timestamp()));
+    }
+    let moved = text.parse::<jiff::Span>().ok().and_then(|span| {
+        let span = if span.is_negative() { span.negate() } else { span };
+        jiff::Timestamp::now().to_zoned(zone).checked_add(if sign < 0 { span.negate() } else { span }).ok()
+    });
+    moved.map(|zoned| millis(zoned.timestamp())).ok_or_else(|| {
+        CliError::usage(format_args!("“{text}” is no time"))
+            .hint("write a date (2026-11-22), a time (2026-11-22T09:00) or a span (3d, 2 weeks)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(5, "just now")]
+    #[case(60, "1 minute ago")]
+    #[case(2 * 3600 + 5, "2 hours ago")]
+    #[case(3 * 86_400, "3 days ago")]
+    #[case(400 * 86_400, "1 year ago")]
+    fn ages_are_told_in_their_largest_unit(#[case] seconds: u64, #[case] told: &str) {
+        assert_eq!(ago(1_000_000_000_000, 1_000_000_000_000 + seconds * 1000), told);
+    }
+
+    #[test]
+    fn what_is_to_come_is_told_so() {
+        assert_eq!(ago(86_400_000, 0), "in 1 day");
+    }
+
+    #[test]
+    fn dates_spans_and_times_are_understood_and_rubbish_says_what_was_expected() {
+        assert_eq!(moment("1970-01-02T00:00:00Z", 1).unwrap(), 86_400_000);
+        let now = jiff::Timestamp::now().as_millisecond() as u64;
+        assert!(moment("3d", 1).unwrap() > now + 2 * 86_400_000);
+        assert!(moment("2 weeks", -1).unwrap() < now - 13 * 86_400_000);
+        assert!(moment("2020-02-30", 1).unwrap_err().hints[0].contains("3d"));
+    }
+}

@@ -1,0 +1,80 @@
+//! `ergo status`: the daemon, the store and this project at a glance.
+
+use super::{
+    CliError, Context, Exit,
+    show::{text::count, time::lasting},
+    ui::Style,
+};
+use crate::domain::text::sanitize_line;
+
+/// Show the daemon, the store and this project at a glance. Starts nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the verb.
+pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    cx.globals.no_spawn = true;
+    let client = cx.client().await?;
+    let diagnose = client.diagnose().await?;
+    if cx.ui.json {
+        cx.ui.value(&diagnose);
+        return Ok(Exit::Ok);
+    }
+    let scope = cx.known_scope(&client).await?;
+    let scopes = client.scopes().await?.items;
+    let here = scopes.into_iter().find(|view| view.scope == scope);
+    let ui = &mut cx.ui;
+    let health = &diagnose.health;
+    let up = lasting(health.uptime_s);
+    ui.field("daemon", &format!("ergo {}, process {}, up {up}", health.version, health.pid));
+    let listens: Vec<_> = [&diagnose.socket, &diagnose.tcp].into_iter().flatten().map(String::as_str).collect();
+    ui.field("listens", &listens.join(", "));
+    let size = bytes(diagnose.store_bytes);
+    ui.field("store", &format!("{} ({size}, {})", diagnose.store, count(diagnose.events, "event", "events")));
+    ui.field("log", &diagnose.log);
+    let guard = &diagnose.guard;
+    ui.field(
+        "guard",
+        &format!(
+            "{} stored, {} with a warning, {} refused, {} by exception, {} unchecked since the start",
+            guard.clean, guard.warn, guard.block, guard.exception, guard.ungated
+        ),
+    );
+    ui.field("models", &format!("language inference {}, embedder {}", health.nli, health.embedder));
+    ui.field(
+        "claims",
+        &format!(
+            "{} in force of {}, {}, {} to review",
+            diagnose.active,
+            diagnose.claims,
+            count(diagnose.open_cards, "open conflict", "open conflicts"),
+            diagnose.needs_review
+        ),
+    );
+    let name = sanitize_line(&scope.to_string());
+    match here {
+        Some(view) => {
+            let open = count(view.open_cards, "open conflict", "open conflicts");
+            ui.field("here", &format!("{name}: {} in force, {open}, {} to review", view.active, view.needs_review));
+        }
+        None => ui.field("here", &format!("{name}: nothing yet")),
+    }
+    for problem in &diagnose.problems {
+        let label = ui.paint(Style::Warn, "Problem:");
+        ui.line(format_args!("{label} {}", sanitize_line(problem)));
+    }
+    if diagnose.open_cards > 0 {
+        ui.commands(&[("ergo tui".to_owned(), "settle what waits".to_owned())]);
+    }
+    Ok(Exit::Ok)
+}
+
+/// A size for people.
+pub(crate) fn bytes(size: u64) -> String {
+    match size {
+        0..1_000 => format!("{size} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", size as f64 / 1e6),
+        _ => format!("{:.1} GB", size as f64 / 1e9),
+    }
+}
