@@ -5,6 +5,7 @@
 mod error;
 pub mod fake;
 pub mod http;
+pub mod launch;
 mod sse;
 mod typed;
 
@@ -17,6 +18,7 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 pub use error::ClientError;
 pub use fake::{FakeApi, Reply};
 pub use http::{HttpApi, Place};
+pub use launch::Connect;
 pub use typed::Client;
 
 use crate::api::Change;

@@ -1,1 +1,58 @@
-//! (being written)
+//! The one owner of the store: HTTP over a Unix socket and TCP, the stream of changes, and the process around them.
+//!
+//! Handlers are thin: they read the request, call the engine on a thread that may block, and put the answer into HTTP.
+//! What the engine decides is not decided again here.
+
+mod answer;
+mod bus;
+mod gate;
+mod input;
+pub mod install;
+mod keys;
+mod listen;
+mod log;
+mod openapi;
+mod routes;
+mod run;
+mod state;
+
+pub use openapi::document as openapi;
+pub use routes::ROUTES;
+pub use run::run;
+
+use crate::{api::ApiError, config::ConfigError};
+
+/// Why the daemon could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The configuration, a place on the disk, or the lock of the store.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The store cannot be opened.
+    #[error("{0}")]
+    Engine(ApiError),
+    /// The system refused something.
+    #[error("cannot {act}: {cause}")]
+    System {
+        /// What was tried.
+        act: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+}
+
+impl DaemonError {
+    /// What to do next, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Config(error) => error.hint(),
+            Self::Engine(error) => error.hint.clone(),
+            Self::System { .. } => None,
+        }
+    }
+
+    fn system(act: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let act = act.into();
+        move |cause| Self::System { act, cause }
+    }
+}

@@ -1,0 +1,344 @@
+//! Finding the daemon, starting it where it is not running, stopping it.
+//!
+//! Every client goes by the same rule, whatever its environment: `ERGO_API_URL` where it is set, else the socket that
+//! the running daemon has recorded, else the place where its socket would be. A process id alone proves nothing: only an
+//! answer does, and the store's lock says who owns it.
+
+use std::{
+    fs,
+    io::{Read, Seek, SeekFrom},
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{net::UnixStream, time::sleep};
+
+use super::{Client, ClientError, HttpApi, Place};
+use crate::{
+    api::{ApiError, Health},
+    config::{ConfigError, DaemonRecord, Owner, Paths, StoreLock},
+};
+
+/// How long a daemon may take to become ready, or to end.
+pub const START_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long between two looks at a daemon that starts or ends.
+const LOOK: Duration = Duration::from_millis(15);
+
+/// How many lines of the log an error shows.
+const TAIL_LINES: usize = 12;
+
+/// How to come to a daemon.
+#[derive(Clone, Debug)]
+pub struct Connect {
+    /// Where things are on this machine.
+    pub paths: Paths,
+    /// Whether a daemon is started where none is running.
+    pub spawn: bool,
+    /// Whether `ERGO_API_URL` and `ERGO_API_TOKEN` count. A demonstration in a private home ignores them.
+    pub environment: bool,
+    /// The program to start; by default this one.
+    pub program: Option<PathBuf>,
+}
+
+impl Connect {
+    /// The usual way: what the environment names, else the local daemon, started where it is not running.
+    pub fn new(paths: Paths) -> Self {
+        Self { paths, spawn: true, environment: true, program: None }
+    }
+
+    /// The daemon of a private home, whatever the environment says.
+    pub fn private(paths: Paths) -> Self {
+        Self { environment: false, ..Self::new(paths) }
+    }
+
+    /// Comes to a daemon that can be connected to.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] where none runs and none may be started; [`ClientError::NotStarted`] with the log's
+    /// last lines where one was started in vain.
+    pub async fn client(&self) -> Result<Client, ClientError> {
+        if let Some(api) = self.named()? {
+            return Ok(Client::new(Arc::new(api)));
+        }
+        match self.reach().await {
+            Ok(client) => Ok(client),
+            Err(_) if self.spawn => self.start().await.map(|started| started.client),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A client for where the daemon is, or would be; nothing is tried yet.
+    ///
+    /// # Errors
+    /// Where `ERGO_API_URL` is no address.
+    pub fn lazy(&self) -> Result<Client, ClientError> {
+        let api = self.named()?.unwrap_or_else(|| HttpApi::unix(self.socket()));
+        Ok(Client::new(Arc::new(api)))
+    }
+
+    /// Starts the daemon unless it is running, and waits until it answers.
+    ///
+    /// # Errors
+    /// [`ClientError::NotStarted`] with the log's last lines.
+    pub async fn start(&self) -> Result<Started, ClientError> {
+        if let Ok((client, health)) = self.health().await {
+            return Ok(Started { client, health, fresh: false });
+        }
+        let begin = Instant::now();
+        self.paths.make()?;
+        let log_start = fs::metadata(self.paths.log()).map_or(0, |meta| meta.len());
+        let failed = |cause: String| ClientError::NotStarted {
+            cause,
+            log: self.paths.log(),
+            tail: tail(&self.paths.log(), log_start),
+        };
+        let mut child: Option<Child> = None;
+        let mut again = begin;
+        loop {
+            if let Ok((client, health)) = self.health().await {
+                return Ok(Started { client, health, fresh: true });
+            }
+            let owner = StoreLock::owner(&self.paths);
+            let ended = match &mut child {
+                Some(child) => child.try_wait().ok().flatten(),
+                None => None,
+            };
+            if let Some(status) = ended {
+                child = None;
+                // Another client was faster, or the daemon before this one is still ending: it will answer, or go.
+                if owner.is_none() && !status.success() && again.elapsed() > LOOK {
+                    let said = tail(&self.paths.log(), log_start);
+                    if !said.contains("is owned by") {
+                        return Err(failed(format!("it ended with {status}")));
+                    }
+                }
+                again = Instant::now() + Duration::from_millis(100);
+            }
+            if child.is_none() && owner.is_none() && Instant::now() >= again {
+                child = Some(self.spawn_daemon().map_err(|e| failed(e.to_string()))?);
+            }
+            if begin.elapsed() > START_DEADLINE {
+                let seconds = START_DEADLINE.as_secs();
+                let cause = match owner {
+                    Some(owner) => {
+                        format!("after {seconds} s the store is still held by {owner}, which does not answer")
+                    }
+                    None => format!("it was not ready after {seconds} s"),
+                };
+                return Err(failed(cause));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Ends the daemon and waits until it has let go of the store.
+    ///
+    /// # Errors
+    /// Where it does not end in time, with its process id.
+    pub async fn stop(&self) -> Result<Stopped, ClientError> {
+        let begin = Instant::now();
+        let asked = match self.reach().await {
+            Ok(client) => client.shutdown().await.map(|stopping| stopping.pid),
+            Err(error) => Err(error),
+        };
+        let Some(owner) = StoreLock::owner(&self.paths) else {
+            return Ok(asked.map_or(Stopped::NotRunning, |pid| Stopped::Ended { pid }));
+        };
+        if owner.role != "daemon" {
+            return Err(ConfigError::Owned { store: self.paths.store(), owner }.into());
+        }
+        if asked.is_err() {
+            terminate(&owner);
+        }
+        loop {
+            match StoreLock::owner(&self.paths) {
+                Some(still) if still.pid == owner.pid => {}
+                _ => return Ok(Stopped::Ended { pid: owner.pid }),
+            }
+            if begin.elapsed() > START_DEADLINE + Duration::from_secs(5) {
+                let message = format!("{owner} did not end within {} s", begin.elapsed().as_secs());
+                return Err(ClientError::Api(
+                    ApiError::internal(message)
+                        .hint(format!("`kill -9 {}` ends it; nothing acknowledged is lost", owner.pid)),
+                ));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// What runs, without starting anything.
+    pub async fn status(&self) -> Status {
+        let record = DaemonRecord::read(&self.paths.record());
+        match self.health().await {
+            Ok((client, health)) => Status::Running { health, record, skew: client.skew() },
+            Err(error) => match StoreLock::owner(&self.paths) {
+                Some(owner) => Status::Silent { owner, error },
+                None => Status::Stopped,
+            },
+        }
+    }
+
+    /// The daemon that the environment names.
+    fn named(&self) -> Result<Option<HttpApi>, ClientError> {
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let Some(url) = set("ERGO_API_URL").filter(|_| self.environment) else { return Ok(None) };
+        let place = Place::parse(&url).map_err(|e| {
+            ClientError::Api(ApiError::field("ERGO_API_URL", format!("the environment variable ERGO_API_URL: {e}")))
+        })?;
+        let from_file = || fs::read_to_string(self.paths.token()).ok().map(|text| text.trim().to_owned());
+        Ok(Some(HttpApi::new(place, set("ERGO_API_TOKEN").or_else(from_file))))
+    }
+
+    /// Where the daemon's socket is, by its own word, else by the rule.
+    fn socket(&self) -> PathBuf {
+        DaemonRecord::read(&self.paths.record()).map_or_else(|| self.paths.socket.clone(), |record| record.socket)
+    }
+
+    /// A client of a socket that takes connections.
+    async fn reach(&self) -> Result<Client, ClientError> {
+        let socket = self.socket();
+        match UnixStream::connect(&socket).await {
+            Ok(_) => Ok(Client::new(Arc::new(HttpApi::unix(socket)))),
+            Err(error) => {
+                Err(ClientError::Unreachable { place: Place::Unix(socket).to_string(), cause: error.to_string() })
+            }
+        }
+    }
+
+    async fn health(&self) -> Result<(Client, Health), ClientError> {
+        let client = self.reach().await?;
+        let health = client.health_within(Duration::from_secs(2)).await?;
+        Ok((client, health))
+    }
+
+    /// Starts `ergo daemon run` on its own: another process group, no terminal, what it says in the log.
+    fn spawn_daemon(&self) -> std::io::Result<Child> {
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => this_program()?,
+        };
+        let log = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(self.paths.log())?;
+        let mut command = Command::new(program);
+        command
+            .args(["daemon", "run"])
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0);
+        if let Some(home) = &self.paths.home {
+            command.env("ERGO_HOME", home);
+        }
+        command.spawn()
+    }
+}
+
+/// A daemon that answers.
+#[derive(Debug)]
+pub struct Started {
+    /// A client of it.
+    pub client: Client,
+    /// Its health.
+    pub health: Health,
+    /// It was not running before.
+    pub fresh: bool,
+}
+
+/// How stopping went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It ended, and has let go of the store.
+    Ended {
+        /// The process that it was.
+        pid: u32,
+    },
+    /// There was none.
+    NotRunning,
+}
+
+/// What runs.
+#[derive(Debug)]
+pub enum Status {
+    /// A daemon answers.
+    Running {
+        /// Its health.
+        health: Health,
+        /// Where it says it is.
+        record: Option<DaemonRecord>,
+        /// A sentence where its version is not this program's.
+        skew: Option<String>,
+    },
+    /// Something owns the store and does not answer.
+    Silent {
+        /// Who.
+        owner: Owner,
+        /// What came instead of an answer.
+        error: ClientError,
+    },
+    /// Nothing runs.
+    Stopped,
+}
+
+/// This program's file; where it was replaced while it runs, the file that replaced it.
+fn this_program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let replaced = path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Ok(replaced.filter(|path| path.exists()).unwrap_or(path))
+}
+
+/// Asks the owner to end; where there is no such process any more, that is what was wanted.
+fn terminate(owner: &Owner) {
+    if let Some(pid) = i32::try_from(owner.pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// The last lines of a log from an offset on.
+fn tail(log: &Path, from: u64) -> String {
+    let mut text = Vec::new();
+    let read = fs::File::open(log).and_then(|mut file| {
+        let size = file.metadata()?.len();
+        // A log that was rotated meanwhile begins anew.
+        let from = if from > size { 0 } else { from };
+        file.seek(SeekFrom::Start(from.max(size.saturating_sub(16 * 1024))))?;
+        file.read_to_end(&mut text)
+    });
+    if read.is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_what_was_said_since() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        assert_eq!(tail(&log, 0), "");
+        fs::write(&log, "old\nnew 1\nnew 2\n").unwrap();
+        assert_eq!(tail(&log, 4), "new 1\nnew 2");
+        assert_eq!(tail(&log, 400), "old\nnew 1\nnew 2", "after a rotation");
+        fs::write(&log, "x\n".repeat(100)).unwrap();
+        assert_eq!(tail(&log, 0).lines().count(), TAIL_LINES);
+    }
+
+    #[tokio::test]
+    async fn without_leave_to_start_one_it_says_where_it_looked() {
+        let dir = tempfile::tempdir().unwrap();
+        let connect = Connect { spawn: false, ..Connect::private(Paths::under(dir.path())) };
+        let error = connect.client().await.unwrap_err();
+        assert!(error.to_string().contains("ergo.sock"), "{error}");
+        assert!(error.hint().unwrap().contains("ergo daemon start"));
+        assert!(matches!(connect.status().await, Status::Stopped));
+        assert_eq!(connect.stop().await, Ok(Stopped::NotRunning));
+    }
+}

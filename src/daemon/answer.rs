@@ -1,0 +1,64 @@
+//! Puts what the engine says into HTTP.
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use crate::api::{ApiError, ErrorCode, WriteOutcome};
+
+/// What a handler that answers with a value gives back.
+pub(super) type Answer<T> = Result<Json<T>, Failure>;
+
+/// What a handler that writes gives back.
+pub(super) type Written = Result<Outcome, Failure>;
+
+/// An error on its way out.
+#[derive(Debug)]
+pub(super) struct Failure(pub(super) ApiError);
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if status.is_server_error() {
+            tracing::warn!(code = ?self.0.code, message = self.0.message, "a request failed");
+        }
+        let mut response = (status, Json(&self.0)).into_response();
+        if self.0.code == ErrorCode::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The outcome of a write: 409 where the guard refused it or the thing changed meanwhile, else 200.
+#[derive(Debug)]
+pub(super) struct Outcome(pub(super) WriteOutcome);
+
+impl IntoResponse for Outcome {
+    fn into_response(self) -> Response {
+        let status = match self.0 {
+            WriteOutcome::Stored(_) | WriteOutcome::Done(_) => StatusCode::OK,
+            WriteOutcome::Conflict(_) | WriteOutcome::Stale(_) => StatusCode::CONFLICT,
+        };
+        (status, Json(self.0)).into_response()
+    }
+}
+
+/// Wraps what the engine answers to a read.
+pub(super) fn value<T: Serialize>(result: Result<T, ApiError>) -> Answer<T> {
+    Ok(Json(result?))
+}
+
+/// Wraps what the engine answers to a write.
+pub(super) fn written(result: Result<WriteOutcome, ApiError>) -> Written {
+    Ok(Outcome(result?))
+}

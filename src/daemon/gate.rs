@@ -1,0 +1,170 @@
+//! What every request passes before its handler: who may speak, how long it may take, and that a panic costs one answer.
+
+use std::{any::Any, net::IpAddr, time::Duration};
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
+
+use super::{answer::Failure, state::Shared};
+use crate::api::{ApiError, ErrorCode, VERSION_HEADER};
+
+/// How long a request may take, its body included.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a request may take that works through the whole store.
+const LONG_LIMIT: Duration = Duration::from_secs(600);
+
+/// The way by which a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The Unix socket: only this user can open it.
+    Socket,
+    /// TCP: every program of this machine can connect, hence the token.
+    Tcp,
+}
+
+/// Counts the request, lets it in or refuses it, keeps its time, and names the program's version in the answer.
+pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let _busy = Busy::new(&shared);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let limit = match path.as_str() {
+        "/audit" | "/backup" => LONG_LIMIT,
+        _ => LIMIT,
+    };
+    let mut response = match admit(&shared, &request) {
+        Err(error) => Failure(error).into_response(),
+        Ok(()) => match tokio::time::timeout(limit, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => {
+                let message = format!("the request took longer than {} s", limit.as_secs());
+                let hint = "a write may still be done: repeat it with the same `op_id`, it happens once";
+                Failure(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
+            }
+        },
+    };
+    tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
+    response.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
+    response
+}
+
+/// A request that is being worked on, for as long as this lives.
+struct Busy<'a>(&'a Shared);
+
+impl<'a> Busy<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.count_request();
+        shared.busy.send_modify(|count| *count += 1);
+        Self(shared)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+fn admit(shared: &Shared, request: &Request) -> Result<(), ApiError> {
+    check_origin(request.headers(), request.uri())?;
+    let way = request.extensions().get::<Way>().copied().unwrap_or(Way::Tcp);
+    if way == Way::Tcp && request.uri().path() != "/health" {
+        check_token(request.headers(), &shared.token)?;
+    }
+    Ok(())
+}
+
+/// Only pages of another site send an `Origin`, and only a name that was bent to this machine gives a foreign `Host`.
+fn check_origin(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
+    let hosts = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
+    for host in hosts.chain(target.authority().map(Authority::as_str)) {
+        if !is_local(host) {
+            let message = format!("the host “{}” is not this machine", host.chars().take(80).collect::<String>());
+            return Err(ApiError::new(ErrorCode::Forbidden, message)
+                .hint("speak to 127.0.0.1 or localhost, or to the daemon's socket"));
+        }
+    }
+    if headers.contains_key(header::ORIGIN) {
+        return Err(
+            ApiError::new(ErrorCode::Forbidden, "requests from web pages are refused").hint("send no Origin header")
+        );
+    }
+    Ok(())
+}
+
+fn is_local(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    !host.contains('@')
+        && (name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()))
+}
+
+fn check_token(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
+    let hint = "send `Authorization: Bearer …` with the token in ERGO_API_TOKEN, or in the file `token` beside the \
+                daemon's log; `ergo daemon status` names its folder";
+    let refused = |message: &str| Err(ApiError::new(ErrorCode::Unauthorized, message).hint(hint));
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return refused("this needs the daemon's token") };
+    let bytes = value.as_bytes();
+    let given = match bytes.split_at_checked(7) {
+        Some((scheme, given)) if scheme.eq_ignore_ascii_case(b"bearer ") => given,
+        _ => return refused("the Authorization header is no bearer token"),
+    };
+    // Hashes compare in constant time: how long it takes says nothing about the token.
+    if blake3::hash(given.trim_ascii()) == blake3::hash(token.as_bytes()) {
+        Ok(())
+    } else {
+        refused("the token is wrong")
+    }
+}
+
+/// The answer where a handler panicked.
+pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
+    Failure(ApiError::internal("the daemon failed at this request; it goes on with others")).into_response()
+}
+
+/// The answer where there is no such path.
+pub(super) async fn no_path(uri: Uri) -> Failure {
+    let path: String = uri.path().chars().take(120).collect();
+    Failure(ApiError::not_found(format!("there is no path {path}")).hint("`GET /openapi.json` lists all"))
+}
+
+/// The answer where the path has no such method.
+pub(super) async fn no_method(method: http::Method, uri: Uri) -> Failure {
+    let message = format!("{} does not take {method}", uri.path().chars().take(120).collect::<String>());
+    Failure(ApiError::new(ErrorCode::MethodNotAllowed, message).hint("`GET /openapi.json` lists all"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_hosts_are_names_and_addresses_of_this_machine() {
+        for host in ["localhost", "LOCALHOST:1", "127.0.0.1:8788", "127.9.9.9", "[::1]:8788"] {
+            assert!(is_local(host), "{host}");
+        }
+        for host in
+            ["", "evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "10.0.0.1:8788", "localhost@evil", "a b"]
+        {
+            assert!(!is_local(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_token_must_be_the_whole_token() {
+        let with = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            check_token(&headers, "secret").map_err(|error| error.code)
+        };
+        assert_eq!(with("Bearer secret"), Ok(()));
+        assert_eq!(with("bearer secret"), Ok(()));
+        for wrong in ["Bearer ", "Bearer secre", "Bearer secrets", "Basic secret", "secret", "Bear"] {
+            assert_eq!(with(wrong), Err(ErrorCode::Unauthorized), "{wrong}");
+        }
+        assert_eq!(check_token(&HeaderMap::new(), "secret").map_err(|e| e.code), Err(ErrorCode::Unauthorized));
+    }
+}

@@ -1,0 +1,290 @@
+//! Reads requests: JSON bodies, queries, ids. What is wrong is named by its field, and nothing unknown is passed over.
+
+use axum::{
+    body::Body,
+    extract::{FromRequest, FromRequestParts, Path, Request},
+};
+use http::{header, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+use super::answer::Failure;
+use crate::{
+    api::{ApiError, ErrorCode, MAX_BODY, MAX_TEXT},
+    domain::id,
+};
+
+/// How much of a body that is too large is read and thrown away, in bytes, so that its sender gets to read the answer.
+const MAX_DRAIN: usize = 16 * 1024 * 1024;
+
+/// A JSON object in the body, as a `T`.
+pub(super) struct Input<T>(pub(super) T);
+
+/// The query, as a `T`.
+pub(super) struct Query<T>(pub(super) T);
+
+/// The `{id}` of the path: an id or prefix.
+pub(super) struct Id(pub(super) String);
+
+impl<T, S> FromRequest<S> for Input<T>
+where
+    T: DeserializeOwned + ToSchema,
+    S: Sync,
+{
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = read(request).await?;
+        Ok(Self(parse(&bytes)?))
+    }
+}
+
+impl<T, S> FromRequestParts<S> for Query<T>
+where
+    T: DeserializeOwned + PartialSchema + ToSchema,
+    S: Sync,
+{
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        Ok(Self(parse_query(parts.uri.query().unwrap_or_default())?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let wrong = || ApiError::field("id", "the id in the path is none").hint(ID_HINT);
+        let Path(text) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| wrong())?;
+        if id::is_prefix(&text) { Ok(Self(text.to_ascii_lowercase())) } else { Err(wrong().into()) }
+    }
+}
+
+const ID_HINT: &str = "an id is 64 hexadecimal digits; its first 4 or more do where they are unambiguous";
+
+/// Reads the body up to its limit.
+async fn read(request: Request) -> Result<Vec<u8>, ApiError> {
+    let too_large = || {
+        ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {MAX_BODY} bytes")).hint(
+            "statements and reasons hold at most 8 KiB each; keep documents where they are and name them as source",
+        )
+    };
+    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    let mut body = request.into_body();
+    if declared.is_some_and(|length| length > MAX_BODY) {
+        drain(&mut body).await;
+        return Err(too_large());
+    }
+    match Limited::new(&mut body, MAX_BODY).collect().await {
+        Ok(whole) => Ok(whole.to_bytes().into()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            drain(&mut body).await;
+            Err(too_large())
+        }
+        Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the body broke off: {error}"))),
+    }
+}
+
+async fn drain(body: &mut Body) {
+    // Whatever goes wrong here, the answer is the same.
+    drop(Limited::new(body, MAX_DRAIN).collect().await);
+}
+
+/// Reads a JSON object as a `T`: its fields are known, hold no NUL and are not overlong.
+fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, ApiError> {
+    if bytes.is_empty() {
+        return Err(ApiError::new(ErrorCode::BadRequest, "the body is empty").hint("send a JSON object"));
+    }
+    let fields: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| {
+        let what = if error.is_data() { "the body is not a JSON object" } else { "the body is not JSON" };
+        ApiError::new(ErrorCode::BadRequest, format!("{what}: {error}"))
+    })?;
+    let known = fields_of::<T>();
+    for (field, value) in &fields {
+        check_known(field, &known)?;
+        check_text(field, value)?;
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let said = plain(&error.to_string());
+        match missing(&said).map(str::to_owned).or_else(|| culprit::<T>(&fields)) {
+            Some(field) => {
+                let said = fields.get(&field).and_then(|value| refusal::<T>(&field, value)).unwrap_or(said);
+                ApiError::field(&field, format!("`{field}` is wrong: {said}"))
+            }
+            None => ApiError::new(ErrorCode::BadRequest, format!("the body is wrong: {said}")),
+        }
+    })
+}
+
+fn parse_query<T: DeserializeOwned + ToSchema>(query: &str) -> Result<T, ApiError> {
+    let pairs: Vec<(String, String)> = serde_urlencoded::from_str(query)
+        .map_err(|e| ApiError::new(ErrorCode::BadRequest, format!("the query is not understood: {e}")))?;
+    let known = fields_of::<T>();
+    for (field, value) in &pairs {
+        check_known(field, &known)?;
+        if value.contains('\0') {
+            return Err(ApiError::field(field, format!("`{field}` holds a NUL character")));
+        }
+        if let Err(e) = serde_urlencoded::from_str::<T>(&encode(field, value)) {
+            return Err(ApiError::field(field, format!("`{field}` is wrong: {e}")));
+        }
+    }
+    serde_urlencoded::from_str(query)
+        .map_err(|e| ApiError::new(ErrorCode::BadRequest, format!("the query is not understood: {e}")))
+}
+
+fn encode(field: &str, value: &str) -> String {
+    serde_urlencoded::to_string([(field, value)]).unwrap_or_default()
+}
+
+fn check_known(field: &str, known: &[String]) -> Result<(), ApiError> {
+    if known.iter().any(|name| name == field) {
+        return Ok(());
+    }
+    let shown: String = field.chars().take(40).collect();
+    let near = known.iter().find(|name| name.starts_with(&shown) || shown.starts_with(name.as_str()));
+    let hint = match near {
+        Some(near) => format!("is `{near}` meant? `GET /openapi.json` lists all fields"),
+        None => format!("expected one of: {}", known.join(", ")),
+    };
+    Err(ApiError::field(&shown, format!("there is no field `{shown}` here")).hint(hint))
+}
+
+/// No text may hold a NUL or be overlong, wherever in the body it stands.
+fn check_text(field: &str, value: &Value) -> Result<(), ApiError> {
+    match value {
+        Value::String(text) if text.contains('\0') => {
+            Err(ApiError::field(field, format!("`{field}` holds a NUL character")))
+        }
+        Value::String(text) if text.len() > MAX_TEXT => {
+            let message = format!("`{field}` has {} bytes; at most {MAX_TEXT} are accepted", text.len());
+            Err(ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) })
+        }
+        Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item)),
+        Value::Object(items) => items.values().try_for_each(|item| check_text(field, item)),
+        _ => Ok(()),
+    }
+}
+
+/// The names that the JSON object of a `T` may hold, flattened parts included, by its schema.
+fn fields_of<T: ToSchema>() -> Vec<String> {
+    let mut parts = Vec::new();
+    T::schemas(&mut parts);
+    let mut names = Vec::new();
+    collect(&T::schema(), &parts, &mut names);
+    names
+}
+
+fn collect(schema: &RefOr<Schema>, parts: &[(String, RefOr<Schema>)], names: &mut Vec<String>) {
+    match schema {
+        RefOr::Ref(reference) => {
+            let name = reference.ref_location.rsplit('/').next().unwrap_or_default();
+            if let Some((_, schema @ RefOr::T(_))) = parts.iter().find(|(known, _)| known == name) {
+                collect(schema, parts, names);
+            }
+        }
+        RefOr::T(Schema::Object(object)) => names.extend(object.properties.keys().cloned()),
+        RefOr::T(Schema::AllOf(all)) => all.items.iter().for_each(|item| collect(item, parts, names)),
+        RefOr::T(_) => {}
+    }
+}
+
+/// The first field whose value alone is refused: flattened parts lose the place of an error, so each field is tried.
+fn culprit<T: DeserializeOwned>(fields: &Map<String, Value>) -> Option<String> {
+    fields.iter().find(|(field, value)| refusal::<T>(field, value).is_some()).map(|(field, _)| field.clone())
+}
+
+/// Why this value is refused in this field, where it is.
+fn refusal<T: DeserializeOwned>(field: &str, value: &Value) -> Option<String> {
+    let alone = Value::Object(Map::from_iter([(field.to_owned(), value.clone())]));
+    let said = plain(&serde_json::from_value::<T>(alone).err()?.to_string());
+    missing(&said).is_none().then_some(said)
+}
+
+/// The field that an error misses.
+fn missing(said: &str) -> Option<&str> {
+    said.strip_prefix("missing field `")?.split('`').next()
+}
+
+/// An error of the parser without the place in the text, which says nothing to someone who did not write the JSON.
+fn plain(said: &str) -> String {
+    said.split(" at line ").next().unwrap_or(said).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::{ActRequest, ClaimsQuery, RememberRequest, ResolveRequest, SupersedeRequest};
+
+    fn refused<T: DeserializeOwned + ToSchema>(body: &str) -> ApiError {
+        match parse::<T>(body.as_bytes()) {
+            Ok(_) => panic!("accepted: {body}"),
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn fields_of_flattened_parts_are_known() {
+        let known = fields_of::<SupersedeRequest>();
+        for field in ["targets", "successor", "statement", "org_id", "op_id", "env", "valid_until", "dry_run"] {
+            assert!(known.iter().any(|name| name == field), "{field} is not among {known:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_wherever_the_field_lives() {
+        let cases: [(Value, &str); 7] = [
+            (json!({"statement": 5}), "statement"),
+            (json!({"statement": "x", "org_id": 5}), "org_id"),
+            (json!({"env": ["prod"]}), "env"),
+            (json!({"kind": "wish"}), "kind"),
+            (json!({"op_id": "xyz"}), "op_id"),
+            (json!({"depends_on": [5]}), "depends_on"),
+            (json!({"statement": null}), "statement"),
+        ];
+        for (body, field) in cases {
+            let error = refused::<RememberRequest>(&body.to_string());
+            assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some(field)), "{error}");
+        }
+        let error = refused::<ResolveRequest>(r#"{"act": "burn"}"#);
+        assert_eq!(error.field.as_deref(), Some("act"), "{error}");
+        assert!(error.message.contains("supersede"), "{error}");
+        let error = refused::<ResolveRequest>(r#"{"reason": "x"}"#);
+        assert_eq!(error.field.as_deref(), Some("act"), "{error}");
+        let error = refused::<ActRequest>(r#"{"expect_rev": "new"}"#);
+        assert_eq!(error.field.as_deref(), Some("expect_rev"), "{error}");
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_with_the_one_that_is_meant() {
+        let error = refused::<RememberRequest>(r#"{"statement": "x", "reasons": "y"}"#);
+        assert_eq!(error.field.as_deref(), Some("reasons"));
+        assert!(error.hint.unwrap().contains("`reason`"));
+        let error = parse_query::<ClaimsQuery>("statu=all").unwrap_err();
+        assert_eq!(error.field.as_deref(), Some("statu"));
+        let error = parse_query::<ClaimsQuery>("q=x&limit=many").unwrap_err();
+        assert_eq!(error.field.as_deref(), Some("limit"));
+        assert_eq!(parse_query::<ClaimsQuery>("q=a+b&limit=3").unwrap().limit, Some(3));
+    }
+
+    #[test]
+    fn what_is_no_json_object_nul_or_overlong_is_refused() {
+        for body in ["", "{", "[]", "5", "{\"statement\": \"a\"} x", &"[".repeat(100_000)] {
+            assert_eq!(refused::<RememberRequest>(body).code, ErrorCode::BadRequest, "{body:.20}");
+        }
+        let error = refused::<RememberRequest>(r#"{"reason": "a\u0000b"}"#);
+        assert!(error.message.contains("NUL") && error.field.as_deref() == Some("reason"), "{error}");
+        let error = refused::<RememberRequest>(r#"{"depends_on": ["a\u0000b"]}"#);
+        assert_eq!(error.field.as_deref(), Some("depends_on"));
+        let error = refused::<RememberRequest>(&json!({"statement": "x".repeat(MAX_TEXT + 1)}).to_string());
+        assert_eq!((error.code, error.field.as_deref()), (ErrorCode::TooLarge, Some("statement")));
+    }
+}

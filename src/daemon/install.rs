@@ -1,0 +1,161 @@
+//! Starting the daemon with the session: a systemd user unit on Linux, a launchd agent on macOS.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::DaemonError;
+use crate::config::{ConfigError, Paths};
+
+/// What is written where, and what to run next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// The commands that put it to work, in order.
+    pub next: Vec<String>,
+}
+
+/// The system whose form is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// A user unit under `systemd/user`.
+    Systemd,
+    /// An agent under `~/Library/LaunchAgents`.
+    Launchd,
+}
+
+impl System {
+    /// The one of this machine.
+    pub fn here() -> Self {
+        if cfg!(target_os = "macos") { Self::Launchd } else { Self::Systemd }
+    }
+}
+
+/// Says what would be written for this program and these places.
+///
+/// # Errors
+/// Where this program's file or the home directory cannot be found.
+pub fn plan(system: System, paths: &Paths) -> Result<Plan, DaemonError> {
+    let program = std::env::current_exe().map_err(DaemonError::system("find this program's file"))?;
+    let home = etcetera::home_dir().map_err(|_| ConfigError::NoHome)?;
+    let config = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| home.join(".config"));
+    Ok(plan_for(system, &program, &home, &config, paths))
+}
+
+fn plan_for(system: System, program: &Path, home: &Path, config: &Path, paths: &Paths) -> Plan {
+    match system {
+        System::Systemd => {
+            let path = config.join("systemd/user/ergo.service");
+            Plan {
+                path,
+                text: systemd(program, paths),
+                next: vec![
+                    "systemctl --user daemon-reload".to_owned(),
+                    "systemctl --user enable --now ergo.service".to_owned(),
+                ],
+            }
+        }
+        System::Launchd => {
+            let path = home.join("Library/LaunchAgents/dev.ergo.daemon.plist");
+            let next = vec![format!("launchctl bootstrap gui/$(id -u) {}", shell(&path))];
+            Plan { path, text: launchd(program, paths), next }
+        }
+    }
+}
+
+/// Writes the plan's file; folders are made.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write(plan: &Plan) -> Result<(), ConfigError> {
+    if let Some(folder) = plan.path.parent() {
+        fs::create_dir_all(folder).map_err(|e| ConfigError::io("make the folder", folder, e))?;
+    }
+    fs::write(&plan.path, &plan.text).map_err(|e| ConfigError::io("write", &plan.path, e))
+}
+
+fn systemd(program: &Path, paths: &Paths) -> String {
+    let home = match &paths.home {
+        Some(home) => format!("Environment={}\n", systemd_word(&format!("ERGO_HOME={}", home.display()))),
+        None => String::new(),
+    };
+    format!(
+        "[Unit]\nDescription=ergo: memory for coding agents\n\n[Service]\nType=exec\nExecStart={} daemon run\n{home}\
+         Restart=on-failure\nRestartSec=2\nNoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
+        systemd_word(&program.display().to_string()),
+    )
+}
+
+/// A word in a unit file: quoted, with what systemd would expand made plain.
+fn systemd_word(text: &str) -> String {
+    let plain = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    format!("\"{plain}\"")
+}
+
+fn launchd(program: &Path, paths: &Paths) -> String {
+    let home = match &paths.home {
+        Some(home) => format!(
+            "  <key>EnvironmentVariables</key>\n  <dict>\n    <key>ERGO_HOME</key>\n    <string>{}</string>\n  </dict>\n",
+            xml(&home.display().to_string())
+        ),
+        None => String::new(),
+    };
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
+         <plist version=\"1.0\">\n<dict>\n  <key>Label</key>\n  <string>dev.ergo.daemon</string>\n  \
+         <key>ProgramArguments</key>\n  <array>\n    <string>{}</string>\n    <string>daemon</string>\n    \
+         <string>run</string>\n  </array>\n{home}  <key>RunAtLoad</key>\n  <true/>\n  <key>KeepAlive</key>\n  \
+         <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>\n</dict>\n</plist>\n",
+        xml(&program.display().to_string()),
+    )
+}
+
+fn xml(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn shell(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(system: System, paths: &Paths) -> Plan {
+        plan_for(
+            system,
+            Path::new("/opt/a b/100%$/ergo"),
+            Path::new("/home/ada"),
+            Path::new("/home/ada/.config"),
+            paths,
+        )
+    }
+
+    #[test]
+    fn a_unit_quotes_what_systemd_would_expand() {
+        let plan = made(System::Systemd, &Paths::under("/tmp/h"));
+        assert_eq!(plan.path, Path::new("/home/ada/.config/systemd/user/ergo.service"));
+        assert!(plan.text.contains("ExecStart=\"/opt/a b/100%%$$/ergo\" daemon run\n"), "{}", plan.text);
+        assert!(plan.text.contains("Environment=\"ERGO_HOME=/tmp/h\"\n"), "{}", plan.text);
+        assert_eq!(plan.next.len(), 2);
+    }
+
+    #[test]
+    fn an_agent_is_escaped_and_names_no_home_that_was_not_set() {
+        let paths = Paths { home: None, ..Paths::under("/tmp/h") };
+        let plan = made(System::Launchd, &paths);
+        assert!(plan.text.contains("<string>/opt/a b/100%$/ergo</string>"), "{}", plan.text);
+        assert!(!plan.text.contains("ERGO_HOME"), "{}", plan.text);
+        let amp = made(System::Launchd, &Paths::under("/tmp/<&>"));
+        assert!(amp.text.contains("/tmp/&lt;&amp;&gt;"), "{}", amp.text);
+    }
+}

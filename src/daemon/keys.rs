@@ -1,0 +1,108 @@
+//! The two secrets of this machine: the device's signing key and the token for TCP.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+};
+
+use ed25519_dalek::SigningKey;
+
+use super::DaemonError;
+use crate::config::{ConfigError, Paths, record::write_private};
+
+/// The device's key: read, or made at the first start.
+///
+/// # Errors
+/// Where the file cannot be read or written, or does not hold a key: it is never replaced in silence, since what it
+/// signed would then be another device's.
+pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
+    let path = paths.device_key();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let text = hex::encode(random::<32>()?);
+            write_private(&path, format!("{text}\n").as_bytes())?;
+            text
+        }
+        Err(e) => return Err(ConfigError::io("read the device's key", &path, e).into()),
+    };
+    keep_private(&path)?;
+    let mut seed = [0; 32];
+    hex::decode_to_slice(text.trim(), &mut seed).map_err(|_| {
+        let said = "it does not hold 64 hexadecimal digits; put back a copy, or remove it to go on as a new device";
+        DaemonError::from(ConfigError::io("use the device's key", &path, said))
+    })?;
+    Ok(SigningKey::from_bytes(&seed))
+}
+
+/// The token that TCP asks for: `ERGO_API_TOKEN`, else the file's, made where there is none.
+///
+/// # Errors
+/// Where the file cannot be read or written.
+pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
+    if let Some(token) = std::env::var("ERGO_API_TOKEN").ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()) {
+        return Ok(token);
+    }
+    let path = paths.token();
+    match fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => {
+            keep_private(&path)?;
+            Ok(text.trim().to_owned())
+        }
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(ConfigError::io("read the token", &path, e).into()),
+        _ => {
+            let token = hex::encode(random::<32>()?);
+            write_private(&path, format!("{token}\n").as_bytes())?;
+            Ok(token)
+        }
+    }
+}
+
+/// Takes away what others may do with a secret's file.
+fn keep_private(path: &Path) -> Result<(), ConfigError> {
+    let mode = fs::metadata(path).map_err(|e| ConfigError::io("read", path, e))?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), mode = format!("{mode:o}"), "others could read a secret; closed");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
+    }
+    Ok(())
+}
+
+fn random<const N: usize>() -> Result<[u8; N], DaemonError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|e| DaemonError::System { act: "get random bytes".to_owned(), cause: std::io::Error::other(e) })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_made_once_kept_private_and_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        let key = device(&paths).unwrap();
+        assert_eq!(device(&paths).unwrap().to_bytes(), key.to_bytes());
+        fs::set_permissions(paths.device_key(), fs::Permissions::from_mode(0o644)).unwrap();
+        device(&paths).unwrap();
+        assert_eq!(fs::metadata(paths.device_key()).unwrap().mode() & 0o777, 0o600);
+        fs::write(paths.device_key(), "broken").unwrap();
+        let error = device(&paths).unwrap_err().to_string();
+        assert!(error.contains("device.key") && error.contains("new device"), "{error}");
+        assert_eq!(fs::read_to_string(paths.device_key()).unwrap(), "broken");
+    }
+
+    #[test]
+    fn an_empty_token_file_gets_a_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        fs::write(paths.token(), "\n").unwrap();
+        let token = token(&paths).unwrap();
+        assert_eq!(token.len(), 64);
+        assert_eq!(fs::read_to_string(paths.token()).unwrap().trim(), token);
+        assert_eq!(fs::metadata(paths.token()).unwrap().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,157 @@
+//! The two listeners, and what keeps one bad connection from costing the others.
+
+use std::{
+    fs, future::Future, io, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration,
+};
+
+use axum::{Router, body::Body};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::{GracefulShutdown, Watcher},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, UnixListener},
+    sync::Semaphore,
+    time::sleep,
+};
+use tower_service::Service;
+
+use super::{DaemonError, gate::Way, state::Shared};
+use crate::config::ConfigError;
+
+/// How long a connection may take to send the head of a request; an idle one is closed after it too.
+const HEAD_LIMIT: Duration = Duration::from_secs(10);
+
+/// The most connections of one listener; further ones wait. Well under the usual limit of 1,024 open files.
+const MAX_CONNECTIONS: usize = 256;
+
+/// The largest head of a request, in bytes.
+const MAX_HEAD: usize = 32 * 1024;
+
+/// How long requests may go on when the daemon ends.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long a finished answer may take to reach its client when the daemon ends.
+const FLUSH: Duration = Duration::from_millis(250);
+
+/// Opens the Unix socket. A socket that is there already is stale: the caller owns the store, so nobody listens on it.
+///
+/// # Errors
+/// Where it cannot be opened.
+pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
+    match fs::remove_file(path) {
+        Ok(()) => tracing::info!(socket = %path.display(), "removed a stale socket"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(ConfigError::io("remove the stale socket", path, e).into()),
+    }
+    let listener = UnixListener::bind(path).map_err(|e| ConfigError::io("listen on", path, e))?;
+    // Its folder is private already; this is for a folder that is opened later.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
+    Ok(listener)
+}
+
+/// Opens TCP. A port that is taken is a problem to tell, not an error: the socket serves.
+pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Option<TcpListener> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            let said = format!(
+                "cannot listen on {address} ({error}): only the socket serves; set `address` in [daemon] of config.toml to \
+                 a free port, or `tcp = false`"
+            );
+            tracing::warn!("{said}");
+            problems.push(said);
+            None
+        }
+    }
+}
+
+/// Serves until the daemon ends, then finishes what was begun. `gone` is called as soon as nobody can connect any more.
+pub(super) async fn serve(
+    app: Router,
+    shared: &Shared,
+    socket: UnixListener,
+    tcp: Option<TcpListener>,
+    gone: impl FnOnce(),
+) {
+    let graceful = GracefulShutdown::new();
+    {
+        let by_socket = accept(&graceful, &app, Way::Socket, async || Ok(socket.accept().await?.0));
+        let by_tcp = async {
+            let Some(tcp) = &tcp else { return std::future::pending().await };
+            accept(&graceful, &app, Way::Tcp, async || {
+                let (stream, _) = tcp.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(stream)
+            })
+            .await
+        };
+        let mut ending = shared.ending.subscribe();
+        tokio::select! {
+            () = by_socket => {}
+            () = by_tcp => {}
+            _ = ending.wait_for(|ending| *ending) => {}
+        }
+    }
+    gone();
+    drop((socket, tcp));
+    let mut busy = shared.busy.subscribe();
+    let finished = async {
+        // The sender lives in `shared`: this cannot fail.
+        drop(busy.wait_for(|count| *count == 0).await);
+        sleep(FLUSH).await;
+    };
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        () = finished => {}
+        () = sleep(GRACE) => tracing::warn!("requests were still running at the end"),
+    }
+}
+
+/// Takes connections for ever; each is a task of its own.
+async fn accept<S>(graceful: &GracefulShutdown, app: &Router, way: Way, mut next: impl AsyncFnMut() -> io::Result<S>)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        match next().await {
+            Ok(stream) => {
+                let connection = connection(stream, app.clone(), way, graceful.watcher());
+                tokio::spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                // Too many open files, or a client that went before it was taken: neither may spin nor end the daemon.
+                tracing::warn!(%error, "cannot take a connection");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn connection<S>(stream: S, app: Router, way: Way, watcher: Watcher) -> impl Future<Output = ()> + Send
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(way);
+        app.clone().call(request.map(Body::new))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    let served = watcher.watch(connection);
+    async move {
+        if let Err(error) = served.await {
+            tracing::debug!(%error, "a connection ended badly");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Reading claims.
+
+use axum::extract::State;
+
+use super::super::{
+    answer::{Answer, value},
+    input::{Id, Input, Query},
+    state::Shared,
+};
+use crate::api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, History, LogPage, LogQuery, WhyAnswer, WhyRequest};
+
+/// A page of claims.
+#[utoipa::path(get, path = "/claims", tag = "claims", params(ClaimsQuery), responses(
+    (status = 200, body = ClaimsPage), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn claims(
+    State(shared): State<Shared>,
+    Query(query): Query<ClaimsQuery>,
+) -> Answer<ClaimsPage> {
+    value(shared.engine(move |engine| engine.claims(&query)).await)
+}
+
+/// One claim, by id or prefix.
+#[utoipa::path(get, path = "/claims/{id}", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4")), responses(
+    (status = 200, body = ClaimView), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
+pub(in crate::daemon) async fn claim(State(shared): State<Shared>, Id(id): Id) -> Answer<ClaimView> {
+    value(shared.engine(move |engine| engine.claim(&id)).await)
+}
+
+/// Every act that touched a claim, and its chain both ways.
+#[utoipa::path(get, path = "/claims/{id}/history", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4")), responses(
+    (status = 200, body = History), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
+pub(in crate::daemon) async fn history(State(shared): State<Shared>, Id(id): Id) -> Answer<History> {
+    value(shared.engine(move |engine| engine.history(&id)).await)
+}
+
+/// The best reasoned claim for a question, and what led to it.
+#[utoipa::path(post, path = "/why", tag = "claims", request_body = WhyRequest, responses(
+    (status = 200, body = WhyAnswer), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn why(
+    State(shared): State<Shared>,
+    Input(request): Input<WhyRequest>,
+) -> Answer<WhyAnswer> {
+    value(shared.engine(move |engine| engine.why(&request)).await)
+}
+
+/// A page of the log of acts, newest first.
+#[utoipa::path(get, path = "/log", tag = "claims", params(LogQuery), responses(
+    (status = 200, body = LogPage), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn log(State(shared): State<Shared>, Query(query): Query<LogQuery>) -> Answer<LogPage> {
+    value(shared.engine(move |engine| engine.log(&query)).await)
+}

@@ -1,0 +1,41 @@
+//! Conflict cards.
+
+use axum::extract::State;
+
+use super::super::{
+    answer::{Answer, Written, value, written},
+    input::{Id, Input, Query},
+    state::Shared,
+};
+use crate::api::{ApiError, CardView, ConflictsPage, ConflictsQuery, ResolveRequest, WriteOutcome};
+
+/// A page of cards, newest first.
+#[utoipa::path(get, path = "/conflicts", tag = "conflicts", params(ConflictsQuery), responses(
+    (status = 200, body = ConflictsPage), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn conflicts(
+    State(shared): State<Shared>,
+    Query(query): Query<ConflictsQuery>,
+) -> Answer<ConflictsPage> {
+    value(shared.engine(move |engine| engine.conflicts(&query)).await)
+}
+
+/// One card in full, by id or prefix.
+#[utoipa::path(get, path = "/conflicts/{id}", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4")), responses(
+    (status = 200, body = CardView), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
+pub(in crate::daemon) async fn card(State(shared): State<Shared>, Id(id): Id) -> Answer<CardView> {
+    value(shared.engine(move |engine| engine.card(&id)).await)
+}
+
+/// Settles a card, or puts it off.
+#[utoipa::path(post, path = "/conflicts/{id}/resolve", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4")),
+    request_body = ResolveRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the card changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn resolve(
+    State(shared): State<Shared>,
+    Id(id): Id,
+    Input(request): Input<ResolveRequest>,
+) -> Written {
+    written(shared.engine(move |engine| engine.resolve(&id, request)).await)
+}

@@ -1,0 +1,70 @@
+//! The stream of changes.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::State,
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures_util::{
+    future::ready,
+    stream::{Stream, StreamExt, once, unfold},
+};
+use serde::Deserialize;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use utoipa::{IntoParams, ToSchema};
+
+use super::super::{answer::Failure, input::Query, state::Shared};
+use crate::api::{ApiError, Change};
+
+/// `GET /events`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub(in crate::daemon) struct EventsQuery {
+    /// Send a comment after this many seconds of silence, so that a proxy keeps the connection; without it, silence is
+    /// silent.
+    keep_alive: Option<u64>,
+}
+
+/// Server-sent events: `hello`, then a `change` for each act; `lagged` where some were missed.
+#[utoipa::path(get, path = "/events", tag = "daemon", params(EventsQuery), responses(
+    (status = 200, description = "Server-sent events; the data of each is a Change", body = Change, content_type = "text/event-stream"),
+    (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn events(
+    State(shared): State<Shared>,
+    Query(query): Query<EventsQuery>,
+) -> Result<Response, Failure> {
+    let (hello, receiver) = shared.bus.follow();
+    let mut ending = shared.ending.subscribe();
+    let end = async move {
+        // The daemon ends, or is gone already.
+        drop(ending.wait_for(|ending| *ending).await);
+    };
+    let stream = once(ready(hello)).chain(follow(receiver)).take_until(Box::pin(end)).map(encode);
+    let sse = Sse::new(stream);
+    Ok(match query.keep_alive {
+        None => sse.into_response(),
+        Some(seconds @ 1..=3600) => {
+            sse.keep_alive(KeepAlive::new().interval(Duration::from_secs(seconds))).into_response()
+        }
+        Some(_) => return Err(ApiError::field("keep_alive", "`keep_alive` must be 1 to 3600 seconds").into()),
+    })
+}
+
+fn follow(receiver: Receiver<Change>) -> impl Stream<Item = Change> {
+    unfold(receiver, |mut receiver| async move {
+        match receiver.recv().await {
+            Ok(change) => Some((change, receiver)),
+            Err(RecvError::Lagged(_)) => Some((Change { event: "lagged".to_owned(), ..Change::default() }, receiver)),
+            Err(RecvError::Closed) => None,
+        }
+    })
+}
+
+fn encode(change: Change) -> Result<Event, Infallible> {
+    let data = serde_json::to_string(&change).unwrap_or_default();
+    Ok(Event::default().event(change.event).data(data))
+}

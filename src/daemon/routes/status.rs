@@ -1,0 +1,92 @@
+//! The daemon about itself, and acts on it as a whole.
+
+use std::{path::Path, sync::atomic::Ordering};
+
+use axum::{Extension, Json, extract::State};
+
+use super::super::{
+    answer::{Answer, Failure, value},
+    gate::Way,
+    input::Input,
+    openapi::document,
+    state::Shared,
+};
+use crate::api::{ApiError, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping};
+
+/// Whether it runs, and what it is. Needs no token.
+#[utoipa::path(get, path = "/health", tag = "daemon", security(()), responses((status = 200, body = Health)))]
+pub(in crate::daemon) async fn health(State(shared): State<Shared>) -> Json<Health> {
+    Json(shared.health())
+}
+
+/// Counts, places and problems.
+#[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
+pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<Diagnose> {
+    let counts = shared.engine(crate::engine::Engine::counts).await?;
+    Ok(Json(Diagnose {
+        health: Health { nli: counts.nli, ..shared.health() },
+        store: shared.store.display().to_string(),
+        store_bytes: counts.store_bytes,
+        schema: counts.schema,
+        log: shared.log.display().to_string(),
+        socket: Some(shared.socket.display().to_string()),
+        tcp: shared.tcp.map(|address| address.to_string()),
+        device: counts.device,
+        events: counts.events,
+        claims: counts.claims,
+        active: counts.active,
+        open_cards: counts.open_cards,
+        needs_review: counts.needs_review,
+        guard: counts.guard,
+        requests: shared.requests.load(Ordering::Relaxed),
+        problems: shared.problems.clone(),
+    }))
+}
+
+/// Every scope with its counts.
+#[utoipa::path(get, path = "/scopes", tag = "claims", responses((status = 200, body = Scopes)))]
+pub(in crate::daemon) async fn scopes(State(shared): State<Shared>) -> Answer<Scopes> {
+    value(shared.engine(crate::engine::Engine::scopes).await)
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "daemon", responses((status = 200, description = "OpenAPI")))]
+pub(in crate::daemon) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    Json(document())
+}
+
+/// Copies the store into a new file, while it is in use.
+#[utoipa::path(post, path = "/backup", tag = "daemon", request_body = BackupRequest, responses(
+    (status = 200, body = BackupOutcome),
+    (status = 400, description = "The path is not absolute, or the file exists", body = ApiError)))]
+pub(in crate::daemon) async fn backup(
+    State(shared): State<Shared>,
+    Input(request): Input<BackupRequest>,
+) -> Answer<BackupOutcome> {
+    if !Path::new(&request.path).is_absolute() {
+        let message = format!("`path` must be absolute, and “{}” is not", request.path);
+        return Err(ApiError::field("path", message).into());
+    }
+    let bytes = {
+        let path = request.path.clone();
+        shared.engine(move |engine| engine.backup(Path::new(&path))).await?
+    };
+    Ok(Json(BackupOutcome { path: request.path, bytes }))
+}
+
+/// Ends the daemon, after what it has begun. Over the socket only.
+#[utoipa::path(post, path = "/shutdown", tag = "daemon", responses(
+    (status = 200, body = Stopping),
+    (status = 403, description = "Not over the socket", body = ApiError)))]
+pub(in crate::daemon) async fn shutdown(
+    State(shared): State<Shared>,
+    Extension(way): Extension<Way>,
+) -> Result<Json<Stopping>, Failure> {
+    if way != Way::Socket {
+        return Err(ApiError::new(ErrorCode::Forbidden, "the daemon is ended only over its socket")
+            .hint("`ergo daemon stop` on its machine does it")
+            .into());
+    }
+    shared.end();
+    Ok(Json(Stopping { pid: std::process::id() }))
+}

@@ -1,0 +1,113 @@
+//! Writing: each act on claims.
+
+use axum::extract::State;
+
+use super::super::{
+    answer::{Answer, Written, value, written},
+    input::Input,
+    state::Shared,
+};
+use crate::api::{
+    ActRequest, ApiError, AuditOutcome, AuditRequest, DependRequest, RememberRequest, SupersedeRequest, UndoOutcome,
+    UndoRequest, WriteOutcome,
+};
+
+/// Writes a claim; guarded kinds pass the guard, facts upsert by key.
+#[utoipa::path(post, path = "/remember", tag = "writes", request_body = RememberRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn remember(
+    State(shared): State<Shared>,
+    Input(request): Input<RememberRequest>,
+) -> Written {
+    written(shared.engine(move |engine| engine.remember(request)).await)
+}
+
+/// Writes a claim that has a source.
+#[utoipa::path(post, path = "/learn", tag = "writes", request_body = RememberRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn learn(State(shared): State<Shared>, Input(request): Input<RememberRequest>) -> Written {
+    written(shared.engine(move |engine| engine.learn(request)).await)
+}
+
+/// Replaces claims by a new statement or by an existing claim.
+#[utoipa::path(post, path = "/supersede", tag = "writes", request_body = SupersedeRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn supersede(
+    State(shared): State<Shared>,
+    Input(request): Input<SupersedeRequest>,
+) -> Written {
+    written(shared.engine(move |engine| engine.supersede(request)).await)
+}
+
+/// Takes a claim out: wrong at birth.
+#[utoipa::path(post, path = "/retract", tag = "writes", request_body = ActRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn retract(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
+    written(shared.engine(move |engine| engine.retract(request)).await)
+}
+
+/// Brings a superseded or retracted claim back.
+#[utoipa::path(post, path = "/reinstate", tag = "writes", request_body = ActRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn reinstate(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
+    written(shared.engine(move |engine| engine.reinstate(request)).await)
+}
+
+/// Drops a claim's text for good; the record stays. Cannot be undone.
+#[utoipa::path(post, path = "/redact", tag = "writes", request_body = ActRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn redact(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
+    written(shared.engine(move |engine| engine.redact(request)).await)
+}
+
+/// Records that a claim which needed review still holds.
+#[utoipa::path(post, path = "/reviewed", tag = "writes", request_body = ActRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn reviewed(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
+    written(shared.engine(move |engine| engine.reviewed(request)).await)
+}
+
+/// Records that a claim rests on others.
+#[utoipa::path(post, path = "/depend", tag = "writes", request_body = DependRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+pub(in crate::daemon) async fn depend(State(shared): State<Shared>, Input(request): Input<DependRequest>) -> Written {
+    written(shared.engine(move |engine| engine.depend(request)).await)
+}
+
+/// Takes an act back: the named one, or the caller's own last.
+#[utoipa::path(post, path = "/undo", tag = "writes", request_body = UndoRequest, responses(
+    (status = 200, body = UndoOutcome),
+    (status = 404, description = "Nothing to undo", body = ApiError),
+    (status = 409, description = "Later events build on it; they are named", body = ApiError)))]
+pub(in crate::daemon) async fn undo(
+    State(shared): State<Shared>,
+    Input(request): Input<UndoRequest>,
+) -> Answer<UndoOutcome> {
+    value(shared.engine(move |engine| engine.undo(request)).await)
+}
+
+/// Compares what is already active, and opens cards.
+#[utoipa::path(post, path = "/audit", tag = "writes", request_body = AuditRequest, responses(
+    (status = 200, body = AuditOutcome), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn audit(
+    State(shared): State<Shared>,
+    Input(request): Input<AuditRequest>,
+) -> Answer<AuditOutcome> {
+    value(shared.engine(move |engine| engine.audit(request)).await)
+}

@@ -1,0 +1,146 @@
+//! The life of the daemon's process.
+
+use std::{
+    fs,
+    io::IsTerminal,
+    sync::{Arc, atomic::AtomicU64},
+    time::Instant,
+};
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+};
+
+use super::{
+    DaemonError,
+    bus::Bus,
+    keys, listen, log, routes,
+    state::{Shared, State},
+};
+use crate::{
+    config::{AgentsMay, Config, DaemonRecord, Paths, StoreLock},
+    engine::{self, Engine, EngineConfig},
+};
+
+/// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
+/// once it answers, with where it listens and what is not as it should be.
+///
+/// # Errors
+/// Where another process owns the store, or the store, a key, the socket or the log cannot be used.
+pub fn run(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+    paths.make()?;
+    log::begin(&paths.log(), &config.daemon.log)?;
+    let result = owned(paths, config, ready);
+    if let Err(error) = &result {
+        tracing::error!("cannot run: {error}");
+    }
+    result
+}
+
+/// Runs as the owner of the store. The lock goes last, when everything else has been put away.
+fn owned(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+    let lock = StoreLock::take(paths, "daemon")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(DaemonError::system("start the runtime"))?;
+    let result = runtime.block_on(live(paths, config, ready));
+    // Waits for what still runs on other threads, the store's last connections among them.
+    drop(runtime);
+    drop(lock);
+    if result.is_ok() {
+        tracing::info!("ended");
+    }
+    result
+}
+
+async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+    let signals = Signals::new()?;
+    let engine = Arc::new(open(paths, config)?);
+    let bus = Arc::new(Bus::new());
+    engine.on_change({
+        let bus = Arc::clone(&bus);
+        Box::new(move |change| bus.send(change))
+    });
+    let mut problems = Vec::new();
+    let socket = listen::unix(&paths.socket)?;
+    let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
+    let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
+    let record = DaemonRecord {
+        socket: paths.socket.clone(),
+        tcp: address.map(|address| address.to_string()),
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        store: paths.store(),
+        log: paths.log(),
+    };
+    let shared = Shared::new(State {
+        engine,
+        bus,
+        token: keys::token(paths)?,
+        store: record.store.clone(),
+        log: record.log.clone(),
+        socket: record.socket.clone(),
+        tcp: address,
+        problems,
+        started: Instant::now(),
+        requests: AtomicU64::new(0),
+        busy: watch::Sender::new(0),
+        ending: watch::Sender::new(false),
+    });
+    let app = routes::router(shared.clone());
+    record.write(&paths.record())?;
+    tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
+    ready(&record, &shared.problems);
+    tokio::spawn(signals.end(shared.clone()));
+    listen::serve(app, &shared, socket, tcp, || {
+        tracing::info!("ending");
+        // Only now may a client conclude that nothing runs; the lock still keeps another daemon out.
+        for path in [&record.socket, &paths.record()] {
+            drop(fs::remove_file(path));
+        }
+    })
+    .await;
+    Ok(())
+}
+
+fn open(paths: &Paths, config: &Config) -> Result<Engine, DaemonError> {
+    let agents_may = match config.guard.agents_may {
+        AgentsMay::Force => engine::AgentsMay::Force,
+        AgentsMay::Propose => engine::AgentsMay::Propose,
+    };
+    let settings = EngineConfig { agents_may, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
+    Engine::open(settings).map_err(DaemonError::Engine)
+}
+
+/// The signals that end the daemon. Taken before the store is opened, so that none comes too early.
+struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, DaemonError> {
+        let take = |kind| signal(kind).map_err(DaemonError::system("listen to signals"));
+        Ok(Self {
+            term: take(SignalKind::terminate())?,
+            int: take(SignalKind::interrupt())?,
+            hup: take(SignalKind::hangup())?,
+        })
+    }
+
+    /// Ends the daemon at the first signal. A closed terminal ends only a daemon that was started on it.
+    async fn end(mut self, shared: Shared) {
+        let foreground = std::io::stdin().is_terminal();
+        loop {
+            tokio::select! {
+                _ = self.term.recv() => break,
+                _ = self.int.recv() => break,
+                _ = self.hup.recv() => if foreground { break },
+            }
+        }
+        shared.end();
+    }
+}

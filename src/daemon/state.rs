@@ -1,0 +1,92 @@
+//! What every handler shares.
+
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use tokio::sync::watch;
+
+use super::bus::Bus;
+use crate::{
+    api::{API_VERSION, ApiError, Health},
+    engine::Engine,
+};
+
+/// Shared by all requests.
+#[derive(Clone)]
+pub(super) struct Shared(Arc<State>);
+
+/// The daemon's state besides the store.
+pub(super) struct State {
+    pub(super) engine: Arc<Engine>,
+    pub(super) bus: Arc<Bus>,
+    pub(super) token: String,
+    pub(super) store: PathBuf,
+    pub(super) log: PathBuf,
+    pub(super) socket: PathBuf,
+    pub(super) tcp: Option<SocketAddr>,
+    pub(super) problems: Vec<String>,
+    pub(super) started: Instant,
+    pub(super) requests: AtomicU64,
+    /// How many requests are being worked on.
+    pub(super) busy: watch::Sender<usize>,
+    /// Turns true when the daemon ends.
+    pub(super) ending: watch::Sender<bool>,
+}
+
+impl std::ops::Deref for Shared {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl Shared {
+    pub(super) fn new(state: State) -> Self {
+        Self(Arc::new(state))
+    }
+
+    /// Calls the engine on a thread that may block. A panic in there is a defect of ours that costs this one request.
+    pub(super) async fn engine<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let engine = Arc::clone(&self.engine);
+        match tokio::task::spawn_blocking(move || work(&engine)).await {
+            Ok(result) => result,
+            Err(error) => {
+                tracing::error!(%error, "the engine failed");
+                Err(ApiError::internal("the daemon failed at this request; it goes on with others"))
+            }
+        }
+    }
+
+    pub(super) fn health(&self) -> Health {
+        Health {
+            status: "ok".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            api: API_VERSION,
+            pid: std::process::id(),
+            uptime_s: self.started.elapsed().as_secs(),
+            retrieval: true,
+            nli: "not available".to_owned(),
+            embedder: "not available".to_owned(),
+        }
+    }
+
+    pub(super) fn count_request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Begins the end: listeners close, streams finish, requests are completed.
+    pub(super) fn end(&self) {
+        self.ending.send_replace(true);
+    }
+}
