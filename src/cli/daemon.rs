@@ -1,12 +1,240 @@
-//! `ergo daemon`: (being written)
+//! `ergo daemon`: start, stop and look at the one owner of the store; run it; have it started with the session.
 
-use super::{CliError, Context, Exit};
+use std::io::IsTerminal;
+
+use serde_json::json;
+
+use super::{CliError, Context, Exit, ui::Style};
+use crate::{
+    client::{
+        ClientError, Connect,
+        launch::{Status, Stopped},
+    },
+    config::{Config, ConfigError, DaemonRecord, Paths},
+    daemon::{self, DaemonError, install},
+};
 
 /// Start, stop and look at the daemon.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Act {
+    /// Start it unless it is running, and wait until it answers.
+    Start,
+    /// End it, after what it has begun.
+    Stop,
+    /// Say whether it runs, where, and which version. Exit code 3 where it does not.
+    Status,
+    /// Be the daemon, in the foreground: what the other acts and every client start.
+    Run,
+    /// Write the file with which systemd or launchd starts it with the session.
+    Install {
+        /// Show what would be written, and write nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
 
 /// Runs the verb.
-pub(crate) fn run(_args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    Err(CliError::internal("`ergo daemon` is not there yet"))
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let paths = Paths::find().map_err(config_error)?;
+    match args.act {
+        Act::Run => be(&paths, cx),
+        Act::Install { dry_run } => install(&paths, dry_run, cx),
+        Act::Start => cx.block_on(async |cx| start(paths, cx).await),
+        Act::Stop => cx.block_on(async |cx| stop(paths, cx).await),
+        Act::Status => cx.block_on(async |cx| status(paths, cx).await),
+    }
+}
+
+/// These acts are about the daemon of this machine, whatever `ERGO_API_URL` says.
+fn local(paths: Paths) -> Connect {
+    Connect::private(paths)
+}
+
+async fn start(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
+    // A mistake in the settings is told here and at once, not by way of a log.
+    Config::load(&paths).map_err(config_error)?;
+    let started = local(paths).start().await.map_err(client_error)?;
+    if cx.ui.json {
+        let result = if started.fresh { "started" } else { "running" };
+        cx.ui.value(&json!({"result": result, "place": started.client.place(), "health": started.health}));
+    } else {
+        let what = if started.fresh { "Started" } else { "Already running:" };
+        let (pid, place) = (started.health.pid, started.client.place());
+        cx.ui.line(format_args!("{what} ergo {} (process {pid}) on {place}", started.health.version));
+    }
+    if let Some(skew) = started.client.skew() {
+        cx.ui.note(skew);
+    }
+    Ok(Exit::Ok)
+}
+
+async fn stop(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
+    let stopped = local(paths).stop().await.map_err(client_error)?;
+    match (&stopped, cx.ui.json) {
+        (Stopped::Ended { pid }, true) => cx.ui.value(&json!({"result": "stopped", "pid": pid})),
+        (Stopped::NotRunning, true) => cx.ui.value(&json!({"result": "not_running"})),
+        (Stopped::Ended { pid }, false) => cx.ui.line(format_args!("Stopped the daemon (process {pid})")),
+        (Stopped::NotRunning, false) => cx.ui.line("The daemon was not running"),
+    }
+    Ok(Exit::Ok)
+}
+
+async fn status(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
+    let status = local(paths.clone()).status().await;
+    if cx.ui.json {
+        cx.ui.value(&match &status {
+            Status::Running { health, record, skew } => {
+                json!({"result": "running", "health": health, "record": record, "skew": skew})
+            }
+            Status::Silent { owner, error } => {
+                json!({"result": "silent", "owner": owner, "message": error.to_string()})
+            }
+            Status::Stopped => json!({"result": "stopped", "store": paths.store()}),
+        });
+    } else {
+        show(&status, &paths, cx);
+    }
+    Ok(if matches!(status, Status::Running { .. }) { Exit::Ok } else { Exit::Unreachable })
+}
+
+fn show(status: &Status, paths: &Paths, cx: &mut Context) {
+    match status {
+        Status::Running { health, record, skew } => {
+            let word = cx.ui.paint(Style::Good, "running");
+            cx.ui.line(format_args!("daemon   {word}, ergo {}, process {}", health.version, health.pid));
+            cx.ui.line(format_args!("up       {}", duration(health.uptime_s)));
+            if let Some(record) = record {
+                places(record, cx);
+            }
+            if let Some(skew) = skew {
+                let skew = cx.ui.paint(Style::Warn, skew);
+                cx.ui.line(skew);
+            }
+        }
+        Status::Silent { owner, error } => {
+            let word = cx.ui.paint(Style::Bad, "silent");
+            cx.ui.line(format_args!("daemon   {word}: the store is owned by {owner}, and {error}"));
+            cx.ui.line(format_args!("log      {}", paths.log().display()));
+            cx.ui.line("`ergo daemon stop` ends it");
+        }
+        Status::Stopped => {
+            let word = cx.ui.paint(Style::Strong, "not running");
+            cx.ui.line(format_args!("daemon   {word}; any command starts it, or `ergo daemon start`"));
+            cx.ui.line(format_args!("store    {}", paths.store().display()));
+        }
+    }
+}
+
+fn places(record: &DaemonRecord, cx: &mut Context) {
+    cx.ui.line(format_args!("store    {}", record.store.display()));
+    cx.ui.line(format_args!("socket   {}", record.socket.display()));
+    match &record.tcp {
+        Some(address) => cx.ui.line(format_args!("tcp      {address}, with the token")),
+        None => cx.ui.line("tcp      off, or the port was taken"),
+    }
+    cx.ui.line(format_args!("log      {}", record.log.display()));
+}
+
+/// Becomes the daemon. It never writes to a screen by itself: where there is one, this says once that it is there.
+fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
+    let config = Config::load(paths).map_err(config_error)?;
+    let person = std::io::stdout().is_terminal();
+    daemon::run(paths, &config, |record, problems| {
+        if person {
+            cx.ui.note(format_args!("ergo {} serves {}", record.version, record.store.display()));
+            let tcp = record.tcp.as_deref().map(|address| format!(" and http://{address}")).unwrap_or_default();
+            cx.ui.note(format_args!("on unix:{}{tcp}; Ctrl-C ends it", record.socket.display()));
+            for problem in problems {
+                cx.ui.note(format_args!("Warning: {problem}"));
+            }
+        }
+    })
+    .map_err(daemon_error)?;
+    Ok(Exit::Ok)
+}
+
+fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliError> {
+    let plan = install::plan(install::System::here(), paths).map_err(daemon_error)?;
+    if !dry_run {
+        install::write(&plan).map_err(config_error)?;
+    }
+    if cx.ui.json {
+        cx.ui.value(&json!({
+            "result": if dry_run { "dry_run" } else { "written" },
+            "path": plan.path, "text": plan.text, "next": plan.next,
+        }));
+        return Ok(Exit::Ok);
+    }
+    let what = if dry_run { "Would write" } else { "Wrote" };
+    cx.ui.line(format_args!("{what} {}", plan.path.display()));
+    if dry_run {
+        cx.ui.line("");
+        cx.ui.line(plan.text.trim_end());
+        cx.ui.line("");
+    }
+    cx.ui.line("Then run:");
+    for command in &plan.next {
+        let command = cx.ui.paint(Style::Code, command);
+        cx.ui.line(format_args!("  {command}"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// A duration in its two largest units.
+fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, ..) => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+fn hinted(kind: Exit, error: impl std::fmt::Display, hint: Option<String>) -> CliError {
+    let mut out = CliError::new(kind, error);
+    out.hints.extend(hint);
+    out
+}
+
+fn client_error(error: ClientError) -> CliError {
+    match error {
+        ClientError::Api(error) => error.into(),
+        ClientError::Config(error) => config_error(error),
+        error => hinted(Exit::Unreachable, &error, error.hint()),
+    }
+}
+
+fn config_error(error: ConfigError) -> CliError {
+    let kind = match error {
+        ConfigError::Owned { .. } => Exit::Unreachable,
+        ConfigError::NoHome | ConfigError::Invalid { .. } | ConfigError::NotPrivate { .. } => Exit::Usage,
+        ConfigError::Io { .. } => Exit::Internal,
+    };
+    hinted(kind, &error, error.hint())
+}
+
+fn daemon_error(error: DaemonError) -> CliError {
+    match error {
+        DaemonError::Config(error) => config_error(error),
+        DaemonError::Engine(error) => error.into(),
+        error @ DaemonError::System { .. } => hinted(Exit::Internal, &error, error.hint()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_units() {
+        let shown: Vec<_> = [5, 65, 3_700, 90_000].into_iter().map(duration).collect();
+        assert_eq!(shown, ["5 s", "1 min 5 s", "1 h 1 min", "1 d 1 h"]);
+    }
 }

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -58,7 +58,7 @@ impl Paths {
             config: home.join("config.toml"),
             data: home.clone(),
             state: home.clone(),
-            socket: socket_in(&home),
+            socket: socket_in(&home.join("run")),
             home: Some(home),
         }
     }
@@ -103,7 +103,7 @@ impl Paths {
         }
         if let Some(folder) = self.socket.parent() {
             make_private(folder)?;
-            check_private(folder)?;
+            keep_private(folder)?;
         }
         Ok(())
     }
@@ -135,28 +135,27 @@ fn make_private(folder: &Path) -> Result<(), ConfigError> {
         .map_err(|e| ConfigError::io("make the folder", folder, e))
 }
 
-/// Refuses a folder that another user owns, or into which others may write: a socket there could be someone else's.
-fn check_private(folder: &Path) -> Result<(), ConfigError> {
-    let meta = fs::symlink_metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
-    let not = |problem: String| ConfigError::NotPrivate { path: folder.to_owned(), problem };
-    let folder_of_link = if meta.is_symlink() {
-        fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?
-    } else {
-        meta
-    };
-    if folder_of_link.uid() != rustix::process::getuid().as_raw() {
-        return Err(not(format!("belongs to user {}", folder_of_link.uid())));
+/// Closes the socket's folder, which is ergo's alone, to others. Refuses one that another user owns, or into which others
+/// could write until now: a socket there may be someone else's.
+fn keep_private(folder: &Path) -> Result<(), ConfigError> {
+    let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
+    let not = |problem: String| Err(ConfigError::NotPrivate { path: folder.to_owned(), problem });
+    let mode = meta.mode() & 0o777;
+    if meta.uid() != rustix::process::getuid().as_raw() {
+        return not(format!("belongs to user {}", meta.uid()));
     }
-    if folder_of_link.mode() & 0o022 != 0 {
-        return Err(not(format!("can be written to by others (mode {:o})", folder_of_link.mode() & 0o777)));
+    if mode & 0o022 != 0 {
+        return not(format!("can be written to by others (mode {mode:o})"));
+    }
+    if mode & 0o077 != 0 {
+        let closed = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder, closed).map_err(|e| ConfigError::io("close the folder", folder, e))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -166,17 +165,21 @@ mod tests {
         assert!(one.socket.as_os_str().len() <= MAX_SOCKET_PATH, "{}", one.socket.display());
         assert_ne!(one.socket, two.socket, "two homes never share a socket");
         assert_eq!(one, deep("one"), "and it does not change from call to call");
-        assert_eq!(Paths::under("/h").socket, Path::new("/h/ergo.sock"));
+        assert_eq!(Paths::under("/h").socket, Path::new("/h/run/ergo.sock"));
     }
 
     #[test]
-    fn folders_are_private_and_an_open_one_is_refused() {
+    fn the_sockets_folder_is_closed_and_one_open_to_writers_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path().join("home"));
+        let folder = paths.socket.parent().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         paths.make().unwrap();
-        let mode = fs::metadata(&paths.state).unwrap().mode();
-        assert_eq!(mode & 0o777, 0o700);
-        fs::set_permissions(&paths.state, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!((mode(&paths.state), mode(folder)), (0o700, 0o700));
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        paths.make().unwrap();
+        assert_eq!(mode(folder), 0o700);
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
         let error = paths.make().unwrap_err();
         assert!(matches!(error, ConfigError::NotPrivate { .. }), "{error}");
         assert!(error.hint().unwrap().contains("chmod 700"));

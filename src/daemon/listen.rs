@@ -47,7 +47,7 @@ pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
         Err(e) => return Err(ConfigError::io("remove the stale socket", path, e).into()),
     }
     let listener = UnixListener::bind(path).map_err(|e| ConfigError::io("listen on", path, e))?;
-    // Its folder is private already; this is for a folder that is opened later.
+    // The process's umask has seen to it; this says it for whoever calls without one.
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
     Ok(listener)
 }

@@ -7,6 +7,7 @@ use std::{
     time::Instant,
 };
 
+use rustix::fs::Mode;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
@@ -29,6 +30,8 @@ use crate::{
 /// # Errors
 /// Where another process owns the store, or the store, a key, the socket or the log cannot be used.
 pub fn run(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+    // Whatever this process makes is for this user alone, from its first moment: store, socket, keys, log.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
     paths.make()?;
     log::begin(&paths.log(), &config.daemon.log)?;
     let result = owned(paths, config, ready);

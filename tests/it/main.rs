@@ -3,7 +3,9 @@
 #![allow(missing_docs)]
 
 mod arch;
+mod daemon_life;
 mod deps;
+mod support;
 
 #[test]
 fn the_library_is_linked() {

@@ -1,0 +1,149 @@
+//! The daemon's process: one owner, found by every client, and nothing left behind.
+
+use std::{fs, os::unix::fs::PermissionsExt, os::unix::net::UnixListener};
+
+use ergo::config::{DaemonRecord, StoreLock};
+
+use crate::support::{TestHome, block_on, until};
+
+#[test]
+fn a_command_starts_it_status_finds_it_and_stop_leaves_nothing() {
+    let home = TestHome::new();
+    assert_eq!(home.run(["daemon", "status"]).code, Some(3));
+    let started = home.run(["daemon", "start", "--json"]).ok().json();
+    assert_eq!(started["result"], "started");
+    assert_eq!(home.run(["daemon", "start", "--json"]).ok().json()["result"], "running");
+    let status = home.run(["daemon", "status", "--json"]).ok().json();
+    assert_eq!(status["health"]["pid"], started["health"]["pid"]);
+    assert_eq!(status["skew"], serde_json::Value::Null);
+    home.run(["daemon", "stop"]).ok();
+    assert_eq!(StoreLock::owner(&home.paths()), None, "the store is free once stop returns");
+    assert!(!home.paths().socket.exists() && !home.paths().record().exists());
+    assert!(home.run(["daemon", "stop"]).ok().stdout.contains("not running"));
+}
+
+#[test]
+fn a_second_daemon_is_refused_and_says_who_owns_the_store() {
+    let home = TestHome::new();
+    let first = home.daemon();
+    let second = home.run(["daemon", "run"]);
+    assert_eq!(second.code, Some(3), "{second:?}");
+    assert!(second.stderr.contains(&format!("process id {}", first.pid())), "{second:?}");
+    assert!(second.stderr.contains("ergo daemon stop"), "{second:?}");
+    block_on(home.client().health()).expect("the first goes on, its socket untouched");
+}
+
+#[test]
+fn ten_at_once_end_up_with_one_daemon() {
+    let home = TestHome::new();
+    let runs: Vec<_> = (0..10)
+        .map(|_| {
+            let mut command = home.command(["daemon", "start", "--json"]);
+            command.stdout(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let mut pids: Vec<_> = runs
+        .into_iter()
+        .map(|run| {
+            let output = run.wait_with_output().unwrap();
+            assert!(output.status.success(), "{output:?}\n{}", home.log());
+            let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            answer["health"]["pid"].as_u64().unwrap()
+        })
+        .collect();
+    pids.dedup();
+    assert_eq!(pids.len(), 1, "{pids:?}");
+}
+
+#[test]
+fn what_a_crash_left_is_cleared_by_the_next_start() {
+    let home = TestHome::new();
+    home.daemon().kill();
+    assert!(home.paths().socket.exists() && home.paths().record().exists(), "a crash leaves them behind");
+    assert_eq!(home.run(["daemon", "status"]).code, Some(3), "a record alone is not believed");
+    let daemon = home.daemon();
+    assert_eq!(home.record().pid, daemon.pid());
+}
+
+#[test]
+fn a_socket_without_a_daemon_behind_it_is_replaced() {
+    let home = TestHome::new();
+    home.paths().make().unwrap();
+    drop(UnixListener::bind(home.paths().socket).unwrap());
+    home.run(["daemon", "start"]).ok();
+}
+
+#[test]
+fn the_places_are_private() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let paths = home.paths();
+    for file in [&paths.socket, &paths.token(), &paths.device_key(), &paths.record(), &paths.log()] {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+    }
+    assert_eq!(mode(paths.socket.parent().unwrap()), 0o700);
+}
+
+#[test]
+fn a_taken_port_is_a_warning_and_the_socket_serves() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let home = TestHome::with_config(&format!("[daemon]\naddress = \"127.0.0.1:{port}\"\n"));
+    let _daemon = home.daemon();
+    assert_eq!(home.record().tcp, None);
+    assert!(home.log().contains("only the socket serves"), "{}", home.log());
+}
+
+#[test]
+fn a_mistake_in_the_settings_is_told_with_its_line() {
+    let home = TestHome::with_config("org_id = \"acme\"\n[daemon]\nport = 3\n");
+    for act in ["start", "run"] {
+        let output = home.run(["daemon", act]);
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.stderr.contains("config.toml:3:") && output.stderr.contains("port"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_why_from_its_log() {
+    let home = TestHome::new();
+    fs::write(home.paths().device_key(), "damaged").unwrap();
+    let output = home.run(["daemon", "start"]);
+    assert_eq!(output.code, Some(3), "{output:?}");
+    assert!(output.stderr.contains("device.key"), "{output:?}");
+}
+
+#[test]
+fn a_home_with_a_long_name_works() {
+    let home = TestHome::new();
+    let long = home.path().join("d".repeat(120));
+    fs::create_dir(&long).unwrap();
+    let run = |act: &str| home.command(["daemon", act, "--json"]).env("ERGO_HOME", &long).output().unwrap();
+    let started = run("start");
+    assert!(started.status.success(), "{started:?}");
+    let record = DaemonRecord::read(&long.join("daemon.json")).unwrap();
+    assert!(record.socket.as_os_str().len() <= ergo::config::paths::MAX_SOCKET_PATH);
+    assert!(run("status").status.success());
+    assert!(run("stop").status.success());
+    until("the socket is gone", || !record.socket.exists());
+}
+
+#[test]
+fn sigterm_ends_it_cleanly() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    assert_eq!(daemon.terminate(), Some(0), "{}", home.log());
+    assert!(!home.paths().socket.exists());
+    assert!(home.log().contains("ended"), "{}", home.log());
+}
+
+#[test]
+fn installing_shows_first_and_then_writes() {
+    let home = TestHome::new();
+    let shown = home.run(["daemon", "install", "--dry-run", "--json"]).ok().json();
+    let path = std::path::PathBuf::from(shown["path"].as_str().unwrap());
+    assert!(path.starts_with(home.path()) && !path.exists());
+    home.run(["daemon", "install"]).ok();
+    assert_eq!(fs::read_to_string(path).unwrap(), shown["text"].as_str().unwrap());
+}

@@ -1,0 +1,251 @@
+//! A private home for the real program: temporary, without a fixed port, deaf to the environment of whoever tests.
+#![allow(dead_code)]
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use ergo::{
+    api::{Caller, RememberRequest},
+    client::{Client, Connect},
+    config::{DaemonRecord, Paths, StoreLock},
+    domain::ClaimKind,
+};
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ergo");
+
+/// How long anything may take before a test gives up on it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A temporary home with its configuration. Whatever daemon runs in it ends with it.
+pub(crate) struct TestHome {
+    dir: tempfile::TempDir,
+}
+
+/// What a run of the program left.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// The exit code; `None` where a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    /// The same, after checking that it went well.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Its standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+}
+
+impl TestHome {
+    /// A home whose daemon listens on its socket alone.
+    pub(crate) fn new() -> Self {
+        Self::with_config("[daemon]\ntcp = false\n")
+    }
+
+    /// A home whose daemon also listens on a free TCP port.
+    pub(crate) fn with_tcp() -> Self {
+        Self::with_config("[daemon]\naddress = \"127.0.0.1:0\"\n")
+    }
+
+    /// A home with this `config.toml`.
+    pub(crate) fn with_config(config: &str) -> Self {
+        let home = Self { dir: tempfile::Builder::new().prefix("ergo-test-").tempdir().unwrap() };
+        fs::create_dir(home.work()).unwrap();
+        fs::write(home.paths().config, config).unwrap();
+        home
+    }
+
+    /// `ERGO_HOME`.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The folder in which commands run: no repository, so that the project is `work`.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path().join("work")
+    }
+
+    pub(crate) fn paths(&self) -> Paths {
+        Paths::under(self.path())
+    }
+
+    /// The program with arguments, in this home, with nothing of the tester's environment that it would heed.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).current_dir(self.work()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if ["ERGO_", "XDG_", "GIT_"].iter().any(|prefix| text.starts_with(prefix)) {
+                command.env_remove(&name);
+            }
+        }
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+        command.env("ERGO_HOME", self.path()).env("HOME", self.path()).env("USER", "ada").env("TZ", "UTC");
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Output {
+        let output = self.command(args).output().unwrap();
+        Output {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Starts the daemon as a child of this process and waits until it answers.
+    pub(crate) fn daemon(&self) -> Daemon {
+        let child = self.command(["daemon", "run"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut daemon = Daemon { child };
+        let begin = Instant::now();
+        while !block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) }) {
+            if let Some(status) = daemon.child.try_wait().unwrap() {
+                let mut said = String::new();
+                daemon.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                panic!("the daemon ended with {status}: {said}\n{}", self.log());
+            }
+            assert!(begin.elapsed() < PATIENCE, "the daemon is not ready: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        daemon
+    }
+
+    /// A client of this home's daemon, which need not run yet.
+    pub(crate) fn client(&self) -> Client {
+        let connect = Connect { spawn: false, ..Connect::private(self.paths()) };
+        connect.lazy().unwrap()
+    }
+
+    /// Where the running daemon says it is.
+    pub(crate) fn record(&self) -> DaemonRecord {
+        DaemonRecord::read(&self.paths().record()).expect("a daemon has recorded where it is")
+    }
+
+    /// The daemon's log.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.paths().log()).unwrap_or_default()
+    }
+}
+
+impl Drop for TestHome {
+    fn drop(&mut self) {
+        // A daemon that a command started is nobody's child: whoever holds this home's lock is it.
+        if let Some(owner) = StoreLock::owner(&self.paths()) {
+            kill(owner.pid);
+        }
+    }
+}
+
+/// A daemon as a child of this process; killed when dropped.
+pub(crate) struct Daemon {
+    child: Child,
+}
+
+impl Daemon {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -9`: what a crash is.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end, and gives its exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        signal(self.pid(), rustix::process::Signal::TERM);
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(begin.elapsed() < PATIENCE, "the daemon does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Sends a signal to a process; one that is gone is fine.
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _gone = rustix::process::kill_process(pid, signal);
+    }
+}
+
+fn kill(pid: u32) {
+    if pid != 0 && pid != std::process::id() {
+        signal(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// Runs a future to its end on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// Waits until something holds, looking often; gives up after [`PATIENCE`].
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ada, in the scope `acme/api`.
+pub(crate) fn caller() -> Caller {
+    Caller { org_id: "acme".into(), project: "api".into(), who: "ada".into(), ..Caller::default() }
+}
+
+/// A decision by Ada in `acme/api`, with a reason.
+pub(crate) fn decision(statement: &str) -> RememberRequest {
+    RememberRequest {
+        caller: caller(),
+        statement: statement.into(),
+        kind: Some(ClaimKind::Decision),
+        reason: Some("we measured it".into()),
+        ..RememberRequest::default()
+    }
+}
+
+/// A fact by Ada in `acme/api`: stored without the guard.
+pub(crate) fn fact(statement: &str, key: &str) -> RememberRequest {
+    RememberRequest {
+        caller: caller(),
+        statement: statement.into(),
+        kind: Some(ClaimKind::Fact),
+        key: Some(key.into()),
+        ..RememberRequest::default()
+    }
+}
