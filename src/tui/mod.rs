@@ -1,1 +1,15 @@
-//! (being written)
+//! The terminal app: cards that wait, claims, why-chains.
+//!
+//! [`update::update`] (state and message in, effects out) and [`view::draw`] (state in, cells out) are pure; the
+//! runtime around them owns the terminal, the keys, the daemon's answers and its event stream.
+
+pub mod action;
+pub mod diff;
+pub mod hits;
+pub mod key;
+pub mod msg;
+pub mod state;
+pub mod text;
+pub mod theme;
+pub mod update;
+pub mod when;

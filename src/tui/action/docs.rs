@@ -1,0 +1,28 @@
+//! The table of acts as a page of documentation.
+
+use std::fmt::Write;
+
+use super::{ACTIONS, Danger, KeyScope};
+
+/// The keys of the app as Markdown: what `docs/keys.md` holds.
+pub fn keys_markdown() -> String {
+    let mut out = String::from(
+        "# Keys of `ergo tui`\n\n\
+         This page is generated from the app's own table of acts (`src/tui/action/table.rs`). In the app, `?` shows the same,\n\
+         searchable, with what can be done now and, where something cannot, why.\n\n\
+         An act marked ↩ changes the memory and is taken back with `u`; one marked ‼ cannot be taken back, and asks first.\n",
+    );
+    for scope in KeyScope::ALL {
+        let _ = write!(out, "\n## {}\n\n| key | act | what it does |\n|---|---|---|\n", scope.title());
+        for spec in ACTIONS.iter().filter(|spec| spec.scope == scope) {
+            let keys: Vec<String> = spec.keys.iter().map(|key| format!("`{key}`")).collect();
+            let mark = match spec.danger {
+                Danger::None => "",
+                Danger::Undoable => " ↩",
+                Danger::Final => " ‼",
+            };
+            let _ = writeln!(out, "| {} | {}{mark} | {} |", keys.join(" "), spec.title, spec.help);
+        }
+    }
+    out
+}

@@ -1,0 +1,168 @@
+//! Whether an act can be done now, or why not: one small sentence each.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use crate::{
+    api::{CardAct, ClaimView},
+    domain::Status,
+    tui::state::{Card, Daemon, Screen, State},
+};
+
+type Can = Result<(), String>;
+
+/// It always can.
+pub fn always(_: &State) -> Can {
+    Ok(())
+}
+
+fn card(state: &State) -> Result<&Card, String> {
+    if state.conflicts.list.loaded() && state.conflicts.list.is_empty() {
+        return Err("no card is listed".to_owned());
+    }
+    let card = state.conflicts.current().ok_or("the card is still being read")?;
+    if state.acting.is_some() {
+        return Err("the last act is still under way".to_owned());
+    }
+    Ok(card)
+}
+
+fn act(state: &State, act: CardAct) -> Can {
+    card(state)?.can(act)
+}
+
+/// See [`CardAct::Supersede`].
+pub fn keep_a(state: &State) -> Can {
+    act(state, CardAct::Supersede)
+}
+
+/// See [`CardAct::Supersede`].
+pub fn keep_b(state: &State) -> Can {
+    act(state, CardAct::Supersede)?;
+    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no second side".to_owned())
+}
+
+/// See [`CardAct::Supersede`].
+pub fn merge(state: &State) -> Can {
+    act(state, CardAct::Supersede)
+}
+
+/// See [`CardAct::Retract`].
+pub fn retract_side(state: &State) -> Can {
+    act(state, CardAct::Retract)
+}
+
+/// See [`CardAct::Narrow`].
+pub fn narrow(state: &State) -> Can {
+    act(state, CardAct::Narrow)
+}
+
+/// See [`CardAct::Exception`].
+pub fn exception(state: &State) -> Can {
+    act(state, CardAct::Exception)
+}
+
+/// See [`CardAct::Dismiss`].
+pub fn dismiss(state: &State) -> Can {
+    act(state, CardAct::Dismiss)
+}
+
+/// See [`CardAct::Discard`].
+pub fn discard(state: &State) -> Can {
+    act(state, CardAct::Discard)
+}
+
+/// See [`CardAct::Snooze`].
+pub fn snooze(state: &State) -> Can {
+    act(state, CardAct::Snooze)
+}
+
+/// Cards are listed.
+pub fn has_cards(state: &State) -> Can {
+    if state.conflicts.list.is_empty() { Err("no card is listed".to_owned()) } else { Ok(()) }
+}
+
+/// The card has a stored side.
+pub fn card_why(state: &State) -> Can {
+    let card = state.conflicts.current().ok_or("the card is still being read")?;
+    if card.view.sides.iter().any(|side| !side.candidate) {
+        Ok(())
+    } else {
+        Err("nothing on this card is stored yet".to_owned())
+    }
+}
+
+/// The card has more than two sides.
+pub fn other_side(state: &State) -> Can {
+    let card = state.conflicts.current().ok_or("the card is still being read")?;
+    if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has two sides only".to_owned()) }
+}
+
+fn in_hand(state: &State) -> Result<&ClaimView, String> {
+    state.claim_in_hand().ok_or_else(|| "no claim is under the cursor".to_owned())
+}
+
+/// A claim is in hand.
+pub fn claim(state: &State) -> Can {
+    in_hand(state).map(|_| ())
+}
+
+fn idle(state: &State) -> Can {
+    if state.acting.is_some() { Err("the last act is still under way".to_owned()) } else { Ok(()) }
+}
+
+/// An active claim is in hand.
+pub fn active_claim(state: &State) -> Can {
+    let claim = in_hand(state)?;
+    if claim.status == Status::Active { idle(state) } else { Err(format!("this claim is already {}", claim.status)) }
+}
+
+/// A claim that is no longer active is in hand.
+pub fn past_claim(state: &State) -> Can {
+    let claim = in_hand(state)?;
+    if claim.flags.undone {
+        return Err("the act that made this claim was undone; U takes an undo back".to_owned());
+    }
+    if claim.status == Status::Active { Err("this claim is active".to_owned()) } else { idle(state) }
+}
+
+/// The claim in hand needs review.
+pub fn needs_review(state: &State) -> Can {
+    if in_hand(state)?.flags.needs_review { idle(state) } else { Err("nothing that this claim rests on has changed".to_owned()) }
+}
+
+/// The claim in hand still has its text.
+pub fn redactable(state: &State) -> Can {
+    if in_hand(state)?.flags.redacted { Err("its text is already gone".to_owned()) } else { idle(state) }
+}
+
+/// Something can be taken back.
+pub fn undo(state: &State) -> Can {
+    idle(state)
+}
+
+/// An undo can be taken back.
+pub fn redo(state: &State) -> Can {
+    if state.undone.is_empty() { Err("nothing was undone in this session".to_owned()) } else { idle(state) }
+}
+
+/// The scope can be compared.
+pub fn audit(state: &State) -> Can {
+    idle(state)
+}
+
+/// There is something to link to.
+pub fn link(state: &State) -> Can {
+    let some = match state.screen {
+        Screen::Conflicts => state.conflicts.current().is_some(),
+        Screen::Claims | Screen::Why => state.claim_in_hand().is_some(),
+    };
+    if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
+}
+
+/// No daemon runs.
+pub fn start(state: &State) -> Can {
+    match state.daemon {
+        Daemon::Down { .. } => Ok(()),
+        Daemon::Starting => Err("it is starting".to_owned()),
+        Daemon::Up { .. } | Daemon::Unknown => Err("the daemon is running".to_owned()),
+    }
+}

@@ -1,0 +1,266 @@
+//! The one table of acts: it feeds dispatch, the footer, the palette and the generated `docs/keys.md`.
+
+mod docs;
+pub mod enabled;
+mod table;
+
+pub use docs::keys_markdown;
+pub use table::ACTIONS;
+
+use super::{key::KeyPress, state::State};
+
+/// What a person can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the table says what each one is, for people")]
+pub enum Action {
+    // Conflicts
+    KeepA,
+    KeepB,
+    Merge,
+    Retract,
+    Narrow,
+    Exception,
+    Dismiss,
+    Discard,
+    Snooze,
+    NextCard,
+    PrevCard,
+    OtherSide,
+    CardFilter,
+    CardWhy,
+    // Claims
+    Search,
+    StatusFilter,
+    KindFilter,
+    ReviewFilter,
+    // A claim, on Claims and Why
+    ClaimWhy,
+    ClaimSupersede,
+    ClaimRetract,
+    ClaimReinstate,
+    ClaimReviewed,
+    ClaimRedact,
+    // Why
+    Ask,
+    // Moving
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+    Left,
+    Right,
+    NextPane,
+    PrevPane,
+    Open,
+    // Everywhere
+    Palette,
+    ShowConflicts,
+    ShowClaims,
+    ShowWhy,
+    Back,
+    Undo,
+    Redo,
+    AllScopes,
+    Audit,
+    CopyLink,
+    Start,
+    Reload,
+    Log,
+    Mouse,
+    Suspend,
+    Quit,
+    // In a form
+    Submit,
+    NewLine,
+    NextField,
+    PrevField,
+    Editor,
+    Cancel,
+    // In the palette and other lists over the screen
+    PickUp,
+    PickDown,
+    PickPageUp,
+    PickPageDown,
+    Pick,
+    Close,
+    // In a question
+    Yes,
+    No,
+    SwitchButton,
+    PressButton,
+}
+
+/// Where an act's keys work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyScope {
+    /// On the Conflicts screen.
+    Conflicts,
+    /// On the Claims screen.
+    Claims,
+    /// On the Why screen.
+    Why,
+    /// Wherever a claim is in hand: Claims and Why.
+    Claim,
+    /// Moving about, the same on every screen.
+    Move,
+    /// On every screen.
+    Global,
+    /// In a form.
+    Form,
+    /// In the palette, the search line and the log.
+    Pick,
+    /// In a question that wants yes or no.
+    Confirm,
+}
+
+impl KeyScope {
+    /// Every scope, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Conflicts,
+        Self::Claims,
+        Self::Why,
+        Self::Claim,
+        Self::Move,
+        Self::Global,
+        Self::Form,
+        Self::Pick,
+        Self::Confirm,
+    ];
+
+    /// The heading under which its acts are listed.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Conflicts => "Conflicts",
+            Self::Claims => "Claims",
+            Self::Why => "Why",
+            Self::Claim => "A claim (on Claims and Why)",
+            Self::Move => "Moving",
+            Self::Global => "Everywhere",
+            Self::Form => "In a form",
+            Self::Pick => "In the palette and the search line",
+            Self::Confirm => "In a question",
+        }
+    }
+}
+
+/// What an act does to the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Danger {
+    /// Changes nothing in the memory.
+    None,
+    /// Changes the memory, and undo reverses it.
+    Undoable,
+    /// Cannot be reversed: asks first.
+    Final,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct ActionSpec {
+    /// The act.
+    pub id: Action,
+    /// What it is called.
+    pub title: &'static str,
+    /// One word for the footer; empty keeps it out of there.
+    pub short: &'static str,
+    /// What it does, in a sentence.
+    pub help: &'static str,
+    /// Its keys, in the written form of [`KeyPress`].
+    pub keys: &'static [&'static str],
+    /// Where they work.
+    pub scope: KeyScope,
+    /// What it does to the memory.
+    pub danger: Danger,
+    /// Whether it can be done now, or why not.
+    pub enabled: fn(&State) -> Result<(), String>,
+}
+
+impl ActionSpec {
+    /// Its first key as written, for labels; empty where it has none.
+    pub fn key(&self) -> &'static str {
+        self.keys.first().copied().unwrap_or("")
+    }
+
+    /// Whether this press is one of its keys.
+    pub fn has(&self, key: KeyPress) -> bool {
+        self.keys.iter().any(|text| KeyPress::parse(text).is_some_and(|own| own.same(key)))
+    }
+
+    /// Whether it can be done now; read-only mode and its own condition together.
+    pub fn check(&self, state: &State) -> Result<(), String> {
+        if self.danger != Danger::None && state.settings.read_only {
+            return Err("this app was opened with --read-only".to_owned());
+        }
+        (self.enabled)(state)
+    }
+}
+
+/// The row of an act.
+pub fn spec(action: Action) -> &'static ActionSpec {
+    ACTIONS.iter().find(|spec| spec.id == action).unwrap_or(&ACTIONS[0])
+}
+
+/// The act that a key means in a chain of scopes, the first scope first.
+pub fn resolve(chain: &[KeyScope], key: KeyPress) -> Option<&'static ActionSpec> {
+    chain.iter().find_map(|scope| ACTIONS.iter().find(|spec| spec.scope == *scope && spec.has(key)))
+}
+
+/// The acts of a chain, in the order of the table.
+pub fn in_chain(chain: &[KeyScope]) -> impl Iterator<Item = &'static ActionSpec> {
+    chain.iter().flat_map(|scope| ACTIONS.iter().filter(move |spec| spec.scope == *scope))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use super::*;
+    use crate::tui::state::CHAINS;
+
+    #[test]
+    fn every_act_is_named_once_and_says_what_it_does() {
+        let mut seen = HashSet::new();
+        for spec in ACTIONS {
+            assert!(seen.insert(spec.id), "{:?} twice", spec.id);
+            assert!(!spec.title.is_empty() && spec.help.ends_with('.'), "{:?}", spec.id);
+            assert!(!spec.keys.is_empty(), "{:?} has no key", spec.id);
+            assert!(spec.keys.iter().all(|key| KeyPress::parse(key).is_some()), "{:?}", spec.keys);
+        }
+    }
+
+    #[test]
+    fn no_key_means_two_things_at_once() {
+        for chain in CHAINS {
+            let mut keys = HashMap::new();
+            for spec in in_chain(chain) {
+                for key in spec.keys {
+                    let before = keys.insert(KeyPress::parse(key), spec.id);
+                    assert_eq!(before, None, "{key} on {chain:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_families_of_keys_move() {
+        for (vim, arrow) in [("j", "down"), ("k", "up"), ("h", "left"), ("l", "right"), ("g", "home"), ("G", "end")] {
+            let id = |key| resolve(&[KeyScope::Move], KeyPress::parse(key).unwrap()).map(|spec| spec.id);
+            assert!(id(vim).is_some());
+            assert_eq!(id(vim), id(arrow));
+        }
+    }
+
+    #[test]
+    fn the_generated_page_is_the_one_in_the_repository() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/keys.md");
+        let fresh = keys_markdown();
+        if std::env::var_os("INSTA_UPDATE").is_some_and(|mode| mode == "always") {
+            std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).unwrap();
+            std::fs::write(path, &fresh).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(kept, fresh, "docs/keys.md is generated: run this test with INSTA_UPDATE=always");
+    }
+}

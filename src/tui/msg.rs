@@ -1,0 +1,235 @@
+//! What happens to the app ([`Msg`]) and what it asks for ([`Effect`]): the whole traffic between the pure core and the runtime.
+
+use crossterm::event::MouseEventKind;
+
+use super::key::KeyPress;
+use crate::{
+    api::{
+        ActRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery,
+        Health, History, ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
+        WriteOutcome,
+    },
+    domain::ClaimId,
+};
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    /// The time now, in milliseconds since the Unix epoch; sent before what happened then.
+    Clock(u64),
+    /// A key was pressed.
+    Key(KeyPress),
+    /// Text was pasted.
+    Paste(String),
+    /// The mouse did something at a column and row.
+    Mouse {
+        /// What.
+        kind: MouseEventKind,
+        /// The column, from 0.
+        column: u16,
+        /// The row, from 0.
+        row: u16,
+    },
+    /// The terminal's new size in columns and rows.
+    Resize(u16, u16),
+    /// An answer to a request.
+    Reply(Ticket, Result<Answer, Failure>),
+    /// Something from the daemon's event stream.
+    Live(Live),
+    /// The daemon was asked to start; how that ended.
+    Started(Result<(), String>),
+    /// `$EDITOR` returned this text; `None` where it changed nothing.
+    Edited(Option<String>),
+    /// A time came for which the app asked to be woken.
+    Woken,
+}
+
+/// What comes over the event stream.
+#[derive(Clone, Debug)]
+pub enum Live {
+    /// Connected: from here on every change arrives.
+    Up,
+    /// Something changed.
+    Change(Change),
+    /// The stream ended; it is tried again.
+    Down(String),
+}
+
+/// What a request is for. Each slot has one current request: asking again makes the answers to earlier ones stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// Whether the daemon answers.
+    Health,
+    /// The scope tree.
+    Scopes,
+    /// The list of cards.
+    Conflicts,
+    /// The card shown.
+    Card,
+    /// The list of claims.
+    Claims,
+    /// The why-chain shown.
+    Why,
+    /// An act on a claim or card.
+    Act,
+}
+
+impl Slot {
+    /// How many slots there are.
+    pub const COUNT: usize = 7;
+}
+
+/// Names a request, so that its answer is recognised and a late one dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// What it is for.
+    pub slot: Slot,
+    /// Its generation within the slot.
+    pub generation: u64,
+}
+
+/// A request that changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Read {
+    /// `GET /health`.
+    Health,
+    /// `GET /scopes`.
+    Scopes,
+    /// `GET /claims`.
+    Claims(ClaimsQuery),
+    /// `GET /claims/{id}/history`; a full id or a prefix.
+    History(String),
+    /// `POST /why`.
+    Why(WhyRequest),
+    /// `GET /conflicts`.
+    Conflicts(ConflictsQuery),
+    /// `GET /conflicts/{id}`; a full id or a prefix.
+    Card(String),
+}
+
+/// A request that changes something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// `POST /conflicts/{id}/resolve`.
+    Resolve {
+        /// The card.
+        card: String,
+        /// The act.
+        request: ResolveRequest,
+    },
+    /// `POST /supersede`.
+    Supersede(SupersedeRequest),
+    /// `POST /retract`.
+    Retract(ActRequest),
+    /// `POST /reinstate`.
+    Reinstate(ActRequest),
+    /// `POST /redact`.
+    Redact(ActRequest),
+    /// `POST /reviewed`.
+    Reviewed(ActRequest),
+    /// `POST /undo`.
+    Undo(UndoRequest),
+    /// `POST /audit`.
+    Audit(AuditRequest),
+}
+
+/// What the app asks of the world.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask the daemon.
+    Read(Ticket, Read),
+    /// Tell the daemon.
+    Write(Ticket, Box<Write>),
+    /// Start the daemon; answered by [`Msg::Started`].
+    Start,
+    /// Wake the app at this time, in milliseconds since the Unix epoch, by [`Msg::Woken`].
+    Wake(u64),
+    /// Put text on the clipboard.
+    Copy(String),
+    /// Let `$VISUAL` or `$EDITOR` change this text; answered by [`Msg::Edited`].
+    Edit(String),
+    /// Turn the mouse on or off.
+    Mouse(bool),
+    /// Give the terminal back and stop until the shell resumes the program.
+    Suspend,
+    /// Leave.
+    Quit,
+}
+
+/// An answer from the daemon.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Read::Health`].
+    Health(Box<Health>),
+    /// To [`Read::Scopes`].
+    Scopes(Scopes),
+    /// To [`Read::Claims`].
+    Claims(ClaimsPage),
+    /// To [`Read::History`].
+    History(Box<History>),
+    /// To [`Read::Why`].
+    Why(Box<WhyAnswer>),
+    /// To [`Read::Conflicts`].
+    Conflicts(ConflictsPage),
+    /// To [`Read::Card`].
+    Card(Box<CardView>),
+    /// To every write but the two below.
+    Outcome(Box<WriteOutcome>),
+    /// To [`Write::Undo`].
+    Undone(Box<UndoOutcome>),
+    /// To [`Write::Audit`].
+    Audited(AuditOutcome),
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailureKind,
+    /// What happened, in one sentence.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// The field at fault.
+    pub field: Option<String>,
+    /// The full ids that a prefix fits.
+    pub candidates: Vec<String>,
+}
+
+/// The kinds of failure that the app treats differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// No daemon answers.
+    Unreachable,
+    /// There is no such thing.
+    NotFound,
+    /// It took too long: whether it happened is not known.
+    Timeout,
+    /// Anything else that the daemon says no to.
+    Refused,
+}
+
+/// The identity of a row: what the cursor holds on to.
+pub trait Row {
+    /// Its id.
+    type Id: Copy + Eq + std::fmt::Debug;
+
+    /// Its id.
+    fn id(&self) -> Self::Id;
+}
+
+impl Row for crate::api::ClaimView {
+    type Id = ClaimId;
+
+    fn id(&self) -> ClaimId {
+        self.id
+    }
+}
+
+impl Row for crate::api::CardSummary {
+    type Id = crate::domain::CardId;
+
+    fn id(&self) -> Self::Id {
+        self.id
+    }
+}

@@ -1,0 +1,131 @@
+//! The Claims screen: the scope tree, the list, the claim in full.
+
+use super::list::Windowed;
+use crate::{
+    api::{ClaimView, ClaimsQuery, ScopeView},
+    domain::{ClaimKind, Scope, Status},
+};
+
+/// Which part has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The scope tree.
+    Scopes,
+    /// The list.
+    #[default]
+    List,
+    /// The claim in full.
+    Detail,
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    /// The claims.
+    pub list: Windowed<ClaimView>,
+    /// Which part has the focus.
+    pub focus: Focus,
+    /// Only claims of this status; `None` shows all.
+    pub status: StatusFilter,
+    /// Only claims of this kind.
+    pub kind: Option<ClaimKind>,
+    /// Only claims that need review.
+    pub needs_review: bool,
+    /// The words searched for.
+    pub search: String,
+    /// The row of the scope tree under the cursor.
+    pub scope_row: usize,
+    /// The first line shown of the claim in full.
+    pub scroll: usize,
+    /// What was said where the list could not be read.
+    pub trouble: Option<String>,
+}
+
+/// A status, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusFilter(pub Option<Status>);
+
+impl Default for StatusFilter {
+    fn default() -> Self {
+        Self(Some(Status::Active))
+    }
+}
+
+impl StatusFilter {
+    /// The next one round.
+    pub fn next(self) -> Self {
+        Self(match self.0 {
+            Some(Status::Active) => None,
+            None => Some(Status::Superseded),
+            Some(Status::Superseded) => Some(Status::Retracted),
+            Some(Status::Retracted) => Some(Status::Active),
+        })
+    }
+
+    /// The word on the wire and on screen.
+    pub fn as_str(self) -> &'static str {
+        self.0.map_or("all", Status::as_str)
+    }
+}
+
+impl Claims {
+    /// What the list asks the daemon for.
+    pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> ClaimsQuery {
+        ClaimsQuery {
+            org_id: scope.map(|scope| scope.org_id.clone()),
+            project: scope.map(|scope| scope.project.clone()),
+            status: Some(self.status.as_str().to_owned()),
+            kind: self.kind.map(|kind| kind.as_str().to_owned()),
+            q: Some(self.search.trim().to_owned()).filter(|words| !words.is_empty()),
+            needs_review: self.needs_review.then_some(true),
+            limit: Some(super::list::PAGE),
+            cursor,
+            ..ClaimsQuery::default()
+        }
+    }
+
+    /// Whether anything narrows the list besides the scope.
+    pub fn is_filtered(&self) -> bool {
+        !self.search.trim().is_empty()
+            || self.kind.is_some()
+            || self.needs_review
+            || self.status != StatusFilter::default()
+    }
+}
+
+/// A row of the scope tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TreeRow<'a> {
+    /// All scopes together.
+    All,
+    /// An organisation.
+    Org(&'a str),
+    /// A scope within it; whether it is the last there.
+    Scope(&'a ScopeView, bool),
+}
+
+impl TreeRow<'_> {
+    /// The scope that the row limits the lists to; an organisation limits nothing.
+    pub fn scope(&self) -> Option<&Scope> {
+        match self {
+            Self::Scope(view, _) => Some(&view.scope),
+            Self::All | Self::Org(_) => None,
+        }
+    }
+}
+
+/// The scope tree as rows: all, then each organisation with its projects.
+pub fn tree(scopes: &[ScopeView]) -> Vec<TreeRow<'_>> {
+    let mut rows = vec![TreeRow::All];
+    let mut sorted: Vec<&ScopeView> = scopes.iter().collect();
+    sorted.sort_by(|a, b| a.scope.cmp(&b.scope));
+    for (index, view) in sorted.iter().enumerate() {
+        let org = view.scope.org_id.as_str();
+        if index == 0 || sorted[index - 1].scope.org_id != org {
+            rows.push(TreeRow::Org(org));
+        }
+        let last = sorted.get(index + 1).is_none_or(|next| next.scope.org_id != org);
+        rows.push(TreeRow::Scope(view, last));
+    }
+    rows
+}

@@ -1,0 +1,165 @@
+//! The Conflicts screen: a list of cards, and the card under the cursor.
+
+use super::list::Windowed;
+use crate::{
+    api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
+    domain::{CardId, Scope, verdict::Evidence},
+    tui::diff::{self, PairDiff},
+};
+
+/// Which cards are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CardFilter {
+    /// Those that wait.
+    #[default]
+    Open,
+    /// Those that were put off.
+    Snoozed,
+    /// Those that are decided.
+    Settled,
+    /// All.
+    All,
+}
+
+impl CardFilter {
+    /// The next one round.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Open => Self::Snoozed,
+            Self::Snoozed => Self::Settled,
+            Self::Settled => Self::All,
+            Self::All => Self::Open,
+        }
+    }
+
+    /// The word on the wire and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Snoozed => "snoozed",
+            Self::Settled => "settled",
+            Self::All => "all",
+        }
+    }
+}
+
+/// Which part has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The list.
+    #[default]
+    List,
+    /// The card.
+    Card,
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub struct Conflicts {
+    /// The cards.
+    pub list: Windowed<CardSummary>,
+    /// Which cards are listed.
+    pub filter: CardFilter,
+    /// Which part has the focus.
+    pub focus: Focus,
+    /// The card last read.
+    pub card: Option<Card>,
+    /// What was said where a card could not be read.
+    pub trouble: Option<String>,
+    /// The card that this app settled last: it leaves the list at once, unlike one that was settled elsewhere.
+    pub released: Option<CardId>,
+    /// A card to open by its id or prefix once it arrives.
+    pub wanted: Option<String>,
+}
+
+impl Conflicts {
+    /// What the list asks the daemon for.
+    pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> ConflictsQuery {
+        ConflictsQuery {
+            org_id: scope.map(|scope| scope.org_id.clone()),
+            project: scope.map(|scope| scope.project.clone()),
+            status: Some(self.filter.as_str().to_owned()),
+            limit: Some(super::list::PAGE),
+            cursor,
+        }
+    }
+
+    /// The card, where it is the one under the cursor: acts on another would surprise.
+    pub fn current(&self) -> Option<&Card> {
+        self.card.as_ref().filter(|card| self.list.anchor().is_none_or(|id| id == card.view.summary.id))
+    }
+}
+
+/// A card, ready to be shown.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// The card.
+    pub view: CardView,
+    /// The side that is compared with the first, from 1.
+    pub other: usize,
+    /// The word diff of those two.
+    pub diff: PairDiff,
+    /// The first line shown.
+    pub scroll: usize,
+    /// It was settled by someone else while it was shown.
+    pub elsewhere: bool,
+}
+
+impl Card {
+    /// Makes a card ready.
+    pub fn new(view: CardView) -> Self {
+        let mut card = Self { view, other: 1, diff: PairDiff::default(), scroll: 0, elsewhere: false };
+        card.compare(1);
+        card
+    }
+
+    /// Takes a fresh view of the same card: what is compared and where it is scrolled stay.
+    pub fn refresh(&mut self, view: CardView) {
+        self.elsewhere |= self.view.summary.status == CardStatus::Open && view.summary.status == CardStatus::Settled;
+        self.elsewhere &= view.summary.status == CardStatus::Settled;
+        self.view = view;
+        self.compare(self.other);
+    }
+
+    /// Compares the first side with side `other`.
+    pub fn compare(&mut self, other: usize) {
+        self.other = other.min(self.view.sides.len().saturating_sub(1)).max(1);
+        let text = |index: usize| self.view.sides.get(index).map_or("", |side| side.claim.statement.as_str());
+        self.diff = diff::words(text(0), text(self.other));
+    }
+
+    /// Side A.
+    pub fn a(&self) -> Option<&CardSide> {
+        self.view.sides.first()
+    }
+
+    /// The side shown as B.
+    pub fn b(&self) -> Option<&CardSide> {
+        self.view.sides.get(self.other)
+    }
+
+    /// The letter of a side, from 0.
+    pub fn letter(index: usize) -> char {
+        u8::try_from(index).ok().filter(|index| *index < 26).map_or('?', |index| char::from(b'A' + index))
+    }
+
+    /// An act's row on the card.
+    pub fn option(&self, act: CardAct) -> Option<&ActOption> {
+        self.view.acts.iter().find(|option| option.act == act)
+    }
+
+    /// Whether an act can be done, or why not.
+    pub fn can(&self, act: CardAct) -> Result<(), String> {
+        match self.option(act) {
+            Some(option) => option.disabled.clone().map_or(Ok(()), Err),
+            None => Err(format!("this card does not offer {}", act.as_str())),
+        }
+    }
+
+    /// The evidence about the two sides shown: that whose stored norm is B's, else the strongest.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        let norms = &self.b()?.claim.norms;
+        let theirs = |evidence: &&Evidence| norms.contains(&evidence.their_norm) || norms.contains(&evidence.norm);
+        self.view.evidence.iter().find(theirs).or_else(|| self.view.evidence.first())
+    }
+}

@@ -1,0 +1,199 @@
+//! An act being filled in: fields, what is prefilled, and the request that comes of it.
+
+use ratatui_textarea::{TextArea, WrapMode};
+
+use crate::{
+    api::CardAct,
+    domain::{CardId, ClaimId, OpId, Scope},
+    tui::{key::KeyPress, msg::Write},
+};
+
+/// Hours for which a card can be put off.
+pub const SNOOZES: [(&str, u64); 4] = [("4 hours", 4), ("1 day", 24), ("3 days", 72), ("1 week", 168)];
+
+/// What a claim's form does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimAct {
+    /// Replace it.
+    Supersede,
+    /// Take it out.
+    Retract,
+    /// Bring it back.
+    Reinstate,
+    /// Say that it still holds.
+    Reviewed,
+    /// Drop its text.
+    Redact,
+}
+
+/// What the form is about; also the name of its draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum About {
+    /// An act on a card.
+    Card {
+        /// The card.
+        id: CardId,
+        /// The act.
+        act: CardAct,
+        /// A merged text replaces both.
+        merged: bool,
+        /// The side that stays.
+        winner: Option<ClaimId>,
+    },
+    /// An act on a claim.
+    Claim {
+        /// The claim.
+        id: ClaimId,
+        /// The act.
+        act: ClaimAct,
+    },
+}
+
+/// What a field holds, and where it goes in the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldId {
+    /// The side that is acted on.
+    Target,
+    /// The new text.
+    Statement,
+    /// The environment.
+    Env,
+    /// The team.
+    Team,
+    /// The tenant.
+    Tenant,
+    /// The first day.
+    From,
+    /// The last day.
+    Until,
+    /// For how long a card is put off.
+    Snooze,
+    /// Why.
+    Reason,
+}
+
+impl FieldId {
+    /// The name of the field in requests, by which the daemon's errors name it.
+    pub fn wire(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Statement => "statement",
+            Self::Env => "env",
+            Self::Team => "team",
+            Self::Tenant => "tenant",
+            Self::From => "valid_from",
+            Self::Until => "valid_until",
+            Self::Snooze => "until",
+            Self::Reason => "reason",
+        }
+    }
+}
+
+/// A field.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// What it holds.
+    pub id: FieldId,
+    /// Its label.
+    pub label: &'static str,
+    /// What to write there.
+    pub hint: &'static str,
+    /// What was written.
+    pub input: Input,
+}
+
+/// What a field takes.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Text of several lines.
+    Text(Box<TextArea<'static>>),
+    /// Text of one line.
+    Line(Box<TextArea<'static>>),
+    /// One of several.
+    Choice {
+        /// The labels.
+        options: Vec<String>,
+        /// The one chosen.
+        chosen: usize,
+    },
+}
+
+/// A form.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// What it is about.
+    pub about: About,
+    /// Its heading.
+    pub title: String,
+    /// What will happen, in a sentence.
+    pub effect: String,
+    /// The scope of what it is about.
+    pub scope: Scope,
+    /// The revision of the card or claim as it was shown.
+    pub rev: u64,
+    /// The sides of the card, for the choice of a target.
+    pub members: Vec<ClaimId>,
+    /// The fields.
+    pub fields: Vec<Field>,
+    /// The field that has the focus.
+    pub focus: usize,
+    /// What is wrong, and in which field.
+    pub error: Option<(Option<FieldId>, String)>,
+    /// It has been sent and waits for its answer.
+    pub sending: bool,
+    /// What was sent last and may have happened: the same again goes under the same key.
+    pub sent: Option<(Write, OpId)>,
+    /// The key that opened it, until it has been let go: a key held down types nothing.
+    pub opener: Option<(KeyPress, u64)>,
+}
+
+impl Form {
+    /// The text of a field; empty where there is no such field.
+    pub fn text(&self, id: FieldId) -> String {
+        self.fields.iter().find(|field| field.id == id).map_or_else(String::new, |field| match &field.input {
+            Input::Text(area) | Input::Line(area) => area.lines().join("\n").trim().to_owned(),
+            Input::Choice { options, chosen } => options.get(*chosen).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// The number chosen in a field; 0 where there is no such field.
+    pub fn chosen(&self, id: FieldId) -> usize {
+        self.fields
+            .iter()
+            .find(|field| field.id == id)
+            .and_then(|field| match &field.input {
+                Input::Choice { chosen, .. } => Some(*chosen),
+                Input::Text(_) | Input::Line(_) => None,
+            })
+            .unwrap_or(0)
+    }
+
+    /// Whether the focus is on the last field.
+    pub fn at_end(&self) -> bool {
+        self.focus + 1 >= self.fields.len()
+    }
+
+    /// The text area that has the focus.
+    pub fn area(&mut self) -> Option<&mut TextArea<'static>> {
+        match &mut self.fields.get_mut(self.focus)?.input {
+            Input::Text(area) | Input::Line(area) => Some(area),
+            Input::Choice { .. } => None,
+        }
+    }
+}
+
+/// A text area of one line, the cursor at its end.
+pub fn one_line(text: &str) -> TextArea<'static> {
+    let mut area = TextArea::new(vec![crate::domain::text::sanitize_line(text)]);
+    area.move_cursor(ratatui_textarea::CursorMove::End);
+    area
+}
+
+/// A text area of several lines that wraps at words, the cursor at its end.
+pub fn several_lines(text: &str) -> TextArea<'static> {
+    let mut area = TextArea::new(crate::domain::text::sanitize(text).split('\n').map(str::to_owned).collect());
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    area.move_cursor(ratatui_textarea::CursorMove::Bottom);
+    area.move_cursor(ratatui_textarea::CursorMove::End);
+    area
+}

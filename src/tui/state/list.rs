@@ -1,0 +1,529 @@
+//! A long list of which only the pages near the cursor are held: keyset pages from the daemon, the cursor on an id.
+
+use crate::tui::msg::Row;
+
+/// Rows asked for at a time.
+pub const PAGE: usize = 200;
+
+/// Pages kept on either side of the cursor's; the others remember only where they begin.
+const KEEP: usize = 3;
+
+/// How near the end of what is known the cursor may come before the next page is asked for.
+const AHEAD: usize = PAGE / 2;
+
+/// A list of which a window is in memory.
+#[derive(Clone, Debug)]
+pub struct Windowed<T: Row> {
+    pages: Vec<Page<T>>,
+    total: usize,
+    cursor: usize,
+    anchor: Option<T::Id>,
+    top: usize,
+    loaded: bool,
+    to_end: bool,
+    pinned: Option<T::Id>,
+    waiting: Option<usize>,
+    changed_meanwhile: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Page<T> {
+    from: Option<String>,
+    next: Option<String>,
+    len: usize,
+    items: Option<Vec<T>>,
+    /// Something may have changed in it; it is shown until it has been fetched again.
+    stale: bool,
+}
+
+/// A page to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRequest {
+    /// Which page of the list.
+    pub index: usize,
+    /// The daemon's word for where it begins; absent for the first.
+    pub cursor: Option<String>,
+}
+
+impl<T: Row> Default for Windowed<T> {
+    fn default() -> Self {
+        Self {
+            pages: Vec::new(),
+            total: 0,
+            cursor: 0,
+            anchor: None,
+            top: 0,
+            loaded: false,
+            to_end: false,
+            pinned: None,
+            waiting: None,
+            changed_meanwhile: false,
+        }
+    }
+}
+
+impl<T: Row + Clone> Windowed<T> {
+    /// How many rows there are in all, by the daemon's word.
+    pub fn total(&self) -> usize {
+        self.total.max(self.known())
+    }
+
+    /// How many rows the cursor can reach now.
+    pub fn known(&self) -> usize {
+        self.pages.iter().map(|page| page.len).sum()
+    }
+
+    /// Whether the first page has arrived.
+    pub fn loaded(&self) -> bool {
+        self.loaded
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.known() == 0
+    }
+
+    /// The row number of the cursor, from 0.
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// The id that the cursor holds on to.
+    pub fn anchor(&self) -> Option<T::Id> {
+        self.anchor
+    }
+
+    /// Whether a jump to the end still waits for pages.
+    pub fn is_seeking(&self) -> bool {
+        self.to_end
+    }
+
+    /// The row at `index`; `None` where its page is not in memory.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        let (page, offset) = self.locate(index)?;
+        self.pages[page].items.as_ref()?.get(offset)
+    }
+
+    /// The row under the cursor.
+    pub fn current(&self) -> Option<&T> {
+        self.get(self.cursor)
+    }
+
+    /// Changes a row in place, where it is in memory.
+    pub fn update(&mut self, id: T::Id, change: impl FnOnce(&mut T)) {
+        let rows = self.pages.iter_mut().filter_map(|page| page.items.as_mut()).flatten();
+        if let Some(row) = rows.into_iter().find(|row| row.id() == id) {
+            change(row);
+        }
+    }
+
+    /// The first visible row when `height` rows are shown: moves only as far as needed to keep the cursor in view.
+    pub fn top(&self, height: usize) -> usize {
+        let height = height.max(1);
+        let last = self.known().saturating_sub(height);
+        self.top.clamp((self.cursor + 1).saturating_sub(height), self.cursor).min(last.max((self.cursor + 1).saturating_sub(height)))
+    }
+
+    /// Moves the cursor by `rows`, with `height` rows in view.
+    pub fn step(&mut self, rows: isize, height: usize) {
+        self.to_end = false;
+        self.place(self.cursor.saturating_add_signed(rows), height);
+    }
+
+    /// Moves the cursor to the first row.
+    pub fn home(&mut self, height: usize) {
+        self.to_end = false;
+        self.place(0, height);
+    }
+
+    /// Moves the cursor to the last row, and on to the very last as pages arrive.
+    pub fn end(&mut self, height: usize) {
+        self.to_end = self.has_next();
+        self.place(usize::MAX, height);
+    }
+
+    /// Moves the cursor to a row number.
+    pub fn place(&mut self, index: usize, height: usize) {
+        let old = self.anchor;
+        self.cursor = index.min(self.known().saturating_sub(1));
+        self.anchor = self.current().map(Row::id);
+        if self.pinned.is_some() && self.pinned == old && self.anchor != old {
+            self.unpin();
+        }
+        self.top = self.top(height);
+        self.evict();
+    }
+
+    /// Moves the cursor to a row by its id; says whether it was found.
+    pub fn select(&mut self, id: T::Id, height: usize) -> bool {
+        let Some(index) = self.find(id) else { return false };
+        self.place(index, height);
+        true
+    }
+
+    /// The page to ask for next, if one is needed and none is under way.
+    pub fn need(&mut self) -> Option<PageRequest> {
+        if self.waiting.is_some() {
+            return None;
+        }
+        let request = self.next_request()?;
+        self.waiting = Some(request.index);
+        Some(request)
+    }
+
+    fn next_request(&self) -> Option<PageRequest> {
+        if !self.loaded {
+            return Some(PageRequest { index: 0, cursor: None });
+        }
+        let here = self.here();
+        for index in [here, here + 1, here.wrapping_sub(1)] {
+            if let Some(page) = self.pages.get(index)
+                && (page.stale || (page.items.is_none() && page.len > 0))
+            {
+                return Some(PageRequest { index, cursor: page.from.clone() });
+            }
+        }
+        let next = self.pages.last()?.next.clone()?;
+        (self.to_end || self.cursor + AHEAD >= self.known())
+            .then(|| PageRequest { index: self.pages.len(), cursor: Some(next) })
+    }
+
+    /// Asks again for what is in view, and for the rest when it comes into view, since something changed; what is shown stays
+    /// until then.
+    pub fn refresh(&mut self) {
+        for page in &mut self.pages {
+            page.stale = true;
+        }
+        self.changed_meanwhile = self.waiting.is_some();
+    }
+
+    /// Forgets everything, as for another query; what is shown stays until the first page arrives.
+    pub fn restart(&mut self) {
+        self.loaded = false;
+        self.to_end = false;
+        self.waiting = None;
+        self.changed_meanwhile = false;
+    }
+
+    /// The request that was under way failed: it may be made again.
+    pub fn failed(&mut self) {
+        self.waiting = None;
+        self.to_end = false;
+    }
+
+    /// Puts a row first that is not in the list, under the cursor, until the cursor leaves it.
+    pub fn adopt(&mut self, row: T, height: usize) {
+        let id = row.id();
+        if !self.select(id, height)
+            && let Some(page) = self.pages.first_mut()
+            && let Some(items) = page.items.as_mut()
+        {
+            items.insert(0, row);
+            page.len += 1;
+            self.place(0, height);
+            self.pinned = Some(id);
+        }
+    }
+
+    /// Takes a page. The cursor stays on its id; where that is gone, on the nearest neighbour that is left. With `keep`, a row
+    /// under the cursor that is gone from the list stays until the cursor leaves it.
+    pub fn accept(&mut self, items: Vec<T>, total: usize, next: Option<String>, keep: bool, height: usize) {
+        let Some(index) = self.waiting.take() else { return };
+        let stale = std::mem::take(&mut self.changed_meanwhile);
+        if !self.loaded {
+            *self = Self { anchor: None, ..Self::default() };
+            self.loaded = true;
+        }
+        self.total = total;
+        let old: Vec<T::Id> = self.neighbours();
+        let gone = self.current().cloned();
+        self.put(index, Page { from: None, next, len: items.len(), items: Some(items), stale });
+        self.hold(&old, gone, keep);
+        if self.to_end {
+            self.to_end = self.has_next();
+            self.cursor = self.known().saturating_sub(1);
+            self.anchor = self.current().map(Row::id);
+        }
+        self.top = self.top(height);
+        self.evict();
+    }
+
+    /// Puts a page in its place. Where rows were added or removed, so that it no longer ends where the next one begins, what
+    /// overlaps is trimmed and what is missing becomes a page to fetch.
+    fn put(&mut self, index: usize, mut fresh: Page<T>) {
+        let Some(place) = self.pages.get(index) else {
+            fresh.from = self.pages.last().and_then(|last| last.next.clone());
+            self.pages.push(fresh);
+            return;
+        };
+        fresh.from.clone_from(&place.from);
+        let follows = self.pages.get(index + 1).map(|page| {
+            let first = page.items.as_ref().and_then(|items| items.first()).map(Row::id);
+            (first, page.from.clone())
+        });
+        match follows {
+            Some((Some(first), from)) if fresh.next != from => {
+                let items = fresh.items.get_or_insert_default();
+                if let Some(overlap) = items.iter().position(|row| row.id() == first) {
+                    items.truncate(overlap);
+                    fresh.len = items.len();
+                    fresh.next = from;
+                } else if fresh.next.is_some() {
+                    let gap = Page { from: fresh.next.clone(), next: from, len: 0, items: None, stale: true };
+                    self.pages.insert(index + 1, gap);
+                } else {
+                    self.pages.truncate(index + 1);
+                }
+            }
+            Some((None, from)) if fresh.next != from => self.pages.truncate(index + 1),
+            _ => {}
+        }
+        self.pages[index] = fresh;
+    }
+
+    /// Puts the cursor back on the first of `old` that is still there; `gone` is pinned where it was if asked for.
+    fn hold(&mut self, old: &[T::Id], gone: Option<T>, keep: bool) {
+        let found = old.first().and_then(|id| self.find(*id));
+        if let (None, true, Some(row), Some(page)) = (found, keep, gone, self.pages.first_mut()) {
+            if let Some(items) = page.items.as_mut() {
+                let at = self.cursor.min(items.len());
+                self.pinned = Some(row.id());
+                items.insert(at, row);
+                page.len += 1;
+            }
+        } else if let Some(index) = found.or_else(|| old.iter().skip(1).find_map(|id| self.find(*id))) {
+            self.cursor = index;
+        }
+        self.cursor = self.cursor.min(self.known().saturating_sub(1));
+        self.anchor = self.current().map(Row::id).or(self.anchor);
+        if self.is_empty() {
+            self.anchor = None;
+        }
+    }
+
+    /// The cursor's id, then those after it, then those before it, nearest first, as far as they are in memory.
+    fn neighbours(&self) -> Vec<T::Id> {
+        let after = (self.cursor..self.cursor + PAGE).map_while(|index| self.get(index));
+        let before = (0..self.cursor).rev().take(PAGE).map_while(|index| self.get(index));
+        let mut ids: Vec<T::Id> = after.chain(before).map(Row::id).collect();
+        if let Some(anchor) = self.anchor
+            && ids.first() != Some(&anchor)
+        {
+            ids.insert(0, anchor);
+        }
+        ids
+    }
+
+    fn unpin(&mut self) {
+        let Some(id) = self.pinned.take() else { return };
+        let Some(index) = self.find(id) else { return };
+        if let Some((page, offset)) = self.locate(index)
+            && let Some(page) = self.pages.get_mut(page)
+            && let Some(items) = page.items.as_mut()
+        {
+            items.remove(offset);
+            page.len -= 1;
+        }
+        if self.cursor > index {
+            self.cursor -= 1;
+        }
+        self.cursor = self.cursor.min(self.known().saturating_sub(1));
+        self.anchor = self.current().map(Row::id);
+    }
+
+    fn find(&self, id: T::Id) -> Option<usize> {
+        let mut start = 0;
+        for page in &self.pages {
+            if let Some(items) = &page.items
+                && let Some(offset) = items.iter().position(|row| row.id() == id)
+            {
+                return Some(start + offset);
+            }
+            start += page.len;
+        }
+        None
+    }
+
+    fn locate(&self, index: usize) -> Option<(usize, usize)> {
+        let mut start = 0;
+        for (number, page) in self.pages.iter().enumerate() {
+            if index < start + page.len {
+                return Some((number, index - start));
+            }
+            start += page.len;
+        }
+        None
+    }
+
+    /// The page that the cursor is in.
+    fn here(&self) -> usize {
+        self.locate(self.cursor).map_or(0, |(page, _)| page)
+    }
+
+    fn has_next(&self) -> bool {
+        self.pages.last().is_some_and(|page| page.next.is_some())
+    }
+
+    fn evict(&mut self) {
+        let here = self.here();
+        for (index, page) in self.pages.iter_mut().enumerate() {
+            if index.abs_diff(here) > KEEP {
+                page.items = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    struct N(u32);
+
+    impl Row for N {
+        type Id = u32;
+
+        fn id(&self) -> u32 {
+            self.0
+        }
+    }
+
+    /// A daemon with rows `rows`, newest first, paged by key.
+    fn answer(list: &mut Windowed<N>, rows: &[u32], keep: bool) -> bool {
+        let Some(request) = list.need() else { return false };
+        let after: Option<u32> = request.cursor.as_deref().map(|text| text.parse().unwrap());
+        let page: Vec<u32> = rows.iter().copied().filter(|n| after.is_none_or(|a| *n < a)).take(PAGE).collect();
+        let last = page.last().copied();
+        let next = last.filter(|last| rows.iter().any(|n| n < last)).map(|n| n.to_string());
+        list.accept(page.into_iter().map(N).collect(), rows.len(), next, keep, 10);
+        true
+    }
+
+    fn settle(list: &mut Windowed<N>, rows: &[u32], keep: bool) {
+        for _ in 0..2_000 {
+            if !answer(list, rows, keep) {
+                return;
+            }
+        }
+        panic!("it asks for ever");
+    }
+
+    fn down_from(n: u32) -> Vec<u32> {
+        (0..n).rev().collect()
+    }
+
+    #[test]
+    fn asks_for_the_first_page_and_no_more_than_it_needs() {
+        let mut list = Windowed::default();
+        settle(&mut list, &down_from(100_000), false);
+        assert_eq!((list.total(), list.known(), list.anchor()), (100_000, PAGE, Some(99_999)));
+    }
+
+    #[test]
+    fn end_reaches_the_last_row_and_holds_only_a_window() {
+        let mut list = Windowed::default();
+        let rows = down_from(10_050);
+        settle(&mut list, &rows, false);
+        list.end(10);
+        assert!(list.is_seeking());
+        settle(&mut list, &rows, false);
+        assert_eq!((list.anchor(), list.cursor(), list.is_seeking()), (Some(0), 10_049, false));
+        assert!(list.pages.iter().filter(|page| page.items.is_some()).count() <= KEEP + 1);
+        list.home(10);
+        settle(&mut list, &rows, false);
+        assert_eq!(list.current().map(Row::id), Some(10_049), "the first page is fetched again");
+    }
+
+    #[test]
+    fn the_cursor_stays_on_its_id_when_rows_arrive_above() {
+        let mut list = Windowed::default();
+        settle(&mut list, &down_from(50), false);
+        list.step(7, 10);
+        let held = list.anchor();
+        list.refresh();
+        settle(&mut list, &down_from(60), false);
+        assert_eq!((list.anchor(), list.cursor()), (held, 17));
+    }
+
+    #[test]
+    fn a_vanished_row_gives_way_to_the_next_one() {
+        let mut list = Windowed::default();
+        settle(&mut list, &[5, 4, 3, 2, 1], false);
+        list.step(2, 10);
+        list.refresh();
+        settle(&mut list, &[5, 4, 2, 1], false);
+        assert_eq!((list.anchor(), list.cursor()), (Some(2), 2));
+        list.end(10);
+        list.refresh();
+        settle(&mut list, &[5, 4], false);
+        assert_eq!(list.anchor(), Some(4));
+        list.refresh();
+        settle(&mut list, &[], false);
+        assert_eq!((list.anchor(), list.current().is_none()), (None, true));
+    }
+
+    #[test]
+    fn a_kept_row_stays_until_the_cursor_leaves() {
+        let mut list = Windowed::default();
+        settle(&mut list, &[5, 4, 3], true);
+        list.step(1, 10);
+        list.refresh();
+        settle(&mut list, &[5, 3], true);
+        assert_eq!((list.anchor(), list.known()), (Some(4), 3));
+        list.step(1, 10);
+        assert_eq!((list.anchor(), list.cursor(), list.known()), (Some(3), 1, 2));
+    }
+
+    #[test]
+    fn a_refresh_deep_in_the_list_keeps_the_place() {
+        let mut list = Windowed::default();
+        let rows = down_from(2_000);
+        settle(&mut list, &rows, false);
+        for _ in 0..10 {
+            list.step(100, 10);
+            settle(&mut list, &rows, false);
+        }
+        let held = list.anchor();
+        list.refresh();
+        settle(&mut list, &down_from(2_010), false);
+        assert_eq!(list.anchor(), held);
+    }
+
+    #[test]
+    fn rows_added_above_never_hide_a_row() {
+        let mut list = Windowed::default();
+        let rows = down_from(1_000);
+        settle(&mut list, &rows, false);
+        for _ in 0..3 {
+            list.step(100, 10);
+            settle(&mut list, &rows, false);
+        }
+        let rows = down_from(1_003);
+        list.refresh();
+        settle(&mut list, &rows, false);
+        list.end(10);
+        settle(&mut list, &rows, false);
+        assert_eq!((list.known(), list.anchor()), (1_003, Some(0)));
+        for _ in 0..30 {
+            list.step(-100, 10);
+            settle(&mut list, &rows, false);
+            assert_eq!(list.anchor(), Some(1_002 - list.cursor() as u32), "row numbers and ids agree");
+        }
+    }
+
+    #[test]
+    fn the_view_scrolls_no_further_than_needed() {
+        let mut list = Windowed::default();
+        settle(&mut list, &down_from(100), false);
+        list.step(9, 10);
+        assert_eq!(list.top(10), 0);
+        list.step(1, 10);
+        assert_eq!(list.top(10), 1);
+        list.step(-5, 10);
+        assert_eq!(list.top(10), 1);
+        list.end(10);
+        assert_eq!(list.top(10), 90);
+        assert_eq!(list.top(100), 0, "a taller screen shows what fits");
+    }
+}

@@ -1,0 +1,379 @@
+//! Everything the app knows: changed by `update` only, read by `view`.
+
+pub mod claims;
+pub mod conflicts;
+pub mod form;
+pub mod list;
+pub mod overlay;
+pub mod why;
+
+use std::collections::{HashMap, VecDeque};
+
+use jiff::tz::TimeZone;
+
+pub use claims::Claims;
+pub use conflicts::Conflicts;
+pub use form::Form;
+pub use overlay::Overlay;
+pub use why::Why;
+
+use super::{
+    action::KeyScope,
+    hits::HitMap,
+    msg::{Effect, Slot, Ticket},
+};
+use crate::{
+    api::{Caller, ClaimView, ScopeView},
+    domain::{OpId, Scope},
+};
+
+/// What does not change while the app runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The person at the keyboard.
+    pub who: String,
+    /// The scope of the place where the app was opened.
+    pub scope: Scope,
+    /// What identifies that project beyond its name.
+    pub identity: Option<String>,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The time zone in which times are shown.
+    pub zone: TimeZone,
+    /// Random bytes from which the keys of acts are derived, so that a retry is recognised.
+    pub seed: [u8; 16],
+    /// Where the daemon is looked for, for messages.
+    pub place: String,
+}
+
+/// The three screens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// Cards that wait for a decision.
+    #[default]
+    Conflicts,
+    /// The scope tree and its claims.
+    Claims,
+    /// One claim's why-chain.
+    Why,
+}
+
+impl Screen {
+    /// In the order of the tabs.
+    pub const ALL: [Self; 3] = [Self::Conflicts, Self::Claims, Self::Why];
+
+    /// Its name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Conflicts => "Conflicts",
+            Self::Claims => "Claims",
+            Self::Why => "Why",
+        }
+    }
+}
+
+/// What is known about the daemon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Daemon {
+    /// Nothing yet.
+    #[default]
+    Unknown,
+    /// It answers.
+    Up {
+        /// Its program version.
+        version: String,
+    },
+    /// It does not.
+    Down {
+        /// What was said.
+        message: String,
+    },
+    /// It was asked to start.
+    Starting,
+}
+
+/// How a toast is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// For information.
+    Info,
+    /// Something is done.
+    Done,
+    /// Something wants attention.
+    Warn,
+    /// Something failed.
+    Bad,
+}
+
+/// A short message over the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toast {
+    /// How it is meant.
+    pub tone: Tone,
+    /// The message.
+    pub text: String,
+    /// When it goes, in milliseconds since the Unix epoch.
+    pub until: u64,
+}
+
+/// An act that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acting {
+    /// That of the open form.
+    Form,
+    /// Taking back an act.
+    Undo(Scope),
+    /// Taking back an undo.
+    Redo(Scope),
+    /// Comparing what is active.
+    Audit,
+    /// What a question was answered with yes.
+    Confirmed,
+}
+
+/// What should be read again, and what was asked for last.
+#[derive(Clone, Debug, Default)]
+pub struct Wants {
+    /// The daemon's health.
+    pub health: bool,
+    /// The scope tree.
+    pub scopes: bool,
+    /// The card under the cursor.
+    pub card: bool,
+    /// The why-chain.
+    pub why: bool,
+    /// The card that was asked for last.
+    pub asked_card: Option<String>,
+    /// The why-chain that was asked for last.
+    pub asked_why: Option<why::Subject>,
+}
+
+/// One line of the session's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// How it is meant.
+    pub tone: Tone,
+    /// What happened.
+    pub text: String,
+}
+
+/// Milliseconds for which a toast stays.
+pub const TOAST_MS: u64 = 6_000;
+
+/// Lines kept in the session's log.
+const LOG: usize = 500;
+
+/// The key scopes of each mode, the first wins: the three screens, then what lies over them.
+pub const CHAINS: [&[KeyScope]; 6] = [
+    &[KeyScope::Conflicts, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Claims, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Why, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Form],
+    &[KeyScope::Pick],
+    &[KeyScope::Confirm],
+];
+
+/// The whole app.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// What does not change.
+    pub settings: Settings,
+    /// Now, in milliseconds since the Unix epoch.
+    pub now: u64,
+    /// The terminal's size in columns and rows.
+    pub size: (u16, u16),
+    /// The screen shown.
+    pub screen: Screen,
+    /// The screens to go back to.
+    pub back: Vec<Screen>,
+    /// The scope that the lists are limited to; `None` shows all.
+    pub scope: Option<Scope>,
+    /// What is known about the daemon.
+    pub daemon: Daemon,
+    /// The scopes and their counts.
+    pub scopes: Vec<ScopeView>,
+    /// The Conflicts screen.
+    pub conflicts: Conflicts,
+    /// The Claims screen.
+    pub claims: Claims,
+    /// The Why screen.
+    pub why: Why,
+    /// What lies over the screen.
+    pub overlay: Option<Overlay>,
+    /// Forms that were closed without being sent, by what they are about.
+    pub drafts: HashMap<form::About, Form>,
+    /// Short messages, the newest last.
+    pub toasts: Vec<Toast>,
+    /// What happened in this session, the newest last.
+    pub log: VecDeque<LogLine>,
+    /// Acts of this session that undo can take back, the latest last.
+    pub done: Vec<(OpId, Scope)>,
+    /// Undos of this session that can themselves be taken back, the latest last.
+    pub undone: Vec<(OpId, Scope)>,
+    /// What was sent and waits for its answer.
+    pub acting: Option<Acting>,
+    /// What should be read again as soon as nothing of the kind is under way.
+    pub wants: Wants,
+    /// Acts of this session whose changes come back over the event stream.
+    pub own: VecDeque<OpId>,
+    /// Where things were painted last.
+    pub hits: HitMap,
+    /// Whether the mouse is ours.
+    pub mouse: bool,
+    /// The generation of each slot's current request, and whether it is under way.
+    slots: [(u64, bool); Slot::COUNT],
+    ops: u64,
+}
+
+impl State {
+    /// An app that knows nothing yet, on a terminal of this size.
+    pub fn new(settings: Settings, size: (u16, u16), now: u64) -> Self {
+        Self {
+            settings,
+            now,
+            size,
+            screen: Screen::default(),
+            back: Vec::new(),
+            scope: None,
+            daemon: Daemon::default(),
+            scopes: Vec::new(),
+            conflicts: Conflicts::default(),
+            claims: Claims::default(),
+            why: Why::default(),
+            overlay: None,
+            drafts: HashMap::new(),
+            toasts: Vec::new(),
+            log: VecDeque::new(),
+            done: Vec::new(),
+            undone: Vec::new(),
+            acting: None,
+            wants: Wants::default(),
+            own: VecDeque::new(),
+            hits: HitMap::default(),
+            mouse: true,
+            slots: [(0, false); Slot::COUNT],
+            ops: 0,
+        }
+    }
+
+    /// The key scopes that hold now.
+    pub fn chain(&self) -> &'static [KeyScope] {
+        match &self.overlay {
+            Some(Overlay::Form(_)) => CHAINS[3],
+            Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => CHAINS[4],
+            Some(Overlay::Confirm(_)) => CHAINS[5],
+            None => self.screen_chain(),
+        }
+    }
+
+    /// The key scopes of the screen, whatever lies over it.
+    pub fn screen_chain(&self) -> &'static [KeyScope] {
+        match self.screen {
+            Screen::Conflicts => CHAINS[0],
+            Screen::Claims => CHAINS[1],
+            Screen::Why => CHAINS[2],
+        }
+    }
+
+    /// Begins a new request in a slot: answers to earlier ones are late from now on.
+    pub fn ticket(&mut self, slot: Slot) -> Ticket {
+        let (generation, waiting) = &mut self.slots[slot as usize];
+        *generation += 1;
+        *waiting = true;
+        Ticket { slot, generation: *generation }
+    }
+
+    /// Takes note that a request was answered; `false` where a later one has replaced it.
+    pub fn take(&mut self, ticket: Ticket) -> bool {
+        let (generation, waiting) = &mut self.slots[ticket.slot as usize];
+        let current = *generation == ticket.generation;
+        if current {
+            *waiting = false;
+        }
+        current
+    }
+
+    /// Whether a request of this slot is under way.
+    pub fn waits(&self, slot: Slot) -> bool {
+        self.slots[slot as usize].1
+    }
+
+    /// Whether any request is under way.
+    pub fn is_busy(&self) -> bool {
+        self.slots.iter().any(|(_, waiting)| *waiting)
+    }
+
+    /// Who acts, in `scope`, under a fresh key.
+    pub fn caller(&mut self, scope: &Scope) -> Caller {
+        self.ops += 1;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.settings.seed);
+        hasher.update(&self.ops.to_be_bytes());
+        let mut op = [0; 16];
+        op.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        let identity = (*scope == self.settings.scope).then(|| self.settings.identity.clone()).flatten();
+        Caller {
+            org_id: scope.org_id.clone(),
+            project: scope.project.clone(),
+            who: self.settings.who.clone(),
+            agent: None,
+            op_id: Some(OpId(op)),
+            identity,
+        }
+    }
+
+    /// Shows a short message, keeps it in the log, and asks to be woken when it goes.
+    pub fn toast(&mut self, tone: Tone, text: impl Into<String>) -> Effect {
+        let text = text.into();
+        self.note(tone, text.clone());
+        let until = self.now + TOAST_MS;
+        self.toasts.retain(|toast| toast.text != text);
+        self.toasts.push(Toast { tone, text, until });
+        if self.toasts.len() > 3 {
+            self.toasts.remove(0);
+        }
+        Effect::Wake(until)
+    }
+
+    /// Keeps a line in the session's log.
+    pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
+        if self.log.len() == LOG {
+            self.log.pop_front();
+        }
+        self.log.push_back(LogLine { at: self.now, tone, text: text.into() });
+    }
+
+    /// The claim that acts on claims would act on now.
+    pub fn claim_in_hand(&self) -> Option<&ClaimView> {
+        match self.screen {
+            Screen::Claims => self.claims.list.current(),
+            Screen::Why => self.why.current_claim(),
+            Screen::Conflicts => None,
+        }
+    }
+
+    /// The scope in which an act without a claim or card takes place.
+    pub fn scope_in_hand(&self) -> Scope {
+        self.scope.clone().unwrap_or_else(|| self.settings.scope.clone())
+    }
+
+    /// Whether nothing can be had from the daemon.
+    pub fn is_offline(&self) -> bool {
+        matches!(self.daemon, Daemon::Down { .. } | Daemon::Starting)
+    }
+
+    /// How many cards wait, over all scopes.
+    pub fn open_cards(&self) -> usize {
+        self.scopes.iter().map(|scope| scope.open_cards).sum()
+    }
+
+    /// What the runtime tells after a frame was painted: where things are, and that an open question has been seen.
+    pub fn painted(&mut self, hits: HitMap) {
+        self.hits = hits;
+        if let Some(Overlay::Confirm(confirm)) = &mut self.overlay {
+            confirm.painted = true;
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The Why screen: one claim, what it replaced and what replaced it, what it rests on and what rests on it.
+
+use crate::{
+    api::{CardSummary, ChainLink, ClaimView, History, WhyAnswer},
+    domain::{CardId, ClaimId},
+};
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A claim, by id or prefix.
+    Claim(String),
+    /// A question in words.
+    Question(String),
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub struct Why {
+    /// What was asked last.
+    pub subject: Option<Subject>,
+    /// The subjects before, to go back to.
+    pub past: Vec<Subject>,
+    /// The answer last received.
+    pub chain: Option<Chain>,
+    /// The node under the cursor.
+    pub cursor: Option<NodeId>,
+    /// What was said where there is no answer.
+    pub trouble: Option<String>,
+}
+
+/// An answer, from a claim's history or from a question.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    /// The claim in question.
+    pub answer: Option<ClaimView>,
+    /// What replaced it, oldest first.
+    pub successors: Vec<ClaimView>,
+    /// The claim and what it replaced, newest first.
+    pub links: Vec<ChainLink>,
+    /// What it rests on.
+    pub premises: Vec<ClaimView>,
+    /// What rests on it.
+    pub dependents: Vec<ClaimView>,
+    /// Cards in which it takes part.
+    pub cards: Vec<CardSummary>,
+    /// Further claims that fit the question.
+    pub others: Vec<ClaimView>,
+    /// Said where there is no answer.
+    pub note: Option<String>,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Section {
+    /// In the chain itself.
+    Chain,
+    /// Among the premises.
+    Premises,
+    /// Among the dependents.
+    Dependents,
+    /// Among the cards.
+    Cards,
+    /// Among what else fits.
+    Others,
+}
+
+/// What the cursor holds on to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeId {
+    /// Where.
+    pub section: Section,
+    /// The claim's or the card's id.
+    pub id: [u8; 32],
+}
+
+/// A thing that the cursor can stand on.
+#[derive(Clone, Debug)]
+pub enum Node<'a> {
+    /// A claim; in the chain also the act that replaced it.
+    Claim {
+        /// Where it stands.
+        section: Section,
+        /// The claim.
+        claim: &'a ClaimView,
+        /// The step of the chain.
+        link: Option<&'a ChainLink>,
+    },
+    /// A card.
+    Card(&'a CardSummary),
+}
+
+impl Node<'_> {
+    /// What the cursor holds on to.
+    pub fn id(&self) -> NodeId {
+        match self {
+            Self::Claim { section, claim, .. } => NodeId { section: *section, id: claim.id.0 },
+            Self::Card(card) => NodeId { section: Section::Cards, id: card.id.0 },
+        }
+    }
+}
+
+impl From<History> for Chain {
+    fn from(history: History) -> Self {
+        Self {
+            answer: Some(history.claim),
+            successors: history.successors,
+            links: history.chain,
+            premises: history.premises,
+            dependents: history.dependents,
+            cards: history.cards,
+            others: Vec::new(),
+            note: None,
+        }
+    }
+}
+
+impl From<WhyAnswer> for Chain {
+    fn from(answer: WhyAnswer) -> Self {
+        Self {
+            answer: answer.answer,
+            successors: Vec::new(),
+            links: answer.chain,
+            premises: answer.premises,
+            dependents: answer.dependents,
+            cards: answer.cards,
+            others: answer.others,
+            note: answer.note,
+        }
+    }
+}
+
+impl Chain {
+    /// Everything the cursor can stand on, from the newest claim down.
+    pub fn nodes(&self) -> Vec<Node<'_>> {
+        let claims = |section, claims: &'_ [ClaimView]| -> Vec<Node<'_>> {
+            claims.iter().map(|claim| Node::Claim { section, claim, link: None }).collect()
+        };
+        let mut nodes = claims(Section::Chain, &self.successors);
+        nodes.reverse();
+        if self.links.is_empty() {
+            nodes.extend(self.answer.iter().map(|claim| Node::Claim { section: Section::Chain, claim, link: None }));
+        }
+        let known: Vec<ClaimId> = self.successors.iter().map(|claim| claim.id).collect();
+        nodes.extend(self.links.iter().filter(|link| !known.contains(&link.claim.id)).map(|link| Node::Claim {
+            section: Section::Chain,
+            claim: &link.claim,
+            link: Some(link),
+        }));
+        nodes.extend(self.cards.iter().map(Node::Card));
+        nodes.extend(claims(Section::Premises, &self.premises));
+        nodes.extend(claims(Section::Dependents, &self.dependents));
+        nodes.extend(claims(Section::Others, &self.others));
+        nodes
+    }
+
+    /// The node of the claim in question.
+    pub fn home(&self) -> Option<NodeId> {
+        self.answer.as_ref().map(|claim| NodeId { section: Section::Chain, id: claim.id.0 })
+    }
+}
+
+impl Why {
+    /// The node under the cursor, with its number.
+    pub fn current(&self) -> Option<(usize, Node<'_>)> {
+        let nodes = self.chain.as_ref()?.nodes();
+        let index = nodes.iter().position(|node| Some(node.id()) == self.cursor).unwrap_or(0);
+        nodes.into_iter().nth(index).map(|node| (index, node))
+    }
+
+    /// The claim under the cursor.
+    pub fn current_claim(&self) -> Option<&ClaimView> {
+        match self.current()?.1 {
+            Node::Claim { claim, .. } => Some(claim),
+            Node::Card(_) => None,
+        }
+    }
+
+    /// The card under the cursor.
+    pub fn current_card(&self) -> Option<CardId> {
+        match self.current()?.1 {
+            Node::Card(card) => Some(card.id),
+            Node::Claim { .. } => None,
+        }
+    }
+
+    /// Moves the cursor by `rows` nodes.
+    pub fn step(&mut self, rows: isize) {
+        let Some(chain) = &self.chain else { return };
+        let nodes = chain.nodes();
+        let here = nodes.iter().position(|node| Some(node.id()) == self.cursor).unwrap_or(0);
+        let next = here.saturating_add_signed(rows).min(nodes.len().saturating_sub(1));
+        self.cursor = nodes.get(next).map(Node::id);
+    }
+
+    /// Takes an answer: the cursor stays on its node where that is still there, else it goes to the claim in question.
+    pub fn accept(&mut self, chain: Chain) {
+        let kept = self.cursor.filter(|id| chain.nodes().iter().any(|node| node.id() == *id));
+        self.cursor = kept.or_else(|| chain.home()).or_else(|| chain.nodes().first().map(Node::id));
+        self.chain = Some(chain);
+        self.trouble = None;
+    }
+}

@@ -1,0 +1,178 @@
+//! Text made safe and fitted to columns: sanitised, measured in terminal cells, wrapped at words by grapheme.
+
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::domain::text::{sanitize, sanitize_line};
+
+/// Width in terminal cells.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// One safe line: control, bidirectional and zero-width characters dropped, line breaks made spaces.
+pub fn line(text: &str) -> String {
+    sanitize_line(text)
+}
+
+/// `text` as one safe line of at most `columns` cells; what is cut is marked by an ellipsis.
+pub fn fit(text: &str, columns: usize) -> String {
+    let text = line(text);
+    if width(&text) <= columns {
+        return text;
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let cells = width(grapheme);
+        if used + cells + 1 > columns {
+            break;
+        }
+        out.push_str(grapheme);
+        used += cells;
+    }
+    if columns > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// [`fit`], then padded with spaces to exactly `columns` cells.
+pub fn pad(text: &str, columns: usize) -> String {
+    let mut out = fit(text, columns);
+    let used = width(&out);
+    out.extend(std::iter::repeat_n(' ', columns.saturating_sub(used)));
+    out
+}
+
+/// Wraps safe text at words; paragraphs are kept, words that are too long are broken between graphemes.
+pub fn wrap(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for paragraph in sanitize(text).split('\n') {
+        lines.extend(wrap_runs(&[(paragraph.to_owned(), style)], columns));
+    }
+    lines
+}
+
+/// Wraps runs of styled text as one paragraph. Never returns nothing: an empty text is one empty line.
+pub fn wrap_runs(runs: &[(String, Style)], columns: usize) -> Vec<Line<'static>> {
+    let columns = columns.max(1);
+    let mut lines: Vec<Cells> = Vec::new();
+    let mut current = Cells::default();
+    let mut word = Cells::default();
+    for (text, style) in runs {
+        for grapheme in line(text).graphemes(true) {
+            let space = grapheme == " ";
+            if space {
+                current.take(&mut word, columns, &mut lines);
+                if current.width > 0 && current.width < columns {
+                    current.push(grapheme, *style);
+                } else if current.width >= columns {
+                    lines.push(std::mem::take(&mut current));
+                }
+            } else {
+                word.push(grapheme, *style);
+            }
+        }
+    }
+    current.take(&mut word, columns, &mut lines);
+    if current.width > 0 || lines.is_empty() {
+        lines.push(current);
+    }
+    lines.into_iter().map(Cells::into_line).collect()
+}
+
+/// Styled graphemes on one line.
+#[derive(Default)]
+struct Cells {
+    cells: Vec<(String, usize, Style)>,
+    width: usize,
+}
+
+impl Cells {
+    fn push(&mut self, grapheme: &str, style: Style) {
+        let cells = width(grapheme);
+        self.width += cells;
+        self.cells.push((grapheme.to_owned(), cells, style));
+    }
+
+    /// Appends `word`, on a new line where it does not fit, in pieces where it fits on none.
+    fn take(&mut self, word: &mut Self, columns: usize, lines: &mut Vec<Self>) {
+        if word.width == 0 {
+            word.cells.clear();
+            return;
+        }
+        if self.width + word.width > columns && self.width > 0 {
+            lines.push(std::mem::take(self));
+        }
+        for (grapheme, cells, style) in std::mem::take(word).cells {
+            if self.width + cells > columns && self.width > 0 {
+                lines.push(std::mem::take(self));
+            }
+            self.width += cells;
+            self.cells.push((grapheme, cells, style));
+        }
+    }
+
+    fn into_line(mut self) -> Line<'static> {
+        while self.cells.last().is_some_and(|(grapheme, ..)| grapheme == " ") {
+            self.cells.pop();
+        }
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        for (grapheme, _, style) in self.cells {
+            match spans.last_mut() {
+                Some(span) if span.style == style => span.content.to_mut().push_str(&grapheme),
+                _ => spans.push(Span::styled(grapheme, style)),
+            }
+        }
+        Line::from(spans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plain(lines: &[Line<'_>]) -> Vec<String> {
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn wraps_at_words_and_breaks_what_is_too_long() {
+        assert_eq!(plain(&wrap("use one database", 8, Style::new())), ["use one", "database"]);
+        assert_eq!(plain(&wrap("abcdefghij", 4, Style::new())), ["abcd", "efgh", "ij"]);
+        assert_eq!(plain(&wrap("a\n\nb", 4, Style::new())), ["a", "", "b"]);
+        assert_eq!(plain(&wrap("決定は重要", 4, Style::new())), ["決定", "は重", "要"]);
+    }
+
+    #[test]
+    fn fits_by_cells_and_marks_the_cut() {
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abcd", 3), "ab…");
+        assert_eq!(fit("決定事項", 5), "決定…");
+        assert_eq!(fit("abc", 0), "");
+        assert_eq!(width(&pad("決", 5)), 5);
+    }
+
+    #[test]
+    fn what_could_lie_never_reaches_a_line() {
+        assert_eq!(plain(&wrap("a\u{1b}[31mb\u{202e}c\u{200b}d", 40, Style::new())), ["a[31mbcd"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_asked(text in "\\PC{0,120}", columns in 2usize..40) {
+            for line in wrap(&text, columns, Style::new()) {
+                prop_assert!(line.width() <= columns, "{line:?}");
+            }
+            prop_assert!(width(&fit(&text, columns)) <= columns);
+            prop_assert_eq!(width(&pad(&text, columns)), columns);
+        }
+    }
+}

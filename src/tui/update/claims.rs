@@ -1,0 +1,111 @@
+//! The Claims screen, and acts on the claim in hand on Claims and Why.
+
+use super::{form_setup, motion::Motion, prompt, why};
+use crate::{
+    domain::ClaimKind,
+    tui::{
+        action::Action,
+        key::KeyPress,
+        msg::Effect,
+        state::{
+            Overlay, State,
+            claims::{Focus, tree},
+            form::ClaimAct,
+            overlay::Asking,
+            why::Subject,
+        },
+    },
+};
+
+/// Does an act of this screen, or on the claim in hand.
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+    match id {
+        Action::Search => prompt::open(state, Asking::Search),
+        Action::StatusFilter => {
+            state.claims.status = state.claims.status.next();
+            restart(state);
+        }
+        Action::KindFilter => {
+            let kinds = ClaimKind::ALL;
+            state.claims.kind = match state.claims.kind {
+                None => kinds.first().copied(),
+                Some(kind) => {
+                    kinds.iter().position(|own| *own == kind).and_then(|index| kinds.get(index + 1)).copied()
+                }
+            };
+            restart(state);
+        }
+        Action::ReviewFilter => {
+            state.claims.needs_review = !state.claims.needs_review;
+            restart(state);
+        }
+        Action::ClaimWhy => {
+            if let Some(id) = state.claim_in_hand().map(|claim| claim.id) {
+                why::show(state, Subject::Claim(id.to_hex()));
+            }
+        }
+        Action::ClaimSupersede => form(state, ClaimAct::Supersede, key),
+        Action::ClaimRetract => form(state, ClaimAct::Retract, key),
+        Action::ClaimReinstate => form(state, ClaimAct::Reinstate, key),
+        Action::ClaimReviewed => form(state, ClaimAct::Reviewed, key),
+        Action::ClaimRedact => form(state, ClaimAct::Redact, key),
+        _ => {}
+    }
+}
+
+fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
+    let Some(claim) = state.claim_in_hand() else { return };
+    let form = form_setup::claim(claim, act);
+    let form = form_setup::with_draft(state, form, key);
+    state.overlay = Some(Overlay::Form(Box::new(form)));
+}
+
+/// Reads the list anew, since what it is limited to has changed.
+pub(super) fn restart(state: &mut State) {
+    state.claims.list.restart();
+    state.claims.scroll = 0;
+}
+
+/// Opens what is under the cursor.
+pub(super) fn open(state: &mut State, out: &mut Vec<Effect>) {
+    match state.claims.focus {
+        Focus::Scopes => state.claims.focus = Focus::List,
+        Focus::List | Focus::Detail => {
+            if state.claim_in_hand().is_some() {
+                perform(state, Action::ClaimWhy, None, out);
+            }
+        }
+    }
+}
+
+/// Moves in the scope tree: the lists follow.
+pub(super) fn walk_tree(state: &mut State, motion: Motion) {
+    let last = tree(&state.scopes).len() - 1;
+    pick_tree_row(state, motion.apply(state.claims.scope_row, last));
+}
+
+/// Chooses a row of the scope tree.
+pub(super) fn pick_tree_row(state: &mut State, row: usize) {
+    let rows = tree(&state.scopes);
+    let scope = rows.get(row).and_then(|row| row.scope()).cloned();
+    state.claims.scope_row = row.min(rows.len() - 1);
+    if scope != state.scope {
+        state.scope = scope;
+        restart(state);
+        state.conflicts.list.restart();
+    }
+}
+
+/// Puts the cursor of the scope tree on the scope that the lists are limited to.
+pub(super) fn follow_scope(state: &mut State) {
+    let rows = tree(&state.scopes);
+    let here = rows.get(state.claims.scope_row).and_then(|row| row.scope());
+    if here == state.scope.as_ref() && state.claims.scope_row < rows.len() {
+        return;
+    }
+    let row = match &state.scope {
+        None => Some(0),
+        Some(scope) => rows.iter().position(|row| row.scope() == Some(scope)),
+    };
+    state.claims.scope_row = row.unwrap_or(0);
+}

@@ -1,0 +1,89 @@
+//! The Conflicts screen: moving among cards, and opening the form of an act.
+
+use super::{form_setup, why};
+use crate::{
+    api::CardAct,
+    tui::{
+        action::Action,
+        hits::Pane,
+        key::KeyPress,
+        msg::Effect,
+        state::{
+            Overlay, State,
+            conflicts::{Card, Focus},
+            why::Subject,
+        },
+    },
+};
+
+/// Does an act of this screen.
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+    match id {
+        Action::KeepA => form(state, CardAct::Supersede, Some(0), key),
+        Action::KeepB => {
+            let other = state.conflicts.card.as_ref().map(|card| card.other);
+            form(state, CardAct::Supersede, other, key);
+        }
+        Action::Merge => form(state, CardAct::Supersede, None, key),
+        Action::Retract => form(state, CardAct::Retract, None, key),
+        Action::Narrow => form(state, CardAct::Narrow, None, key),
+        Action::Exception => form(state, CardAct::Exception, None, key),
+        Action::Dismiss => form(state, CardAct::Dismiss, None, key),
+        Action::Discard => form(state, CardAct::Discard, None, key),
+        Action::Snooze => form(state, CardAct::Snooze, None, key),
+        Action::NextCard => state.conflicts.list.step(1, state.hits.height(Pane::Cards)),
+        Action::PrevCard => state.conflicts.list.step(-1, state.hits.height(Pane::Cards)),
+        Action::OtherSide => {
+            if let Some(card) = &mut state.conflicts.card {
+                let next = card.other % card.view.sides.len().saturating_sub(1).max(1) + 1;
+                card.compare(next);
+            }
+        }
+        Action::CardFilter => {
+            state.conflicts.filter = state.conflicts.filter.next();
+            state.conflicts.list.restart();
+        }
+        Action::CardWhy => {
+            let stored = |card: &Card| {
+                let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
+                sides.into_iter().find(|side| !side.candidate).map(|side| side.claim.id)
+            };
+            if let Some(id) = state.conflicts.current().and_then(stored) {
+                why::show(state, Subject::Claim(id.to_hex()));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
+    let Some(card) = state.conflicts.current() else { return };
+    let form = form_setup::card(card, act, winner);
+    let form = form_setup::with_draft(state, form, key);
+    state.overlay = Some(Overlay::Form(Box::new(form)));
+}
+
+/// Asks for a card by id or prefix, to be opened when it arrives.
+pub(super) fn want(state: &mut State, id: String) {
+    state.conflicts.wanted = Some(id);
+    state.conflicts.focus = Focus::Card;
+}
+
+/// Opens the card under the cursor.
+pub(super) fn open(state: &mut State) {
+    if !state.conflicts.list.is_empty() {
+        state.conflicts.focus = Focus::Card;
+    }
+}
+
+/// Once both the wanted card and the list are there, the cursor goes to the card.
+pub(super) fn settle_wanted(state: &mut State) {
+    if state.conflicts.wanted.is_none() || !state.conflicts.list.loaded() {
+        return;
+    }
+    let Some(card) = &state.conflicts.card else { return };
+    let summary = card.view.summary.clone();
+    state.wants.asked_card = Some(summary.id.to_hex());
+    state.conflicts.wanted = None;
+    state.conflicts.list.adopt(summary, state.hits.height(Pane::Cards));
+}

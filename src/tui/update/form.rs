@@ -1,0 +1,242 @@
+//! Filling in a form, and sending it.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::{form_request, global};
+use crate::{
+    domain::text::{sanitize, sanitize_line},
+    tui::{
+        action::Action,
+        key::KeyPress,
+        msg::{Effect, Failure, FailureKind, Write},
+        state::{
+            Acting, Overlay, State,
+            form::{About, ClaimAct, FieldId, Form, Input},
+            overlay::Confirm,
+        },
+    },
+};
+
+/// Presses of one key that follow each other within this many milliseconds are the key held down.
+const HELD_MS: u64 = 120;
+
+fn form(state: &mut State) -> Option<&mut Form> {
+    match &mut state.overlay {
+        Some(Overlay::Form(form)) => Some(form),
+        _ => None,
+    }
+}
+
+/// Whether the press is still that of the key that opened the form: what is held down types nothing into it.
+pub(super) fn held_down(state: &mut State, key: KeyPress) -> bool {
+    let now = state.now;
+    let Some(form) = form(state) else { return false };
+    match form.opener {
+        Some((opener, at)) if opener.same(key) && (key.repeat || now.saturating_sub(at) < HELD_MS) => {
+            form.opener = Some((opener, now));
+            true
+        }
+        _ => {
+            form.opener = None;
+            false
+        }
+    }
+}
+
+/// Does an act of the form.
+pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
+    match id {
+        Action::Submit => submit(state, out),
+        Action::Cancel => {
+            if let Some(Overlay::Form(form)) = state.overlay.take() {
+                state.drafts.insert(form.about, *form);
+            }
+        }
+        Action::NextField => focus(state, 1),
+        Action::PrevField => focus(state, -1),
+        Action::NewLine => {
+            if let Some(form) = form(state)
+                && let Some(field) = form.fields.get_mut(form.focus)
+                && let Input::Text(area) = &mut field.input
+            {
+                area.insert_newline();
+            }
+        }
+        Action::Editor => {
+            if let Some(area) = form(state).and_then(Form::area) {
+                out.push(Effect::Edit(area.lines().join("\n")));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A key that is no act: enter goes on, the rest goes into the field.
+pub(super) fn typed(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
+    let Some(form) = form(state) else { return };
+    if form.sending {
+        return;
+    }
+    if key.code == KeyCode::Enter {
+        if key.repeat {
+            return;
+        }
+        if form.at_end() {
+            submit(state, out);
+        } else {
+            focus(state, 1);
+        }
+        return;
+    }
+    let error_here = form.fields.get(form.focus).map(|field| field.id);
+    if let Some((Some(field), _)) = &form.error
+        && Some(*field) == error_here
+    {
+        form.error = None;
+    }
+    let Some(field) = form.fields.get_mut(form.focus) else { return };
+    match &mut field.input {
+        Input::Choice { options, chosen } => choose(options, chosen, key),
+        Input::Text(area) => drop(area.input(KeyEvent::new(key.code, key.mods))),
+        Input::Line(area) => match key.code {
+            KeyCode::Up => focus(state, -1),
+            KeyCode::Down => focus(state, 1),
+            _ => drop(area.input(KeyEvent::new(key.code, key.mods))),
+        },
+    }
+}
+
+fn choose(options: &[String], chosen: &mut usize, key: KeyPress) {
+    let count = options.len().max(1);
+    *chosen = match key.code {
+        KeyCode::Right | KeyCode::Down | KeyCode::Char(' ' | 'l' | 'j') => (*chosen + 1) % count,
+        KeyCode::Left | KeyCode::Up | KeyCode::Char('h' | 'k') => (*chosen + count - 1) % count,
+        KeyCode::Char(c) => {
+            let named = options.iter().position(|option| option.to_lowercase().starts_with(c.to_ascii_lowercase()));
+            named.unwrap_or(*chosen)
+        }
+        _ => *chosen,
+    };
+}
+
+fn focus(state: &mut State, by: isize) {
+    if let Some(form) = form(state) {
+        let count = form.fields.len().max(1);
+        form.focus = (form.focus + count).saturating_add_signed(by) % count;
+    }
+}
+
+/// Puts the focus on a field.
+pub(super) fn focus_on(state: &mut State, index: usize) {
+    if let Some(form) = form(state)
+        && index < form.fields.len()
+    {
+        form.focus = index;
+    }
+}
+
+/// Pasted text goes into the field, in several lines where it takes them.
+pub(super) fn paste(state: &mut State, text: &str) {
+    let Some(form) = form(state) else { return };
+    if form.sending {
+        return;
+    }
+    let Some(field) = form.fields.get_mut(form.focus) else { return };
+    match &mut field.input {
+        Input::Text(area) => drop(area.insert_str(sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")))),
+        Input::Line(area) => drop(area.insert_str(sanitize_line(text))),
+        Input::Choice { .. } => {}
+    }
+}
+
+/// What the editor returned replaces the field's text.
+pub(super) fn edited(state: &mut State, text: Option<String>) {
+    let Some(text) = text else { return };
+    let Some(form) = form(state) else { return };
+    let Some(field) = form.fields.get_mut(form.focus) else { return };
+    match &mut field.input {
+        Input::Text(area) => **area = crate::tui::state::form::several_lines(text.trim_end()),
+        Input::Line(area) => **area = crate::tui::state::form::one_line(text.trim_end()),
+        Input::Choice { .. } => {}
+    }
+}
+
+fn submit(state: &mut State, out: &mut Vec<Effect>) {
+    let now = state.now;
+    let Some(Overlay::Form(open)) = &state.overlay else { return };
+    if open.sending {
+        return;
+    }
+    let scope = open.scope.clone();
+    let mut caller = state.caller(&scope);
+    let fresh = caller.op_id.take();
+    let Some(form) = form(state) else { return };
+    let write = match form_request::build(form, caller, now) {
+        Ok(write) => write,
+        Err(problem) => return refuse(form, problem.0, problem.1),
+    };
+    // What was sent and may have happened goes again under the same key, so that it happens once.
+    let op = match (&form.sent, fresh) {
+        (Some((before, op)), _) if *before == write => Some(*op),
+        (_, fresh) => fresh,
+    };
+    form.sent = op.map(|op| (write.clone(), op));
+    let write = with_op(write, op);
+    if let About::Claim { id, act: ClaimAct::Redact } = form.about {
+        let opener = None;
+        let question = format!("Redact {}?", id.short());
+        let effect = "Its text is dropped everywhere. Undo cannot bring it back.".to_owned();
+        let about = form.about;
+        if let Some(Overlay::Form(form)) = state.overlay.take() {
+            state.drafts.insert(about, *form);
+        }
+        let confirm = Confirm { question, effect, yes: "Redact", write: Box::new(write), on_yes: false, opener, painted: false };
+        state.overlay = Some(Overlay::Confirm(confirm));
+        return;
+    }
+    form.sending = true;
+    form.error = None;
+    global::send(state, write, Acting::Form, out);
+}
+
+fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
+    match &mut write {
+        Write::Resolve { request, .. } => request.caller.op_id = op,
+        Write::Supersede(request) => request.claim.caller.op_id = op,
+        Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
+            request.caller.op_id = op;
+        }
+        Write::Undo(request) => request.caller.op_id = op,
+        Write::Audit(request) => request.caller.op_id = op,
+    }
+    write
+}
+
+fn refuse(form: &mut Form, field: Option<FieldId>, message: String) {
+    if let Some(index) = form.fields.iter().position(|own| Some(own.id) == field) {
+        form.focus = index;
+    }
+    form.error = Some((field, message));
+}
+
+/// The form's request failed: it stays as it was written.
+pub(super) fn failed(state: &mut State, failure: &Failure) {
+    let Some(form) = form(state) else { return };
+    form.sending = false;
+    if !matches!(failure.kind, FailureKind::Timeout | FailureKind::Unreachable) {
+        form.sent = None;
+    }
+    let named = failure.field.as_deref();
+    let field = form.fields.iter().map(|field| field.id).find(|id| Some(id.wire()) == named);
+    let hint = failure.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));
+    refuse(form, field, format!("{}{hint}", failure.message));
+}
+
+/// The guard refused the form's request: it stays as it was written.
+pub(super) fn refused(state: &mut State, message: String) {
+    let Some(form) = form(state) else { return };
+    form.sending = false;
+    form.sent = None;
+    let statement = form.fields.iter().map(|field| field.id).find(|id| *id == FieldId::Statement);
+    refuse(form, statement, message);
+}

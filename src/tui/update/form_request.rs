@@ -1,0 +1,87 @@
+//! From a filled form to the request; what is missing is said at its field.
+
+use jiff::civil::Date;
+
+use super::form_setup::chosen_target;
+use crate::{
+    api::{ActRequest, Caller, CardAct, RememberRequest, ResolveRequest, SupersedeRequest},
+    domain::Qualifiers,
+    tui::{
+        msg::Write,
+        state::form::{About, ClaimAct, FieldId, Form, SNOOZES},
+    },
+};
+
+/// What is wrong with a form, and in which field.
+pub(super) type Problem = (Option<FieldId>, String);
+
+/// Makes the request of a form, at `now` in milliseconds since the Unix epoch.
+pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Problem> {
+    let reason = form.text(FieldId::Reason);
+    let needs_reason = !matches!(form.about, About::Card { act: CardAct::Snooze, .. });
+    if needs_reason && reason.is_empty() {
+        return Err((Some(FieldId::Reason), "say why: the reason stays on the record".to_owned()));
+    }
+    match form.about {
+        About::Card { id, act, merged, winner } => {
+            let statement = form.text(FieldId::Statement);
+            if merged && statement.is_empty() {
+                return Err((Some(FieldId::Statement), "write the claim that takes the place of both".to_owned()));
+            }
+            let qualifiers = if act == CardAct::Narrow { qualifiers(form)? } else { Qualifiers::default() };
+            let hours = SNOOZES.get(form.chosen(FieldId::Snooze)).map_or(24, |(_, hours)| *hours);
+            let target = matches!(act, CardAct::Retract | CardAct::Narrow).then(|| chosen_target(form)).flatten();
+            let request = ResolveRequest {
+                caller,
+                act,
+                reason,
+                winner: winner.map(|id| id.to_hex()),
+                target: target.map(|id| id.to_hex()),
+                statement: merged.then_some(statement),
+                qualifiers,
+                until: (act == CardAct::Snooze).then(|| now + hours * 3_600_000),
+                expect_rev: Some(form.rev),
+            };
+            Ok(Write::Resolve { card: id.to_hex(), request })
+        }
+        About::Claim { id, act } => {
+            let request = |caller| ActRequest { caller, target: id.to_hex(), reason: reason.clone(), expect_rev: Some(form.rev) };
+            Ok(match act {
+                ClaimAct::Retract => Write::Retract(request(caller)),
+                ClaimAct::Reinstate => Write::Reinstate(request(caller)),
+                ClaimAct::Reviewed => Write::Reviewed(request(caller)),
+                ClaimAct::Redact => Write::Redact(request(caller)),
+                ClaimAct::Supersede => {
+                    let statement = form.text(FieldId::Statement);
+                    if statement.is_empty() {
+                        return Err((Some(FieldId::Statement), "write the claim that takes its place".to_owned()));
+                    }
+                    let claim = RememberRequest { caller, statement, reason: Some(reason.clone()), ..RememberRequest::default() };
+                    Write::Supersede(SupersedeRequest { targets: vec![id.to_hex()], successor: None, expect_rev: Some(form.rev), claim })
+                }
+            })
+        }
+    }
+}
+
+fn qualifiers(form: &Form) -> Result<Qualifiers, Problem> {
+    let get = |id| Some(form.text(id)).filter(|text| !text.is_empty());
+    for id in [FieldId::From, FieldId::Until] {
+        if let Some(text) = get(id)
+            && text.parse::<Date>().is_err()
+        {
+            return Err((Some(id), format!("“{text}” is no day: write it as 2026-11-22")));
+        }
+    }
+    let qualifiers = Qualifiers {
+        env: get(FieldId::Env),
+        team: get(FieldId::Team),
+        tenant: get(FieldId::Tenant),
+        valid_from: get(FieldId::From),
+        valid_until: get(FieldId::Until),
+    };
+    if qualifiers.is_empty() {
+        return Err((Some(FieldId::Env), "say at least one: environment, team, tenant or a day".to_owned()));
+    }
+    Ok(qualifiers)
+}

@@ -1,0 +1,182 @@
+//! Making the form of an act: its fields, and what is prefilled.
+
+use crate::{
+    api::{CardAct, ClaimView},
+    domain::ClaimId,
+    tui::{
+        key::KeyPress,
+        state::{
+            State,
+            conflicts::Card,
+            form::{About, ClaimAct, Field, FieldId, Form, Input, SNOOZES, one_line, several_lines},
+        },
+    },
+};
+
+/// The form of an act on a card. `winner` is the side that stays; `None` with supersede means a merged text.
+pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
+    let summary = &card.view.summary;
+    let merged = act == CardAct::Supersede && winner.is_none();
+    let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
+    let mut fields = Vec::new();
+    if matches!(act, CardAct::Retract | CardAct::Narrow) {
+        fields.push(target(card, act));
+    }
+    if merged {
+        let text = card.a().map_or("", |side| side.claim.statement.as_str());
+        fields.push(text_field(FieldId::Statement, "Merged claim", "one claim that says what holds", text));
+    }
+    if act == CardAct::Narrow {
+        fields.extend([
+            line_field(FieldId::Env, "Environment", "prod, staging, dev…"),
+            line_field(FieldId::Team, "Team", "whose"),
+            line_field(FieldId::Tenant, "Tenant", "for whom"),
+            line_field(FieldId::From, "From", "first day, YYYY-MM-DD"),
+            line_field(FieldId::Until, "Until", "last day, YYYY-MM-DD"),
+        ]);
+    }
+    if act == CardAct::Snooze {
+        let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
+        let input = Input::Choice { options, chosen: 1 };
+        fields.push(Field { id: FieldId::Snooze, label: "For", hint: "", input });
+    } else {
+        let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
+        // The reason of the side that stays is why the other gives way.
+        let own = winner.and_then(|index| card.view.sides.get(index)).and_then(|side| side.claim.reason.as_deref());
+        let reason = if winner.is_some_and(|index| index > 0) { own.or(prefill) } else { prefill.or(own) };
+        let label = if act == CardAct::Exception { "Justification" } else { "Reason" };
+        fields.push(text_field(FieldId::Reason, label, "why; it stays on the record", reason.unwrap_or("")));
+    }
+    let (title, effect) = words(card, act, winner);
+    Form {
+        about: About::Card { id: summary.id, act, merged, winner: stays },
+        title,
+        effect,
+        scope: summary.scope.clone(),
+        rev: summary.rev,
+        members: card.view.sides.iter().map(|side| side.claim.id).collect(),
+        fields,
+        focus: 0,
+        error: None,
+        sending: false,
+        sent: None,
+        opener: None,
+    }
+}
+
+/// The form of an act on a claim.
+pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
+    let id = claim.id.short();
+    let (title, effect) = match act {
+        ClaimAct::Supersede => (format!("Supersede {id}"), "The world changed: the new claim takes its place, and the guard checks it.".to_owned()),
+        ClaimAct::Retract => (format!("Retract {id}"), rests(claim, "Wrong at birth: it leaves what is active and stays in history.")),
+        ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
+        ClaimAct::Reviewed => (format!("Mark {id} as reviewed"), "It still holds, although a premise changed.".to_owned()),
+        ClaimAct::Redact => (format!("Redact {id}"), "Its text is dropped everywhere and never comes back; the record stays. You are asked once more.".to_owned()),
+    };
+    let mut fields = Vec::new();
+    if act == ClaimAct::Supersede {
+        fields.push(text_field(FieldId::Statement, "New claim", "what holds from now on", &claim.statement));
+    }
+    fields.push(text_field(FieldId::Reason, "Reason", "why; it stays on the record", ""));
+    Form {
+        about: About::Claim { id: claim.id, act },
+        title,
+        effect,
+        scope: claim.scope.clone(),
+        rev: claim.rev,
+        members: Vec::new(),
+        fields,
+        focus: 0,
+        error: None,
+        sending: false,
+        sent: None,
+        opener: None,
+    }
+}
+
+/// Takes up what was written before in the same form, and remembers the key that opened it.
+pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
+    let mut form = match state.drafts.remove(&fresh.about) {
+        Some(draft) => Form { rev: fresh.rev, title: fresh.title, effect: fresh.effect, error: None, sending: false, ..draft },
+        None => fresh,
+    };
+    form.opener = key.map(|key| (key, state.now));
+    form
+}
+
+fn rests(claim: &ClaimView, effect: &str) -> String {
+    match claim.dependents {
+        0 => effect.to_owned(),
+        1 => format!("{effect} One claim rests on it and will need review."),
+        n => format!("{effect} {n} claims rest on it and will need review."),
+    }
+}
+
+/// The heading, and what will happen.
+fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
+    let name = |index: usize| {
+        let letter = Card::letter(index);
+        let Some(side) = card.view.sides.get(index) else { return letter.to_string() };
+        if side.candidate { format!("{letter} (the refused write)") } else { format!("{letter} ({})", side.claim.id.short()) }
+    };
+    let others = |kept: usize| {
+        let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(name).collect();
+        rest.join(" and ")
+    };
+    let candidate = card.a().is_some_and(|side| side.candidate);
+    match (act, winner) {
+        (CardAct::Supersede, Some(0)) if candidate => {
+            ("Keep A".to_owned(), format!("A is stored and supersedes {}.", others(0)))
+        }
+        (CardAct::Supersede, Some(kept)) => {
+            (format!("Keep {}", Card::letter(kept)), format!("{} stays; {} gives way to it.", name(kept), others(kept)))
+        }
+        (CardAct::Supersede, None) => {
+            ("Merge".to_owned(), format!("One new claim takes the place of {}.", others(usize::MAX)))
+        }
+        (CardAct::Retract, _) => ("Retract a side".to_owned(), "That side was wrong at birth; the other one holds.".to_owned()),
+        (CardAct::Narrow, _) => {
+            ("Narrow: only in…".to_owned(), "That side holds there and then only, so that both hold.".to_owned())
+        }
+        (CardAct::Exception, _) => {
+            ("Keep both as an exception".to_owned(), "Both stay; the justification is on the record.".to_owned())
+        }
+        (CardAct::Dismiss, _) if candidate => {
+            ("Dismiss".to_owned(), "Not a contradiction: A is stored, and this pair never blocks again.".to_owned())
+        }
+        (CardAct::Dismiss, _) => ("Dismiss".to_owned(), "Not a contradiction: this pair never opens a card again.".to_owned()),
+        (CardAct::Discard, _) => ("Discard the refused write".to_owned(), "A is dropped; nothing is stored.".to_owned()),
+        (CardAct::Snooze, _) => ("Snooze".to_owned(), "The card comes back by itself, on this machine.".to_owned()),
+    }
+}
+
+/// The choice of a side; the refused candidate, or the older side, is preselected by what the act is usually for.
+fn target(card: &Card, act: CardAct) -> Field {
+    let options: Vec<String> = card
+        .view
+        .sides
+        .iter()
+        .enumerate()
+        .map(|(index, side)| {
+            let what = if side.candidate { "refused write".to_owned() } else { side.claim.id.short() };
+            format!("{} {what}", Card::letter(index))
+        })
+        .collect();
+    // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
+    let chosen = if act == CardAct::Narrow { 0 } else { card.other.min(options.len().saturating_sub(1)) };
+    Field { id: FieldId::Target, label: "Side", hint: "", input: Input::Choice { options, chosen } }
+}
+
+fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {
+    Field { id, label, hint, input: Input::Text(Box::new(several_lines(text))) }
+}
+
+fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
+    Field { id, label, hint, input: Input::Line(Box::new(one_line(""))) }
+}
+
+/// The id of the side chosen as target.
+pub(super) fn chosen_target(form: &Form) -> Option<ClaimId> {
+    form.members.get(form.chosen(FieldId::Target)).copied()
+}

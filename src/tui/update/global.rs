@@ -1,0 +1,152 @@
+//! Acts that work on every screen.
+
+use super::{claims, command_line, live, prompt};
+use crate::{
+    api::{AuditRequest, UndoRequest},
+    tui::{
+        action::Action,
+        key::KeyPress,
+        msg::{Effect, Slot, Write},
+        state::{
+            Acting, Daemon, Overlay, Screen, State, Tone,
+            claims::Focus as ClaimsFocus,
+            conflicts::Focus as CardFocus,
+            overlay::{Asking, Palette},
+        },
+    },
+};
+
+/// Does an act.
+pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    match id {
+        Action::Undo => {
+            let last = state.done.last().cloned();
+            let scope = last.as_ref().map_or_else(|| state.scope_in_hand(), |(_, scope)| scope.clone());
+            let caller = state.caller(&scope);
+            let request = UndoRequest { caller, target_op: last.map(|(op, _)| op) };
+            send(state, Write::Undo(request), Acting::Undo(scope), out);
+        }
+        Action::Redo => {
+            if let Some((op, scope)) = state.undone.last().cloned() {
+                let caller = state.caller(&scope);
+                let request = UndoRequest { caller, target_op: Some(op) };
+                send(state, Write::Undo(request), Acting::Redo(scope), out);
+            }
+        }
+        Action::Palette => state.overlay = Some(Overlay::Palette(Palette::new())),
+        Action::ShowConflicts => go(state, Screen::Conflicts),
+        Action::ShowClaims => go(state, Screen::Claims),
+        Action::ShowWhy => {
+            go(state, Screen::Why);
+            if state.why.subject.is_none() {
+                prompt::open(state, Asking::Why);
+            }
+        }
+        Action::Back => back(state),
+        Action::AllScopes => {
+            state.scope = match state.scope {
+                None => Some(scope_shown(state)),
+                Some(_) => None,
+            };
+            claims::restart(state);
+            state.conflicts.list.restart();
+            claims::follow_scope(state);
+        }
+        Action::Audit => {
+            let scope = state.scope_in_hand();
+            let caller = state.caller(&scope);
+            out.push(state.toast(Tone::Info, format!("Comparing what is active in {scope}…")));
+            send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit, out);
+        }
+        Action::CopyLink => {
+            if let Some(link) = link(state) {
+                out.push(state.toast(Tone::Info, format!("Copied: {link}")));
+                out.push(Effect::Copy(link));
+            }
+        }
+        Action::Start => {
+            state.daemon = Daemon::Starting;
+            out.push(Effect::Start);
+        }
+        Action::Reload => live::refresh_all(state),
+        Action::Log => state.overlay = Some(Overlay::Log { up: 0 }),
+        Action::Mouse => {
+            state.mouse = !state.mouse;
+            let text = if state.mouse { "The mouse clicks and scrolls here." } else { "The mouse is the terminal's again." };
+            out.push(state.toast(Tone::Info, text));
+            out.push(Effect::Mouse(state.mouse));
+        }
+        Action::Suspend => out.push(Effect::Suspend),
+        Action::Quit => out.push(Effect::Quit),
+        _ => {}
+    }
+}
+
+/// Sends an act; its equivalent command line goes into the session's log.
+pub(super) fn send(state: &mut State, write: Write, acting: Acting, out: &mut Vec<Effect>) {
+    let ticket = state.ticket(Slot::Act);
+    state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
+    state.acting = Some(acting);
+    if let Some(op) = command_line::op(&write) {
+        state.own.push_back(op);
+        if state.own.len() > 100 {
+            state.own.pop_front();
+        }
+    }
+    out.push(Effect::Write(ticket, Box::new(write)));
+}
+
+fn go(state: &mut State, screen: Screen) {
+    if state.screen != screen {
+        state.back.push(state.screen);
+        if state.back.len() > 32 {
+            state.back.remove(0);
+        }
+        state.screen = screen;
+    }
+}
+
+/// One step back: out of a pane, a search, a chain, a screen.
+fn back(state: &mut State) {
+    match state.screen {
+        Screen::Conflicts if state.conflicts.focus == CardFocus::Card => {
+            state.conflicts.focus = CardFocus::List;
+            return;
+        }
+        Screen::Claims if state.claims.focus == ClaimsFocus::Detail => {
+            state.claims.focus = ClaimsFocus::List;
+            return;
+        }
+        Screen::Claims if !state.claims.search.is_empty() => {
+            state.claims.search.clear();
+            claims::restart(state);
+            return;
+        }
+        Screen::Why => {
+            if let Some(before) = state.why.past.pop() {
+                super::why::set(state, before);
+                return;
+            }
+        }
+        Screen::Conflicts | Screen::Claims => {}
+    }
+    if let Some(screen) = state.back.pop() {
+        state.screen = screen;
+    }
+}
+
+fn scope_shown(state: &State) -> crate::domain::Scope {
+    match state.screen {
+        Screen::Conflicts => state.conflicts.list.current().map(|card| card.scope.clone()),
+        Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
+    }
+    .unwrap_or_else(|| state.settings.scope.clone())
+}
+
+/// The command that opens what is under the cursor.
+pub(super) fn link(state: &State) -> Option<String> {
+    Some(match state.screen {
+        Screen::Conflicts => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
+        Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
+    })
+}

@@ -1,0 +1,65 @@
+//! What comes over the event stream: what is shown follows, the cursor stays where it is.
+
+use super::reads;
+use crate::{
+    api::Change,
+    tui::{
+        msg::{Effect, Live},
+        state::{Daemon, State, Tone},
+    },
+};
+
+/// Takes one thing from the stream.
+pub(super) fn live(state: &mut State, live: Live, out: &mut Vec<Effect>) {
+    match live {
+        Live::Up => {
+            let back = state.is_offline();
+            if !matches!(state.daemon, Daemon::Up { .. }) {
+                state.daemon = Daemon::Unknown;
+            }
+            refresh_all(state);
+            if back {
+                out.push(state.toast(Tone::Done, "The daemon answers again."));
+            }
+        }
+        Live::Down(message) => reads::lost(state, message),
+        Live::Change(change) => changed(state, &change, out),
+    }
+}
+
+fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
+    let own = change.op_id.is_some_and(|op| state.own.contains(&op));
+    let here = match (&state.scope, &change.scope) {
+        (Some(shown), Some(scope)) => shown == scope,
+        _ => true,
+    };
+    state.wants.scopes = true;
+    if !here {
+        return;
+    }
+    if !change.cards.is_empty() || !change.claims.is_empty() {
+        state.conflicts.list.refresh();
+        state.wants.card = true;
+        state.claims.list.refresh();
+        state.wants.why = true;
+    }
+    if !own && change.act == "refused" {
+        let by = writer(&change.who, change.agent.as_deref());
+        out.push(state.toast(Tone::Warn, format!("A write by {by} was refused: a new card waits.")));
+    }
+}
+
+/// A person, and the agent through which they act.
+pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
+    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
+}
+
+/// Everything should be read again; what is shown stays until then.
+pub(super) fn refresh_all(state: &mut State) {
+    state.conflicts.list.refresh();
+    state.claims.list.refresh();
+    state.wants.scopes = true;
+    state.wants.health = true;
+    state.wants.card = true;
+    state.wants.why = true;
+}

@@ -1,0 +1,151 @@
+//! What happens on each message: a function of the state and the message to the state and what to ask of the world.
+//!
+//! Invariant: no I/O and no clock here; the time comes in as [`Msg::Clock`], so that a session can be replayed.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod claims;
+mod command_line;
+mod confirm;
+mod conflicts;
+mod form;
+mod form_request;
+mod form_setup;
+mod global;
+mod live;
+mod motion;
+mod mouse;
+mod palette;
+mod prompt;
+mod reads;
+mod replies;
+mod why;
+
+#[cfg(test)]
+mod tests;
+
+use super::{
+    action::{self, Action, KeyScope},
+    key::KeyPress,
+    msg::{Effect, Msg},
+    state::{Daemon, Overlay, State, Tone, Screen, why::Subject},
+};
+use crate::domain::Scope;
+
+/// What to show first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// A card, by id or prefix.
+    pub card: Option<String>,
+    /// A claim, by id or prefix: its why-chain.
+    pub claim: Option<String>,
+    /// Only this scope.
+    pub scope: Option<Scope>,
+    /// The screen, where neither card nor claim says it.
+    pub screen: Option<Screen>,
+}
+
+/// Begins: what to read first.
+pub fn open(state: &mut State, opening: Opening) -> Vec<Effect> {
+    let mut out = Vec::new();
+    state.scope = opening.scope;
+    state.screen = opening.screen.unwrap_or_default();
+    if let Some(claim) = opening.claim {
+        why::show(state, Subject::Claim(claim));
+        state.back.clear();
+    }
+    if let Some(card) = opening.card {
+        state.screen = Screen::Conflicts;
+        conflicts::want(state, card);
+    }
+    state.wants.scopes = true;
+    state.wants.health = true;
+    reads::follow(state, &mut out);
+    out
+}
+
+/// Takes one message.
+pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
+    let mut out = Vec::new();
+    match msg {
+        Msg::Clock(now) => {
+            state.now = now;
+            return out;
+        }
+        Msg::Key(key) => press(state, key, &mut out),
+        Msg::Paste(text) => paste(state, &text),
+        Msg::Mouse { kind, column, row } => mouse::mouse(state, kind, column, row, &mut out),
+        Msg::Resize(columns, rows) => state.size = (columns, rows),
+        Msg::Reply(ticket, result) => replies::reply(state, ticket, result, &mut out),
+        Msg::Live(live) => live::live(state, live, &mut out),
+        Msg::Started(result) => started(state, result, &mut out),
+        Msg::Edited(text) => form::edited(state, text),
+        Msg::Woken => {
+            let now = state.now;
+            state.toasts.retain(|toast| toast.until > now);
+        }
+    }
+    reads::follow(state, &mut out);
+    out
+}
+
+/// A key goes to what lies over the screen, else to the screen.
+fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
+    if matches!(state.overlay, Some(Overlay::Form(_))) && form::held_down(state, key) {
+        return;
+    }
+    let found = action::resolve(state.chain(), key);
+    match (&state.overlay, found) {
+        (Some(Overlay::Form(_)), None) => form::typed(state, key, out),
+        (Some(Overlay::Palette(_)), None) => palette::typed(state, key),
+        (Some(Overlay::Prompt(_)), None) => prompt::typed(state, key),
+        (_, Some(spec)) => {
+            if spec.scope != KeyScope::Move && key.repeat && spec.danger != action::Danger::None {
+                return;
+            }
+            perform(state, spec.id, Some(key), out);
+        }
+        (_, None) => {}
+    }
+}
+
+/// Does an act, or says why it cannot be done.
+fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    let spec = action::spec(id);
+    if let Err(reason) = spec.check(state) {
+        out.push(state.toast(Tone::Info, format!("{}: {reason}.", spec.title)));
+        return;
+    }
+    match spec.scope {
+        KeyScope::Conflicts => conflicts::perform(state, id, key, out),
+        KeyScope::Claims | KeyScope::Claim => claims::perform(state, id, key, out),
+        KeyScope::Why => why::perform(state, id),
+        KeyScope::Move => motion::perform(state, id, out),
+        KeyScope::Global => global::perform(state, id, key, out),
+        KeyScope::Form => form::perform(state, id, out),
+        KeyScope::Pick => palette::perform(state, id, key, out),
+        KeyScope::Confirm => confirm::perform(state, id, key, out),
+    }
+}
+
+fn paste(state: &mut State, text: &str) {
+    match &mut state.overlay {
+        Some(Overlay::Form(_)) => form::paste(state, text),
+        Some(Overlay::Palette(palette)) => drop(palette.input.insert_str(crate::domain::text::sanitize_line(text))),
+        Some(Overlay::Prompt(_)) => prompt::paste(state, text),
+        Some(Overlay::Confirm(_) | Overlay::Log { .. }) | None => {}
+    }
+}
+
+fn started(state: &mut State, result: Result<(), String>, out: &mut Vec<Effect>) {
+    match result {
+        Ok(()) => {
+            state.daemon = Daemon::Unknown;
+            live::refresh_all(state);
+            out.push(state.toast(Tone::Done, "The daemon is running."));
+        }
+        Err(message) => {
+            out.push(state.toast(Tone::Bad, format!("The daemon did not start: {message}")));
+            state.daemon = Daemon::Down { message };
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Moving about: the same keys mean the same on every screen.
+
+use super::{claims, conflicts, why};
+use crate::tui::{
+    action::Action,
+    hits::Pane,
+    msg::Effect,
+    state::{Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus},
+};
+
+/// How far a movement goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Motion {
+    /// By rows, down where positive.
+    By(isize),
+    /// To the first.
+    First,
+    /// To the last.
+    Last,
+}
+
+impl Motion {
+    /// The new position of something that stands at `from` and may stand from 0 to `last`.
+    pub(super) fn apply(self, from: usize, last: usize) -> usize {
+        match self {
+            Self::By(rows) => from.saturating_add_signed(rows).min(last),
+            Self::First => 0,
+            Self::Last => last,
+        }
+    }
+}
+
+/// Moves.
+pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
+    let page = isize::try_from(state.hits.height(pane(state)).saturating_sub(1).max(1)).unwrap_or(1);
+    match id {
+        Action::Up => shift(state, pane(state), Motion::By(-1)),
+        Action::Down => shift(state, pane(state), Motion::By(1)),
+        Action::PageUp => shift(state, pane(state), Motion::By(-page)),
+        Action::PageDown => shift(state, pane(state), Motion::By(page)),
+        Action::First => shift(state, pane(state), Motion::First),
+        Action::Last => shift(state, pane(state), Motion::Last),
+        Action::Left => turn(state, -1, false),
+        Action::Right => turn(state, 1, false),
+        Action::PrevPane => turn(state, -1, true),
+        Action::NextPane => turn(state, 1, true),
+        Action::Open => match state.screen {
+            Screen::Conflicts => conflicts::open(state),
+            Screen::Claims => claims::open(state, out),
+            Screen::Why => why::open(state),
+        },
+        _ => {}
+    }
+}
+
+/// The pane that has the focus.
+pub(super) fn pane(state: &State) -> Pane {
+    match state.screen {
+        Screen::Conflicts => match state.conflicts.focus {
+            CardFocus::List => Pane::Cards,
+            CardFocus::Card => Pane::Card,
+        },
+        Screen::Claims => match state.claims.focus {
+            ClaimsFocus::Scopes => Pane::Scopes,
+            ClaimsFocus::List => Pane::Claims,
+            ClaimsFocus::Detail => Pane::Detail,
+        },
+        Screen::Why => Pane::Chain,
+    }
+}
+
+/// Moves in a pane: the cursor of a list, or what is scrolled.
+pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
+    let height = state.hits.height(pane);
+    match pane {
+        Pane::Cards => {
+            let list = &mut state.conflicts.list;
+            match motion {
+                Motion::By(rows) => list.step(rows, height),
+                Motion::First => list.home(height),
+                Motion::Last => list.end(height),
+            }
+        }
+        Pane::Claims => {
+            let list = &mut state.claims.list;
+            let before = list.anchor();
+            match motion {
+                Motion::By(rows) => list.step(rows, height),
+                Motion::First => list.home(height),
+                Motion::Last => list.end(height),
+            }
+            if list.anchor() != before {
+                state.claims.scroll = 0;
+            }
+        }
+        Pane::Card => {
+            if let Some(card) = &mut state.conflicts.card {
+                card.scroll = motion.apply(card.scroll.min(state.hits.overflow(pane)), state.hits.overflow(pane));
+            }
+        }
+        Pane::Detail => {
+            let last = state.hits.overflow(pane);
+            state.claims.scroll = motion.apply(state.claims.scroll.min(last), last);
+        }
+        Pane::Scopes => claims::walk_tree(state, motion),
+        Pane::Chain => match motion {
+            Motion::By(rows) => state.why.step(rows),
+            Motion::First => state.why.step(isize::MIN),
+            Motion::Last => state.why.step(isize::MAX),
+        },
+        Pane::Picks => {}
+    }
+}
+
+/// Moves the focus from pane to pane; `round` goes from the last to the first.
+fn turn(state: &mut State, by: isize, round: bool) {
+    let next = |index: usize, count: usize| {
+        if round {
+            (index + count).saturating_add_signed(by) % count
+        } else {
+            index.saturating_add_signed(by).min(count - 1)
+        }
+    };
+    match state.screen {
+        Screen::Conflicts => {
+            let order = [CardFocus::List, CardFocus::Card];
+            let index = usize::from(state.conflicts.focus == CardFocus::Card);
+            state.conflicts.focus = order[next(index, order.len())];
+        }
+        Screen::Claims => {
+            let order = [ClaimsFocus::Scopes, ClaimsFocus::List, ClaimsFocus::Detail];
+            let index = order.iter().position(|focus| *focus == state.claims.focus).unwrap_or(1);
+            state.claims.focus = order[next(index, order.len())];
+        }
+        Screen::Why => {}
+    }
+}

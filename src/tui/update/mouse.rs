@@ -1,0 +1,107 @@
+//! The mouse: what was painted under it says what a click means.
+
+use crossterm::event::{MouseButton, MouseEventKind};
+
+use super::{claims, form, motion, perform};
+use crate::tui::{
+    action::{Action, KeyScope},
+    hits::{Hit, Pane},
+    msg::Effect,
+    state::{Overlay, Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus},
+};
+
+/// Rows that one notch of the wheel moves.
+const NOTCH: isize = 3;
+
+/// Takes a mouse event.
+pub(super) fn mouse(state: &mut State, kind: MouseEventKind, column: u16, row: u16, out: &mut Vec<Effect>) {
+    let Some(hit) = state.hits.at(column, row) else { return };
+    match kind {
+        MouseEventKind::Down(MouseButton::Left) => click(state, hit, out),
+        MouseEventKind::ScrollDown => wheel(state, hit, NOTCH, out),
+        MouseEventKind::ScrollUp => wheel(state, hit, -NOTCH, out),
+        _ => {}
+    }
+}
+
+fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
+    // What lies over the screen takes the clicks on itself; the screen below takes none.
+    let over = state.overlay.is_some();
+    match hit {
+        Hit::Field(index) => form::focus_on(state, index),
+        Hit::Row(Pane::Picks, row) => {
+            if let Some(Overlay::Palette(palette)) = &mut state.overlay {
+                palette.row = row;
+                perform(state, Action::Pick, None, out);
+            }
+        }
+        Hit::Act(id) => {
+            let own = state.chain().contains(&crate::tui::action::spec(id).scope);
+            if own {
+                perform(state, id, None, out);
+            }
+        }
+        _ if over => {}
+        Hit::Tab(screen) => {
+            let id = match screen {
+                Screen::Conflicts => Action::ShowConflicts,
+                Screen::Claims => Action::ShowClaims,
+                Screen::Why => Action::ShowWhy,
+            };
+            perform(state, id, None, out);
+        }
+        Hit::Pane(pane) => focus(state, pane),
+        Hit::Row(pane, row) => {
+            let again = motion::pane(state) == pane && is_current(state, pane, row);
+            focus(state, pane);
+            match pane {
+                Pane::Cards => state.conflicts.list.place(row, state.hits.height(pane)),
+                Pane::Claims => {
+                    state.claims.list.place(row, state.hits.height(pane));
+                    state.claims.scroll = 0;
+                }
+                Pane::Scopes => claims::pick_tree_row(state, row),
+                Pane::Chain => {
+                    if let Some((here, _)) = state.why.current() {
+                        state.why.step(row.cast_signed() - here.cast_signed());
+                    }
+                }
+                Pane::Card | Pane::Detail | Pane::Picks => {}
+            }
+            if again && state.chain().contains(&KeyScope::Move) {
+                perform(state, Action::Open, None, out);
+            }
+        }
+    }
+}
+
+fn is_current(state: &State, pane: Pane, row: usize) -> bool {
+    match pane {
+        Pane::Cards => state.conflicts.list.cursor() == row,
+        Pane::Claims => state.claims.list.cursor() == row,
+        Pane::Chain => state.why.current().is_some_and(|(here, _)| here == row),
+        _ => false,
+    }
+}
+
+fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
+    let (Hit::Pane(pane) | Hit::Row(pane, _)) = hit else { return };
+    if pane == Pane::Picks {
+        let id = if rows > 0 { Action::PickDown } else { Action::PickUp };
+        perform(state, id, None, out);
+    } else if state.overlay.is_none() {
+        let rows = if pane == Pane::Chain || pane == Pane::Scopes { rows.signum() } else { rows };
+        motion::shift(state, pane, motion::Motion::By(rows));
+    }
+}
+
+fn focus(state: &mut State, pane: Pane) {
+    match pane {
+        Pane::Cards => state.conflicts.focus = CardFocus::List,
+        Pane::Card => state.conflicts.focus = CardFocus::Card,
+        Pane::Scopes => state.claims.focus = ClaimsFocus::Scopes,
+        Pane::Claims => state.claims.focus = ClaimsFocus::List,
+        Pane::Detail => state.claims.focus = ClaimsFocus::Detail,
+        Pane::Chain | Pane::Picks => {}
+    }
+}

@@ -1,0 +1,78 @@
+//! The line to type in: a search that follows each letter, or a question.
+
+use crossterm::event::KeyEvent;
+
+use super::{claims, why};
+use crate::{
+    domain::text::sanitize_line,
+    tui::{
+        action::Action,
+        key::KeyPress,
+        state::{
+            Overlay, State,
+            form::one_line,
+            overlay::{Asking, Prompt},
+            why::Subject,
+        },
+    },
+};
+
+/// Opens the line.
+pub(super) fn open(state: &mut State, asking: Asking) {
+    let before = match asking {
+        Asking::Search => state.claims.search.clone(),
+        Asking::Why => String::new(),
+    };
+    state.overlay = Some(Overlay::Prompt(Prompt { asking, input: one_line(&before), before }));
+}
+
+/// A key that is no act goes into the text.
+pub(super) fn typed(state: &mut State, key: KeyPress) {
+    if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
+        prompt.input.input(KeyEvent::new(key.code, key.mods));
+        follow(state);
+    }
+}
+
+/// Pasted text goes in as one line.
+pub(super) fn paste(state: &mut State, text: &str) {
+    if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
+        prompt.input.insert_str(sanitize_line(text));
+        follow(state);
+    }
+}
+
+/// The search follows what is typed.
+fn follow(state: &mut State) {
+    let Some(Overlay::Prompt(prompt)) = &state.overlay else { return };
+    if prompt.asking == Asking::Search {
+        search(state, prompt.input.lines().join(" "));
+    }
+}
+
+fn search(state: &mut State, words: String) {
+    if words != state.claims.search {
+        state.claims.search = words;
+        claims::restart(state);
+    }
+}
+
+/// Ends the line.
+pub(super) fn perform(state: &mut State, id: Action) {
+    match id {
+        Action::Pick => {
+            let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
+            let text = prompt.input.lines().join(" ").trim().to_owned();
+            if prompt.asking == Asking::Why && !text.is_empty() {
+                why::show(state, Subject::Question(text));
+            }
+        }
+        Action::Close => {
+            let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
+            if prompt.asking == Asking::Search {
+                search(state, prompt.before);
+            }
+        }
+        _ => {}
+    }
+}

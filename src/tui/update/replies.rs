@@ -1,0 +1,277 @@
+//! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
+
+use super::{claims, conflicts, form, live, reads};
+use crate::{
+    api::{AuditOutcome, CardStatus, CardView, Done, Refused, Settlement, Stale, Stored, UndoOutcome, WriteOutcome},
+    domain::{OpId, Scope},
+    tui::{
+        hits::Pane,
+        msg::{Answer, Effect, Failure, FailureKind, Slot, Ticket},
+        state::{
+            Acting, Daemon, Form, Overlay, State, Tone,
+            conflicts::{Card, CardFilter},
+            form::About,
+            why::Chain,
+        },
+    },
+};
+
+/// Takes an answer.
+pub(super) fn reply(state: &mut State, ticket: Ticket, result: Result<Answer, Failure>, out: &mut Vec<Effect>) {
+    if !state.take(ticket) {
+        return;
+    }
+    match result {
+        Ok(answer) => answered(state, answer, out),
+        Err(failure) => failed(state, ticket.slot, &failure, out),
+    }
+}
+
+fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
+    match answer {
+        Answer::Health(health) => state.daemon = Daemon::Up { version: health.version },
+        Answer::Scopes(scopes) => {
+            state.scopes = scopes.items;
+            claims::follow_scope(state);
+        }
+        Answer::Conflicts(page) => {
+            let height = state.hits.height(Pane::Cards);
+            // A card that someone else settled stays under the cursor until the cursor leaves it.
+            let released = state.conflicts.released.take();
+            let keep = state.conflicts.filter == CardFilter::Open && released != state.conflicts.list.anchor();
+            state.conflicts.list.accept(page.items, page.total, page.next, keep, height);
+            state.conflicts.trouble = None;
+            if state.conflicts.list.is_empty() && state.conflicts.wanted.is_none() {
+                state.conflicts.card = None;
+            }
+            conflicts::settle_wanted(state);
+        }
+        Answer::Card(view) => card(state, *view, out),
+        Answer::Claims(page) => {
+            let height = state.hits.height(Pane::Claims);
+            state.claims.list.accept(page.items, page.total, page.next, false, height);
+            state.claims.trouble = None;
+        }
+        Answer::History(history) => state.why.accept(Chain::from(*history)),
+        Answer::Why(answer) => state.why.accept(Chain::from(*answer)),
+        Answer::Outcome(outcome) => {
+            state.acting = None;
+            match *outcome {
+                WriteOutcome::Done(done) => self::done(state, done, out),
+                WriteOutcome::Stored(stored) => self::stored(state, stored, out),
+                WriteOutcome::Conflict(refused) => self::refused(state, &refused, out),
+                WriteOutcome::Stale(stale) => self::stale(state, stale, out),
+            }
+        }
+        Answer::Undone(undone) => self::undone(state, *undone, out),
+        Answer::Audited(audit) => audited(state, &audit, out),
+    }
+}
+
+fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
+    let summary = view.summary.clone();
+    let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == summary.id);
+    let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
+    let settled = view.settled.clone();
+    match &mut state.conflicts.card {
+        Some(card) if same => card.refresh(view),
+        slot => *slot = Some(Card::new(view)),
+    }
+    state.conflicts.trouble = None;
+    state.conflicts.list.update(summary.id, |row| *row = summary);
+    let elsewhere = state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
+    if let (true, false, Some(settled)) = (elsewhere, was_elsewhere, settled) {
+        let own = settled.op_id.is_some_and(|op| state.own.contains(&op));
+        if own {
+            if let Some(card) = &mut state.conflicts.card {
+                card.elsewhere = false;
+            }
+        } else {
+            if let Some(Overlay::Form(form)) = &state.overlay
+                && matches!(form.about, About::Card { .. })
+                && !form.sending
+            {
+                let about = form.about;
+                if let Some(Overlay::Form(form)) = state.overlay.take() {
+                    state.drafts.insert(about, *form);
+                }
+            }
+            out.push(state.toast(Tone::Warn, settled_by(&settled)));
+        }
+    }
+    conflicts::settle_wanted(state);
+}
+
+/// Who settled a card, and how.
+fn settled_by(settled: &Settlement) -> String {
+    let by = live::writer(&settled.who, settled.agent.as_deref());
+    let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("Settled meanwhile by {by} ({}){reason}", settled.act)
+}
+
+fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
+    close_form(state);
+    remember_act(state, done.op_id, done.scope);
+    out.push(state.toast(Tone::Done, done.summary));
+    for warning in done.warnings {
+        out.push(state.toast(Tone::Warn, warning.message));
+    }
+    if !done.needs_review.is_empty() {
+        let text = match done.needs_review.len() {
+            1 => "One claim that rested on it needs review.".to_owned(),
+            n => format!("{n} claims that rested on it need review."),
+        };
+        out.push(state.toast(Tone::Warn, text));
+    }
+    if let Some(card) = done.card_id {
+        next_card(state, card);
+    }
+    live::refresh_all(state);
+}
+
+fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
+    close_form(state);
+    let text = if stored.duplicate {
+        format!("Nothing new: {} says the same.", stored.claim_id.short())
+    } else {
+        remember_act(state, stored.op_id, stored.scope);
+        format!("Stored {}.", stored.claim_id.short())
+    };
+    out.push(state.toast(Tone::Done, text));
+    for warning in stored.warnings {
+        out.push(state.toast(Tone::Warn, warning.message));
+    }
+    live::refresh_all(state);
+}
+
+fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
+    let first = refused.conflicts.first();
+    let why = first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
+    let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
+    let card = refused.card_id.map_or_else(String::new, |id| format!(" A card is open: {}.", id.short()));
+    let message = format!("The guard refuses it: {why}{against}.{card}");
+    if matches!(state.overlay, Some(Overlay::Form(_))) {
+        form::refused(state, message);
+    } else {
+        out.push(state.toast(Tone::Warn, message));
+    }
+    live::refresh_all(state);
+}
+
+fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
+    if let Some(Overlay::Form(form)) = state.overlay.take() {
+        state.drafts.insert(form.about, Form { sending: false, sent: None, ..*form });
+    }
+    let who = stale.card.as_ref().and_then(|card| card.settled.as_ref()).map(settled_by);
+    let text = who.unwrap_or(stale.message);
+    out.push(state.toast(Tone::Warn, format!("{text}. Nothing was changed; what you wrote is kept.")));
+    if let Some(view) = stale.card
+        && let Some(card) = &mut state.conflicts.card
+        && card.view.summary.id == view.summary.id
+    {
+        card.refresh(*view);
+    }
+    live::refresh_all(state);
+}
+
+fn undone(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
+    match state.acting.take() {
+        Some(Acting::Redo(scope)) => {
+            state.undone.pop();
+            state.done.push((outcome.op_id, scope));
+            out.push(state.toast(Tone::Done, format!("Redone: {}", outcome.summary)));
+        }
+        acting => {
+            state.done.retain(|(op, _)| *op != outcome.undone);
+            let scope = if let Some(Acting::Undo(scope)) = acting { scope } else { state.scope_in_hand() };
+            state.undone.push((outcome.op_id, scope));
+            out.push(state.toast(Tone::Done, format!("{} U to redo", sentence(&outcome.summary))));
+        }
+    }
+    live::refresh_all(state);
+}
+
+fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
+    state.acting = None;
+    let text = match audit.opened.len() {
+        0 => format!("Audit: {} claims compared, nothing new contradicts.", audit.claims),
+        1 => format!("Audit: {} claims compared, one new card.", audit.claims),
+        n => format!("Audit: {} claims compared, {n} new cards.", audit.claims),
+    };
+    out.push(state.toast(Tone::Done, text));
+    live::refresh_all(state);
+}
+
+/// The text with a full stop, once.
+fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
+}
+
+fn close_form(state: &mut State) {
+    if let Some(Overlay::Form(form)) = state.overlay.take() {
+        state.drafts.remove(&form.about);
+    }
+    state.drafts.retain(|_, form| !form.sending);
+}
+
+fn remember_act(state: &mut State, op: OpId, scope: Scope) {
+    state.done.push((op, scope));
+    state.undone.clear();
+}
+
+/// The card is decided: the cursor goes to the next one, or to the one before where it was the last.
+fn next_card(state: &mut State, id: crate::domain::CardId) {
+    let height = state.hits.height(Pane::Cards);
+    let list = &mut state.conflicts.list;
+    list.update(id, |row| row.status = CardStatus::Settled);
+    state.conflicts.released = Some(id);
+    if list.anchor() == Some(id) {
+        list.step(1, height);
+        if list.anchor() == Some(id) {
+            list.step(-1, height);
+        }
+    }
+}
+
+fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect>) {
+    if slot == Slot::Act {
+        act_failed(state, failure, out);
+    }
+    if failure.kind == FailureKind::Unreachable {
+        state.note(Tone::Bad, failure.message.clone());
+        reads::lost(state, failure.message.clone());
+        return;
+    }
+    let said = match &failure.hint {
+        Some(hint) => format!("{} ({hint})", failure.message),
+        None => failure.message.clone(),
+    };
+    match slot {
+        Slot::Conflicts => {
+            state.conflicts.list.failed();
+            state.conflicts.trouble = Some(said);
+        }
+        Slot::Card => {
+            state.conflicts.wanted = None;
+            state.conflicts.trouble = Some(said);
+        }
+        Slot::Claims => {
+            state.claims.list.failed();
+            state.claims.trouble = Some(said);
+        }
+        Slot::Why => state.why.trouble = Some(said),
+        Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
+        Slot::Act => {}
+    }
+}
+
+fn act_failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
+    if state.acting.take() == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
+        form::failed(state, failure);
+        state.note(Tone::Bad, failure.message.clone());
+    } else {
+        let hint = failure.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));
+        out.push(state.toast(Tone::Bad, format!("{}{hint}", failure.message)));
+    }
+}

@@ -1,0 +1,54 @@
+//! The Why screen: asking, walking the chain, going back.
+
+use super::{conflicts, prompt};
+use crate::tui::{
+    action::Action,
+    state::{Screen, State, overlay::Asking, why::Subject},
+};
+
+/// Does an act of this screen.
+pub(super) fn perform(state: &mut State, id: Action) {
+    if id == Action::Ask {
+        prompt::open(state, Asking::Why);
+    }
+}
+
+/// Goes to this screen for a subject.
+pub(super) fn show(state: &mut State, subject: Subject) {
+    if state.screen != Screen::Why {
+        state.back.push(state.screen);
+        state.screen = Screen::Why;
+        state.why.past.clear();
+    } else if let Some(before) = state.why.subject.clone()
+        && before != subject
+    {
+        state.why.past.push(before);
+    }
+    set(state, subject);
+}
+
+/// Changes the subject; what is shown stays until the answer arrives.
+pub(super) fn set(state: &mut State, subject: Subject) {
+    if state.why.subject.as_ref() != Some(&subject) {
+        state.why.cursor = None;
+    }
+    state.why.subject = Some(subject);
+    state.why.trouble = None;
+    state.wants.why = true;
+}
+
+/// Opens what is under the cursor: another claim's chain, or a card.
+pub(super) fn open(state: &mut State) {
+    if let Some(card) = state.why.current_card() {
+        state.back.push(Screen::Why);
+        state.screen = Screen::Conflicts;
+        conflicts::want(state, card.to_hex());
+    } else if let Some(claim) = state.why.current_claim().map(|claim| claim.id) {
+        let shown = state.why.chain.as_ref().and_then(|chain| chain.answer.as_ref()).map(|claim| claim.id);
+        if shown != Some(claim) {
+            show(state, Subject::Claim(claim.to_hex()));
+        }
+    } else {
+        prompt::open(state, Asking::Why);
+    }
+}
