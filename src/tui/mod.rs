@@ -8,8 +8,13 @@ pub mod diff;
 pub mod hits;
 pub mod key;
 pub mod msg;
+mod options;
+mod runtime;
 pub mod state;
 pub mod text;
 pub mod theme;
 pub mod update;
 pub mod when;
+
+pub use options::{Options, Starter, TuiError};
+pub use runtime::run;

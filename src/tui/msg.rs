@@ -5,9 +5,9 @@ use crossterm::event::MouseEventKind;
 use super::key::KeyPress;
 use crate::{
     api::{
-        ActRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery,
-        Health, History, ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
-        WriteOutcome,
+        ActRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery, ConflictsPage,
+        ConflictsQuery, Health, History, ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer,
+        WhyRequest, WriteOutcome,
     },
     domain::ClaimId,
 };

@@ -4,7 +4,7 @@
 use crate::{
     api::{CardAct, ClaimView},
     domain::Status,
-    tui::state::{Card, Daemon, Screen, State},
+    tui::state::{Daemon, Screen, State, conflicts::Card},
 };
 
 type Can = Result<(), String>;
@@ -126,7 +126,11 @@ pub fn past_claim(state: &State) -> Can {
 
 /// The claim in hand needs review.
 pub fn needs_review(state: &State) -> Can {
-    if in_hand(state)?.flags.needs_review { idle(state) } else { Err("nothing that this claim rests on has changed".to_owned()) }
+    if in_hand(state)?.flags.needs_review {
+        idle(state)
+    } else {
+        Err("nothing that this claim rests on has changed".to_owned())
+    }
 }
 
 /// The claim in hand still has its text.

@@ -121,7 +121,9 @@ impl<T: Row + Clone> Windowed<T> {
     pub fn top(&self, height: usize) -> usize {
         let height = height.max(1);
         let last = self.known().saturating_sub(height);
-        self.top.clamp((self.cursor + 1).saturating_sub(height), self.cursor).min(last.max((self.cursor + 1).saturating_sub(height)))
+        self.top
+            .clamp((self.cursor + 1).saturating_sub(height), self.cursor)
+            .min(last.max((self.cursor + 1).saturating_sub(height)))
     }
 
     /// Moves the cursor by `rows`, with `height` rows in view.

@@ -133,9 +133,9 @@ impl From<WhyAnswer> for Chain {
 impl Chain {
     /// Everything the cursor can stand on, from the newest claim down.
     pub fn nodes(&self) -> Vec<Node<'_>> {
-        let claims = |section, claims: &'_ [ClaimView]| -> Vec<Node<'_>> {
+        fn claims(section: Section, claims: &[ClaimView]) -> Vec<Node<'_>> {
             claims.iter().map(|claim| Node::Claim { section, claim, link: None }).collect()
-        };
+        }
         let mut nodes = claims(Section::Chain, &self.successors);
         nodes.reverse();
         if self.links.is_empty() {

@@ -29,9 +29,7 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
             let kinds = ClaimKind::ALL;
             state.claims.kind = match state.claims.kind {
                 None => kinds.first().copied(),
-                Some(kind) => {
-                    kinds.iter().position(|own| *own == kind).and_then(|index| kinds.get(index + 1)).copied()
-                }
+                Some(kind) => kinds.iter().position(|own| *own == kind).and_then(|index| kinds.get(index + 1)).copied(),
             };
             restart(state);
         }

@@ -33,7 +33,9 @@ pub(super) fn of(write: &Write) -> String {
         Write::Reinstate(request) => act("reinstate", request),
         Write::Redact(request) => act("redact", request),
         Write::Reviewed(request) => act("reviewed", request),
-        Write::Undo(request) => request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}")),
+        Write::Undo(request) => {
+            request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}"))
+        }
         Write::Audit(_) => "ergo audit".to_owned(),
     }
 }
@@ -61,7 +63,10 @@ fn resolve(card: &str, request: &ResolveRequest) -> String {
     flag("tenant", q.tenant.as_deref().map(quote));
     flag("valid-from", q.valid_from.as_deref().map(quote));
     flag("valid-until", q.valid_until.as_deref().map(quote));
-    flag("until", request.until.map(|at| crate::tui::when::minute(at, &jiff::tz::TimeZone::UTC).replace(' ', "T") + "Z"));
+    flag(
+        "until",
+        request.until.map(|at| crate::tui::when::minute(at, &jiff::tz::TimeZone::UTC).replace(' ', "T") + "Z"),
+    );
     let reason = (request.act != CardAct::Snooze).then(|| quote(&request.reason));
     flag("reason", reason);
     out

@@ -190,7 +190,8 @@ fn submit(state: &mut State, out: &mut Vec<Effect>) {
         if let Some(Overlay::Form(form)) = state.overlay.take() {
             state.drafts.insert(about, *form);
         }
-        let confirm = Confirm { question, effect, yes: "Redact", write: Box::new(write), on_yes: false, opener, painted: false };
+        let confirm =
+            Confirm { question, effect, yes: "Redact", write: Box::new(write), on_yes: false, opener, painted: false };
         state.overlay = Some(Overlay::Confirm(confirm));
         return;
     }

@@ -45,7 +45,8 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             Ok(Write::Resolve { card: id.to_hex(), request })
         }
         About::Claim { id, act } => {
-            let request = |caller| ActRequest { caller, target: id.to_hex(), reason: reason.clone(), expect_rev: Some(form.rev) };
+            let request =
+                |caller| ActRequest { caller, target: id.to_hex(), reason: reason.clone(), expect_rev: Some(form.rev) };
             Ok(match act {
                 ClaimAct::Retract => Write::Retract(request(caller)),
                 ClaimAct::Reinstate => Write::Reinstate(request(caller)),
@@ -56,8 +57,18 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                     if statement.is_empty() {
                         return Err((Some(FieldId::Statement), "write the claim that takes its place".to_owned()));
                     }
-                    let claim = RememberRequest { caller, statement, reason: Some(reason.clone()), ..RememberRequest::default() };
-                    Write::Supersede(SupersedeRequest { targets: vec![id.to_hex()], successor: None, expect_rev: Some(form.rev), claim })
+                    let claim = RememberRequest {
+                        caller,
+                        statement,
+                        reason: Some(reason.clone()),
+                        ..RememberRequest::default()
+                    };
+                    Write::Supersede(SupersedeRequest {
+                        targets: vec![id.to_hex()],
+                        successor: None,
+                        expect_rev: Some(form.rev),
+                        claim,
+                    })
                 }
             })
         }

@@ -68,11 +68,22 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
 pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
     let id = claim.id.short();
     let (title, effect) = match act {
-        ClaimAct::Supersede => (format!("Supersede {id}"), "The world changed: the new claim takes its place, and the guard checks it.".to_owned()),
-        ClaimAct::Retract => (format!("Retract {id}"), rests(claim, "Wrong at birth: it leaves what is active and stays in history.")),
+        ClaimAct::Supersede => (
+            format!("Supersede {id}"),
+            "The world changed: the new claim takes its place, and the guard checks it.".to_owned(),
+        ),
+        ClaimAct::Retract => {
+            (format!("Retract {id}"), rests(claim, "Wrong at birth: it leaves what is active and stays in history."))
+        }
         ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
-        ClaimAct::Reviewed => (format!("Mark {id} as reviewed"), "It still holds, although a premise changed.".to_owned()),
-        ClaimAct::Redact => (format!("Redact {id}"), "Its text is dropped everywhere and never comes back; the record stays. You are asked once more.".to_owned()),
+        ClaimAct::Reviewed => {
+            (format!("Mark {id} as reviewed"), "It still holds, although a premise changed.".to_owned())
+        }
+        ClaimAct::Redact => (
+            format!("Redact {id}"),
+            "Its text is dropped everywhere and never comes back; the record stays. You are asked once more."
+                .to_owned(),
+        ),
     };
     let mut fields = Vec::new();
     if act == ClaimAct::Supersede {
@@ -98,7 +109,9 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
 /// Takes up what was written before in the same form, and remembers the key that opened it.
 pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
     let mut form = match state.drafts.remove(&fresh.about) {
-        Some(draft) => Form { rev: fresh.rev, title: fresh.title, effect: fresh.effect, error: None, sending: false, ..draft },
+        Some(draft) => {
+            Form { rev: fresh.rev, title: fresh.title, effect: fresh.effect, error: None, sending: false, ..draft }
+        }
         None => fresh,
     };
     form.opener = key.map(|key| (key, state.now));
@@ -118,7 +131,11 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     let name = |index: usize| {
         let letter = Card::letter(index);
         let Some(side) = card.view.sides.get(index) else { return letter.to_string() };
-        if side.candidate { format!("{letter} (the refused write)") } else { format!("{letter} ({})", side.claim.id.short()) }
+        if side.candidate {
+            format!("{letter} (the refused write)")
+        } else {
+            format!("{letter} ({})", side.claim.id.short())
+        }
     };
     let others = |kept: usize| {
         let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(name).collect();
@@ -135,7 +152,9 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Supersede, None) => {
             ("Merge".to_owned(), format!("One new claim takes the place of {}.", others(usize::MAX)))
         }
-        (CardAct::Retract, _) => ("Retract a side".to_owned(), "That side was wrong at birth; the other one holds.".to_owned()),
+        (CardAct::Retract, _) => {
+            ("Retract a side".to_owned(), "That side was wrong at birth; the other one holds.".to_owned())
+        }
         (CardAct::Narrow, _) => {
             ("Narrow: only in…".to_owned(), "That side holds there and then only, so that both hold.".to_owned())
         }
@@ -145,8 +164,12 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Dismiss, _) if candidate => {
             ("Dismiss".to_owned(), "Not a contradiction: A is stored, and this pair never blocks again.".to_owned())
         }
-        (CardAct::Dismiss, _) => ("Dismiss".to_owned(), "Not a contradiction: this pair never opens a card again.".to_owned()),
-        (CardAct::Discard, _) => ("Discard the refused write".to_owned(), "A is dropped; nothing is stored.".to_owned()),
+        (CardAct::Dismiss, _) => {
+            ("Dismiss".to_owned(), "Not a contradiction: this pair never opens a card again.".to_owned())
+        }
+        (CardAct::Discard, _) => {
+            ("Discard the refused write".to_owned(), "A is dropped; nothing is stored.".to_owned())
+        }
         (CardAct::Snooze, _) => ("Snooze".to_owned(), "The card comes back by itself, on this machine.".to_owned()),
     }
 }

@@ -72,7 +72,8 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::Log => state.overlay = Some(Overlay::Log { up: 0 }),
         Action::Mouse => {
             state.mouse = !state.mouse;
-            let text = if state.mouse { "The mouse clicks and scrolls here." } else { "The mouse is the terminal's again." };
+            let text =
+                if state.mouse { "The mouse clicks and scrolls here." } else { "The mouse is the terminal's again." };
             out.push(state.toast(Tone::Info, text));
             out.push(Effect::Mouse(state.mouse));
         }

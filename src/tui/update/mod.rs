@@ -27,7 +27,7 @@ use super::{
     action::{self, Action, KeyScope},
     key::KeyPress,
     msg::{Effect, Msg},
-    state::{Daemon, Overlay, State, Tone, Screen, why::Subject},
+    state::{Daemon, Overlay, Screen, State, Tone, why::Subject},
 };
 use crate::domain::Scope;
 

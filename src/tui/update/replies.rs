@@ -146,7 +146,8 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
 
 fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
     let first = refused.conflicts.first();
-    let why = first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
+    let why =
+        first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
     let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
     let card = refused.card_id.map_or_else(String::new, |id| format!(" A card is open: {}.", id.short()));
     let message = format!("The guard refuses it: {why}{against}.{card}");

@@ -1,0 +1,75 @@
+//! What the command line tells the app, and how it ends.
+
+use std::{io, sync::Arc};
+
+use futures_util::future::BoxFuture;
+
+use super::{state::Screen, theme::Theme};
+use crate::domain::Scope;
+
+/// Starts the daemon and waits until it answers; the error is one sentence for people.
+pub type Starter = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+/// How the app is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The person at the keyboard.
+    pub who: String,
+    /// The scope of the place where the app is opened: what audits and questions are about unless another is chosen.
+    pub home: Scope,
+    /// What identifies that project beyond its name.
+    pub identity: Option<String>,
+    /// Show only this scope; `None` shows all.
+    pub scope: Option<Scope>,
+    /// Open this card, by id or prefix.
+    pub conflict: Option<String>,
+    /// Open this claim's why-chain, by id or prefix.
+    pub claim: Option<String>,
+    /// Begin on this screen, where neither card nor claim says it.
+    pub screen: Option<Screen>,
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// No colours, whatever the environment says.
+    pub no_color: bool,
+}
+
+impl Options {
+    /// An app for this person in this scope, with nothing else asked for.
+    pub fn new(who: impl Into<String>, home: Scope) -> Self {
+        Self {
+            who: who.into(),
+            home,
+            identity: None,
+            scope: None,
+            conflict: None,
+            claim: None,
+            screen: None,
+            read_only: false,
+            no_color: false,
+        }
+    }
+
+    /// The theme by what the environment says: no colours with `NO_COLOR`, lines of ASCII outside UTF-8 locales.
+    pub fn theme(&self) -> Theme {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| {
+            std::env::var(name).ok().filter(|value| !value.is_empty()).map(|value| value.to_lowercase())
+        });
+        let unicode = locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"));
+        if self.no_color || set("NO_COLOR") { Theme::mono(unicode) } else { Theme::ansi(unicode) }
+    }
+}
+
+/// Why the app could not run, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// There is no terminal to draw on.
+    #[error("`ergo tui` needs a terminal: use `ergo tui --plain` for the same review as lines")]
+    NoTerminal,
+    /// The terminal could not be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+    /// A defect of ergo; the message was printed where the terminal was given back.
+    #[error("the app stopped because of a defect")]
+    Panicked,
+}
