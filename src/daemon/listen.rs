@@ -12,7 +12,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
     sync::Semaphore,
     time::sleep,
 };
@@ -78,15 +78,12 @@ pub(super) async fn serve(
 ) {
     let graceful = GracefulShutdown::new();
     {
-        let by_socket = accept(&graceful, &app, Way::Socket, async || Ok(socket.accept().await?.0));
+        let by_socket = accept(&graceful, &app, Way::Socket, &socket);
         let by_tcp = async {
-            let Some(tcp) = &tcp else { return std::future::pending().await };
-            accept(&graceful, &app, Way::Tcp, async || {
-                let (stream, _) = tcp.accept().await?;
-                stream.set_nodelay(true)?;
-                Ok(stream)
-            })
-            .await
+            match &tcp {
+                Some(tcp) => accept(&graceful, &app, Way::Tcp, tcp).await,
+                None => std::future::pending().await,
+            }
         };
         let mut ending = shared.ending.subscribe();
         tokio::select! {
@@ -110,15 +107,39 @@ pub(super) async fn serve(
     }
 }
 
+/// What connections come from.
+trait Door: Sync {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    /// Waits for the next connection.
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Door for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
+impl Door for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.accept().await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
 /// Takes connections for ever; each is a task of its own.
-async fn accept<S>(graceful: &GracefulShutdown, app: &Router, way: Way, mut next: impl AsyncFnMut() -> io::Result<S>)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
+async fn accept(graceful: &GracefulShutdown, app: &Router, way: Way, door: &impl Door) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        match next().await {
+        match door.next().await {
             Ok(stream) => {
                 let connection = connection(stream, app.clone(), way, graceful.watcher());
                 tokio::spawn(async move {
@@ -153,5 +174,75 @@ where
         if let Err(error) = served.await {
             tracing::debug!(%error, "a connection ended badly");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        time::Instant,
+    };
+
+    use super::*;
+    use crate::daemon::{routes, state::testing::shared};
+
+    /// A daemon's socket in this folder. The clock stands still and jumps when everyone waits.
+    async fn serving(folder: &Path) -> UnixStream {
+        let shared = shared(folder);
+        let path = folder.join("ergo.sock");
+        let socket = unix(&path).unwrap();
+        tokio::spawn(async move { serve(routes::router(shared.clone()), &shared, socket, None, || {}).await });
+        UnixStream::connect(path).await.unwrap()
+    }
+
+    /// Everything up to the end of the connection.
+    async fn rest(stream: &mut UnixStream) -> String {
+        let mut out = Vec::new();
+        stream.read_to_end(&mut out).await.unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_says_nothing_is_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let begin = Instant::now();
+        let mut silent = serving(dir.path()).await;
+        assert_eq!(rest(&mut silent).await, "");
+        assert!(begin.elapsed() < HEAD_LIMIT * 2, "{:?}", begin.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_trickles_in_is_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut slow = serving(dir.path()).await;
+        let begin = Instant::now();
+        slow.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
+        let mut sent = 0;
+        // Each line comes well within the limit; all of them together do not.
+        while sent < 100 && slow.write_all(format!("X-{sent}: y\r\n").as_bytes()).await.is_ok() {
+            sent += 1;
+            sleep(HEAD_LIMIT / 4).await;
+        }
+        assert!(begin.elapsed() < HEAD_LIMIT * 3, "{sent} lines were taken in {:?}", begin.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_a_timeout_in_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut slow = serving(dir.path()).await;
+        slow.write_all(b"POST /remember HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{").await.unwrap();
+        let answer = rest(&mut slow).await;
+        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("\"timeout\""), "{answer}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_closed_after_its_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut idle = serving(dir.path()).await;
+        idle.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let begin = Instant::now();
+        assert!(rest(&mut idle).await.starts_with("HTTP/1.1 200"));
+        assert!(begin.elapsed() < HEAD_LIMIT * 2, "{:?}", begin.elapsed());
     }
 }

@@ -90,3 +90,31 @@ impl Shared {
         self.ending.send_replace(true);
     }
 }
+
+#[cfg(test)]
+pub(super) mod testing {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::engine::EngineConfig;
+
+    /// A state over a new store in this folder, with the token `secret`.
+    pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
+        let store = folder.join("ergo.db");
+        let engine = Engine::open(EngineConfig::new(&store, SigningKey::from_bytes(&[7; 32]))).unwrap();
+        Shared::new(State {
+            engine: Arc::new(engine),
+            bus: Arc::new(Bus::new()),
+            token: "secret".to_owned(),
+            store,
+            log: folder.join("daemon.log"),
+            socket: folder.join("ergo.sock"),
+            tcp: None,
+            problems: Vec::new(),
+            started: Instant::now(),
+            requests: AtomicU64::new(0),
+            busy: watch::Sender::new(0),
+            ending: watch::Sender::new(false),
+        })
+    }
+}

@@ -69,3 +69,66 @@ fn guarded(table: Router<Shared>, shared: Shared) -> Router {
         .layer(middleware::from_fn_with_state(shared.clone(), gate::pass))
         .with_state(shared)
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, extract::State, response::Response};
+    use http::Request;
+    use http_body_util::BodyExt;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::{
+        api::{ApiError, ErrorCode},
+        daemon::{
+            answer::{Answer, value},
+            gate::Way,
+            state::testing::shared,
+        },
+    };
+
+    async fn in_handler() -> Answer<u8> {
+        panic!("in the handler")
+    }
+
+    async fn in_engine(State(shared): State<Shared>) -> Answer<u8> {
+        value(shared.engine(|_| panic!("in the engine")).await)
+    }
+
+    async fn call(router: &mut Router, way: Way, path: &str) -> Response {
+        let mut request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        request.extensions_mut().insert(way);
+        router.call(request).await.unwrap()
+    }
+
+    async fn error(response: Response) -> ApiError {
+        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_answer_and_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let table = table().route("/in_handler", routing::get(in_handler)).route("/in_engine", routing::get(in_engine));
+        let mut router = guarded(table, shared(dir.path()));
+        for path in ["/in_handler", "/in_engine"] {
+            let response = call(&mut router, Way::Socket, path).await;
+            assert_eq!(response.status(), 500, "{path}");
+            assert!(response.headers().contains_key(crate::api::VERSION_HEADER));
+            assert_eq!(error(response).await.code, ErrorCode::Internal, "{path}");
+        }
+        assert_eq!(call(&mut router, Way::Socket, "/health").await.status(), 200);
+    }
+
+    #[tokio::test]
+    async fn every_path_but_health_asks_for_the_token_on_tcp() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut router = router(shared(dir.path()));
+        for (_, path) in ROUTES.iter().filter(|(_, path)| *path != "/health") {
+            let response = call(&mut router, Way::Tcp, path).await;
+            assert_eq!(response.status(), 401, "{path}");
+            assert_eq!(response.headers()[http::header::WWW_AUTHENTICATE], "Bearer");
+        }
+        assert_eq!(call(&mut router, Way::Tcp, "/nothing").await.status(), 401, "nor does it say what is there");
+        assert_eq!(call(&mut router, Way::Tcp, "/health").await.status(), 200);
+    }
+}
