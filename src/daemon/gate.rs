@@ -37,18 +37,17 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
     };
     let mut response = match admit(&shared, &request) {
         Err(error) => Failure(error).into_response(),
-        Ok(()) => match tokio::time::timeout(limit, next.run(request)).await {
-            Ok(response) => response,
-            Err(_) => {
-                let message = format!("the request took longer than {} s", limit.as_secs());
-                let hint = "a write may still be done: repeat it with the same `op_id`, it happens once";
-                Failure(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
-            }
-        },
+        Ok(()) => tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| late(limit)),
     };
     tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
     response.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
     response
+}
+
+fn late(limit: Duration) -> Response {
+    let message = format!("the request took longer than {} s", limit.as_secs());
+    let hint = "a write may still be done: repeat it with the same `op_id`, it happens once";
+    Failure(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
 }
 
 /// A request that is being worked on, for as long as this lives.

@@ -3,6 +3,8 @@
 #![allow(missing_docs)]
 
 mod arch;
+mod daemon_events;
+mod daemon_input;
 mod daemon_life;
 mod deps;
 mod support;

@@ -43,7 +43,10 @@ pub(in crate::daemon) async fn events(
         // The daemon ends, or is gone already.
         drop(ending.wait_for(|ending| *ending).await);
     };
-    let stream = once(ready(hello)).chain(follow(receiver)).take_until(Box::pin(end)).map(encode);
+    let stream = once(ready(hello))
+        .chain(follow(receiver))
+        .take_until(Box::pin(end))
+        .map(|change| Ok::<_, Infallible>(encode(change)));
     let sse = Sse::new(stream);
     Ok(match query.keep_alive {
         None => sse.into_response(),
@@ -64,7 +67,32 @@ fn follow(receiver: Receiver<Change>) -> impl Stream<Item = Change> {
     })
 }
 
-fn encode(change: Change) -> Result<Event, Infallible> {
+fn encode(change: Change) -> Event {
     let data = serde_json::to_string(&change).unwrap_or_default();
-    Ok(Event::default().event(change.event).data(data))
+    Event::default().event(change.event).data(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::bus::Bus;
+
+    #[tokio::test]
+    async fn changes_are_numbered_and_one_who_is_too_slow_is_told() {
+        let bus = Bus::new();
+        bus.send(Change::default());
+        let (hello, receiver) = bus.follow();
+        assert_eq!((hello.event.as_str(), hello.seq), ("hello", 1));
+        let mut stream = Box::pin(follow(receiver));
+        bus.send(Change::default());
+        let first = stream.next().await.unwrap();
+        assert_eq!((first.event.as_str(), first.seq), ("change", 2));
+        for _ in 0..5_000 {
+            bus.send(Change::default());
+        }
+        assert_eq!(stream.next().await.unwrap().event, "lagged");
+        assert!(stream.next().await.unwrap().seq > first.seq + 1, "and goes on with the newest");
+        drop(bus);
+        assert_eq!(stream.filter(|change| ready(change.event == "lagged")).count().await, 0, "then it ends");
+    }
 }

@@ -1,6 +1,8 @@
 //! A private home for the real program: temporary, without a fixed port, deaf to the environment of whoever tests.
 #![allow(dead_code)]
 
+pub(crate) mod wire;
+
 use std::{
     ffi::OsStr,
     fs,

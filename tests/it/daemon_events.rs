@@ -1,0 +1,58 @@
+//! The stream of changes: it greets, ends with the daemon, and is silent at rest.
+
+use std::{
+    io::{Read, Write},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use futures_util::StreamExt;
+use tokio::time::timeout;
+
+use crate::support::{PATIENCE, TestHome, block_on};
+
+async fn next(
+    stream: &mut (impl StreamExt<Item = Result<ergo::api::Change, ergo::client::ClientError>> + Unpin),
+) -> ergo::api::Change {
+    timeout(PATIENCE, stream.next()).await.expect("in time").expect("not the end").expect("a change")
+}
+
+#[test]
+fn it_ends_when_the_daemon_does() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    block_on(async {
+        let mut stream = home.client().changes();
+        assert_eq!(next(&mut stream).await.event, "hello");
+        assert_eq!(daemon.terminate(), Some(0), "an open stream does not keep it");
+        assert!(timeout(PATIENCE, stream.next()).await.expect("in time").is_none());
+    });
+}
+
+#[test]
+fn silence_is_silent_unless_comments_are_asked_for() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let open = |path: &str| {
+        let mut stream = UnixStream::connect(home.paths().socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).unwrap();
+        stream
+    };
+    let mut silent = open("/events");
+    let mut chatty = open("/events?keep_alive=1");
+    let mut said = String::new();
+    let mut buffer = [0; 1024];
+    // Two comments: by then the silent one has had the time to say something, too.
+    while said.matches("\n:").count() < 2 {
+        let count = chatty.read(&mut buffer).unwrap();
+        assert!(count > 0, "closed: {said}");
+        said.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    silent.set_nonblocking(true).unwrap();
+    let mut said = String::new();
+    while let Ok(count @ 1..) = silent.read(&mut buffer) {
+        said.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    assert!(said.contains("event: hello") && !said.contains("\n:"), "{said}");
+}
