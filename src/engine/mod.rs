@@ -3,16 +3,31 @@
 //! Methods block: call them where that is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
 //! of their own and never wait for it.
 
+mod acts;
 mod check;
 mod config;
+mod error;
 mod fact_key;
 mod gate;
+mod judged;
+mod lookup;
+mod readers;
 mod reads;
+mod session;
+mod view;
 mod words;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
+
+use readers::Readers;
 
 use crate::{
     api::{
@@ -21,6 +36,8 @@ use crate::{
         ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::DeviceId,
+    guard::{Guard, StructuralPairCheck},
+    store::{Options, Store},
 };
 
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
@@ -54,10 +71,22 @@ pub struct Counts {
 /// The one owner of a store.
 pub struct Engine {
     config: EngineConfig,
+    guard: Guard,
+    writer: Mutex<Store>,
+    readers: Readers,
+    listeners: RwLock<Vec<OnChange>>,
+    told: AtomicU64,
+    counters: Counters,
 }
 
-fn not_built<T>() -> Result<T, ApiError> {
-    Err(ApiError::internal("not built yet"))
+/// What the guard did, counted.
+#[derive(Default)]
+struct Counters {
+    clean: AtomicU64,
+    warn: AtomicU64,
+    block: AtomicU64,
+    exception: AtomicU64,
+    ungated: AtomicU64,
 }
 
 impl Engine {
@@ -66,7 +95,23 @@ impl Engine {
     /// # Errors
     /// `unavailable` where the file cannot be opened, is not a store, or is of a newer schema: the message says which.
     pub fn open(config: EngineConfig) -> Result<Self, ApiError> {
-        Ok(Self { config })
+        Self::open_with(config, Guard::default())
+    }
+
+    /// [`Engine::open`] with another guard.
+    pub fn open_with(config: EngineConfig, guard: Guard) -> Result<Self, ApiError> {
+        let options = Options { durable: config.durable };
+        let store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
+        let readers = Readers::open(&store, config.readers)?;
+        Ok(Self {
+            config,
+            guard,
+            writer: Mutex::new(store),
+            readers,
+            listeners: RwLock::default(),
+            told: AtomicU64::new(0),
+            counters: Counters::default(),
+        })
     }
 
     /// The settings it was opened with.
@@ -75,113 +120,138 @@ impl Engine {
     }
 
     /// Registers what is called after each committed act; several may be registered.
-    pub fn on_change(&self, _callback: OnChange) {}
+    pub fn on_change(&self, callback: OnChange) {
+        self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(callback);
+    }
 
     /// Writes a claim: guarded kinds pass the guard, facts upsert by key.
-    pub fn remember(&self, _request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn remember(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
+        acts::remember(self, &request)
     }
 
     /// [`Engine::remember`] with a required source.
-    pub fn learn(&self, _request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn learn(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
+        acts::learn(self, &request)
     }
 
     /// Replaces claims by a new statement or by an existing claim.
-    pub fn supersede(&self, _request: SupersedeRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn supersede(&self, request: SupersedeRequest) -> Result<WriteOutcome, ApiError> {
+        acts::supersede(self, &request)
     }
 
     /// Takes a claim out: wrong at birth.
-    pub fn retract(&self, _request: ActRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn retract(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
+        acts::retract(self, &request)
     }
 
     /// Brings a superseded or retracted claim back.
-    pub fn reinstate(&self, _request: ActRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn reinstate(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
+        acts::reinstate(self, &request)
     }
 
     /// Drops a claim's text for good, everywhere in the file; the record stays. Cannot be undone.
-    pub fn redact(&self, _request: ActRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn redact(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
+        acts::redact(self, &request)
     }
 
     /// Records that a claim which needed review was looked at and still holds.
-    pub fn reviewed(&self, _request: ActRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn reviewed(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
+        acts::reviewed(self, &request)
     }
 
     /// Records that a claim rests on others.
-    pub fn depend(&self, _request: DependRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn depend(&self, request: DependRequest) -> Result<WriteOutcome, ApiError> {
+        acts::depend(self, &request)
     }
 
     /// Takes an act back: the named one, or the caller's own last.
-    pub fn undo(&self, _request: UndoRequest) -> Result<UndoOutcome, ApiError> {
-        not_built()
+    pub fn undo(&self, request: UndoRequest) -> Result<UndoOutcome, ApiError> {
+        acts::undo(self, &request)
     }
 
     /// Settles, or puts off, the card with this id or prefix.
-    pub fn resolve(&self, _card: &str, _request: ResolveRequest) -> Result<WriteOutcome, ApiError> {
-        not_built()
+    pub fn resolve(&self, card: &str, request: ResolveRequest) -> Result<WriteOutcome, ApiError> {
+        acts::resolve(self, card, &request)
     }
 
     /// Compares what is active and opens cards.
-    pub fn audit(&self, _request: AuditRequest) -> Result<AuditOutcome, ApiError> {
-        not_built()
+    pub fn audit(&self, request: AuditRequest) -> Result<AuditOutcome, ApiError> {
+        acts::audit(self, &request)
     }
 
     /// The best reasoned claim for a question, and the chain that led to it.
-    pub fn why(&self, _request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
-        not_built()
+    pub fn why(&self, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
+        reads::why(self, request)
     }
 
     /// A page of claims.
-    pub fn claims(&self, _query: &ClaimsQuery) -> Result<ClaimsPage, ApiError> {
-        not_built()
+    pub fn claims(&self, query: &ClaimsQuery) -> Result<ClaimsPage, ApiError> {
+        reads::claims(self, query)
     }
 
     /// One claim, by id or prefix.
-    pub fn claim(&self, _id: &str) -> Result<ClaimView, ApiError> {
-        not_built()
+    pub fn claim(&self, id: &str) -> Result<ClaimView, ApiError> {
+        reads::claim(self, id)
     }
 
     /// Every act that touched a claim, and its chain both ways.
-    pub fn history(&self, _id: &str) -> Result<History, ApiError> {
-        not_built()
+    pub fn history(&self, id: &str) -> Result<History, ApiError> {
+        reads::history(self, id)
     }
 
     /// A page of the log of acts, newest first.
-    pub fn log(&self, _query: &LogQuery) -> Result<LogPage, ApiError> {
-        not_built()
+    pub fn log(&self, query: &LogQuery) -> Result<LogPage, ApiError> {
+        reads::log(self, query)
     }
 
     /// A page of cards, newest first.
-    pub fn conflicts(&self, _query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
-        not_built()
+    pub fn conflicts(&self, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
+        reads::conflicts(self, query)
     }
 
     /// One card in full, by id or prefix.
-    pub fn card(&self, _id: &str) -> Result<CardView, ApiError> {
-        not_built()
+    pub fn card(&self, id: &str) -> Result<CardView, ApiError> {
+        let now = (self.config.clock)();
+        self.readers
+            .lend()
+            .snapshot(|reader| reads::card_view(reader, lookup::card(reader, "card", id)?, now, &gate::day(now)))
     }
 
     /// Every scope with its counts.
     pub fn scopes(&self) -> Result<Scopes, ApiError> {
-        not_built()
+        reads::scopes(self)
     }
 
     /// Sizes and counts for `GET /diagnose`.
     pub fn counts(&self) -> Result<Counts, ApiError> {
-        not_built()
+        let reader = self.readers.lend();
+        let counts = reader.counts()?;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Ok(Counts {
+            schema: reader.schema()?,
+            store_bytes: reader.size()?,
+            device: DeviceId(self.config.device.verifying_key().to_bytes()),
+            events: counts.events,
+            claims: counts.claims,
+            active: counts.active,
+            open_cards: counts.open_cards,
+            needs_review: counts.needs_review,
+            guard: GuardCounts {
+                clean: read(&self.counters.clean),
+                warn: read(&self.counters.warn),
+                block: read(&self.counters.block),
+                exception: read(&self.counters.exception),
+                ungated: read(&self.counters.ungated),
+            },
+            nli: "not available".into(),
+        })
     }
 
     /// Copies the store to a new file, safely while it is in use. Answers with the copy's size in bytes.
     ///
     /// # Errors
     /// `bad_request` where the file exists already.
-    pub fn backup(&self, _to: &Path) -> Result<u64, ApiError> {
-        not_built()
+    pub fn backup(&self, to: &Path) -> Result<u64, ApiError> {
+        Ok(self.writer.lock().unwrap_or_else(PoisonError::into_inner).backup(to)?)
     }
 }

@@ -1,3 +1,35 @@
-//! Reading: why, claims, history, the log, cards, scopes.
+//! Reading: why, claims, history, the log, cards, scopes. Each reads one state of the store.
 
+mod card;
+mod chain;
+mod claims;
+mod history;
+mod log;
 mod rank;
+mod scopes;
+mod why;
+
+pub(super) use card::{cards_of, conflicts, view as card_view};
+pub(super) use claims::{claim, claims};
+pub(super) use history::history;
+pub(super) use log::log;
+pub(super) use scopes::scopes;
+pub(super) use why::why;
+
+use crate::api::{ApiError, MAX_PAGE};
+
+/// The page size unless one is asked for.
+const PAGE: usize = 50;
+
+/// The page size asked for, checked.
+fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
+    match asked {
+        None => Ok(PAGE),
+        Some(0) => Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
+        Some(many) if many > MAX_PAGE => {
+            Err(ApiError::field("limit", format!("`limit` is {many}; at most {MAX_PAGE} are given at once"))
+                .hint("read on with `cursor`"))
+        }
+        Some(some) => Ok(some),
+    }
+}

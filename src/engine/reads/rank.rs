@@ -53,15 +53,16 @@ pub(in crate::engine) fn coverage(terms: &[String], texts: &[&str]) -> f32 {
     found as f32 / terms.len() as f32
 }
 
-/// How well a claim answers: its full-text score (positive, greater is better), weighed by how much of the question it
+/// How well a claim answers: its place among the full-text matches, from 0, weighed by how much of the question it
 /// speaks of and by its kind, since a choice explains more than a fact.
-pub(in crate::engine) fn score(full_text: f32, coverage: f32, kind: ClaimKind) -> f32 {
+pub(in crate::engine) fn score(place: usize, coverage: f32, kind: ClaimKind) -> f32 {
     let weight = match kind {
         ClaimKind::Decision | ClaimKind::Constraint => 1.0,
         ClaimKind::Rejection | ClaimKind::Convention => 0.95,
         ClaimKind::Fact => 0.6,
     };
-    full_text.max(0.001) * coverage * weight
+    // Coverage counts twice: the matches are ordered by any of the terms, and most of them share only a common one.
+    coverage * coverage * weight / (10.0 + place as f32)
 }
 
 fn stem(word: &str) -> String {
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_choice_outweighs_a_fact_that_matches_as_well() {
-        assert!(score(5.0, 1.0, ClaimKind::Decision) > score(5.0, 1.0, ClaimKind::Fact));
-        assert!(score(5.0, 1.0, ClaimKind::Fact) > score(5.0, 0.3, ClaimKind::Decision));
+        assert!(score(0, 1.0, ClaimKind::Decision) > score(0, 1.0, ClaimKind::Fact));
+        assert!(score(9, 1.0, ClaimKind::Fact) > score(0, 0.4, ClaimKind::Decision));
     }
 }

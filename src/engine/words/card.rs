@@ -124,6 +124,10 @@ fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
     }
     let refused = facts.kind == CardKind::Refused;
     match act {
+        // One change withdrew the claim while another replaced it.
+        CardAct::Supersede if !refused && facts.active().nth(1).is_none() => {
+            Some("only one of the claims is active: dismiss lets it stand, retract takes it out")
+        }
         CardAct::Supersede | CardAct::Snooze => None,
         CardAct::Discard if !refused => {
             Some("only a refused write can be discarded: retract or supersede one of the claims")
@@ -131,9 +135,6 @@ fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
         CardAct::Discard => None,
         CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.moot() => {
             Some("nothing stands against the write any more: store it with supersede, or discard it")
-        }
-        CardAct::Exception | CardAct::Dismiss | CardAct::Narrow if facts.kind == CardKind::Contested => {
-            Some("one claim was replaced twice: keep one of the replacements, or merge them")
         }
         CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss => None,
     }
@@ -195,7 +196,9 @@ mod tests {
     #[case::contradiction(CardKind::Contradiction, false, Status::Active,
         &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]
     #[case::contested(CardKind::Contested, false, Status::Active,
-        &[CardAct::Supersede, CardAct::Retract, CardAct::Snooze])]
+        &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]
+    #[case::withdrawn(CardKind::Contested, false, Status::Retracted,
+        &[CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]
     fn each_kind_of_card_allows_its_acts(
         #[case] kind: CardKind,
         #[case] refused: bool,

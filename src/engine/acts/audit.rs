@@ -1,0 +1,220 @@
+//! `audit`: what is active is compared with itself, by the present rules, and contradictions without a card get one.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::hold::verdict_data;
+use crate::{
+    api::{ApiError, AuditOutcome, AuditRequest, CardKind, CardStatus, CardSummary},
+    domain::{CardId, ClaimId, ClaimKind, EventKind, Finding, Scope, Status, Tier, Verdict},
+    engine::{
+        Engine, check, gate,
+        judged::candidate,
+        session::{Place, Session},
+        view, words,
+    },
+    guard::{Candidate, Guard, MAX_CANDIDATES},
+    store::{CandidateQuery, ClaimFilter, ClaimRow, Draft, Reader, Ref},
+};
+
+/// Claims that are read at once.
+const PAGE: usize = 200;
+
+/// The most cards that one audit opens; the next one goes on from there.
+const MAX_CARDS: usize = 500;
+
+/// `POST /audit`.
+pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Result<AuditOutcome, ApiError> {
+    check::actor(&request.caller)?;
+    let today = gate::day((engine.config.clock)());
+    let now = (engine.config.clock)();
+    // The long part reads beside the writer; what it found is looked at again under the lock.
+    let mut work = {
+        let reader = engine.readers.lend();
+        let place = Place::of(&reader, &request.caller)?;
+        Work {
+            reader: &reader,
+            guard: &engine.guard,
+            scope: place.scope,
+            today: &today,
+            outcome: AuditOutcome::default(),
+        }
+        .run()?
+    };
+    if request.dry_run || work.pairs.is_empty() {
+        work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
+        return Ok(work.outcome);
+    }
+    engine.act(&request.caller, |session| {
+        if !session.done_before()?.is_empty() {
+            return Ok(work.outcome);
+        }
+        let pairs = still_there(session, work.pairs)?;
+        if pairs.is_empty() {
+            return Ok(work.outcome);
+        }
+        let drafts = pairs.iter().map(Pair::draft).collect();
+        let summary = match pairs.len() {
+            1 => "The audit found a contradiction".to_owned(),
+            count => format!("The audit found {count} contradictions"),
+        };
+        let committed = session.commit(&Place::at(&pairs[0].ours.scope), drafts, "audit", summary)?;
+        for id in &committed.cards {
+            work.outcome.opened.push(session.card_view(id)?.summary);
+        }
+        Ok(work.outcome)
+    })
+}
+
+struct Work<'a> {
+    reader: &'a Reader,
+    guard: &'a Guard,
+    scope: Scope,
+    today: &'a str,
+    outcome: AuditOutcome,
+}
+
+struct Found {
+    outcome: AuditOutcome,
+    pairs: Vec<Pair>,
+}
+
+/// Two active claims that cannot both hold, the newer one first.
+struct Pair {
+    ours: ClaimRow,
+    theirs: ClaimRow,
+    finding: Finding,
+}
+
+impl Work<'_> {
+    fn run(mut self) -> Result<Found, ApiError> {
+        let filter = ClaimFilter {
+            scope: Some(self.scope.clone()),
+            status: Some(Status::Active),
+            kinds: ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect(),
+            ..ClaimFilter::default()
+        };
+        let mut pairs: BTreeMap<CardId, Pair> = BTreeMap::new();
+        let mut compared: HashSet<(ClaimId, ClaimId)> = HashSet::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let page = self.reader.claims(&filter, PAGE, cursor.as_deref())?;
+            for row in page.items {
+                self.outcome.claims += 1;
+                self.look_at(&row, &mut compared, &mut pairs)?;
+            }
+            cursor = page.next;
+            if cursor.is_none() || pairs.len() >= MAX_CARDS {
+                break;
+            }
+        }
+        Ok(Found { outcome: self.outcome, pairs: pairs.into_values().take(MAX_CARDS).collect() })
+    }
+
+    fn look_at(
+        &mut self,
+        row: &ClaimRow,
+        compared: &mut HashSet<(ClaimId, ClaimId)>,
+        pairs: &mut BTreeMap<CardId, Pair>,
+    ) -> Result<(), ApiError> {
+        let ours = self.fresh(row);
+        let rows = self.reader.candidates(&CandidateQuery {
+            scope: self.scope.clone(),
+            terms: Guard::index_terms(&ours.norms, &ours.statement),
+            exclude: vec![row.id],
+            limit: MAX_CANDIDATES,
+        })?;
+        let rows: Vec<ClaimRow> =
+            rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();
+        let against: Vec<Candidate> = rows.iter().map(|other| self.fresh(other)).collect();
+        self.outcome.compared += against.len();
+        let Ok(verdict) = gate::judge(self.guard, &ours, &against, self.today) else { return Ok(()) };
+        for finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
+            let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };
+            if known(self.reader, row.id, theirs.id)? {
+                self.outcome.known += 1;
+            } else {
+                let id = CardId::of_members(&[row.id, theirs.id]);
+                pairs.insert(id, Pair { ours: row.clone(), theirs: theirs.clone(), finding });
+            }
+        }
+        Ok(())
+    }
+
+    /// A claim as the present normaliser reads it.
+    fn fresh(&self, row: &ClaimRow) -> Candidate {
+        let normed = gate::normalise(self.guard, &row.statement, &row.qualifiers);
+        if normed.warning.is_some() || row.normaliser.as_deref() == Some(normed.version.as_str()) {
+            return candidate(row);
+        }
+        Candidate { norms: normed.norms, ..candidate(row) }
+    }
+}
+
+/// Whether this pair was settled, or stands on a card.
+fn known(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
+    if reader.is_settled_pair(&one, &other)? {
+        return Ok(true);
+    }
+    let cards = reader.cards_of(&one)?;
+    // A card that the present comparison computes settles by itself; a local one that a person settled stays settled.
+    Ok(cards.iter().any(|card| {
+        card.members.contains(&other)
+            && (card.open || card.settled.is_some())
+            && card.kind != crate::domain::derive::CardKind::Refused
+    }))
+}
+
+/// The pairs that nothing changed about while the audit ran.
+fn still_there(session: &Session<'_>, pairs: Vec<Pair>) -> Result<Vec<Pair>, ApiError> {
+    let reader = session.reader();
+    let mut kept = Vec::new();
+    for pair in pairs {
+        let active =
+            |id| -> Result<bool, ApiError> { Ok(reader.claim(&id)?.is_some_and(|row| row.status == Status::Active)) };
+        if active(pair.ours.id)? && active(pair.theirs.id)? && !known(reader, pair.ours.id, pair.theirs.id)? {
+            kept.push(pair);
+        }
+    }
+    Ok(kept)
+}
+
+impl Pair {
+    fn members(&self) -> Vec<ClaimId> {
+        vec![self.ours.id, self.theirs.id]
+    }
+
+    fn draft(&self) -> Draft {
+        let verdict =
+            Verdict { tier: self.finding.tier, findings: vec![self.finding.clone()], skipped: Vec::new(), compared: 1 };
+        let mut draft = Draft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
+        draft.body.data = Some(verdict_data(&verdict));
+        draft
+    }
+
+    /// The card that would be opened.
+    fn summary(&self, now: u64, who: &str) -> CardSummary {
+        let (ours, theirs) = (view::claim(self.ours.clone(), ""), view::claim(self.theirs.clone(), ""));
+        let evidence = std::slice::from_ref(&self.finding.evidence);
+        let headline = words::headline(&words::Facts {
+            kind: CardKind::Found,
+            status: CardStatus::Open,
+            candidate: None,
+            claims: &[&ours, &theirs],
+            evidence,
+            proposed: None,
+        });
+        CardSummary {
+            id: CardId::of_members(&self.members()),
+            kind: CardKind::Found,
+            status: CardStatus::Open,
+            scope: self.ours.scope.clone(),
+            headline,
+            members: self.members(),
+            at: now,
+            who: who.to_owned(),
+            agent: None,
+            score: self.finding.score,
+            rev: 0,
+        }
+    }
+}

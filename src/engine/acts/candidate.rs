@@ -1,0 +1,131 @@
+//! A refused candidate, on its way into the store after all.
+
+use super::{hold::Proposal, new_claim::NewClaim};
+use crate::{
+    api::ApiError,
+    domain::{ClaimId, Qualifiers, Status},
+    engine::{
+        check::{self, Draft},
+        gate::Normed,
+        lookup,
+        session::Session,
+    },
+    store::{CardRow, ClaimRow},
+};
+
+/// A card of a refused write, read.
+pub(super) struct Held {
+    /// The candidate, in the form of a claim.
+    pub(super) row: ClaimRow,
+    /// The claims on the card that are still active.
+    pub(super) opposed: Vec<ClaimRow>,
+    /// What else the write wanted.
+    pub(super) proposal: Proposal,
+}
+
+impl Held {
+    /// The claims that it was to replace and that are still active.
+    pub(super) fn wanted(&self) -> Vec<ClaimRow> {
+        self.opposed.iter().filter(|row| self.proposal.supersedes.contains(&row.id)).cloned().collect()
+    }
+
+    /// The active claims on the card that it was not to replace: what really opposes it.
+    pub(super) fn against(&self) -> Vec<ClaimId> {
+        self.opposed.iter().map(|row| row.id).filter(|id| !self.proposal.supersedes.contains(id)).collect()
+    }
+}
+
+impl Session<'_> {
+    /// Reads the card of a refused write.
+    pub(super) fn held(&self, card: &CardRow) -> Result<Held, ApiError> {
+        let reader = self.reader();
+        let id = card.candidate.ok_or_else(|| ApiError::internal("a card of a refused write has no candidate"))?;
+        let row =
+            reader.candidate(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is not there")))?;
+        let mut opposed = Vec::new();
+        for member in card.members.iter().filter(|member| **member != id) {
+            let member = lookup::row(reader, member)?;
+            if member.status == Status::Active {
+                opposed.push(member);
+            }
+        }
+        let proposal = self.proposal(&id)?;
+        Ok(Held { row, opposed, proposal })
+    }
+
+    /// The candidate as a new claim that replaces `replaces`: its own text, kind and source, unless others are given.
+    pub(super) fn revive(&self, held: &Held, replaces: Vec<ClaimRow>, text: Text) -> Result<NewClaim, ApiError> {
+        // Premises that went away while it waited would make it need review at once.
+        let mut premises = Vec::new();
+        for id in &held.proposal.depends_on {
+            let alive = self.reader().claim(id)?.is_some_and(|row| row.status == Status::Active);
+            if alive && !replaces.iter().any(|row| row.id == *id) {
+                premises.push(*id);
+            }
+        }
+        Ok(self.reword(&held.row, replaces, premises, text))
+    }
+
+    /// A claim like `row`, with the texts that are given in place of its own.
+    pub(super) fn reword(
+        &self,
+        row: &ClaimRow,
+        replaces: Vec<ClaimRow>,
+        premises: Vec<ClaimId>,
+        text: Text,
+    ) -> NewClaim {
+        let statement = text.statement.unwrap_or_else(|| row.statement.clone());
+        let qualifiers = overlay(&row.qualifiers, text.qualifiers);
+        let same = statement == row.statement && qualifiers == row.qualifiers && !row.norms.is_empty();
+        let normed = if same {
+            Normed { norms: row.norms.clone(), version: row.normaliser.clone().unwrap_or_default(), warning: None }
+        } else {
+            self.normalise(&statement, &qualifiers)
+        };
+        let draft = Draft {
+            kind: row.kind,
+            statement,
+            reason: text.reason.or_else(|| row.reason.clone()),
+            source: row.source.clone(),
+            key: row.key.clone(),
+            qualifiers,
+            exception: None,
+        };
+        NewClaim { draft, normed, replaces, premises }
+    }
+}
+
+/// What is to be different about a claim.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text {
+    pub(super) statement: Option<String>,
+    pub(super) reason: Option<String>,
+    pub(super) qualifiers: Qualifiers,
+}
+
+/// Qualifiers, with those that are said now in place of the earlier ones.
+fn overlay(base: &Qualifiers, over: Qualifiers) -> Qualifiers {
+    Qualifiers {
+        env: over.env.or_else(|| base.env.clone()),
+        team: over.team.or_else(|| base.team.clone()),
+        tenant: over.tenant.or_else(|| base.tenant.clone()),
+        valid_from: over.valid_from.or_else(|| base.valid_from.clone()),
+        valid_until: over.valid_until.or_else(|| base.valid_until.clone()),
+    }
+}
+
+/// Checks that narrowing says something new about `row`.
+pub(super) fn must_narrow(row: &ClaimRow, text: &Text) -> Result<(), ApiError> {
+    let reworded = text.statement.as_ref().is_some_and(|statement| *statement != row.statement);
+    let qualified = overlay(&row.qualifiers, text.qualifiers.clone()) != row.qualifiers;
+    // The windows of the two together must still make sense.
+    check::qualifiers(&overlay(&row.qualifiers, text.qualifiers.clone()))?;
+    if reworded || qualified {
+        return Ok(());
+    }
+    Err(ApiError::field(
+        "qualifiers",
+        "narrowing needs `env`, `team`, `tenant`, `valid_from`, `valid_until` or another `statement`",
+    )
+    .hint("say where or when the claim holds, so that both can"))
+}

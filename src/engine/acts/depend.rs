@@ -1,0 +1,78 @@
+//! `depend`: a claim rests on others, so that it needs review when they give way.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    api::{ApiError, DependRequest, WriteOutcome},
+    domain::{ClaimId, EventKind},
+    engine::{
+        Engine, check,
+        session::{Place, Session},
+        words,
+    },
+    store::{ClaimRow, Draft, Ref},
+};
+
+/// How many claims a search for a circle looks at.
+const MAX_WALK: usize = 10_000;
+
+/// `POST /depend`.
+pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Result<WriteOutcome, ApiError> {
+    let claim = check::id("claim", &request.claim)?;
+    let premises = check::ids("premises", &request.premises)?;
+    if premises.is_empty() {
+        return Err(ApiError::field("premises", "`premises` is empty: name at least one claim that it rests on"));
+    }
+    engine.act(&request.caller, |session| {
+        if let Some(answer) = super::replay::act(session)? {
+            return Ok(answer);
+        }
+        let claim = session.find("claim", &claim)?;
+        if let Some(stale) = session.stale(&claim, None)? {
+            return Ok(stale);
+        }
+        let place = Place::at(&claim.scope);
+        let mut news: Vec<ClaimRow> = Vec::new();
+        for prefix in &premises {
+            let premise = session.find("premises", prefix)?;
+            place.must_hold("premises", &premise)?;
+            if let Some(stale) = session.stale(&premise, None)? {
+                return Ok(stale);
+            }
+            if premise.id == claim.id || rests_on(session, &premise, claim.id)? {
+                return Err(ApiError::field(
+                    "premises",
+                    format!("claim {} would rest on itself, through {}", claim.id.short(), premise.id.short()),
+                ));
+            }
+            if !claim.premises.contains(&premise.id) && !news.iter().any(|row| row.id == premise.id) {
+                news.push(premise);
+            }
+        }
+        if news.is_empty() {
+            let summary = format!("{} rests on that already", words::quote(&claim.statement));
+            return session.nothing_to_do(&claim.scope, claim.id, summary);
+        }
+        let targets = std::iter::once(claim.id).chain(news.iter().map(|row| row.id)).map(Ref::Id);
+        let draft = Draft::new(EventKind::Depend, targets);
+        let statements: Vec<&str> = news.iter().map(|row| row.statement.as_str()).collect();
+        let summary = words::summary(&format!("{} now rests on", words::quote(&claim.statement)), &statements);
+        let committed = session.commit(&place, vec![draft], "depend", summary.clone())?;
+        session.done(committed, summary).map(WriteOutcome::Done)
+    })
+}
+
+/// Whether `claim` rests on `on`, directly or through others.
+fn rests_on(session: &Session<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
+    let mut seen = BTreeSet::new();
+    let mut queue = claim.premises.clone();
+    while let Some(id) = queue.pop() {
+        if id == on {
+            return Ok(true);
+        }
+        if seen.len() < MAX_WALK && seen.insert(id) {
+            queue.extend(session.reader().claim(&id)?.map(|row| row.premises).unwrap_or_default());
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,30 @@
+//! The acts: each checks its request, reads under the write lock what it needs, and commits once.
+
+mod audit;
+mod candidate;
+mod depend;
+mod hold;
+mod new_claim;
+mod on_claim;
+mod redact;
+mod reinstate;
+mod remember;
+mod replay;
+mod resolve;
+mod retract;
+mod reviewed;
+mod supersede;
+mod undo;
+
+pub(super) use audit::audit;
+pub(super) use depend::depend;
+pub(super) use hold::proposal;
+pub(super) use new_claim::NewClaim;
+pub(super) use redact::redact;
+pub(super) use reinstate::reinstate;
+pub(super) use remember::{learn, remember};
+pub(super) use resolve::resolve;
+pub(super) use retract::retract;
+pub(super) use reviewed::reviewed;
+pub(super) use supersede::supersede;
+pub(super) use undo::undo;

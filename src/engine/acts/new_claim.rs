@@ -1,0 +1,297 @@
+//! How a new claim gets in: by `remember`, `learn`, `supersede` with a text, or out of a card.
+
+use crate::{
+    api::{ApiError, Stored, Warning, WriteOutcome},
+    domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash},
+    engine::{
+        check, fact_key,
+        gate::{self, Normed},
+        judged::{Incoming, Judged},
+        session::{Place, Session},
+        words,
+    },
+    store::{ClaimRow, Committed, Draft, Ref},
+};
+
+/// A claim that is about to be stored.
+#[derive(Clone, Debug)]
+pub(in crate::engine) struct NewClaim {
+    pub(in crate::engine) draft: check::Draft,
+    pub(in crate::engine) normed: Normed,
+    /// Active claims that give way to it.
+    pub(in crate::engine) replaces: Vec<ClaimRow>,
+    /// What it rests on.
+    pub(in crate::engine) premises: Vec<ClaimId>,
+}
+
+impl NewClaim {
+    /// The claim as the guard compares it.
+    pub(in crate::engine) fn incoming<'a>(&'a self, place: &'a Place) -> Incoming<'a> {
+        Incoming { scope: &place.scope, kind: self.draft.kind, statement: &self.draft.statement, normed: &self.normed }
+    }
+
+    /// The ids of the claims that give way.
+    pub(in crate::engine) fn replaced(&self) -> Vec<ClaimId> {
+        self.replaces.iter().map(|row| row.id).collect()
+    }
+
+    /// The key of a fact; `None` for guarded kinds.
+    pub(in crate::engine) fn key(&self) -> Option<String> {
+        if self.draft.kind.is_guarded() {
+            return None;
+        }
+        let inherited = || match self.replaces.as_slice() {
+            [only] if only.kind == ClaimKind::Fact => only.key.clone(),
+            _ => None,
+        };
+        Some(
+            self.draft
+                .key
+                .clone()
+                .or_else(inherited)
+                .unwrap_or_else(|| fact_key::derive(&self.draft.statement, &self.normed.norms)),
+        )
+    }
+
+    /// The redactable part of its event.
+    pub(in crate::engine) fn body(&self) -> Body {
+        Body {
+            statement: Some(self.draft.statement.clone()),
+            reason: self.draft.reason.clone(),
+            source: self.draft.source.clone(),
+            norms: Some(self.normed.norms.clone()),
+            normaliser: Some(self.normed.version.clone()),
+            key: self.key(),
+            qualifiers: (self.draft.qualifiers != Qualifiers::default()).then(|| self.draft.qualifiers.clone()),
+            data: None,
+        }
+    }
+
+    /// Its events: the claim itself first, then what it rests on. `heads` are the present facts of its key.
+    pub(in crate::engine) fn drafts(&self, heads: &[ClaimId]) -> Vec<Draft> {
+        let mut targets = self.replaced();
+        targets.extend(heads.iter().filter(|head| !self.replaces.iter().any(|row| row.id == **head)));
+        let kind = match (self.draft.kind.is_guarded(), self.replaces.is_empty()) {
+            (_, false) => EventKind::Supersede,
+            (false, true) => EventKind::FactSet,
+            (true, true) => EventKind::Assert,
+        };
+        let mut claim = Draft::new(kind, targets.into_iter().map(Ref::Id));
+        claim.claim_kind = Some(self.draft.kind);
+        claim.body = self.body();
+        let mut drafts = vec![claim];
+        if !self.premises.is_empty() {
+            let targets = std::iter::once(Ref::Draft(0)).chain(self.premises.iter().copied().map(Ref::Id));
+            drafts.push(Draft::new(EventKind::Depend, targets));
+        }
+        drafts
+    }
+}
+
+impl Session<'_> {
+    /// Normalises a text that is only known under the lock: a card's candidate, narrowed or merged.
+    pub(in crate::engine) fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normed {
+        gate::normalise(&self.engine.guard, statement, qualifiers)
+    }
+
+    /// The active facts that a fact with this key replaces.
+    pub(in crate::engine) fn fact_heads(&self, place: &Place, claim: &NewClaim) -> Result<Vec<ClaimId>, ApiError> {
+        match claim.key() {
+            Some(key) => {
+                let heads = self.reader().fact_heads(&place.scope, &key_hash(&key))?;
+                Ok(heads.into_iter().map(|row| row.id).collect())
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The one way in: duplicate, guard, exception, commit; a refusal opens a card.
+    pub(in crate::engine) fn store_claim(
+        &mut self,
+        place: &Place,
+        claim: &NewClaim,
+        dry_run: bool,
+    ) -> Result<WriteOutcome, ApiError> {
+        let replaced = claim.replaced();
+        let duplicate =
+            self.reader().duplicate(&place.scope, claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers)?;
+        if let Some(id) = duplicate.filter(|id| !replaced.contains(id)) {
+            return self.store_duplicate(place, claim, id, dry_run);
+        }
+
+        let judged = self.judge(&claim.incoming(place), &replaced)?;
+        let proposed = judged.blocks() && claim.draft.exception.is_some() && !self.may_except();
+        let forced = judged.blocks() && claim.draft.exception.is_some() && !proposed;
+        if judged.blocks() && !forced {
+            if !dry_run {
+                self.count(&judged, false);
+            }
+            return self.hold(place, claim, judged, dry_run, proposed);
+        }
+        let mut warnings: Vec<Warning> = place.warning().into_iter().chain(judged.warnings.clone()).collect();
+        warnings.extend(exception_warning(claim, &judged));
+        if dry_run {
+            return Ok(WriteOutcome::Stored(Stored {
+                // Nothing is stored, so there is no id: all zeros.
+                claim_id: crate::domain::EventId([0; 32]),
+                op_id: self.op,
+                scope: place.scope.clone(),
+                duplicate: false,
+                replayed: false,
+                dry_run: true,
+                superseded: replaced,
+                warnings,
+            }));
+        }
+
+        let heads = self.fact_heads(place, claim)?;
+        let mut drafts = claim.drafts(&heads);
+        if forced {
+            drafts.push(exception(&judged, claim.draft.exception.as_deref().unwrap_or_default()));
+        }
+        let act = if forced { "exception" } else { claim_act(claim) };
+        if let Some(settled) = self.settle_held(place, claim, act)? {
+            drafts.push(settled);
+        }
+        let committed = self.commit(place, drafts, act, summary(claim, forced))?;
+        if claim.draft.kind.is_guarded() {
+            self.count(&judged, forced);
+        }
+        warnings.extend(review_warning(&committed));
+        let superseded = if claim.draft.kind.is_guarded() { replaced } else { union(&replaced, &heads) };
+        stored(&committed, superseded, warnings)
+    }
+
+    /// The claim is there already: nothing is stored but what is new about it, its premises and what it replaces.
+    fn store_duplicate(
+        &mut self,
+        place: &Place,
+        claim: &NewClaim,
+        id: ClaimId,
+        dry_run: bool,
+    ) -> Result<WriteOutcome, ApiError> {
+        let known = crate::engine::lookup::row(self.reader(), &id)?;
+        let mut warnings: Vec<Warning> = place.warning().into_iter().collect();
+        if claim.draft.reason.is_some() && claim.draft.reason != known.reason {
+            warnings.push(Warning {
+                code: "duplicate_reason".into(),
+                message: format!(
+                    "the identical claim {} is stored with another reason, which stays; supersede it to change the reason",
+                    id.short()
+                ),
+                conflict: None,
+            });
+        }
+        let replaced = claim.replaced();
+        let mut drafts = Vec::new();
+        if !replaced.is_empty() {
+            let mut draft = Draft::new(EventKind::Supersede, replaced.iter().copied().map(Ref::Id));
+            draft.successor = Some(Ref::Id(id));
+            draft.body.reason.clone_from(&claim.draft.reason);
+            drafts.push(draft);
+        }
+        let premises: Vec<ClaimId> =
+            claim.premises.iter().copied().filter(|p| *p != id && !known.premises.contains(p)).collect();
+        if !premises.is_empty() {
+            drafts.push(Draft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
+        }
+        let mut outcome = Stored {
+            claim_id: id,
+            op_id: self.op,
+            scope: place.scope.clone(),
+            duplicate: true,
+            replayed: false,
+            dry_run,
+            superseded: replaced,
+            warnings,
+        };
+        if !dry_run && !drafts.is_empty() {
+            let committed = self.commit(place, drafts, claim_act(claim), summary(claim, false))?;
+            outcome.warnings.extend(review_warning(&committed));
+        }
+        Ok(WriteOutcome::Stored(outcome))
+    }
+
+    /// Whether the caller may store past a block.
+    pub(in crate::engine) fn may_except(&self) -> bool {
+        self.actor.agent.is_none() || self.engine.config.agents_may == crate::engine::AgentsMay::Force
+    }
+}
+
+/// The event by which a claim, the first draft of the act, stands beside those that block it.
+pub(in crate::engine) fn exception(judged: &Judged, justification: &str) -> Draft {
+    let members = judged.blocking().into_iter().map(Ref::Id);
+    let mut draft = Draft::new(
+        EventKind::Resolve(crate::domain::ResolveAct::Exception),
+        std::iter::once(Ref::Draft(0)).chain(members),
+    );
+    draft.body.reason = Some(justification.to_owned());
+    draft
+}
+
+/// What needs a second look since an act.
+pub(in crate::engine) fn review_warning(committed: &Committed) -> Option<Warning> {
+    let ids: Vec<String> = committed.needs_review.iter().take(5).map(|id| id.short()).collect();
+    let count = committed.needs_review.len();
+    let message = match count {
+        0 => return None,
+        1 => format!("claim {} rests on what changed and now needs review", ids.join(", ")),
+        _ => format!("{count} claims rest on what changed and now need review: {}", ids.join(", ")),
+    };
+    Some(Warning { code: "needs_review".into(), message, conflict: None })
+}
+
+/// The answer to a stored write.
+pub(in crate::engine) fn stored(
+    committed: &Committed,
+    superseded: Vec<ClaimId>,
+    warnings: Vec<Warning>,
+) -> Result<WriteOutcome, ApiError> {
+    let claim_id = committed
+        .created
+        .first()
+        .copied()
+        .ok_or_else(|| ApiError::internal("the store created no claim for a write that has one"))?;
+    Ok(WriteOutcome::Stored(Stored {
+        claim_id,
+        op_id: committed.op,
+        scope: committed.scope.clone(),
+        duplicate: false,
+        replayed: committed.replayed,
+        dry_run: false,
+        superseded,
+        warnings,
+    }))
+}
+
+fn claim_act(claim: &NewClaim) -> &'static str {
+    if claim.replaces.is_empty() { "remember" } else { "supersede" }
+}
+
+fn summary(claim: &NewClaim, forced: bool) -> String {
+    let new = words::quote(&claim.draft.statement);
+    let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
+    match (old.is_empty(), forced) {
+        (true, false) => format!("Remembered {new}"),
+        (true, true) => format!("Remembered {new} as an exception"),
+        (false, false) => format!("{} by {new}", words::summary("Superseded", &old)),
+        (false, true) => format!("{} by {new}, as an exception", words::summary("Superseded", &old)),
+    }
+}
+
+fn exception_warning(claim: &NewClaim, judged: &Judged) -> Option<Warning> {
+    claim.draft.exception.as_ref()?;
+    let message = if judged.blocks() {
+        let ids: Vec<String> = judged.blocking().iter().map(|id| id.short()).collect();
+        format!("stored as an exception beside {}, with its justification on the record", ids.join(", "))
+    } else {
+        "nothing stood against it, so it is stored as it is and no exception was recorded".into()
+    };
+    Some(Warning { code: "exception".into(), message, conflict: None })
+}
+
+fn union(a: &[ClaimId], b: &[ClaimId]) -> Vec<ClaimId> {
+    let mut all = a.to_vec();
+    all.extend(b.iter().filter(|id| !a.contains(id)));
+    all
+}

@@ -1,0 +1,83 @@
+//! What the acts on one claim have in common.
+
+use crate::{
+    api::{ActRequest, ApiError, Done, WriteOutcome},
+    domain::{ClaimId, Scope},
+    engine::{
+        Engine, check,
+        session::{Place, Session},
+        words,
+    },
+    store::{ClaimRow, Committed, Draft},
+};
+
+/// Runs an act on one claim: `plan` answers at once, or gives the events to commit. `verb` is the past tense for people,
+/// `act` the word of the event stream.
+pub(super) fn run(
+    engine: &Engine,
+    request: &ActRequest,
+    act: &str,
+    verb: &str,
+    plan: impl FnOnce(&Session<'_>, &ClaimRow, String) -> Result<Plan, ApiError>,
+) -> Result<WriteOutcome, ApiError> {
+    let target = check::id("target", &request.target)?;
+    let reason = check::reason(request, act)?;
+    engine.act(&request.caller, |session| {
+        if let Some(answer) = super::replay::act(session)? {
+            return Ok(answer);
+        }
+        let claim = session.find("target", &target)?;
+        let drafts = match plan(session, &claim, reason)? {
+            Plan::Commit(drafts) => drafts,
+            Plan::Answer(answer) => return Ok(*answer),
+        };
+        let summary = words::summary(verb, &[&claim.statement]);
+        let committed = session.commit(&Place::at(&claim.scope), drafts, act, summary.clone())?;
+        session.done(committed, summary).map(WriteOutcome::Done)
+    })
+}
+
+/// What an act on a claim comes to.
+pub(super) enum Plan {
+    /// These events.
+    Commit(Vec<Draft>),
+    /// Nothing: this answer.
+    Answer(Box<WriteOutcome>),
+}
+
+impl Session<'_> {
+    /// The answer to an act that is done.
+    pub(in crate::engine) fn done(&self, committed: Committed, summary: String) -> Result<Done, ApiError> {
+        Ok(Done {
+            op_id: committed.op,
+            scope: committed.scope,
+            summary,
+            claim_id: committed.created.first().copied(),
+            claims: self.views(&committed.claims)?,
+            needs_review: committed.needs_review,
+            card_id: None,
+            replayed: committed.replayed,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// The answer to an act that had nothing to do.
+    pub(in crate::engine) fn nothing_to_do(
+        &self,
+        scope: &Scope,
+        claim: ClaimId,
+        summary: String,
+    ) -> Result<WriteOutcome, ApiError> {
+        Ok(WriteOutcome::Done(Done {
+            op_id: self.op,
+            scope: scope.clone(),
+            summary,
+            claim_id: None,
+            claims: vec![self.view(&claim)?],
+            needs_review: Vec::new(),
+            card_id: None,
+            replayed: false,
+            warnings: Vec::new(),
+        }))
+    }
+}

@@ -1,0 +1,79 @@
+//! `redact`: a text leaves the file for good; the record stays. For a secret that was pasted.
+
+use crate::{
+    api::{ActRequest, ApiError, ErrorCode, WriteOutcome},
+    domain::{EventId, EventKind, Scope},
+    engine::{
+        Engine, check, lookup,
+        session::{Place, Session},
+    },
+    store::{Draft, Lookup, Ref},
+};
+
+/// `POST /redact`: of a claim, of the candidate on a card, or, by its full id, of any event.
+pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
+    let target = check::id("target", &request.target)?;
+    let reason = check::reason(request, "redact")?;
+    engine.act(&request.caller, |session| {
+        if let Some(answer) = super::replay::act(session)? {
+            return Ok(answer);
+        }
+        let found = find(session, &target)?;
+        let event = session.reader().event(&found.event)?;
+        let gone = event.as_ref().is_some_and(|event| event.body.is_none());
+        let is_local = event.is_some_and(|event| matches!(event.kind, EventKind::Local(_)));
+        if let Some(claim) = found.claim {
+            let row = lookup::row(session.reader(), &claim)?;
+            let expected = request.expect_rev.is_none_or(|rev| rev == row.rev);
+            if row.flags.redacted {
+                let message = format!("claim {} is already redacted; nothing was done", claim.short());
+                return session.stale_because(&row, message);
+            }
+            if !expected {
+                let message = format!("claim {} changed since it was shown; nothing was done", claim.short());
+                return session.stale_because(&row, message);
+            }
+        }
+        if gone {
+            return Err(ApiError::new(
+                ErrorCode::Stale,
+                format!("{} is already redacted; nothing was done", found.event.short()),
+            ));
+        }
+        // The store drops every copy of the text with it: the refused write that a claim came from, verdicts that quote it.
+        let kind = if is_local { EventKind::Local("redact".into()) } else { EventKind::Redact };
+        let mut draft = Draft::new(kind, [Ref::Id(found.event)]);
+        draft.body.reason = Some(reason);
+        // The summary never quotes what is to be forgotten.
+        let summary = format!("Redacted {}", found.event.short());
+        let committed = session.commit(&Place::at(&found.scope), vec![draft], "redact", summary.clone())?;
+        session.done(committed, summary).map(WriteOutcome::Done)
+    })
+}
+
+struct Found {
+    event: EventId,
+    claim: Option<EventId>,
+    scope: Scope,
+}
+
+fn find(session: &Session<'_>, target: &str) -> Result<Found, ApiError> {
+    let reader = session.reader();
+    match lookup::claim(reader, "target", target) {
+        Ok(row) => return Ok(Found { event: row.id, claim: Some(row.id), scope: row.scope }),
+        Err(error) if error.code != ErrorCode::NotFound => return Err(error),
+        Err(_) => {}
+    }
+    if let Lookup::One(id) = reader.find_card(target)? {
+        let card = lookup::card_row(reader, &id)?;
+        if let Some(candidate) = card.candidate {
+            return Ok(Found { event: candidate, claim: None, scope: card.scope });
+        }
+    }
+    if let Ok(id) = target.parse::<EventId>() {
+        if let Some(event) = reader.event(&id)? {
+            return Ok(Found { event: id, claim: None, scope: event.scope });
+        }
+    }
+    Err(lookup::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
+}

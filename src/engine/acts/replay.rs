@@ -1,0 +1,174 @@
+//! A retry with a known `op_id` answers as the first time and does nothing.
+
+use crate::{
+    api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
+    domain::{ClaimId, EventKind, Tier},
+    engine::{lookup, session::Session, view, words},
+    store::{EventRow, Reader},
+};
+
+/// The answer to a `remember`, `learn` or `supersede` that was done before.
+pub(super) fn write(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiError> {
+    let events = session.done_before()?;
+    let Some(first) = events.first() else { return Ok(None) };
+    if let Some(made) = events.iter().find(|event| creates_claim(event)) {
+        return Ok(Some(stored(session, &events, made, made.id)));
+    }
+    if let Some(made) = events.iter().find(|event| event.kind == EventKind::Supersede) {
+        if let Some(successor) = made.successor {
+            return Ok(Some(stored(session, &events, made, successor)));
+        }
+    }
+    let local = |kind: &str| events.iter().find(|event| event.kind == EventKind::Local(kind.into()));
+    if let Some(candidate) = local("refused") {
+        let id = candidate.seen.first().copied().unwrap_or(candidate.id);
+        return refused(session, &id).map(Some);
+    }
+    if let Some(proposal) = local(super::hold::PROPOSAL) {
+        if let Some(id) = proposal.targets.first() {
+            return refused(session, id).map(Some);
+        }
+    }
+    Err(other_act(first))
+}
+
+/// The answer to any other act that was done before.
+pub(super) fn act(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiError> {
+    let events = session.done_before()?;
+    let Some(first) = events.first() else { return Ok(None) };
+    if events.iter().any(|event| event.kind == EventKind::Local("refused".into())) {
+        return Err(other_act(first));
+    }
+    let mut claims = Vec::new();
+    for id in events.iter().flat_map(|event| &event.targets) {
+        if let Some(row) = session.reader().claim(id)? {
+            if !claims.iter().any(|known: &crate::api::ClaimView| known.id == *id) {
+                claims.push(view::claim(row, &session.today));
+            }
+        }
+    }
+    Ok(Some(WriteOutcome::Done(Done {
+        op_id: session.op,
+        scope: first.scope.clone(),
+        summary: format!("Done before, at the first try: {}", describe(session.reader(), &events)?),
+        claim_id: events.iter().find(|event| creates_claim(event)).map(|event| event.id),
+        claims,
+        needs_review: Vec::new(),
+        card_id: None,
+        replayed: true,
+        warnings: Vec::new(),
+    })))
+}
+
+/// An act in one sentence, from its events.
+pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
+    let main = events.iter().min_by_key(|event| rank(&event.kind));
+    let Some(event) = main else { return Ok("nothing".into()) };
+    let own = event.body.as_ref().and_then(|body| body.statement.clone());
+    let mut statements = Vec::new();
+    for id in &event.targets {
+        if let Some(row) = reader.claim(id)? {
+            statements.push(row.statement);
+        }
+    }
+    let targets: Vec<&str> = statements.iter().map(String::as_str).collect();
+    Ok(match (&event.kind, own) {
+        (EventKind::Supersede, own) => {
+            let new = match (own, event.successor) {
+                (Some(own), _) => Some(own),
+                (None, Some(id)) => reader.claim(&id)?.map(|row| row.statement),
+                (None, None) => None,
+            };
+            let by = new.map(|new| format!(" by {}", words::quote(&new))).unwrap_or_default();
+            format!("{}{by}", words::summary("superseded", &targets))
+        }
+        (EventKind::Assert | EventKind::FactSet, own) => {
+            format!("remembered {}", words::quote(&own.unwrap_or_default()))
+        }
+        (EventKind::Local(kind), Some(own)) if kind == "refused" => format!("held back {}", words::quote(&own)),
+        (EventKind::Retract, _) => words::summary("retracted", &targets),
+        (EventKind::Reinstate, _) => words::summary("reinstated", &targets),
+        (EventKind::Depend, _) => match targets.split_first() {
+            Some((claim, premises)) => {
+                words::summary(&format!("noted that {} rests on", words::quote(claim)), premises)
+            }
+            None => "noted what a claim rests on".into(),
+        },
+        (EventKind::Resolve(crate::domain::ResolveAct::Reviewed), _) => words::summary("reviewed", &targets),
+        (EventKind::Resolve(act), _) => words::summary(&format!("settled as {}:", act.as_str()), &targets),
+        (EventKind::Undo, _) => "an undo".into(),
+        (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
+        (EventKind::Redact, _) => "redacted a text".into(),
+        (EventKind::Local(kind), _) if kind == "snooze" => "put a card off".into(),
+        (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
+        (EventKind::Local(kind), _) if kind == "found" => "opened cards by an audit".into(),
+        (EventKind::Local(_), _) => "settled a card".into(),
+        (kind, _) => kind.to_string(),
+    })
+}
+
+/// Which event of an act says best what the act was.
+fn rank(kind: &EventKind) -> u8 {
+    match kind {
+        EventKind::Supersede => 0,
+        EventKind::Retract => 1,
+        EventKind::Assert | EventKind::FactSet => 2,
+        EventKind::Resolve(_) => 3,
+        EventKind::Local(kind) if kind == "refused" => 4,
+        EventKind::Local(_) => 6,
+        _ => 5,
+    }
+}
+
+pub(in crate::engine) fn creates_claim(event: &EventRow) -> bool {
+    match event.kind {
+        EventKind::Assert | EventKind::FactSet => true,
+        EventKind::Supersede => event.successor.is_none(),
+        _ => false,
+    }
+}
+
+fn stored(session: &Session<'_>, events: &[EventRow], made: &EventRow, claim: ClaimId) -> WriteOutcome {
+    let superseded = events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Supersede | EventKind::FactSet))
+        .flat_map(|event| event.targets.clone())
+        .collect();
+    WriteOutcome::Stored(Stored {
+        claim_id: claim,
+        op_id: session.op,
+        scope: made.scope.clone(),
+        duplicate: false,
+        replayed: true,
+        dry_run: false,
+        superseded,
+        warnings: Vec::new(),
+    })
+}
+
+fn refused(session: &Session<'_>, candidate: &ClaimId) -> Result<WriteOutcome, ApiError> {
+    let reader = session.reader();
+    let card = reader
+        .cards_of(candidate)?
+        .into_iter()
+        .find(|card| card.candidate == Some(*candidate))
+        .ok_or_else(|| ApiError::internal(format!("refused write {candidate} has no card")))?;
+    let mut conflicts: Vec<Conflict> = Vec::new();
+    for finding in card.verdict.findings {
+        let row = lookup::row(reader, &finding.claim)?;
+        conflicts.push(view::conflict(finding, view::claim(row, &session.today)));
+    }
+    let proposed = session.proposal(candidate)?.exception.is_some();
+    conflicts.sort_by(|a, b| (b.tier == Tier::Block).cmp(&(a.tier == Tier::Block)));
+    Ok(WriteOutcome::Conflict(Refused {
+        ways_on: words::ways_on(&conflicts, proposed),
+        conflicts,
+        card_id: Some(card.id),
+        scope: card.scope,
+    }))
+}
+
+fn other_act(first: &EventRow) -> ApiError {
+    ApiError::field("op_id", format!("this `op_id` was used for another act ({})", first.kind))
+        .hint("use a new `op_id` for each act, and the same only to retry it")
+}

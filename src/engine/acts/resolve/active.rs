@@ -1,0 +1,134 @@
+//! Settling a card among claims that are stored: a contradiction, one found by an audit, a claim replaced twice.
+
+use super::{Order, finish, on_record, pick};
+use crate::domain::derive::CardKind;
+use crate::{
+    api::{ApiError, CardAct, Refused, WriteOutcome},
+    domain::{ResolveAct, Status},
+    engine::{
+        acts::{
+            candidate::must_narrow,
+            hold,
+            new_claim::NewClaim,
+            retract,
+            supersede::{not_by_a_fact, replaced_by, summary},
+        },
+        lookup,
+        session::{Place, Session},
+        words,
+    },
+    store::{CardRow, ClaimRow, Draft},
+};
+
+pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -> Result<WriteOutcome, ApiError> {
+    let mut sides = Vec::new();
+    for member in &card.members {
+        let row = lookup::row(session.reader(), member)?;
+        if row.status == Status::Active {
+            sides.push(row);
+        }
+    }
+    let place = Place::at(&card.scope);
+    let (mut drafts, summary) = match order.act {
+        CardAct::Supersede if order.text.statement.is_some() => match merge(session, &place, &sides, order)? {
+            Stored::Drafts(drafts, summary) => (drafts, summary),
+            Stored::Refused(refused) => return Ok(answer(card, *refused)),
+        },
+        CardAct::Supersede => keep(&sides, order)?,
+        CardAct::Retract => {
+            let target = pick("target", order.side("target")?, &sides)?;
+            session.may_retract(target)?;
+            let summary = words::summary("Retracted", &[&target.statement]);
+            (vec![retract::event(target, order.reason.clone())], summary)
+        }
+        CardAct::Narrow => match narrow(session, &place, &sides, order)? {
+            Stored::Drafts(drafts, summary) => (drafts, summary),
+            Stored::Refused(refused) => return Ok(answer(card, *refused)),
+        },
+        CardAct::Exception | CardAct::Dismiss => {
+            if order.act == CardAct::Exception && !session.may_except() {
+                return Err(super::refused::only_a_person());
+            }
+            let statements: Vec<&str> = sides.iter().map(|row| row.statement.as_str()).collect();
+            let verb = if order.act == CardAct::Exception { "Kept both as an exception:" } else { "No contradiction:" };
+            (Vec::new(), words::summary(verb, &statements))
+        }
+        CardAct::Discard | CardAct::Snooze => return Err(ApiError::internal("a local act was sent the wrong way")),
+    };
+    drafts.push(record(card, order));
+    if card.kind == CardKind::Found {
+        drafts.push(hold::settled(card, order.act.as_str(), None, Some(order.reason.clone())));
+    }
+    finish(session, card, drafts, summary).map(WriteOutcome::Done)
+}
+
+/// What an act that stores a text comes to.
+enum Stored {
+    Drafts(Vec<Draft>, String),
+    Refused(Box<Refused>),
+}
+
+fn keep(sides: &[ClaimRow], order: &Order) -> Result<(Vec<Draft>, String), ApiError> {
+    let winner = pick("winner", order.side("winner")?, sides)?;
+    let losers: Vec<ClaimRow> = sides.iter().filter(|row| row.id != winner.id).cloned().collect();
+    if losers.is_empty() {
+        return Err(ApiError::field("winner", "no other claim on this card is active: there is nothing to supersede"));
+    }
+    not_by_a_fact(winner.kind, &losers)?;
+    Ok((vec![replaced_by(&losers, winner.id, order.reason.clone())], summary(&losers, winner)))
+}
+
+fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
+    // The guarded kinds outrank facts, and among those the newest decides.
+    let model = sides.iter().find(|row| row.kind.is_guarded()).or(sides.first());
+    let model = model.ok_or_else(|| ApiError::field("act", "no claim on this card is active any more"))?;
+    let mut text = order.text.clone();
+    text.qualifiers = order.text.qualifiers.clone();
+    let mut claim = session.reword(&unqualified(model), sides.to_vec(), Vec::new(), text);
+    claim.draft.source = None;
+    store(session, place, claim, "Merged")
+}
+
+fn narrow(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
+    let target = pick("target", order.side("target")?, sides)?;
+    must_narrow(target, &order.text)?;
+    let claim = session.reword(target, vec![target.clone()], Vec::new(), order.text.clone());
+    store(session, place, claim, "Narrowed")
+}
+
+fn store(session: &Session<'_>, place: &Place, claim: NewClaim, verb: &str) -> Result<Stored, ApiError> {
+    let judged = session.judge(&claim.incoming(place), &claim.replaced())?;
+    if judged.blocks() {
+        return Ok(Stored::Refused(Box::new(Refused {
+            ways_on: words::ways_on(&judged.conflicts, false),
+            conflicts: judged.conflicts,
+            card_id: None,
+            scope: place.scope.clone(),
+        })));
+    }
+    let heads = session.fact_heads(place, &claim)?;
+    let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
+    let summary = format!("{} into {}", words::summary(verb, &old), words::quote(&claim.draft.statement));
+    Ok(Stored::Drafts(claim.drafts(&heads), summary))
+}
+
+fn record(card: &CardRow, order: &Order) -> Draft {
+    let act = match order.act {
+        CardAct::Retract => ResolveAct::Retract,
+        CardAct::Narrow => ResolveAct::Narrow,
+        CardAct::Exception => ResolveAct::Exception,
+        CardAct::Dismiss => ResolveAct::Dismiss,
+        CardAct::Supersede | CardAct::Discard | CardAct::Snooze => ResolveAct::Supersede,
+    };
+    on_record(card, act, &order.reason)
+}
+
+fn answer(card: &CardRow, mut refused: Refused) -> WriteOutcome {
+    refused.card_id = Some(card.id);
+    WriteOutcome::Conflict(refused)
+}
+
+/// A merged text says itself where it holds.
+fn unqualified(row: &ClaimRow) -> ClaimRow {
+    ClaimRow { qualifiers: crate::domain::Qualifiers::default(), ..row.clone() }
+}

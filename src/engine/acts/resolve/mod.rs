@@ -1,0 +1,159 @@
+//! `resolve`: a person settles a card. Each is one act, hence one undo; what is stored on the way passes the guard again.
+
+mod active;
+mod local;
+mod refused;
+
+use super::candidate::Text;
+use crate::{
+    api::{ApiError, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, WriteOutcome},
+    domain::EventKind,
+    engine::{
+        Engine, check, lookup,
+        session::{Place, Session},
+        view,
+    },
+    store::{CardRow, ClaimRow, Draft},
+};
+
+/// `POST /conflicts/{id}/resolve`.
+pub(in crate::engine) fn resolve(
+    engine: &Engine,
+    card: &str,
+    request: &ResolveRequest,
+) -> Result<WriteOutcome, ApiError> {
+    let id = check::id("card", card)?;
+    let order = Order::checked(request)?;
+    engine.act(&request.caller, |session| {
+        if let Some(mut answer) = super::replay::act(session)? {
+            if let WriteOutcome::Done(done) = &mut answer {
+                done.card_id = Some(lookup::card(session.reader(), "card", &id)?.id);
+            }
+            return Ok(answer);
+        }
+        let card = lookup::card(session.reader(), "card", &id)?;
+        if let Some(stale) = stale(session, &card, request.expect_rev)? {
+            return Ok(stale);
+        }
+        must_be_enabled(session, &card, order.act)?;
+        match (order.act, view::card_kind(card.kind)) {
+            (CardAct::Snooze, _) => local::snooze(session, &card, &order),
+            (CardAct::Discard, _) => local::discard(session, &card, &order),
+            (_, CardKind::Refused) => refused::settle(session, &card, &order),
+            _ => active::settle(session, &card, &order),
+        }
+    })
+}
+
+/// What to do with a card, checked.
+pub(super) struct Order {
+    act: CardAct,
+    /// Empty only for `snooze`.
+    reason: String,
+    winner: Option<String>,
+    target: Option<String>,
+    text: Text,
+    until: Option<u64>,
+}
+
+impl Order {
+    fn checked(request: &ResolveRequest) -> Result<Self, ApiError> {
+        let reason = check::optional("reason", Some(&request.reason))?;
+        let reason = match (reason, request.act) {
+            (Some(reason), _) => reason,
+            (None, CardAct::Snooze) => String::new(),
+            (None, act) => {
+                return Err(ApiError::field(
+                    "reason",
+                    format!("to settle a card by {} needs a `reason`", act.as_str()),
+                )
+                .hint("say why; it stays in the history"));
+            }
+        };
+        let side = |field: &str, text: &Option<String>| text.as_deref().map(|text| check::id(field, text)).transpose();
+        Ok(Self {
+            act: request.act,
+            winner: side("winner", &request.winner)?,
+            target: side("target", &request.target)?,
+            text: Text {
+                statement: check::optional("statement", request.statement.as_deref())?,
+                reason: Some(reason.clone()),
+                qualifiers: check::qualifiers(&request.qualifiers)?,
+            },
+            reason,
+            until: request.until,
+        })
+    }
+
+    /// The side that the act is on: `winner` for supersede, `target` for retract and narrow.
+    fn side<'a>(&'a self, field: &str) -> Result<&'a str, ApiError> {
+        let side = if field == "winner" { &self.winner } else { &self.target };
+        side.as_deref().ok_or_else(|| {
+            ApiError::field(field, format!("{} needs a `{field}`: the id of a claim on the card", self.act.as_str()))
+        })
+    }
+}
+
+/// The answer where the card is settled, or changed since it was shown.
+fn stale(session: &Session<'_>, card: &CardRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
+    let short = card.id.short();
+    let message = if !card.open {
+        match &card.settled {
+            Some(by) => format!("card {short} was settled by {} ({}); nothing was done", by.who, by.act),
+            None => format!("card {short} is settled: what contradicted each other is no longer active"),
+        }
+    } else if expect_rev.is_some_and(|rev| rev != card.rev) {
+        format!("card {short} changed since it was shown; nothing was done")
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(WriteOutcome::Stale(Stale {
+        message,
+        claim: None,
+        heads: Vec::new(),
+        card: Some(Box::new(session.card_view(&card.id)?)),
+        can_reinstate: false,
+    })))
+}
+
+fn must_be_enabled(session: &Session<'_>, card: &CardRow, act: CardAct) -> Result<(), ApiError> {
+    let view = session.card_view(&card.id)?;
+    match view.acts.into_iter().find(|option| option.act == act).and_then(|option| option.disabled) {
+        Some(why) => Err(ApiError::field("act", format!("{} is not possible here: {why}", act.as_str()))),
+        None => Ok(()),
+    }
+}
+
+/// Which of `sides` a prefix names.
+fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a ClaimRow, ApiError> {
+    let mut fits = sides.iter().filter(|row| row.id.to_hex().starts_with(prefix));
+    match (fits.next(), fits.next()) {
+        (Some(row), None) => Ok(row),
+        (None, _) => Err(ApiError::field(field, format!("claim {prefix} is not on this card, or no longer active"))
+            .hint("`ergo conflicts` shows the claims on a card")),
+        (Some(_), Some(_)) => {
+            let mut error =
+                ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim on this card"))
+                    .hint("give more digits of the id");
+            error.field = Some(field.to_owned());
+            error.candidates = sides.iter().map(|row| row.id.to_hex()).filter(|id| id.starts_with(prefix)).collect();
+            Err(error)
+        }
+    }
+}
+
+/// Commits, and answers with the settled card.
+fn finish(session: &mut Session<'_>, card: &CardRow, drafts: Vec<Draft>, summary: String) -> Result<Done, ApiError> {
+    let committed = session.commit(&Place::at(&card.scope), drafts, "resolve", summary.clone())?;
+    let mut done = session.done(committed, summary)?;
+    done.card_id = Some(card.id);
+    Ok(done)
+}
+
+/// The event that says, in the shared log, how a card that every machine computes was settled.
+fn on_record(card: &CardRow, act: crate::domain::ResolveAct, reason: &str) -> Draft {
+    let members = card.members.iter().copied().map(crate::store::Ref::Id);
+    let mut draft = Draft::new(EventKind::Resolve(act), members);
+    draft.body.reason = Some(reason.to_owned());
+    draft
+}

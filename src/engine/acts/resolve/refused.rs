@@ -1,0 +1,210 @@
+//! Settling the card of a refused write.
+
+use super::{Order, finish, local, pick};
+use crate::{
+    api::{ApiError, CardAct, ErrorCode, Refused, WriteOutcome},
+    domain::{ClaimId, EventKind, ResolveAct},
+    engine::{
+        acts::{
+            candidate::{Held, Text, must_narrow},
+            hold,
+            new_claim::NewClaim,
+            retract,
+        },
+        judged::Judged,
+        session::{Place, Session},
+        words,
+    },
+    store::{CardRow, ClaimRow, Draft, Ref},
+};
+
+pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -> Result<WriteOutcome, ApiError> {
+    let held = session.held(card)?;
+    match order.act {
+        CardAct::Supersede if order.text.statement.is_some() => merge(session, card, order, &held),
+        CardAct::Supersede => supersede(session, card, order, &held),
+        CardAct::Retract => retract_side(session, card, order, &held),
+        CardAct::Narrow => narrow(session, card, order, &held),
+        CardAct::Exception | CardAct::Dismiss => keep_both(session, card, order, &held),
+        CardAct::Discard | CardAct::Snooze => Err(ApiError::internal("a local act was sent the wrong way")),
+    }
+}
+
+/// An exception that an agent may only propose.
+pub(super) fn only_a_person() -> ApiError {
+    ApiError::new(ErrorCode::Forbidden, "an exception needs a person here: agents may only propose one")
+        .hint("the write waits on its card; ask a person to run `ergo tui`")
+}
+
+/// The candidate replaces what opposes it; or it gives way, and is not stored.
+fn supersede(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+    let mut sides = held.opposed.clone();
+    sides.push(held.row.clone());
+    // Where nothing is left that opposes it, there is only one side.
+    let winner = match (&order.winner, held.opposed.is_empty()) {
+        (None, true) => &held.row,
+        _ => pick("winner", order.side("winner")?, &sides)?,
+    };
+    if winner.id != held.row.id {
+        let summary =
+            format!("{} stands; {} was dropped", words::quote(&winner.statement), words::quote(&held.row.statement));
+        let draft = hold::settled(card, "supersede", None, Some(order.reason.clone()));
+        return finish(session, card, vec![draft], summary).map(WriteOutcome::Done);
+    }
+    let text = Text { reason: Some(order.reason.clone()), ..Text::default() };
+    let claim = session.revive(held, held.opposed.clone(), text)?;
+    store(session, card, order, claim, Extra::default())
+}
+
+/// A merged text replaces what opposed the candidate, and the candidate with it.
+fn merge(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+    let mut model = held.row.clone();
+    model.qualifiers = crate::domain::Qualifiers::default();
+    let claim = session.reword(&model, held.opposed.clone(), Vec::new(), order.text.clone());
+    store(session, card, order, claim, Extra::default())
+}
+
+/// What opposed it was wrong at birth, so the candidate is stored; or the candidate was, which drops it.
+fn retract_side(
+    session: &mut Session<'_>,
+    card: &CardRow,
+    order: &Order,
+    held: &Held,
+) -> Result<WriteOutcome, ApiError> {
+    let mut sides = held.opposed.clone();
+    sides.push(held.row.clone());
+    let target = pick("target", order.side("target")?, &sides)?.clone();
+    if target.id == held.row.id {
+        return local::discard(session, card, order);
+    }
+    session.may_retract(&target)?;
+    let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
+    let claim = session.revive(held, replaces, Text::default())?;
+    let extra = Extra {
+        after: vec![retract::event(&target, order.reason.clone())],
+        aside: vec![target.id],
+        done: Some(words::summary("Retracted", &[&target.statement])),
+        ..Extra::default()
+    };
+    store(session, card, order, claim, extra)
+}
+
+/// One side is qualified, so that both hold.
+fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+    let mut sides = held.opposed.clone();
+    sides.push(held.row.clone());
+    let target = pick("target", order.side("target")?, &sides)?.clone();
+    must_narrow(&target, &order.text)?;
+    if target.id == held.row.id {
+        let claim = session.revive(held, held.wanted(), order.text.clone())?;
+        let extra = Extra { done: Some(words::summary("Narrowed", &[&target.statement])), ..Extra::default() };
+        return store(session, card, order, claim, extra);
+    }
+    // The stored side is narrowed first, then the candidate must fit beside what became of it.
+    let place = Place::at(&card.scope);
+    let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.text.clone());
+    let judged = session.judge(&narrowed.incoming(&place), &[target.id])?;
+    if judged.blocks() {
+        return Ok(refuse(card, judged));
+    }
+    let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
+    let claim = session.revive(held, replaces, Text::default())?;
+    let beside = session.judge_beside(&claim.incoming(&place), &narrowed, &target)?;
+    if beside.blocks() {
+        return Ok(refuse(card, beside));
+    }
+    let extra = Extra {
+        after: narrowed.drafts(&[]),
+        aside: vec![target.id],
+        done: Some(words::summary("Narrowed", &[&target.statement])),
+        ..Extra::default()
+    };
+    store(session, card, order, claim, extra)
+}
+
+/// Both stay: although they contradict each other, or since they do not.
+fn keep_both(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+    let exception = order.act == CardAct::Exception;
+    if exception && !session.may_except() {
+        return Err(only_a_person());
+    }
+    let claim = session.revive(held, held.wanted(), Text::default())?;
+    let against = held.against();
+    let mut extra = Extra { aside: against.clone(), ..Extra::default() };
+    if !against.is_empty() {
+        let act = if exception { ResolveAct::Exception } else { ResolveAct::Dismiss };
+        let members = std::iter::once(Ref::Draft(0)).chain(against.into_iter().map(Ref::Id));
+        let mut draft = Draft::new(EventKind::Resolve(act), members);
+        draft.body.reason = Some(order.reason.clone());
+        extra.after.push(draft);
+    }
+    store(session, card, order, claim, extra)
+}
+
+/// What goes with storing the candidate.
+#[derive(Default)]
+struct Extra {
+    /// Events of the same act, after those of the claim.
+    after: Vec<Draft>,
+    /// Claims that this act settles, so that the guard does not ask about them again.
+    aside: Vec<ClaimId>,
+    /// What was done to the other side.
+    done: Option<String>,
+}
+
+/// Stores the candidate, in whatever form, and settles its card; the guard looks at it again.
+fn store(
+    session: &mut Session<'_>,
+    card: &CardRow,
+    order: &Order,
+    claim: NewClaim,
+    extra: Extra,
+) -> Result<WriteOutcome, ApiError> {
+    let place = Place::at(&card.scope);
+    let mut exclude = claim.replaced();
+    exclude.extend(&extra.aside);
+    let judged = session.judge(&claim.incoming(&place), &exclude)?;
+    if judged.blocks() {
+        return Ok(refuse(card, judged));
+    }
+    let duplicate =
+        session.reader().duplicate(&card.scope, claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers)?;
+    if let Some(id) = duplicate.filter(|id| !exclude.contains(id)) {
+        return Err(ApiError::new(
+            ErrorCode::Stale,
+            format!("claim {} says exactly this already and is active", id.short()),
+        )
+        .hint("discard the refused write: nothing is lost"));
+    }
+    let mut drafts = claim.drafts(&[]);
+    drafts.extend(extra.after);
+    drafts.push(hold::settled(card, order.act.as_str(), Some(Ref::Draft(0)), Some(order.reason.clone())));
+    let summary = told(order.act, &claim, extra.done);
+    let mut done = finish(session, card, drafts, summary)?;
+    done.warnings = judged.warnings;
+    Ok(WriteOutcome::Done(done))
+}
+
+fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
+    let new = words::quote(&claim.draft.statement);
+    let old: Vec<&str> = claim.replaces.iter().map(|row: &ClaimRow| row.statement.as_str()).collect();
+    let stored = match (act, old.is_empty()) {
+        (CardAct::Exception, true) => format!("Stored {new} as an exception"),
+        (CardAct::Dismiss, true) => format!("Stored {new}: no contradiction"),
+        (_, true) => format!("Stored {new}"),
+        (_, false) => format!("{} by {new}", words::summary("Superseded", &old)),
+    };
+    match done {
+        Some(done) => format!("{done}. {stored}"),
+        None => stored,
+    }
+}
+
+fn refuse(card: &CardRow, judged: Judged) -> WriteOutcome {
+    WriteOutcome::Conflict(Refused {
+        ways_on: words::ways_on(&judged.conflicts, false),
+        conflicts: judged.conflicts,
+        card_id: Some(card.id),
+        scope: card.scope.clone(),
+    })
+}

@@ -1,0 +1,109 @@
+//! `undo`: an act is taken back, whole. An undo is an act itself, and can be taken back by naming it.
+
+use super::replay;
+use crate::{
+    api::{ApiError, ErrorCode, UndoOutcome, UndoRequest},
+    domain::{EventKind, OpId},
+    engine::{
+        Engine, check,
+        session::{Place, Session},
+        words,
+    },
+    store::{Draft, EventRow, Ref},
+};
+
+/// `POST /undo`.
+pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<UndoOutcome, ApiError> {
+    let asked = check::optional_scope(Some(&request.caller.org_id), Some(&request.caller.project))?;
+    let identity = check::identity(&request.caller)?;
+    engine.act(&request.caller, |session| {
+        if let Some(answer) = done_before(session)? {
+            return Ok(answer);
+        }
+        let target = match request.target_op {
+            Some(op) => op,
+            None => {
+                let scope = match &asked {
+                    Some(scope) => Some(session.reader().scope_for(scope, identity.as_deref())?),
+                    None => None,
+                };
+                let actor = &session.actor;
+                session.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
+                    ApiError::not_found("there is no act of yours to undo")
+                        .hint("`ergo log` lists acts; name one by its `op_id`")
+                })?
+            }
+        };
+        take_back(session, target)
+    })
+}
+
+fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, ApiError> {
+    let events = session.reader().op(&target)?;
+    let Some(first) = events.first() else {
+        return Err(ApiError::not_found(format!("there is no act {target}")).hint("`ergo log` lists acts"));
+    };
+    if events.iter().any(|event| event.kind == EventKind::Redact) {
+        return Err(ApiError::field("target_op", "a redaction cannot be undone: the text is gone for good"));
+    }
+    let effective: Vec<&EventRow> = events.iter().filter(|event| event.effective).collect();
+    if effective.is_empty() {
+        return Err(ApiError::new(ErrorCode::Stale, "this act was undone already; nothing was done")
+            .hint("to redo it, undo the undo: `ergo log` shows its `op_id`"));
+    }
+    let later = session.reader().built_on(&target)?;
+    if !later.is_empty() {
+        return Err(words::built_on(&named(session, later)?));
+    }
+
+    let (local, shared): (Vec<&EventRow>, Vec<&EventRow>) =
+        effective.iter().copied().partition(|event| matches!(event.kind, EventKind::Local(_)));
+    let mut drafts = Vec::new();
+    for (kind, events) in [(EventKind::Undo, shared), (EventKind::Local("undo".into()), local)] {
+        if !events.is_empty() {
+            drafts.push(Draft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
+        }
+    }
+    let what = replay::describe(session.reader(), &events)?;
+    let summary = if is_undo(&events) { "Redid what had been undone".to_owned() } else { format!("Undid: {what}") };
+    let committed = session.commit(&Place::at(&first.scope), drafts, "undo", summary.clone())?;
+    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, claims: session.views(&committed.claims)? })
+}
+
+fn is_undo(events: &[EventRow]) -> bool {
+    events.iter().all(|event| match &event.kind {
+        EventKind::Undo => true,
+        EventKind::Local(kind) => kind == "undo",
+        _ => false,
+    })
+}
+
+/// The events that stand in the way, each with what it did.
+fn named(session: &Session<'_>, events: Vec<EventRow>) -> Result<Vec<(crate::domain::EventId, String)>, ApiError> {
+    events
+        .into_iter()
+        .map(|event| {
+            let what = replay::describe(session.reader(), std::slice::from_ref(&event))?;
+            Ok((event.id, what))
+        })
+        .collect()
+}
+
+fn done_before(session: &Session<'_>) -> Result<Option<UndoOutcome>, ApiError> {
+    let events = session.done_before()?;
+    let Some(first) = events.first() else { return Ok(None) };
+    let undone = match first.targets.first() {
+        Some(target) if is_undo(&events) => session.reader().event(target)?.map(|event| event.op),
+        _ => None,
+    };
+    let undone = undone.ok_or_else(|| {
+        ApiError::field("op_id", format!("this `op_id` was used for another act ({})", first.kind))
+            .hint("use a new `op_id` for each act, and the same only to retry it")
+    })?;
+    Ok(Some(UndoOutcome {
+        undone,
+        op_id: session.op,
+        summary: "Undone before, at the first try".into(),
+        claims: vec![],
+    }))
+}

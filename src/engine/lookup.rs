@@ -1,0 +1,54 @@
+//! From what a person types to what is stored.
+
+use super::check;
+use crate::{
+    api::{ApiError, ErrorCode},
+    domain::{CardId, ClaimId},
+    store::{CardRow, ClaimRow, Lookup, Reader, StoreError},
+};
+
+/// The claim with this id or prefix.
+pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow, ApiError> {
+    let prefix = check::id(field, text)?;
+    match reader.find_claim(&prefix)? {
+        Lookup::One(id) => row(reader, &id),
+        Lookup::Many(ids) => Err(ambiguous(field, &prefix, "claim", ids.iter().map(|id| id.to_hex()))),
+        Lookup::None => Err(missing(field, &prefix, "claim", "`ergo claims` lists them")),
+    }
+}
+
+/// The card with this id or prefix, or on which the refused candidate with this id waits.
+pub(super) fn card(reader: &Reader, field: &str, text: &str) -> Result<CardRow, ApiError> {
+    let prefix = check::id(field, text)?;
+    match reader.find_card(&prefix)? {
+        Lookup::One(id) => card_row(reader, &id),
+        Lookup::Many(ids) => Err(ambiguous(field, &prefix, "card", ids.iter().map(|id| id.to_hex()))),
+        Lookup::None => Err(missing(field, &prefix, "card", "`ergo conflicts` lists them")),
+    }
+}
+
+/// The claim with an id that the store itself named.
+pub(super) fn row(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
+    reader.claim(id)?.ok_or_else(|| StoreError::Damaged(format!("claim {id} is named but not there")).into())
+}
+
+/// The card with an id that the store itself named.
+pub(super) fn card_row(reader: &Reader, id: &CardId) -> Result<CardRow, ApiError> {
+    reader.card(id)?.ok_or_else(|| StoreError::Damaged(format!("card {id} is named but not there")).into())
+}
+
+/// The 404 for an id that fits nothing.
+pub(super) fn missing(field: &str, prefix: &str, what: &str, hint: &str) -> ApiError {
+    let mut error = ApiError::not_found(format!("there is no {what} {prefix}")).hint(hint);
+    error.field = Some(field.to_owned());
+    error
+}
+
+fn ambiguous(field: &str, prefix: &str, what: &str, candidates: impl Iterator<Item = String>) -> ApiError {
+    let candidates: Vec<String> = candidates.collect();
+    let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one {what}"))
+        .hint("give more digits of the id");
+    error.field = Some(field.to_owned());
+    error.candidates = candidates;
+    error
+}

@@ -1,0 +1,122 @@
+//! Conflict cards.
+
+use super::limit;
+use crate::{
+    api::{ApiError, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
+    domain::{EventId, verdict::Evidence},
+    engine::{Engine, acts, check, gate, lookup, view as views, words},
+    store::{CardFilter, CardRow, Reader},
+};
+
+/// `GET /conflicts`.
+pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
+    let now = (engine.config.clock)();
+    let filter = CardFilter {
+        scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
+        status: views::card_filter(query.status.as_deref())?,
+        now,
+    };
+    let limit = limit(query.limit)?;
+    engine.readers.lend().snapshot(|reader| {
+        let page = reader.cards(&filter, limit, query.cursor.as_deref())?;
+        let today = gate::day(now);
+        let items = page
+            .items
+            .into_iter()
+            .map(|row| Sides::read(reader, &row, &today).map(|sides| sides.summary(&row, now)))
+            .collect::<Result<_, ApiError>>()?;
+        Ok(ConflictsPage { items, total: page.total, next: page.next })
+    })
+}
+
+/// A card in full.
+pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &str) -> Result<CardView, ApiError> {
+    let sides = Sides::read(reader, &row, today)?;
+    let claims: Vec<&ClaimView> = sides.claims.iter().collect();
+    let facts = sides.facts(&row, now, &claims);
+    let (acts, advice) = (words::acts(&facts), words::advice(&facts));
+    Ok(CardView {
+        summary: sides.summary(&row, now),
+        acts,
+        advice,
+        settled: views::settlement(&row),
+        snoozed_until: row.snoozed_until.filter(|until| *until > now),
+        evidence: sides.evidence,
+        sides: sides
+            .candidate
+            .into_iter()
+            .map(|claim| CardSide { claim, candidate: true })
+            .chain(sides.claims.into_iter().map(|claim| CardSide { claim, candidate: false }))
+            .collect(),
+    })
+}
+
+/// The cards on which a claim stands.
+pub(in crate::engine) fn cards_of(
+    reader: &Reader,
+    member: &EventId,
+    now: u64,
+    today: &str,
+) -> Result<Vec<CardSummary>, ApiError> {
+    reader
+        .cards_of(member)?
+        .into_iter()
+        .map(|row| Sides::read(reader, &row, today).map(|sides| sides.summary(&row, now)))
+        .collect()
+}
+
+/// What stands on a card, read.
+struct Sides {
+    candidate: Option<ClaimView>,
+    claims: Vec<ClaimView>,
+    evidence: Vec<Evidence>,
+    proposed: Option<String>,
+}
+
+impl Sides {
+    fn read(reader: &Reader, row: &CardRow, today: &str) -> Result<Self, ApiError> {
+        let candidate = match &row.candidate {
+            Some(id) => reader.candidate(id)?.map(|claim| views::claim(claim, today)),
+            None => None,
+        };
+        let mut claims = Vec::new();
+        for member in row.members.iter().filter(|member| Some(**member) != row.candidate) {
+            claims.push(views::claim(lookup::row(reader, member)?, today));
+        }
+        let proposed = match &row.candidate {
+            Some(id) => acts::proposal(reader, id)?.exception,
+            None => None,
+        };
+        let evidence = row.verdict.findings.iter().map(|finding| finding.evidence.clone()).collect();
+        Ok(Self { candidate, claims, evidence, proposed })
+    }
+
+    fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> words::Facts<'a> {
+        words::Facts {
+            kind: views::card_kind(row.kind),
+            status: views::card_status(row, now),
+            candidate: self.candidate.as_ref(),
+            claims,
+            evidence: &self.evidence,
+            proposed: self.proposed.as_deref(),
+        }
+    }
+
+    fn summary(&self, row: &CardRow, now: u64) -> CardSummary {
+        let claims: Vec<&ClaimView> = self.claims.iter().collect();
+        let kind: CardKind = views::card_kind(row.kind);
+        CardSummary {
+            id: row.id,
+            kind,
+            status: views::card_status(row, now),
+            scope: row.scope.clone(),
+            headline: words::headline(&self.facts(row, now, &claims)),
+            members: row.members.clone(),
+            at: row.clock.wall,
+            who: row.who.clone(),
+            agent: row.agent.clone(),
+            score: row.verdict.findings.iter().map(|finding| finding.score).fold(0.0, f32::max),
+            rev: row.rev,
+        }
+    }
+}

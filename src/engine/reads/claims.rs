@@ -1,0 +1,66 @@
+//! Lists of claims, and one claim.
+
+use super::limit;
+use crate::{
+    api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery},
+    domain::{ClaimKind, Status},
+    engine::{Engine, check, gate, lookup, view},
+    store::ClaimFilter,
+};
+
+/// The longest search, in bytes.
+const MAX_SEARCH: usize = 1000;
+
+/// `GET /claims`.
+pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<ClaimsPage, ApiError> {
+    let filter = filter(query)?;
+    let limit = limit(query.limit)?;
+    let cursor = query.cursor.as_deref();
+    let words = query.q.as_deref().map(str::trim).filter(|words| !words.is_empty());
+    if words.is_some_and(|words| words.len() > MAX_SEARCH) {
+        return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
+    }
+    let today = gate::day((engine.config.clock)());
+    let reader = engine.readers.lend();
+    let page = match (words, query.as_of) {
+        (Some(_), Some(_)) => {
+            return Err(ApiError::field("as_of", "`as_of` and `q` cannot be combined")
+                .hint("leave one out; `why` can be asked as of a time"));
+        }
+        (Some(words), None) => reader.search(&filter, words, limit, cursor)?,
+        (None, Some(as_of)) => reader.claims_at(&filter, as_of, limit, cursor)?,
+        (None, None) => reader.claims(&filter, limit, cursor)?,
+    };
+    Ok(ClaimsPage { items: view::claims(page.items, &today), total: page.total, next: page.next })
+}
+
+/// `GET /claims/{id}`.
+pub(in crate::engine) fn claim(engine: &Engine, id: &str) -> Result<ClaimView, ApiError> {
+    let today = gate::day((engine.config.clock)());
+    let reader = engine.readers.lend();
+    Ok(view::claim(lookup::claim(&reader, "id", id)?, &today))
+}
+
+fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
+    let status = match query.status.as_deref().map_or("active", str::trim) {
+        "" => Some(Status::Active),
+        "all" => None,
+        word => Some(word.parse().map_err(|error| ApiError::field("status", format!("`status`: {error}, or all")))?),
+    };
+    let kinds = query
+        .kind
+        .as_deref()
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse::<ClaimKind>().map_err(|error| ApiError::field("kind", format!("`kind`: {error}"))))
+        .collect::<Result<_, _>>()?;
+    Ok(ClaimFilter {
+        scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
+        status,
+        kinds,
+        who: query.who.as_deref().map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned),
+        needs_review: query.needs_review,
+    })
+}

@@ -1,0 +1,28 @@
+//! Everything that happened to one claim.
+
+use super::{cards_of, chain};
+use crate::{
+    api::{ApiError, History},
+    engine::{Engine, gate, lookup, view},
+};
+
+/// The most claims that rest on one that an answer holds.
+pub(super) const MAX_DEPENDENTS: usize = 100;
+
+/// `GET /claims/{id}/history`.
+pub(in crate::engine) fn history(engine: &Engine, id: &str) -> Result<History, ApiError> {
+    let now = (engine.config.clock)();
+    let today = gate::day(now);
+    engine.readers.lend().snapshot(|reader| {
+        let row = lookup::claim(reader, "id", id)?;
+        Ok(History {
+            events: reader.events_of(&row.id)?.into_iter().map(view::event).collect(),
+            chain: chain::back(reader, &row, &today)?,
+            successors: chain::forward(reader, &row, &today)?,
+            premises: view::claims(reader.premises(&row.id)?, &today),
+            dependents: view::claims(reader.dependents(&row.id, MAX_DEPENDENTS)?, &today),
+            cards: cards_of(reader, &row.id, now, &today)?,
+            claim: view::claim(row, &today),
+        })
+    })
+}

@@ -1,0 +1,157 @@
+//! `why`: the best reasoned claim for a question, and what led to it; or honestly nothing.
+
+use super::{cards_of, chain, history::MAX_DEPENDENTS, rank};
+use crate::{
+    api::{ApiError, ErrorCode, WhyAnswer, WhyRequest},
+    domain::{Scope, Status, id::is_prefix},
+    engine::{Engine, check, gate, view},
+    store::{ClaimFilter, ClaimRow, Lookup, Reader},
+};
+
+/// Full-text matches that are ranked.
+const CONSIDERED: usize = 50;
+
+/// Further claims that an answer names.
+const OTHERS: usize = 5;
+
+/// `POST /why`.
+pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
+    let question = check::required("question", &request.question)?;
+    let scope = Scope::new(request.org_id.as_str(), request.project.as_str())
+        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let now = (engine.config.clock)();
+    engine.readers.lend().snapshot(|reader| {
+        let asked = Asked { reader, scope: &scope, as_of: request.as_of, now, today: gate::day(now) };
+        match asked.by_id(&question)? {
+            Some(row) => asked.answer_by_id(row),
+            None => asked.by_words(&question),
+        }
+    })
+}
+
+struct Asked<'a> {
+    reader: &'a Reader,
+    scope: &'a Scope,
+    as_of: Option<u64>,
+    now: u64,
+    today: String,
+}
+
+impl Asked<'_> {
+    /// The claim that the question names by its id. A word such as “decade” can look like one.
+    fn by_id(&self, question: &str) -> Result<Option<ClaimRow>, ApiError> {
+        if !is_prefix(question) {
+            return Ok(None);
+        }
+        let prefix = question.to_ascii_lowercase();
+        match self.reader.find_claim(&prefix)? {
+            Lookup::One(id) => self.at(&id),
+            Lookup::Many(ids) if prefix.bytes().any(|byte| byte.is_ascii_digit()) => {
+                let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim"))
+                    .hint("give more digits of the id");
+                error.field = Some("question".into());
+                error.candidates = ids.iter().map(|id| id.to_hex()).collect();
+                Err(error)
+            }
+            Lookup::Many(_) | Lookup::None => Ok(None),
+        }
+    }
+
+    fn answer_by_id(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
+        let heads = if row.status == Status::Active { Vec::new() } else { self.reader.heads(&row.id)? };
+        let note = match (row.status, heads.first()) {
+            (Status::Active, _) if row.reason.is_none() => Some("This claim has no recorded reason.".to_owned()),
+            (Status::Active, _) => None,
+            (status, Some(head)) => Some(format!("This claim is {status}; {} stands in its place.", head.id.short())),
+            (status, None) => Some(format!("This claim is {status}, and nothing stands in its place.")),
+        };
+        let mut answer = self.full(row)?;
+        answer.others = view::claims(heads, &self.today);
+        answer.note = note;
+        Ok(answer)
+    }
+
+    fn by_words(&self, question: &str) -> Result<WhyAnswer, ApiError> {
+        let terms = rank::terms(question);
+        if terms.is_empty() {
+            return Ok(self.nothing("The question names nothing to look for: ask about a thing or a choice."));
+        }
+        let mut ranked = self.ranked(&terms)?;
+        if ranked.is_empty() {
+            let searched = terms.join(", ");
+            return Ok(self.nothing(&format!("Nothing with a reason is known in {} about: {searched}.", self.scope)));
+        }
+        let (_, coverage, best) = ranked.remove(0);
+        let others: Vec<ClaimRow> = ranked.into_iter().map(|(_, _, row)| row).collect();
+        if coverage < rank::ENOUGH {
+            let mut answer = self.nothing(&format!(
+                "Nothing with a reason is known in {} that answers this; the nearest claims follow.",
+                self.scope
+            ));
+            answer.others = view::claims(std::iter::once(best).chain(others).take(OTHERS), &self.today);
+            return Ok(answer);
+        }
+        let mut answer = self.full(best)?;
+        answer.others = view::claims(others.into_iter().take(OTHERS), &self.today);
+        Ok(answer)
+    }
+
+    /// The active claims that have a reason and speak of the terms: score, coverage, claim; the best first.
+    fn ranked(&self, terms: &[String]) -> Result<Vec<(f32, f32, ClaimRow)>, ApiError> {
+        let filter = ClaimFilter {
+            scope: Some(self.scope.clone()),
+            // What was active then may have been replaced since.
+            status: self.as_of.is_none().then_some(Status::Active),
+            ..ClaimFilter::default()
+        };
+        let page = self.reader.search(&filter, &terms.join(" OR "), CONSIDERED, None)?;
+        let mut ranked = Vec::new();
+        for (position, row) in page.items.into_iter().enumerate() {
+            let Some(row) = self.then(row)? else { continue };
+            let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty()) else { continue };
+            if row.status != Status::Active {
+                continue;
+            }
+            let mut texts = vec![row.statement.as_str(), reason];
+            texts.extend(row.source.as_deref());
+            texts.extend(row.norms.iter().map(|norm| norm.subject.as_str()));
+            let coverage = rank::coverage(terms, &texts);
+            let score = rank::score(position, coverage, row.kind);
+            if score > 0.0 {
+                ranked.push((score, coverage, row));
+            }
+        }
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Ok(ranked)
+    }
+
+    fn full(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
+        Ok(WhyAnswer {
+            chain: chain::back(self.reader, &row, &self.today)?,
+            premises: view::claims(self.reader.premises(&row.id)?, &self.today),
+            dependents: view::claims(self.reader.dependents(&row.id, MAX_DEPENDENTS)?, &self.today),
+            cards: cards_of(self.reader, &row.id, self.now, &self.today)?
+                .into_iter()
+                .filter(|card| card.status != crate::api::CardStatus::Settled)
+                .collect(),
+            answer: Some(view::claim(row, &self.today)),
+            others: Vec::new(),
+            note: None,
+        })
+    }
+
+    fn nothing(&self, note: &str) -> WhyAnswer {
+        WhyAnswer { note: Some(note.to_owned()), ..WhyAnswer::default() }
+    }
+
+    fn at(&self, id: &crate::domain::ClaimId) -> Result<Option<ClaimRow>, ApiError> {
+        Ok(match self.as_of {
+            Some(as_of) => self.reader.claim_at(id, as_of)?,
+            None => self.reader.claim(id)?,
+        })
+    }
+
+    fn then(&self, row: ClaimRow) -> Result<Option<ClaimRow>, ApiError> {
+        if self.as_of.is_none() { Ok(Some(row)) } else { self.at(&row.id) }
+    }
+}

@@ -1,0 +1,214 @@
+//! One act, from taking the write lock to what is said about it afterwards.
+
+use std::sync::{MutexGuard, PoisonError, atomic::Ordering};
+
+use super::{
+    Engine,
+    check::{self, Actor},
+    gate, lookup, view,
+};
+use crate::{
+    api::{ApiError, Caller, Change, ClaimView, ErrorCode, Stale, Warning, WriteOutcome},
+    domain::{CardId, ClaimId, OpId, Scope},
+    store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Store},
+};
+
+/// An act in progress: it holds the write lock, so that what it reads is what it changes.
+pub(super) struct Session<'a> {
+    pub(super) engine: &'a Engine,
+    store: MutexGuard<'a, Store>,
+    /// Milliseconds since the Unix epoch.
+    pub(super) now: u64,
+    /// `YYYY-MM-DD`, UTC.
+    pub(super) today: String,
+    pub(super) actor: Actor,
+    pub(super) op: OpId,
+    changes: Vec<Change>,
+}
+
+impl Engine {
+    /// Runs one act under the write lock, then tells of what changed, outside it.
+    pub(super) fn act<T>(
+        &self,
+        caller: &Caller,
+        run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let actor = check::actor(caller)?;
+        let op = match caller.op_id {
+            Some(op) => op,
+            None => random_op()?,
+        };
+        let now = (self.config.clock)();
+        // A transaction that a panic cut short was rolled back: the store behind the lock is whole.
+        let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = Session { engine: self, store, now, today: gate::day(now), actor, op, changes: Vec::new() };
+        let result = run(&mut session);
+        let changes = std::mem::take(&mut session.changes);
+        drop(session);
+        for change in changes {
+            self.tell(change);
+        }
+        result
+    }
+
+    fn tell(&self, mut change: Change) {
+        change.event = "change".into();
+        change.seq = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+        for listener in self.listeners.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            listener(change.clone());
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Reads what is committed.
+    pub(super) fn reader(&self) -> &Reader {
+        self.store.reader()
+    }
+
+    /// The events of this act, if it was done before.
+    pub(super) fn done_before(&self) -> Result<Vec<EventRow>, ApiError> {
+        Ok(self.reader().op(&self.op)?)
+    }
+
+    /// The claim with this id or prefix.
+    pub(super) fn find(&self, field: &str, text: &str) -> Result<ClaimRow, ApiError> {
+        lookup::claim(self.reader(), field, text)
+    }
+
+    /// A claim as it is now.
+    pub(super) fn view(&self, id: &ClaimId) -> Result<ClaimView, ApiError> {
+        Ok(view::claim(lookup::row(self.reader(), id)?, &self.today))
+    }
+
+    /// Claims as they are now.
+    pub(super) fn views(&self, ids: &[ClaimId]) -> Result<Vec<ClaimView>, ApiError> {
+        ids.iter().map(|id| self.view(id)).collect()
+    }
+
+    /// Stores an act, and remembers to tell of it. `act` is the word of the event stream.
+    pub(super) fn commit(
+        &mut self,
+        place: &Place,
+        drafts: Vec<Draft>,
+        act: &str,
+        summary: String,
+    ) -> Result<Committed, ApiError> {
+        let committed = self.store.commit(Act {
+            scope: place.asked.clone(),
+            identity: place.identity.clone(),
+            who: self.actor.who.clone(),
+            agent: self.actor.agent.clone(),
+            op: self.op,
+            now: self.now,
+            drafts,
+        })?;
+        self.changes.push(Change {
+            scope: Some(committed.scope.clone()),
+            act: act.to_owned(),
+            op_id: Some(committed.op),
+            who: self.actor.who.clone(),
+            agent: self.actor.agent.clone(),
+            claims: committed.claims.clone(),
+            cards: committed.cards.clone(),
+            summary,
+            ..Change::default()
+        });
+        Ok(committed)
+    }
+
+    /// The answer where a target is no longer active, or changed since it was shown; `None` where it is as expected.
+    pub(super) fn stale(&self, target: &ClaimRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
+        use crate::domain::Status;
+        let short = target.id.short();
+        let message = match (target.status, expect_rev) {
+            (Status::Active, Some(rev)) if rev != target.rev => {
+                format!("claim {short} changed since it was shown; nothing was done")
+            }
+            (Status::Active, _) => return Ok(None),
+            _ if target.flags.undone => format!("the act that wrote claim {short} was undone; nothing was done"),
+            (status, _) => format!("claim {short} is already {status}; nothing was done"),
+        };
+        self.stale_because(target, message).map(Some)
+    }
+
+    /// The answer that a claim is not as the act needs it.
+    pub(super) fn stale_because(&self, target: &ClaimRow, message: String) -> Result<WriteOutcome, ApiError> {
+        let active = target.status == crate::domain::Status::Active;
+        let heads = if active { Vec::new() } else { self.reader().heads(&target.id)? };
+        Ok(WriteOutcome::Stale(Stale {
+            message,
+            can_reinstate: !active && !target.flags.undone && heads.is_empty(),
+            claim: Some(Box::new(view::claim(target.clone(), &self.today))),
+            heads: view::claims(heads, &self.today),
+            card: None,
+        }))
+    }
+
+    /// The card, in full, as it is now.
+    pub(super) fn card_view(&self, id: &CardId) -> Result<crate::api::CardView, ApiError> {
+        super::reads::card_view(self.reader(), lookup::card_row(self.reader(), id)?, self.now, &self.today)
+    }
+}
+
+/// Where an act happens.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    /// The scope as the caller named it.
+    pub(super) asked: Scope,
+    /// The scope that the identity makes of it.
+    pub(super) scope: Scope,
+    /// The remote URL or common directory.
+    pub(super) identity: Option<String>,
+}
+
+impl Place {
+    /// Where a caller writes.
+    pub(super) fn of(reader: &Reader, caller: &Caller) -> Result<Self, ApiError> {
+        let asked = check::scope(caller)?;
+        let identity = check::identity(caller)?;
+        let scope = reader.scope_for(&asked, identity.as_deref())?;
+        Ok(Self { asked, scope, identity })
+    }
+
+    /// The scope of something stored.
+    pub(super) fn at(scope: &Scope) -> Self {
+        Self { asked: scope.clone(), scope: scope.clone(), identity: None }
+    }
+
+    /// Says so where the scope is another than the one asked for.
+    pub(super) fn warning(&self) -> Option<Warning> {
+        if self.asked == self.scope {
+            return None;
+        }
+        Some(Warning {
+            code: "scope_renamed".into(),
+            message: format!(
+                "another project is called {} here already, so this one is {}",
+                self.asked.project, self.scope
+            ),
+            conflict: None,
+        })
+    }
+
+    /// Refuses what belongs to another scope: claims are never compared or linked across.
+    pub(super) fn must_hold(&self, field: &str, claim: &ClaimRow) -> Result<(), ApiError> {
+        if claim.scope == self.scope {
+            return Ok(());
+        }
+        Err(ApiError::field(
+            field,
+            format!("claim {} belongs to {}, not to {}", claim.id.short(), claim.scope, self.scope),
+        )
+        .hint("name its scope with `org_id` and `project`, or choose a claim of this one"))
+    }
+}
+
+fn random_op() -> Result<OpId, ApiError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        ApiError::new(ErrorCode::Unavailable, format!("the system gives no random numbers: {error}"))
+            .hint("send an `op_id`, or try again")
+    })?;
+    Ok(OpId(bytes))
+}

@@ -1,0 +1,150 @@
+//! From the store's rows to what clients see. Pure.
+
+use crate::{
+    api::{self, CardKind, CardStatus, ChainLink, ClaimView, Conflict, EventView, Settlement},
+    domain::{Finding, derive},
+    store::{CardRow, ClaimRow, EventRow},
+};
+
+/// The most characters of a statement in a list of events.
+const SHORTENED: usize = 200;
+
+/// A claim as seen on `today`.
+pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
+    let mut flags = row.flags;
+    flags.expired = row.expired_on(today);
+    ClaimView {
+        id: row.id,
+        scope: row.scope,
+        kind: row.kind,
+        status: row.status,
+        flags,
+        statement: row.statement,
+        reason: row.reason,
+        source: row.source,
+        who: row.who,
+        agent: row.agent,
+        device: row.device,
+        at: row.clock.wall,
+        key: row.key,
+        qualifiers: row.qualifiers,
+        norms: row.norms,
+        replaced_by: row.replaced_by,
+        replaces: row.replaces,
+        premises: row.premises,
+        dependents: row.dependents,
+        closing_reason: row.closing_reason,
+        rev: row.rev,
+    }
+}
+
+/// Several claims.
+pub(super) fn claims(rows: impl IntoIterator<Item = ClaimRow>, today: &str) -> Vec<ClaimView> {
+    rows.into_iter().map(|row| claim(row, today)).collect()
+}
+
+/// An event.
+pub(super) fn event(row: EventRow) -> EventView {
+    let body = row.body.unwrap_or_default();
+    EventView {
+        id: row.id,
+        kind: row.kind.to_string(),
+        op_id: row.op,
+        scope: row.scope,
+        who: row.who,
+        agent: row.agent,
+        device: row.device,
+        at: row.clock.wall,
+        targets: row.targets,
+        reason: body.reason,
+        statement: body.statement.map(|text| shorten(&text)),
+        undone: !row.effective,
+    }
+}
+
+/// The link of a chain without the act that led to it.
+pub(super) fn link(claim: ClaimView, depth: usize) -> ChainLink {
+    ChainLink { claim, depth, replaced_by: None, change_reason: None, changed_by: None, changed_at: None }
+}
+
+/// What stands against a write.
+pub(super) fn conflict(finding: Finding, claim: ClaimView) -> Conflict {
+    Conflict {
+        claim,
+        tier: finding.tier,
+        score: finding.score,
+        stage: finding.evidence.stage,
+        rule: finding.evidence.rule.clone(),
+        evidence: finding.evidence,
+    }
+}
+
+/// Where a card comes from.
+pub(super) fn card_kind(kind: derive::CardKind) -> CardKind {
+    match kind {
+        derive::CardKind::Refused => CardKind::Refused,
+        derive::CardKind::Found => CardKind::Found,
+        derive::CardKind::Contradiction => CardKind::Contradiction,
+        derive::CardKind::Contested => CardKind::Contested,
+    }
+}
+
+/// Whether a card still waits at `now`, in milliseconds since the Unix epoch.
+pub(super) fn card_status(row: &CardRow, now: u64) -> CardStatus {
+    match row.snoozed_until {
+        _ if !row.open => CardStatus::Settled,
+        Some(until) if until > now => CardStatus::Snoozed,
+        _ => CardStatus::Open,
+    }
+}
+
+/// How a card that is not open was settled.
+pub(super) fn settlement(row: &CardRow) -> Option<Settlement> {
+    if row.open {
+        return None;
+    }
+    Some(match &row.settled {
+        Some(by) => Settlement {
+            act: by.act.clone(),
+            who: by.who.clone(),
+            agent: by.agent.clone(),
+            at: by.clock.wall,
+            reason: by.reason.clone(),
+            op_id: Some(by.op),
+        },
+        None => Settlement {
+            act: "moot".into(),
+            who: row.who.clone(),
+            agent: row.agent.clone(),
+            at: row.clock.wall,
+            reason: Some("what contradicted each other is no longer active".into()),
+            op_id: None,
+        },
+    })
+}
+
+/// What a client asks for when it names a status of cards.
+pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardStatus, api::ApiError> {
+    Ok(match text.unwrap_or("open") {
+        "" | "open" => crate::store::CardStatus::Open,
+        "snoozed" => crate::store::CardStatus::Snoozed,
+        "settled" => crate::store::CardStatus::Settled,
+        "all" => crate::store::CardStatus::All,
+        other => {
+            return Err(api::ApiError::field(
+                "status",
+                format!(
+                    "`status`: “{}” is none of open, snoozed, settled, all",
+                    other.chars().take(40).collect::<String>()
+                ),
+            ));
+        }
+    })
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHORTENED) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
