@@ -24,7 +24,7 @@ fn of_norm(norm: &Norm) -> Option<String> {
     let mut key = format!("{}/{attribute}", norm.subject);
     for (name, place) in [("env", &norm.scope.env), ("team", &norm.scope.team), ("tenant", &norm.scope.tenant)] {
         if let Some(place) = place {
-            key.push_str(&format!(" {name}={place}"));
+            key.extend([" ", name, "=", place]);
         }
     }
     Some(key)

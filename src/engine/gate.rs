@@ -58,10 +58,10 @@ pub(super) fn judge(
     incoming: &Candidate,
     against: &[Candidate],
     today: &str,
-) -> Result<Verdict, Warning> {
+) -> Result<Verdict, Box<Warning>> {
     catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, today))).map_err(|_| {
         tracing::error!("the guard panicked; the claim is stored un-gated");
-        ungated("the guard", "it failed on this statement")
+        Box::new(ungated("the guard", "it failed on this statement"))
     })
 }
 

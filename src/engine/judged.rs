@@ -71,14 +71,9 @@ impl Session<'_> {
     }
 
     /// Compares a write with one claim that is not stored yet: what `target` is about to become.
-    pub(super) fn judge_beside(
-        &self,
-        incoming: &Incoming<'_>,
-        becoming: &NewClaim,
-        target: &ClaimRow,
-    ) -> Result<Judged, ApiError> {
+    pub(super) fn judge_beside(&self, incoming: &Incoming<'_>, becoming: &NewClaim, target: &ClaimRow) -> Judged {
         if !incoming.kind.is_guarded() || incoming.normed.warning.is_some() || becoming.normed.warning.is_some() {
-            return Ok(Judged::default());
+            return Judged::default();
         }
         let row = ClaimRow {
             statement: becoming.draft.statement.clone(),
@@ -86,7 +81,7 @@ impl Session<'_> {
             qualifiers: becoming.draft.qualifiers.clone(),
             ..target.clone()
         };
-        Ok(self.compare(incoming, vec![row]))
+        self.compare(incoming, vec![row])
     }
 
     fn compare(&self, incoming: &Incoming<'_>, rows: Vec<ClaimRow>) -> Judged {
@@ -99,7 +94,7 @@ impl Session<'_> {
         };
         let verdict = match gate::judge(&self.engine.guard, &ours, &against, &self.today) {
             Ok(verdict) => verdict,
-            Err(warning) => return Judged { warnings: vec![warning], ungated: true, ..Judged::default() },
+            Err(warning) => return Judged { warnings: vec![*warning], ungated: true, ..Judged::default() },
         };
         let rows: HashMap<ClaimId, ClaimRow> = rows.into_iter().map(|row| (row.id, row)).collect();
         let conflicts: Vec<Conflict> = verdict

@@ -52,12 +52,12 @@ impl Session<'_> {
         let known = self.reader().refused_card(&place.scope, claim.draft.kind, &claim.draft.statement)?;
         let mut opposed = claim.replaced();
         opposed.extend(judged.blocking());
-        if let Some(card) = known.as_ref().filter(|card| !card.open) {
-            if let Some(word) = self.dropped_before(card, &judged.blocking())? {
-                refused.card_id = Some(card.id);
-                refused.ways_on.insert(0, word);
-                return Ok(WriteOutcome::Conflict(refused));
-            }
+        if let Some(card) = known.as_ref().filter(|card| !card.open)
+            && let Some(word) = self.dropped_before(card, &judged.blocking())?
+        {
+            refused.card_id = Some(card.id);
+            refused.ways_on.insert(0, word);
+            return Ok(WriteOutcome::Conflict(refused));
         }
         let open = known.filter(|card| card.open);
         refused.card_id = open.as_ref().map(|card| card.id);

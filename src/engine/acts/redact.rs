@@ -70,10 +70,10 @@ fn find(session: &Session<'_>, target: &str) -> Result<Found, ApiError> {
             return Ok(Found { event: candidate, claim: None, scope: card.scope });
         }
     }
-    if let Ok(id) = target.parse::<EventId>() {
-        if let Some(event) = reader.event(&id)? {
-            return Ok(Found { event: id, claim: None, scope: event.scope });
-        }
+    if let Ok(id) = target.parse::<EventId>()
+        && let Some(event) = reader.event(&id)?
+    {
+        return Ok(Found { event: id, claim: None, scope: event.scope });
     }
     Err(lookup::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
 }

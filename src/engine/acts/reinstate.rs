@@ -36,10 +36,10 @@ fn refusal(session: &Session<'_>, claim: &ClaimRow, expect_rev: Option<u64>) -> 
     if expect_rev.is_some_and(|rev| rev != claim.rev) {
         return stale(format!("claim {short} changed since it was shown; nothing was done"));
     }
-    if let Some(key) = claim.key_hash {
-        if !session.reader().fact_heads(&claim.scope, &key)?.is_empty() {
-            return stale(format!("another fact is set under the key of {short}: remember it again to replace that"));
-        }
+    if let Some(key) = claim.key_hash
+        && !session.reader().fact_heads(&claim.scope, &key)?.is_empty()
+    {
+        return stale(format!("another fact is set under the key of {short}: remember it again to replace that"));
     }
     let normed =
         Normed { norms: claim.norms.clone(), version: claim.normaliser.clone().unwrap_or_default(), warning: None };

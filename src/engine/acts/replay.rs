@@ -14,20 +14,20 @@ pub(super) fn write(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiEr
     if let Some(made) = events.iter().find(|event| creates_claim(event)) {
         return Ok(Some(stored(session, &events, made, made.id)));
     }
-    if let Some(made) = events.iter().find(|event| event.kind == EventKind::Supersede) {
-        if let Some(successor) = made.successor {
-            return Ok(Some(stored(session, &events, made, successor)));
-        }
+    if let Some(made) = events.iter().find(|event| event.kind == EventKind::Supersede)
+        && let Some(successor) = made.successor
+    {
+        return Ok(Some(stored(session, &events, made, successor)));
     }
     let local = |kind: &str| events.iter().find(|event| event.kind == EventKind::Local(kind.into()));
     if let Some(candidate) = local("refused") {
         let id = candidate.seen.first().copied().unwrap_or(candidate.id);
         return refused(session, &id).map(Some);
     }
-    if let Some(proposal) = local(super::hold::PROPOSAL) {
-        if let Some(id) = proposal.targets.first() {
-            return refused(session, id).map(Some);
-        }
+    if let Some(proposal) = local(super::hold::PROPOSAL)
+        && let Some(id) = proposal.targets.first()
+    {
+        return refused(session, id).map(Some);
     }
     Err(other_act(first))
 }
@@ -41,10 +41,10 @@ pub(super) fn act(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiErro
     }
     let mut claims = Vec::new();
     for id in events.iter().flat_map(|event| &event.targets) {
-        if let Some(row) = session.reader().claim(id)? {
-            if !claims.iter().any(|known: &crate::api::ClaimView| known.id == *id) {
-                claims.push(view::claim(row, &session.today));
-            }
+        if let Some(row) = session.reader().claim(id)?
+            && !claims.iter().any(|known: &crate::api::ClaimView| known.id == *id)
+        {
+            claims.push(view::claim(row, &session.today));
         }
     }
     Ok(Some(WriteOutcome::Done(Done {
@@ -159,7 +159,7 @@ fn refused(session: &Session<'_>, candidate: &ClaimId) -> Result<WriteOutcome, A
         conflicts.push(view::conflict(finding, view::claim(row, &session.today)));
     }
     let proposed = session.proposal(candidate)?.exception.is_some();
-    conflicts.sort_by(|a, b| (b.tier == Tier::Block).cmp(&(a.tier == Tier::Block)));
+    conflicts.sort_by_key(|conflict| conflict.tier != Tier::Block);
     Ok(WriteOutcome::Conflict(Refused {
         ways_on: words::ways_on(&conflicts, proposed),
         conflicts,

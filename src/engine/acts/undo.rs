@@ -20,19 +20,18 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
         if let Some(answer) = done_before(session)? {
             return Ok(answer);
         }
-        let target = match request.target_op {
-            Some(op) => op,
-            None => {
-                let scope = match &asked {
-                    Some(scope) => Some(session.reader().scope_for(scope, identity.as_deref())?),
-                    None => None,
-                };
-                let actor = &session.actor;
-                session.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
-                    ApiError::not_found("there is no act of yours to undo")
-                        .hint("`ergo log` lists acts; name one by its `op_id`")
-                })?
-            }
+        let target = if let Some(op) = request.target_op {
+            op
+        } else {
+            let scope = match &asked {
+                Some(scope) => Some(session.reader().scope_for(scope, identity.as_deref())?),
+                None => None,
+            };
+            let actor = &session.actor;
+            session.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
+                ApiError::not_found("there is no act of yours to undo")
+                    .hint("`ergo log` lists acts; name one by its `op_id`")
+            })?
         };
         take_back(session, target)
     })

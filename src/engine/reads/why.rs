@@ -74,17 +74,17 @@ impl Asked<'_> {
     fn by_words(&self, question: &str) -> Result<WhyAnswer, ApiError> {
         let terms = rank::terms(question);
         if terms.is_empty() {
-            return Ok(self.nothing("The question names nothing to look for: ask about a thing or a choice."));
+            return Ok(nothing("The question names nothing to look for: ask about a thing or a choice."));
         }
         let mut ranked = self.ranked(&terms)?;
         if ranked.is_empty() {
             let searched = terms.join(", ");
-            return Ok(self.nothing(&format!("Nothing with a reason is known in {} about: {searched}.", self.scope)));
+            return Ok(nothing(&format!("Nothing with a reason is known in {} about: {searched}.", self.scope)));
         }
         let (_, coverage, best) = ranked.remove(0);
         let others: Vec<ClaimRow> = ranked.into_iter().map(|(_, _, row)| row).collect();
         if coverage < rank::ENOUGH {
-            let mut answer = self.nothing(&format!(
+            let mut answer = nothing(&format!(
                 "Nothing with a reason is known in {} that answers this; the nearest claims follow.",
                 self.scope
             ));
@@ -140,10 +140,6 @@ impl Asked<'_> {
         })
     }
 
-    fn nothing(&self, note: &str) -> WhyAnswer {
-        WhyAnswer { note: Some(note.to_owned()), ..WhyAnswer::default() }
-    }
-
     fn at(&self, id: &crate::domain::ClaimId) -> Result<Option<ClaimRow>, ApiError> {
         Ok(match self.as_of {
             Some(as_of) => self.reader.claim_at(id, as_of)?,
@@ -154,4 +150,8 @@ impl Asked<'_> {
     fn then(&self, row: ClaimRow) -> Result<Option<ClaimRow>, ApiError> {
         if self.as_of.is_none() { Ok(Some(row)) } else { self.at(&row.id) }
     }
+}
+
+fn nothing(note: &str) -> WhyAnswer {
+    WhyAnswer { note: Some(note.to_owned()), ..WhyAnswer::default() }
 }

@@ -84,7 +84,6 @@ fn retract_side(
         after: vec![retract::event(&target, order.reason.clone())],
         aside: vec![target.id],
         done: Some(words::summary("Retracted", &[&target.statement])),
-        ..Extra::default()
     };
     store(session, card, order, claim, extra)
 }
@@ -109,7 +108,7 @@ fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held)
     }
     let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = session.revive(held, replaces, Text::default())?;
-    let beside = session.judge_beside(&claim.incoming(&place), &narrowed, &target)?;
+    let beside = session.judge_beside(&claim.incoming(&place), &narrowed, &target);
     if beside.blocks() {
         return Ok(refuse(card, beside));
     }
@@ -117,7 +116,6 @@ fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held)
         after: narrowed.drafts(&[]),
         aside: vec![target.id],
         done: Some(words::summary("Narrowed", &[&target.statement])),
-        ..Extra::default()
     };
     store(session, card, order, claim, extra)
 }
