@@ -7,6 +7,7 @@
 pub mod adr;
 pub mod markdown;
 pub mod plan;
+pub mod rules;
 pub mod sentence;
 
 /// Something in an imported file that became no claim.
