@@ -2,7 +2,6 @@
 
 use std::{
     cell::OnceCell,
-    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -14,7 +13,7 @@ use super::{
 };
 use crate::{
     api::Caller,
-    client::{Client, HttpApi},
+    client::{Client, Connect},
     config::{Config, Paths},
     domain::Scope,
 };
@@ -26,6 +25,7 @@ pub(crate) struct Context {
     /// Where output goes.
     pub(crate) ui: Ui,
     config: OnceCell<(Paths, Config)>,
+    client: OnceCell<Client>,
 }
 
 /// Where a verb acts.
@@ -41,7 +41,7 @@ impl Context {
     /// Surroundings with these flags.
     pub(crate) fn new(globals: Globals) -> Self {
         let ui = Ui::new(&globals);
-        Self { globals, ui, config: OnceCell::new() }
+        Self { globals, ui, config: OnceCell::new(), client: OnceCell::new() }
     }
 
     /// Runs the work of a verb that speaks to the daemon, on a runtime of this thread alone: nothing else is started.
@@ -77,8 +77,17 @@ impl Context {
 
     /// A client of the daemon, which is started where it is not running, unless the flags say otherwise.
     pub(crate) async fn client(&self) -> Result<Client, CliError> {
-        let paths = self.paths()?;
-        Ok(Client::new(Arc::new(HttpApi::unix(&paths.socket))))
+        let connect = Connect { spawn: !self.globals.no_spawn, ..Connect::new(self.paths()?.clone()) };
+        let client = connect.client().await?;
+        self.client.get_or_init(|| client.clone());
+        Ok(client)
+    }
+
+    /// Says aloud that the daemon is of another version than this program, where one was spoken to.
+    pub(crate) fn say_skew(&mut self) {
+        if let Some(skew) = self.client.get().and_then(Client::skew) {
+            self.ui.note(skew);
+        }
     }
 
     /// Where a verb acts: by the flags, else the configuration and the working directory.

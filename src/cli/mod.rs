@@ -63,6 +63,7 @@ pub fn main() -> ExitCode {
     };
     let mut cx = Context::new(cli.globals);
     let result = dispatch(cli.command, &mut cx);
+    cx.say_skew();
     let exit = match result {
         Ok(exit) => exit,
         Err(error) => {

@@ -28,6 +28,11 @@ pub(crate) fn project_of(folder: &Path) -> Project {
     Project { name, identity: remote.map_or_else(|| common.display().to_string(), |url| plain_url(&url)) }
 }
 
+/// The top of the working tree that `folder` is in, else `folder` itself.
+pub(crate) fn top_of(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder).to_owned()
+}
+
 fn base_name(path: &Path) -> String {
     path.file_name().map_or_else(|| "root".to_owned(), |name| name.to_string_lossy().into_owned())
 }

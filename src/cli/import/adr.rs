@@ -1,0 +1,164 @@
+//! `ergo import adr`: decision records, what they replaced first, so that the history is kept.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    destination, read,
+    report::preview,
+    send::{Row, Sender},
+    shown,
+};
+use crate::{
+    api::RememberRequest,
+    cli::{CliError, Context, Exit},
+    interchange::{
+        adr::{Record, Standing},
+        plan::plan,
+    },
+};
+
+/// The deepest folder that is looked into.
+const MAX_DEPTH: usize = 8;
+
+/// Take over decision records in Markdown, in the forms of Nygard and MADR. What was superseded is kept as history.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folders that hold records, or single records.
+    #[arg(value_name = "DIR", required = true)]
+    paths: Vec<PathBuf>,
+    /// Take in records that are only proposed, too.
+    #[arg(long)]
+    proposed: bool,
+    /// Show what would be imported: store nothing, ask no daemon.
+    #[arg(long)]
+    dry_run: bool,
+    /// List what is skipped, and why.
+    #[arg(long)]
+    details: bool,
+}
+
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let (records, left) = records(&args)?;
+    let steps = plan(&records);
+    let rows: Vec<Row> = records.iter().map(row).collect();
+    if args.dry_run {
+        let ordered: Vec<Row> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
+        preview(cx, &ordered, &left, args.details);
+        return Ok(Exit::Ok);
+    }
+    let named: Vec<_> = args.paths.iter().map(|path| shown(path)).collect();
+    let scope = destination(cx)?;
+    let mut sender = Sender::new(cx, "adr", &named.join(", "), &scope).await?;
+    for (source, text, why) in &left {
+        sender.report.skipped(source, text, why);
+    }
+    let mut claims = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        cx.ui.progress(format_args!("importing {} of {}", at + 1, steps.len()));
+        let Some(mut row) = rows.get(step.record).cloned() else { continue };
+        // A record that two others replace gives way to the first of them.
+        row.targets = step.replaces.iter().filter_map(|old| claims.remove(old)).collect();
+        let sent = sender.store(&row).await;
+        if sent.is_err() {
+            cx.ui.progress_done();
+        }
+        let Some(claim) = sent? else { continue };
+        match &step.retract {
+            Some(reason) => sender.retract(&row, claim, reason).await?,
+            None => drop(claims.insert(step.record, claim)),
+        }
+    }
+    cx.ui.progress_done();
+    sender.report.show(cx, args.details);
+    if records.is_empty() {
+        cx.ui.note("No record was found: a record has a section “Decision” or “Decision Outcome”.");
+    }
+    Ok(Exit::Ok)
+}
+
+/// The claim that a record becomes.
+fn row(record: &Record) -> Row {
+    let statement = match record.standing {
+        Standing::Rejected => format!("Rejected: {}.", record.title.trim_end_matches('.')),
+        _ => record.statement.clone(),
+    };
+    let reason = match &record.date {
+        Some(date) => format!("{} ({}, {date})", record.reason, record.standing.as_str()),
+        None => record.reason.clone(),
+    };
+    let claim = RememberRequest {
+        statement,
+        kind: Some(record.kind()),
+        reason: Some(reason),
+        source: Some(record.source()),
+        ..RememberRequest::default()
+    };
+    let file = record.file.rsplit('/').next().unwrap_or(&record.file).to_owned();
+    Row { claim, targets: Vec::new(), file, source: record.source() }
+}
+
+type Left = (String, String, String);
+
+/// The records under the paths, and the files that are none.
+fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        let meta = fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?;
+        if meta.is_dir() {
+            walk(path, 0, &mut files)?;
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.sort();
+    files.dedup();
+    let (mut records, mut left) = (Vec::new(), Vec::new());
+    for file in files {
+        let path = shown(&file);
+        let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        if name == "readme.md" || name == "index.md" || name.contains("template") {
+            left.push((format!("{path}:1"), name, "no record".to_owned()));
+            continue;
+        }
+        // A file in a folder that cannot be read is told and left out; one that was named by itself is an error.
+        let text = match read(&file) {
+            Ok(text) => text,
+            Err(error) if args.paths.contains(&file) => return Err(error),
+            Err(error) => {
+                left.push((format!("{path}:1"), name, error.error));
+                continue;
+            }
+        };
+        match Record::parse(&path, &text) {
+            Ok(record) if record.standing == Standing::Proposed && !args.proposed => {
+                left.push((record.source(), record.title, "proposed, not decided: --proposed takes it in".to_owned()));
+            }
+            Ok(record) => records.push(record),
+            Err(error) => left.push((format!("{path}:{}", error.line), name, error.why)),
+        }
+    }
+    Ok((records, left))
+}
+
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let entries = fs::read_dir(folder).map_err(|error| CliError::file("read", folder, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| CliError::file("read", folder, &error))?;
+        let path = entry.path();
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let kind = entry.file_type().map_err(|error| CliError::file("read", &path, &error))?;
+        if hidden || kind.is_symlink() {
+            continue;
+        }
+        if kind.is_dir() && depth < MAX_DEPTH {
+            walk(&path, depth + 1, files)?;
+        } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! `ergo import`: takes over decision records and rule files, through the guard.
+//!
+//! Each row is an act whose id is made of what it says and where, so that an import that is run again does nothing twice,
+//! also for what was replaced or retracted meanwhile. The acts of one import begin with the same digits: its number, by
+//! which `ergo undo --import` takes it back whole.
+
+mod adr;
+mod jsonl;
+mod report;
+mod rules;
+mod send;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{CliError, Context, Exit, scope};
+use crate::domain::Scope;
+
+pub(crate) use send::NUMBER;
+
+/// The largest file that is read, in bytes: what is larger is no record and no rule file.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Take over decision records, rule files, or an export.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every row passes the guard. One that contradicts what is in force is kept on a conflict card, and the import goes on; it
+then still ends with exit code 0. Running an import again stores nothing twice.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Adr(adr::Args),
+    Rules(rules::Args),
+    Jsonl(jsonl::Args),
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    match args.what {
+        What::Adr(args) => adr::run(args, cx).await,
+        What::Rules(args) => rules::run(args, cx).await,
+        What::Jsonl(args) => jsonl::run(args, cx).await,
+    }
+}
+
+/// Where an import goes: the scope that the flags and the working directory name; the daemon is not asked.
+fn destination(cx: &Context) -> Result<Scope, CliError> {
+    cx.here().map(|here| here.scope)
+}
+
+/// The text of a file that a person named.
+fn read(path: &Path) -> Result<String, CliError> {
+    let length = fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?.len();
+    if length > MAX_FILE {
+        return Err(CliError::usage(format_args!("{} is larger than 1 MB", path.display())));
+    }
+    let bytes = fs::read(path).map_err(|error| CliError::file("read", path, &error))?;
+    String::from_utf8(bytes)
+        .map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+        .map_err(|_| CliError::usage(format_args!("{} is not UTF-8 text", path.display())))
+}
+
+/// A path as it shall stand in a source: from the top of the working tree where it is in one, else as it was given.
+fn shown(path: &Path) -> String {
+    let inside = || {
+        let full = fs::canonicalize(path).ok()?;
+        let top = scope::top_of(&fs::canonicalize(std::env::current_dir().ok()?).ok()?);
+        full.strip_prefix(top).ok().map(Path::to_owned)
+    };
+    let shown: PathBuf = inside().unwrap_or_else(|| path.to_owned());
+    shown.display().to_string()
+}

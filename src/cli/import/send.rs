@@ -1,0 +1,150 @@
+//! Sending the rows of an import to the daemon, one act a row.
+
+use super::report::{Fate, Report};
+use crate::{
+    api::{ActRequest, Caller, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
+    cli::{CliError, Context, Exit},
+    client::Client,
+    domain::{ClaimId, OpId, Scope},
+};
+
+/// The digits of an import's number.
+pub(crate) const NUMBER: usize = 12;
+
+/// The bytes that an import's number takes of an act's id.
+const NUMBER_BYTES: usize = NUMBER / 2;
+
+/// One row to import.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    /// The claim; its caller is filled in here.
+    pub(super) claim: RememberRequest,
+    /// The claims that it replaces, already imported.
+    pub(super) targets: Vec<ClaimId>,
+    /// The name of the file, which with the statement makes the row's identity.
+    pub(super) file: String,
+    /// Where the row is from: `file:line`.
+    pub(super) source: String,
+}
+
+/// Sends rows in the name of one import.
+pub(super) struct Sender {
+    client: Client,
+    caller: Caller,
+    number: [u8; NUMBER_BYTES],
+    /// What became of the rows so far.
+    pub(super) report: Report,
+}
+
+impl Sender {
+    /// An import of a form (`adr`, `rules`) from what a person named.
+    pub(super) async fn new(cx: &Context, form: &str, named: &str, scope: &Scope) -> Result<Self, CliError> {
+        let client = cx.client().await?;
+        let mut number = [0; NUMBER_BYTES];
+        let hash = hash(&["ergo/import/1", form, named, &scope.org_id, &scope.project]);
+        number.copy_from_slice(hash.as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
+        let report = Report::new(form, named, scope, hex::encode(number));
+        Ok(Self { client, caller: cx.caller()?, number, report })
+    }
+
+    /// Stores one row, and gives the id of its claim: the new one, or that which says the same already.
+    pub(super) async fn store(&mut self, row: &Row) -> Result<Option<ClaimId>, CliError> {
+        let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
+        let key = self.op("store", &row.file, &row.claim.statement, &targets.join(","));
+        let mut answer = self.write(row, &targets, key).await;
+        if let Ok(WriteOutcome::Stored(stored)) = &answer
+            && stored.replayed
+            && self.undone(stored).await?
+        {
+            // The person took it back and now asks for it again.
+            answer = self.write(row, &targets, self.fresh()?).await;
+        }
+        match answer {
+            Ok(WriteOutcome::Stored(stored)) => {
+                let fate = if stored.duplicate || stored.replayed { Fate::Known } else { Fate::Stored };
+                self.report.add(row, fate, &stored);
+                Ok(Some(stored.claim_id))
+            }
+            Ok(WriteOutcome::Conflict(refused)) => {
+                self.report.refused(row, &refused);
+                Ok(None)
+            }
+            Ok(WriteOutcome::Stale(stale)) => {
+                self.report.skipped(&row.source, &row.claim.statement, &format!("stale: {}", stale.message));
+                Ok(None)
+            }
+            Ok(WriteOutcome::Done(_)) => Ok(None),
+            Err(error) if error.kind == Exit::Usage => {
+                self.report.skipped(&row.source, &row.claim.statement, &error.error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a claim of this import out of force.
+    pub(super) async fn retract(&mut self, row: &Row, claim: ClaimId, reason: &str) -> Result<(), CliError> {
+        let op = self.op("retract", &row.file, &row.claim.statement, reason);
+        let caller = Caller { op_id: Some(op), ..self.caller.clone() };
+        let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), expect_rev: None };
+        match self.client.retract(&request).await {
+            Ok(WriteOutcome::Done(_)) => self.report.closed += 1,
+            Ok(_) => {}
+            Err(error) => {
+                let error = CliError::from(error);
+                if error.kind != Exit::Stale && error.kind != Exit::Usage {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&self, row: &Row, targets: &[String], op: OpId) -> Result<WriteOutcome, CliError> {
+        let caller = Caller { op_id: Some(op), ..self.caller.clone() };
+        let claim = RememberRequest { caller, ..row.claim.clone() };
+        Ok(if targets.is_empty() {
+            self.client.remember(&claim).await?
+        } else {
+            let request = SupersedeRequest { targets: targets.to_vec(), successor: None, expect_rev: None, claim };
+            self.client.supersede(&request).await?
+        })
+    }
+
+    async fn undone(&self, stored: &Stored) -> Result<bool, CliError> {
+        Ok(self.client.claim(&stored.claim_id.to_hex()).await?.flags.undone)
+    }
+
+    /// The act's id: the import's number, then what the row says.
+    fn op(&self, act: &str, file: &str, statement: &str, more: &str) -> OpId {
+        let Caller { org_id, project, .. } = &self.caller;
+        let hash = hash(&["ergo/import-row/1", act, org_id, project, file, statement, more]);
+        self.numbered(hash.as_bytes())
+    }
+
+    /// Another id of the same import.
+    fn fresh(&self) -> Result<OpId, CliError> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| CliError::internal(format_args!("the system gave no random bytes: {error}")))?;
+        Ok(self.numbered(&bytes))
+    }
+
+    fn numbered(&self, tail: &[u8]) -> OpId {
+        let mut op = [0; 16];
+        for (to, from) in op.iter_mut().zip(self.number.iter().chain(tail)) {
+            *to = *from;
+        }
+        OpId(op)
+    }
+}
+
+/// A hash of texts, each with its length before it, so that no two lists have one hash.
+fn hash(parts: &[&str]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize()
+}
