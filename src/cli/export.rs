@@ -1,12 +1,153 @@
-//! `ergo export`: (being written)
+//! `ergo export`: a scope as lines of JSON, or as decision records.
 
-use super::{CliError, Context, Exit};
+use std::{fs, io::Write, path::PathBuf};
 
-/// (being written)
+use super::{CliError, Context, Exit, show::text::count};
+use crate::{
+    api::{ClaimView, ClaimsQuery, EventView, LogQuery, MAX_PAGE},
+    client::Client,
+    domain::Scope,
+    interchange::{adr_export, jsonl},
+};
+
+/// Write what this project holds as JSON lines or as decision records.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    form: Form,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Form {
+    /// Every claim with every act that touched it, one JSON object a line.
+    Jsonl {
+        /// The file to write; it must not exist [default: stdout].
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// One Markdown decision record a claim, with links between old and new.
+    Adr {
+        /// The folder to write to; it is made, and must hold no records.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
 
 /// Runs the verb.
-pub(crate) async fn run(_args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    Err(CliError::internal("`ergo export` is not there yet"))
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let scope = cx.known_scope(&client).await?;
+    match args.form {
+        Form::Jsonl { file } => {
+            let claims = claims(cx, &client, &scope).await?;
+            let events = events(cx, &client, &scope).await?;
+            write_lines(cx, &scope, claims, events, file)
+        }
+        Form::Adr { folder } => {
+            let claims = claims(cx, &client, &scope).await?;
+            write_records(cx, &scope, &claims, &folder)
+        }
+    }
+}
+
+fn write_lines(
+    cx: &mut Context,
+    scope: &Scope,
+    claims: Vec<ClaimView>,
+    events: Vec<EventView>,
+    file: Option<PathBuf>,
+) -> Result<Exit, CliError> {
+    let total = claims.len();
+    let mut text = Vec::new();
+    for line in jsonl::lines(scope, claims, events, Context::now()) {
+        serde_json::to_writer(&mut text, &line).map_err(CliError::internal)?;
+        text.push(b'\n');
+    }
+    let Some(file) = file else {
+        cx.ui.raw(&text);
+        return Ok(Exit::Ok);
+    };
+    let written = fs::File::create_new(&file).and_then(|mut out| out.write_all(&text).and_then(|()| out.sync_all()));
+    written.map_err(|error| CliError::file("make", &file, &error))?;
+    if cx.ui.json {
+        cx.ui.value(&serde_json::json!({ "file": file, "claims": total, "bytes": text.len() }));
+    } else {
+        cx.ui.note(format_args!("{} of {scope} written to {}.", count(total, "claim", "claims"), file.display()));
+    }
+    Ok(Exit::Ok)
+}
+
+fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: &PathBuf) -> Result<Exit, CliError> {
+    let records = adr_export::records(claims);
+    fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
+    let mut there = fs::read_dir(folder).map_err(|error| CliError::file("read", folder, &error))?;
+    let taken = there.any(|entry| {
+        entry.is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")))
+    });
+    if taken {
+        return Err(CliError::usage(format_args!("{} holds Markdown files already", folder.display()))
+            .hint("name an empty folder: nothing is ever overwritten"));
+    }
+    for record in &records {
+        let path = folder.join(&record.name);
+        fs::File::create_new(&path)
+            .and_then(|mut file| file.write_all(record.text.as_bytes()))
+            .map_err(|error| CliError::file("make", &path, &error))?;
+    }
+    if cx.ui.json {
+        let names: Vec<_> = records.iter().map(|record| &record.name).collect();
+        cx.ui.value(&serde_json::json!({ "folder": folder, "records": names }));
+    } else if records.is_empty() {
+        cx.ui.line(format_args!("{scope} holds no decision to write down: facts are no records."));
+    } else {
+        cx.ui.line(format_args!(
+            "{} of {scope} written to {}.",
+            count(records.len(), "record", "records"),
+            folder.display()
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Every claim of a scope, whatever its status.
+async fn claims(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, CliError> {
+    let mut query = ClaimsQuery {
+        org_id: Some(scope.org_id.clone()),
+        project: Some(scope.project.clone()),
+        status: Some("all".to_owned()),
+        limit: Some(MAX_PAGE),
+        ..ClaimsQuery::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let page = client.claims(&query).await?;
+        all.extend(page.items);
+        cx.ui.progress(format_args!("reading {} of {}", all.len(), page.total));
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            cx.ui.progress_done();
+            return Ok(all);
+        }
+    }
+}
+
+/// Every act of a scope.
+async fn events(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<EventView>, CliError> {
+    let mut query = LogQuery {
+        org_id: Some(scope.org_id.clone()),
+        project: Some(scope.project.clone()),
+        limit: Some(MAX_PAGE),
+        ..LogQuery::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let page = client.log(&query).await?;
+        all.extend(page.items);
+        cx.ui.progress(format_args!("reading acts: {}", all.len()));
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            cx.ui.progress_done();
+            return Ok(all);
+        }
+    }
 }

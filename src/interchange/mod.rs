@@ -5,6 +5,10 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod adr;
+pub mod adr_export;
+#[cfg(test)]
+mod fixture;
+pub mod jsonl;
 pub mod markdown;
 pub mod plan;
 pub mod rules;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    destination, read,
+    MAX_FILE, destination, read,
     report::preview,
     send::{Row, Sender},
     shown,
@@ -125,7 +125,7 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
             continue;
         }
         // A file in a folder that cannot be read is told and left out; one that was named by itself is an error.
-        let text = match read(&file) {
+        let text = match read(&file, MAX_FILE) {
             Ok(text) => text,
             Err(error) if args.paths.contains(&file) => return Err(error),
             Err(error) => {

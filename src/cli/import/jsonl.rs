@@ -1,11 +1,111 @@
-//! `ergo import jsonl`: (being written)
+//! `ergo import jsonl`: takes an export over into this project, through the guard and with its history.
 
-use crate::cli::{CliError, Context, Exit};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
-/// (being written)
+use super::{
+    destination, read,
+    report::preview,
+    send::{Row, Sender},
+    shown,
+};
+use crate::{
+    api::{ClaimView, RememberRequest},
+    cli::{CliError, Context, Exit},
+    domain::{ClaimId, Status},
+    interchange::jsonl,
+};
+
+/// The largest export that is read, in bytes.
+const MAX_EXPORT: u64 = 512 * 1024 * 1024;
+
+/// Take over an export. Claims get new ids and this machine's name; what was replaced or retracted stays history.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// The file that `ergo export jsonl` wrote.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show what would be imported: store nothing, ask no daemon.
+    #[arg(long)]
+    dry_run: bool,
+    /// List what is skipped, and why.
+    #[arg(long)]
+    details: bool,
+}
 
-pub(super) async fn run(_args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    Err(CliError::internal("not there yet"))
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let path = shown(&args.file);
+    let text = read(&args.file, MAX_EXPORT)?;
+    let (_, claims) = jsonl::read(&text).map_err(|error| CliError::usage(format_args!("{path}: {error}")))?;
+    let (kept, gone): (Vec<_>, Vec<_>) =
+        claims.into_iter().partition(|(_, claim)| !claim.flags.undone && !claim.flags.redacted);
+    let left: Vec<_> = gone
+        .into_iter()
+        .map(|(line, claim)| {
+            let why = if claim.flags.redacted { "its text was redacted" } else { "it was undone" };
+            (format!("{path}:{line}"), claim.id.short(), why.to_owned())
+        })
+        .collect();
+    let rows: Vec<Row> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
+    if args.dry_run {
+        preview(cx, &rows, &left, args.details);
+        return Ok(Exit::Ok);
+    }
+    let scope = destination(cx)?;
+    let mut sender = Sender::new(cx, "jsonl", &path, &scope).await?;
+    for (source, text, why) in &left {
+        sender.report.skipped(source, text, why);
+    }
+    let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();
+    let mut replaced = BTreeSet::new();
+    for (at, ((_, claim), row)) in kept.iter().zip(&rows).enumerate() {
+        cx.ui.progress(format_args!("importing {} of {}", at + 1, rows.len()));
+        let mut row = row.clone();
+        // A fact replaces the one before it by its key alone.
+        if claim.kind.is_guarded() {
+            let old = claim.replaces.iter().filter(|old| new_ids.contains_key(old) && replaced.insert(**old));
+            row.targets = old.filter_map(|old| new_ids.get(old).copied()).collect();
+        }
+        row.claim.depends_on = claim.premises.iter().filter_map(|old| new_ids.get(old)).map(|id| id.to_hex()).collect();
+        let sent = sender.store(&row).await;
+        if sent.is_err() {
+            cx.ui.progress_done();
+        }
+        if let Some(id) = sent? {
+            new_ids.insert(claim.id, id);
+        }
+    }
+    for ((_, claim), row) in kept.iter().zip(&rows) {
+        let closed = match claim.status {
+            Status::Active => false,
+            Status::Retracted => true,
+            // What replaced it is not in the file, or came before it.
+            Status::Superseded => claim.kind.is_guarded() && !replaced.contains(&claim.id),
+        };
+        if let Some(id) = new_ids.get(&claim.id).filter(|_| closed) {
+            let told = format!("{} in the export {path}.", claim.status);
+            let reason = claim.closing_reason.clone().unwrap_or(told);
+            sender.retract(row, *id, &reason).await?;
+        }
+    }
+    cx.ui.progress_done();
+    sender.report.show(cx, args.details);
+    Ok(Exit::Ok)
+}
+
+/// The row that brings a claim back.
+fn row(claim: &ClaimView, source: &str) -> Row {
+    let request = RememberRequest {
+        statement: claim.statement.clone(),
+        kind: Some(claim.kind),
+        reason: claim.reason.clone(),
+        source: claim.source.clone(),
+        key: claim.key.clone(),
+        qualifiers: claim.qualifiers.clone(),
+        ..RememberRequest::default()
+    };
+    // The old id tells two equal statements of different times apart.
+    Row { claim: request, targets: Vec::new(), file: claim.id.to_hex(), source: source.to_owned() }
 }

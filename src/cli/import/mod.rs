@@ -55,10 +55,10 @@ fn destination(cx: &Context) -> Result<Scope, CliError> {
 }
 
 /// The text of a file that a person named.
-fn read(path: &Path) -> Result<String, CliError> {
+fn read(path: &Path, most: u64) -> Result<String, CliError> {
     let length = fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?.len();
-    if length > MAX_FILE {
-        return Err(CliError::usage(format_args!("{} is larger than 1 MB", path.display())));
+    if length > most {
+        return Err(CliError::usage(format_args!("{} is larger than {} MB", path.display(), most >> 20)));
     }
     let bytes = fs::read(path).map_err(|error| CliError::file("read", path, &error))?;
     String::from_utf8(bytes)

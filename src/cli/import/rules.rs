@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    destination, read,
+    MAX_FILE, destination, read,
     report::preview,
     send::{Row, Sender},
     shown,
@@ -34,7 +34,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let mut left = Vec::new();
     let mut names = Vec::new();
     for file in &args.files {
-        let text = read(file)?;
+        let text = read(file, MAX_FILE)?;
         let path = shown(file);
         let name = file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
         let found = rules::parse(&name, &text);

@@ -149,7 +149,7 @@ impl Reader<'_> {
         } else {
             format!("Stated in {} under “{}”.", self.name, block.headings.join(" > "))
         };
-        reason = if reason.is_empty() { place } else { format!("{} {place}", cut(&reason, MAX_REASON)) };
+        reason = if reason.is_empty() { place } else { format!("{} {place}", stop(&cut(&reason, MAX_REASON))) };
         let kind = wording::kind(&statement);
         self.out.rules.push(Rule {
             statement: capital(&statement),

@@ -183,6 +183,9 @@ const ITEM_VERBS: [&str; 12] = [
 
 /// The kind that a rule's words make it.
 pub(super) fn kind(statement: &str) -> ClaimKind {
+    // What stands in the condition (“If you don't have it, …”) binds nobody.
+    let conditional = statement.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("if "));
+    let statement = statement.split_once([',', ':']).filter(|_| conditional).map_or(statement, |(_, rest)| rest);
     if BINDING.iter().any(|word| has(statement, word)) { ClaimKind::Constraint } else { ClaimKind::Convention }
 }
 
@@ -318,6 +321,7 @@ mod tests {
     #[case("Tests must pass before a merge.", ClaimKind::Constraint)]
     #[case("Prefer small functions.", ClaimKind::Convention)]
     #[case("Use tabs.", ClaimKind::Convention)]
+    #[case("If you don't have it, install it.", ClaimKind::Convention)]
     fn the_wording_makes_the_kind(#[case] rule: &str, #[case] expected: ClaimKind) {
         assert_eq!(kind(rule), expected);
     }

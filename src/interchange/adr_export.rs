@@ -1,0 +1,234 @@
+//! Claims as Markdown decision records, one a claim, with links between what was replaced and what replaced it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+
+use super::sentence::cut;
+use crate::{
+    api::ClaimView,
+    domain::{ClaimId, ClaimKind, Qualifiers, Status, text::sanitize},
+};
+
+/// The longest title, in characters.
+const MAX_TITLE: usize = 80;
+
+/// The longest part of a file's name that is made of the title, in bytes.
+const MAX_SLUG: usize = 60;
+
+/// A file to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordFile {
+    /// Its name: `0001-use-postgres.md`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// One record for each guarded claim that has a text, numbered in the order of their time. Facts are no decisions and are
+/// left out, and so is what was undone or redacted.
+pub fn records(claims: &[ClaimView]) -> Vec<RecordFile> {
+    let mut told: Vec<&ClaimView> = claims
+        .iter()
+        .filter(|claim| claim.kind.is_guarded() && !claim.flags.undone && !claim.flags.redacted)
+        .filter(|claim| !claim.statement.trim().is_empty())
+        .collect();
+    told.sort_by_key(|claim| (claim.at, claim.id));
+    told.dedup_by_key(|claim| claim.id);
+    let numbered: BTreeMap<ClaimId, Numbered> = told
+        .iter()
+        .enumerate()
+        .map(|(at, claim)| {
+            let title = cut(one_line(&claim.statement).trim_end_matches('.'), MAX_TITLE);
+            let name = format!("{:04}-{}.md", at + 1, slug(&title));
+            (claim.id, Numbered { number: at + 1, title, name })
+        })
+        .collect();
+    let mut replaces: BTreeMap<ClaimId, BTreeSet<ClaimId>> = BTreeMap::new();
+    for claim in &told {
+        replaces.entry(claim.id).or_default().extend(&claim.replaces);
+        for by in &claim.replaced_by {
+            replaces.entry(*by).or_default().insert(claim.id);
+        }
+    }
+    let empty = BTreeSet::new();
+    told.iter()
+        .filter_map(|claim| {
+            let me = numbered.get(&claim.id)?;
+            let old: Vec<_> =
+                replaces.get(&claim.id).unwrap_or(&empty).iter().filter_map(|id| numbered.get(id)).collect();
+            let new: Vec<_> = claim.replaced_by.iter().filter_map(|id| numbered.get(id)).collect();
+            Some(RecordFile { name: me.name.clone(), text: text(claim, me, &old, &new) })
+        })
+        .collect()
+}
+
+struct Numbered {
+    number: usize,
+    title: String,
+    name: String,
+}
+
+impl Numbered {
+    fn link(&self) -> String {
+        format!("[{}. {}]({})", self.number, escape(&self.title), self.name)
+    }
+}
+
+fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) -> String {
+    let mut out = String::new();
+    let status = match (claim.status, claim.kind) {
+        (Status::Active, ClaimKind::Rejection) => "Rejected",
+        (Status::Active, _) => "Accepted",
+        (Status::Superseded, _) => "Superseded",
+        (Status::Retracted, _) => "Deprecated",
+    };
+    let mut push = |line: &str| {
+        // Writing to a string cannot fail.
+        let _fine = writeln!(out, "{line}");
+    };
+    push(&format!("# {}. {}\n", me.number, escape(&me.title)));
+    push(&format!("Date: {}\n", date(claim.at)));
+    push("## Status\n");
+    push(&format!("{status}\n"));
+    for new in new {
+        push(&format!("Superseded by {}\n", new.link()));
+    }
+    for old in old {
+        push(&format!("Supersedes {}\n", old.link()));
+    }
+    push("## Context\n");
+    push(&format!("{}\n", paragraph(claim.reason.as_deref().unwrap_or("No reason is on the record."))));
+    push("## Decision\n");
+    push(&format!("{}\n", paragraph(&claim.statement)));
+    if claim.status != Status::Active
+        && let Some(reason) = &claim.closing_reason
+    {
+        push("## Why it is no longer in force\n");
+        push(&format!("{}\n", paragraph(reason)));
+    }
+    push("## Provenance\n");
+    let agent = claim.agent.as_ref().map(|agent| format!(" through {agent}")).unwrap_or_default();
+    push(&format!("- Kind: {}", claim.kind));
+    push(&format!("- Recorded by: {}", escape(&one_line(&format!("{}{agent}", claim.who)))));
+    if let Some(source) = &claim.source {
+        push(&format!("- Source: {}", escape(&one_line(source))));
+    }
+    if let Some(holds) = holds(&claim.qualifiers) {
+        push(&format!("- Holds for: {}", escape(&holds)));
+    }
+    push(&format!("- Claim: {}", claim.id));
+    out
+}
+
+fn holds(qualifiers: &Qualifiers) -> Option<String> {
+    let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
+    let told = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
+    let told: Vec<_> =
+        told.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_ref()?))).collect();
+    (!told.is_empty()).then(|| one_line(&told.join(", ")))
+}
+
+fn one_line(text: &str) -> String {
+    sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Prose as one paragraph that cannot be taken for a heading, a list, or anything else than prose.
+fn paragraph(text: &str) -> String {
+    let line = one_line(text);
+    let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')']);
+    let marked = line.starts_with(['#', '-', '*', '+', '>', '=', '~', '|', '<', '`']) && !line.starts_with('`');
+    if marked || (numbered && line.starts_with(|c: char| c.is_ascii_digit())) { format!("\\{line}") } else { line }
+}
+
+/// Text in which no character begins a link or a tag.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '[' | ']' | '<') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn slug(title: &str) -> String {
+    let mut out = String::new();
+    for c in title.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_lowercase());
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+        if out.len() >= MAX_SLUG {
+            break;
+        }
+    }
+    let out = out.trim_end_matches('-');
+    if out.is_empty() { "claim".to_owned() } else { out.to_owned() }
+}
+
+/// The day of a time in milliseconds since the Unix epoch, in UTC.
+fn date(at: u64) -> String {
+    let millis = i64::try_from(at).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis)
+        .map_or_else(|_| "unknown".to_owned(), |at| at.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interchange::{
+        adr::{Record, Standing},
+        fixture::claim,
+    };
+
+    fn pair() -> Vec<ClaimView> {
+        let mut old = claim(1, "Use MongoDB [for events].");
+        let mut new = claim(2, "Use PostgreSQL for events.");
+        old.status = Status::Superseded;
+        old.replaced_by = vec![new.id];
+        old.closing_reason = Some("It lost writes.".into());
+        new.replaces = vec![old.id];
+        new.source = Some("docs/a.md:3".into());
+        vec![new, old]
+    }
+
+    #[test]
+    fn what_is_exported_is_imported_with_its_links() {
+        let files = records(&pair());
+        let read: Vec<Record> = files.iter().map(|file| Record::parse(&file.name, &file.text).unwrap()).collect();
+        assert_eq!(files[0].name, "0001-use-mongodb-for-events.md");
+        assert_eq!(read[0].standing, Standing::Superseded);
+        assert_eq!(read[0].statement, "Use MongoDB [for events].");
+        assert!(read[1].is(&read[0].superseded_by[0]));
+        assert!(read[0].is(&read[1].supersedes[0]));
+        assert_eq!(read[1].statement, "Use PostgreSQL for events.");
+        assert_eq!(read[1].reason, "Why Use PostgreSQL for events.");
+        assert_eq!(read[1].date.as_deref(), Some("1970-01-03"));
+    }
+
+    #[test]
+    fn facts_and_what_was_undone_or_redacted_are_no_records() {
+        let mut claims = [claim(1, "a"), claim(2, "b"), claim(3, "c"), claim(4, "d")];
+        claims[0].kind = ClaimKind::Fact;
+        claims[1].flags.undone = true;
+        claims[2].flags.redacted = true;
+        let names: Vec<_> = records(&claims).into_iter().map(|file| file.name).collect();
+        assert_eq!(names, ["0001-d.md"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_statement_makes_a_safe_name_and_a_record_that_can_be_read(statement in "\\PC{1,120}") {
+            let claims = [claim(1, &statement)];
+            for file in records(&claims) {
+                let safe = file.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.');
+                proptest::prop_assert!(safe && file.name.len() <= 80, "{}", file.name);
+                proptest::prop_assert!(file.text.contains("## Decision"));
+            }
+        }
+    }
+}
