@@ -77,10 +77,14 @@ impl Context {
 
     /// A client of the daemon, which is started where it is not running, unless the flags say otherwise.
     pub(crate) async fn client(&self) -> Result<Client, CliError> {
-        let connect = Connect { spawn: !self.globals.no_spawn, ..Connect::new(self.paths()?.clone()) };
-        let client = connect.client().await?;
+        let client = self.connect()?.client().await?;
         self.client.get_or_init(|| client.clone());
         Ok(client)
+    }
+
+    /// How to come to the daemon.
+    pub(crate) fn connect(&self) -> Result<Connect, CliError> {
+        Ok(Connect { spawn: !self.globals.no_spawn, ..Connect::new(self.paths()?.clone()) })
     }
 
     /// Says aloud that the daemon is of another version than this program, where one was spoken to.
