@@ -312,6 +312,10 @@ fn tail(log: &Path, from: u64) -> String {
     }
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().collect();
+    // What the program says to people, which it does last, is clearer than the same in the log's form before it.
+    if let Some(start) = lines.iter().rposition(|line| line.starts_with("Error: ")) {
+        return lines.get(start..).unwrap_or_default().join("\n");
+    }
     lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default().join("\n")
 }
 
@@ -327,6 +331,8 @@ mod tests {
         fs::write(&log, "old\nnew 1\nnew 2\n").unwrap();
         assert_eq!(tail(&log, 4), "new 1\nnew 2");
         assert_eq!(tail(&log, 400), "old\nnew 1\nnew 2", "after a rotation");
+        fs::write(&log, "12:00 ERROR broken\nError: broken\nHint: mend it\n").unwrap();
+        assert_eq!(tail(&log, 0), "Error: broken\nHint: mend it");
         fs::write(&log, "x\n".repeat(100)).unwrap();
         assert_eq!(tail(&log, 0).lines().count(), TAIL_LINES);
     }
