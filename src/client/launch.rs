@@ -7,7 +7,10 @@
 use std::{
     fs,
     io::{Read, Seek, SeekFrom},
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    os::unix::{
+        fs::{MetadataExt, OpenOptionsExt},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -201,11 +204,19 @@ impl Connect {
     /// A client of a socket that takes connections.
     async fn reach(&self) -> Result<Client, ClientError> {
         let socket = self.socket();
+        let unreachable =
+            |cause: String| ClientError::Unreachable { place: Place::Unix(socket.clone()).to_string(), cause };
+        // In a shared temporary directory someone else could listen in our name.
+        match fs::symlink_metadata(&socket) {
+            Ok(meta) if meta.uid() != rustix::process::getuid().as_raw() => {
+                return Err(unreachable(format!("the socket belongs to user {}", meta.uid())));
+            }
+            Ok(_) => {}
+            Err(error) => return Err(unreachable(error.to_string())),
+        }
         match UnixStream::connect(&socket).await {
             Ok(_) => Ok(Client::new(Arc::new(HttpApi::unix(socket)))),
-            Err(error) => {
-                Err(ClientError::Unreachable { place: Place::Unix(socket).to_string(), cause: error.to_string() })
-            }
+            Err(error) => Err(unreachable(error.to_string())),
         }
     }
 

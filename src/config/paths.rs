@@ -141,8 +141,12 @@ fn keep_private(folder: &Path) -> Result<(), ConfigError> {
     let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
     let not = |problem: String| Err(ConfigError::NotPrivate { path: folder.to_owned(), problem });
     let mode = meta.mode() & 0o777;
-    if meta.uid() != rustix::process::getuid().as_raw() {
-        return not(format!("belongs to user {}", meta.uid()));
+    // A link counts by its own owner, too: in a shared temporary directory someone else's could be turned elsewhere.
+    let link = fs::symlink_metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
+    for meta in [&meta, &link] {
+        if meta.uid() != rustix::process::getuid().as_raw() {
+            return not(format!("belongs to user {}", meta.uid()));
+        }
     }
     if mode & 0o022 != 0 {
         return not(format!("can be written to by others (mode {mode:o})"));
