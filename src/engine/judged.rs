@@ -3,7 +3,6 @@
 use std::{collections::HashMap, sync::atomic::Ordering};
 
 use super::{
-    acts::NewClaim,
     gate::{self, Normed},
     session::Session,
     view,
@@ -68,20 +67,6 @@ impl Session<'_> {
             limit: MAX_CANDIDATES,
         })?;
         Ok(self.compare(incoming, rows))
-    }
-
-    /// Compares a write with one claim that is not stored yet: what `target` is about to become.
-    pub(super) fn judge_beside(&self, incoming: &Incoming<'_>, becoming: &NewClaim, target: &ClaimRow) -> Judged {
-        if !incoming.kind.is_guarded() || incoming.normed.warning.is_some() || becoming.normed.warning.is_some() {
-            return Judged::default();
-        }
-        let row = ClaimRow {
-            statement: becoming.draft.statement.clone(),
-            norms: becoming.normed.norms.clone(),
-            qualifiers: becoming.draft.qualifiers.clone(),
-            ..target.clone()
-        };
-        self.compare(incoming, vec![row])
     }
 
     fn compare(&self, incoming: &Incoming<'_>, rows: Vec<ClaimRow>) -> Judged {

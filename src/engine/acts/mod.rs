@@ -19,7 +19,6 @@ mod undo;
 pub(super) use audit::audit;
 pub(super) use depend::depend;
 pub(super) use hold::proposal;
-pub(super) use new_claim::NewClaim;
 pub(super) use redact::redact;
 pub(super) use reinstate::reinstate;
 pub(super) use remember::{learn, remember};

@@ -4,7 +4,7 @@ use super::{Order, finish, on_record, pick};
 use crate::domain::derive::CardKind;
 use crate::{
     api::{ApiError, CardAct, Refused, WriteOutcome},
-    domain::{ResolveAct, Status},
+    domain::{ClaimId, ResolveAct, Status},
     engine::{
         acts::{
             candidate::must_narrow,
@@ -82,22 +82,29 @@ fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order
     // The guarded kinds outrank facts, and among those the newest decides.
     let model = sides.iter().find(|row| row.kind.is_guarded()).or(sides.first());
     let model = model.ok_or_else(|| ApiError::field("act", "no claim on this card is active any more"))?;
-    let mut text = order.text.clone();
-    text.qualifiers = order.text.qualifiers.clone();
-    let mut claim = session.reword(&unqualified(model), sides.to_vec(), Vec::new(), text);
+    let mut claim = session.reword(&unqualified(model), sides.to_vec(), Vec::new(), order.text.clone());
     claim.draft.source = None;
-    store(session, place, claim, "Merged")
+    let aside = claim.replaced();
+    store(session, place, claim, &aside, "Merged")
 }
 
 fn narrow(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
     let target = pick("target", order.side("target")?, sides)?;
     must_narrow(target, &order.text)?;
     let claim = session.reword(target, vec![target.clone()], Vec::new(), order.text.clone());
-    store(session, place, claim, "Narrowed")
+    // A person says that the sides hold together now.
+    let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
+    store(session, place, claim, &aside, "Narrowed")
 }
 
-fn store(session: &Session<'_>, place: &Place, claim: NewClaim, verb: &str) -> Result<Stored, ApiError> {
-    let judged = session.judge(&claim.incoming(place), &claim.replaced())?;
+fn store(
+    session: &Session<'_>,
+    place: &Place,
+    claim: NewClaim,
+    aside: &[ClaimId],
+    verb: &str,
+) -> Result<Stored, ApiError> {
+    let judged = session.judge(&claim.incoming(place), aside)?;
     if judged.blocks() {
         return Ok(Stored::Refused(Box::new(Refused {
             ways_on: words::ways_on(&judged.conflicts, false),

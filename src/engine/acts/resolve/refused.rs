@@ -94,30 +94,35 @@ fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held)
     sides.push(held.row.clone());
     let target = pick("target", order.side("target")?, &sides)?.clone();
     must_narrow(&target, &order.text)?;
+    let done = Some(words::summary("Narrowed", &[&target.statement]));
     if target.id == held.row.id {
         let claim = session.revive(held, held.wanted(), order.text.clone())?;
-        let extra = Extra { done: Some(words::summary("Narrowed", &[&target.statement])), ..Extra::default() };
-        return store(session, card, order, claim, extra);
+        let aside = held.against();
+        let members = std::iter::once(Ref::Draft(0)).chain(aside.iter().copied().map(Ref::Id));
+        let after = vec![narrowing(members.collect(), order)];
+        return store(session, card, order, claim, Extra { after, aside, done });
     }
-    // The stored side is narrowed first, then the candidate must fit beside what became of it.
+    // A person says that both hold now. What else is on the card must still fit beside the candidate.
     let place = Place::at(&card.scope);
     let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.text.clone());
-    let judged = session.judge(&narrowed.incoming(&place), &[target.id])?;
+    let members: Vec<ClaimId> = held.opposed.iter().map(|row| row.id).collect();
+    let judged = session.judge(&narrowed.incoming(&place), &members)?;
     if judged.blocks() {
         return Ok(refuse(card, judged));
     }
     let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = session.revive(held, replaces, Text::default())?;
-    let beside = session.judge_beside(&claim.incoming(&place), &narrowed, &target);
-    if beside.blocks() {
-        return Ok(refuse(card, beside));
-    }
-    let extra = Extra {
-        after: narrowed.drafts(&[]),
-        aside: vec![target.id],
-        done: Some(words::summary("Narrowed", &[&target.statement])),
-    };
-    store(session, card, order, claim, extra)
+    let mut after = narrowed.drafts(&[]);
+    let narrowed_at = claim.drafts(&[]).len();
+    after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], order));
+    store(session, card, order, claim, Extra { after, aside: vec![target.id], done })
+}
+
+/// The event that says which claims hold side by side since one of them was narrowed.
+fn narrowing(members: Vec<Ref>, order: &Order) -> Draft {
+    let mut draft = Draft::new(EventKind::Resolve(ResolveAct::Narrow), members);
+    draft.body.reason = Some(order.reason.clone());
+    draft
 }
 
 /// Both stay: although they contradict each other, or since they do not.
