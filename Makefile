@@ -46,4 +46,4 @@ test-clients: setup ## flows with other programs' clients (may install them)
 	@bash scripts/test-clients.sh
 
 capture: setup ## draw the README's pictures anew: docs/img
-	@bash scripts/capture.sh
+	$(CARGO) test --locked --test it capture_ -- --ignored

@@ -26,6 +26,7 @@ pub(crate) struct Context {
     pub(crate) ui: Ui,
     config: OnceCell<(Paths, Config)>,
     client: OnceCell<Client>,
+    environment: bool,
 }
 
 /// Where a verb acts.
@@ -41,7 +42,12 @@ impl Context {
     /// Surroundings with these flags.
     pub(crate) fn new(globals: Globals) -> Self {
         let ui = Ui::new(&globals);
-        Self { globals, ui, config: OnceCell::new(), client: OnceCell::new() }
+        Self { globals, ui, config: OnceCell::new(), client: OnceCell::new(), environment: true }
+    }
+
+    /// Surroundings in a private home: neither the environment nor the person's own settings count.
+    pub(crate) fn private(globals: Globals, paths: Paths, config: Config) -> Self {
+        Self { config: OnceCell::from((paths, config)), environment: false, ..Self::new(globals) }
     }
 
     /// Runs the work of a verb that speaks to the daemon, on a runtime of this thread alone: nothing else is started.
@@ -77,14 +83,14 @@ impl Context {
 
     /// A client of the daemon, which is started where it is not running, unless the flags say otherwise.
     pub(crate) async fn client(&self) -> Result<Client, CliError> {
-        let client = self.connect()?.client().await?;
+        let connect = Connect {
+            spawn: !self.globals.no_spawn,
+            environment: self.environment,
+            ..Connect::new(self.paths()?.clone())
+        };
+        let client = connect.client().await?;
         self.client.get_or_init(|| client.clone());
         Ok(client)
-    }
-
-    /// How to come to the daemon.
-    pub(crate) fn connect(&self) -> Result<Connect, CliError> {
-        Ok(Connect { spawn: !self.globals.no_spawn, ..Connect::new(self.paths()?.clone()) })
     }
 
     /// Says aloud that the daemon is of another version than this program, where one was spoken to.

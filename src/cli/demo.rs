@@ -1,12 +1,129 @@
-//! `ergo demo`: (being written)
+//! `ergo demo`: a store in a private place made of ergo's own decisions and rules, writes that contradict them and writes
+//! that do not, and the review of what was refused.
+//!
+//! Every step is a command line of ergo, run here as a person would run it: what is shown is what ergo says.
 
-use super::{CliError, Context, Exit};
+mod assets;
+mod home;
+mod stage;
+mod writes;
 
-/// Make a small store to try things in.
+use std::fs;
+
+use clap::Parser;
+
+use super::{Cli, CliError, Context, Exit, dispatch, show::text::quote, ui::Style};
+use crate::{
+    api::{ConflictsQuery, MAX_PAGE},
+    config::{Config, DaemonSettings, Paths},
+    domain::text::sanitize_line,
+};
+use assets::{Asset, RECORDS, RULES};
+use home::Home;
+use stage::Stage;
+use writes::WRITES;
+
+/// The scope of everything in the demonstration.
+const SCOPE: &str = "demo/ergo";
+
+/// Try it out: remember ergo's own decisions in a private place, contradict them, and review what was refused.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The review as lines instead of the app. Also where there is no terminal.
+    #[arg(long)]
+    plain: bool,
+}
 
 /// Runs the verb.
-pub(crate) fn run(_args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    Err(CliError::internal("`ergo demo` is not there yet"))
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let home = Home::make()?;
+    // Records and rules lie there as in a repository, so that sources read as they do in one.
+    let work = home.path().join("ergo");
+    for asset in RECORDS.iter().chain([&RULES]) {
+        place(&work, asset)?;
+    }
+    std::env::set_current_dir(&work).map_err(|error| CliError::file("enter", &work, &error))?;
+
+    let paths = Paths::under(home.path());
+    let config = Config { daemon: DaemonSettings { tcp: false, ..DaemonSettings::default() }, ..Config::default() };
+    let mut globals = cx.globals.clone();
+    (globals.scope, globals.org, globals.project) = (Some(SCOPE.to_owned()), None, None);
+    (globals.no_spawn, globals.quiet) = (true, false);
+    *cx = Context::private(globals, paths.clone(), config.clone());
+
+    let place = sanitize_line(&home.path().display().to_string());
+    let stage = Stage::set(home, paths, config)?;
+    say(cx, &format!("A demonstration in {place}, which is removed at the end. Your own memory is not touched."));
+    tell(cx)?;
+    review(cx, &stage, args.plain)
+}
+
+fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
+    let path = work.join(asset.path);
+    let folder = path.parent().unwrap_or(work);
+    fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
+    fs::write(&path, asset.text).map_err(|error| CliError::file("write", &path, &error))
+}
+
+/// Remembers, and then writes what does and what does not contradict.
+fn tell(cx: &mut Context) -> Result<(), CliError> {
+    head(cx, "First it remembers what ergo's developers decided, and the rules by which they work:");
+    step(cx, &["import", "adr", "docs/adr"])?;
+    step(cx, &["import", "rules", RULES.path])?;
+    head(cx, "Three writes contradict that. Each is refused, told why, and kept on a card:");
+    for write in WRITES.iter().filter(|write| write.refused) {
+        step(cx, &["remember", write.statement, "--reason", write.reason])?;
+    }
+    head(cx, "Two writes sound much the same and contradict nothing:");
+    for write in WRITES.iter().filter(|write| !write.refused) {
+        step(cx, &["remember", write.statement, "--reason", write.reason])?;
+    }
+    head(cx, "Why is something as it is? The answer with its reason, and what it replaced:");
+    step(cx, &["why", "what performs every act?"])
+}
+
+/// Opens the app on the first card; without a terminal, or if asked for, prints the same review as lines.
+fn review(cx: &mut Context, stage: &Stage, plain: bool) -> Result<Exit, CliError> {
+    let first = cx.block_on(async |cx| {
+        let query = ConflictsQuery { limit: Some(MAX_PAGE), ..ConflictsQuery::default() };
+        let page = cx.client().await?.conflicts(&query).await?;
+        Ok(page.items.last().map(|card| card.id.to_hex()))
+    })?;
+    let command = match &first {
+        Some(card) if cx.ui.terminal && !plain && !cx.ui.json => vec!["tui", "--conflict", card],
+        _ => vec!["tui", "--plain"],
+    };
+    head(cx, "A person settles what was refused:");
+    let exit = stage.during_app(|| one(cx, &command))?;
+    say(cx, "\nThat was the demonstration. In a repository of your own: ergo remember '…' --reason '…'");
+    Ok(exit)
+}
+
+/// Runs a command line and shows it before its answer. A refusal is part of the story.
+fn step(cx: &mut Context, args: &[&str]) -> Result<(), CliError> {
+    let line: Vec<_> = args.iter().map(|arg| quote(arg)).collect();
+    let line = cx.ui.paint(Style::Code, format_args!("$ ergo {}", line.join(" ")));
+    say(cx, &format!("\n{line}"));
+    one(cx, args)?;
+    // What was said so far is seen before the next step begins.
+    cx.ui.prompt("");
+    Ok(())
+}
+
+fn one(cx: &mut Context, args: &[&str]) -> Result<Exit, CliError> {
+    let cli = Cli::try_parse_from(["ergo"].iter().chain(args))
+        .map_err(|error| CliError::internal(format_args!("the demonstration's own command is wrong: {error}")))?;
+    dispatch(cli.command, cx)
+}
+
+fn head(cx: &mut Context, text: &str) {
+    let text = cx.ui.paint(Style::Strong, text);
+    say(cx, &format!("\n{text}"));
+}
+
+/// Words between the answers; with `--json` there are only answers.
+fn say(cx: &mut Context, text: &str) {
+    if !cx.ui.json {
+        cx.ui.line(text);
+    }
 }

@@ -196,8 +196,7 @@ impl Client {
 
     /// `POST /shutdown`; over the socket only.
     pub async fn shutdown(&self) -> Answer<Stopping> {
-        // It only sets a flag: a daemon that needs longer hangs, and the caller has other means.
-        self.value(Request { deadline: Duration::from_secs(3), ..Request::new(Method::POST, "/shutdown") }).await
+        self.value(Request::new(Method::POST, "/shutdown")).await
     }
 
     /// `GET /events`: what changes from now on. See [`Api::changes`].

@@ -1,0 +1,63 @@
+//! What the demonstration remembers: ergo's own decision records and working rules, built into the program so that it
+//! works anywhere.
+
+/// A file that is built in: its path in ergo's repository, and its text.
+pub(super) struct Asset {
+    /// Its path, as it shall stand in a claim's source.
+    pub(super) path: &'static str,
+    /// Its text.
+    pub(super) text: &'static str,
+}
+
+macro_rules! record {
+    ($name:literal) => {
+        Asset { path: concat!("docs/adr/", $name), text: include_str!(concat!("../../../docs/adr/", $name)) }
+    };
+}
+
+/// The working rules.
+pub(super) const RULES: Asset = Asset { path: "CONTRIBUTING.md", text: include_str!("../../../CONTRIBUTING.md") };
+
+/// Every decision record, by number.
+pub(super) const RECORDS: &[Asset] = &[
+    record!("0001-record-decisions.md"),
+    record!("0002-signed-events.md"),
+    record!("0003-projections-from-the-set.md"),
+    record!("0004-one-sqlite-file.md"),
+    record!("0005-redactable-bodies.md"),
+    record!("0006-refuse-instead-of-overwrite.md"),
+    record!("0007-rules-before-models.md"),
+    record!("0008-candidates-from-an-index.md"),
+    record!("0009-one-daemon-owns-the-store.md"),
+    record!("0010-handlers-call-guard-and-store.md"),
+    record!("0011-pure-update-and-view.md"),
+    record!("0012-local-log-for-refused-writes.md"),
+    record!("0013-undo-is-an-event.md"),
+    record!("0014-canonical-cbor.md"),
+    record!("0015-ids-as-prefixes.md"),
+    record!("0016-one-integration-test-binary.md"),
+    record!("0017-the-engine-performs-every-act.md"),
+    record!("0018-no-unsafe-no-unwrap.md"),
+    record!("0019-sanitize-for-display.md"),
+    record!("0020-machine-state-outside-the-store.md"),
+    record!("0021-sync-on-the-local-network-first.md"),
+    record!("0022-unix-socket-first.md"),
+    record!("0023-tcp-port-8788.md"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_record_is_built_in() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/adr");
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| format!("docs/adr/{}", entry.unwrap().file_name().to_string_lossy()))
+            .collect();
+        names.sort();
+        let built_in: Vec<_> = RECORDS.iter().map(|record| record.path).collect();
+        assert_eq!(built_in, names, "docs/adr and RECORDS differ");
+    }
+}
