@@ -8,7 +8,7 @@ use crate::{
 
 /// A claim and why.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct OneClaim {
     /// The claim's id; any prefix that fits one claim alone will do.
     #[arg(value_name = "ID")]
     target: String,
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 /// Does one act on one claim.
 pub(crate) async fn run(
-    args: Args,
+    args: OneClaim,
     cx: &mut Context,
     call: impl AsyncFnOnce(&Client, &ActRequest) -> Result<WriteOutcome, ClientError>,
 ) -> Result<Exit, CliError> {

@@ -2,7 +2,7 @@
 
 use clap::CommandFactory;
 
-use super::{Cli, CliError, Context, Exit};
+use super::{Cli, CliError, Context, Exit, reference};
 
 /// Print the manual page.
 #[derive(Debug, clap::Args)]
@@ -11,12 +11,19 @@ pub(crate) struct Args {
     /// Print the page of this verb instead, such as `remember`.
     #[arg(value_name = "VERB")]
     verb: Option<String>,
+    /// Print the reference of all verbs as Markdown instead.
+    #[arg(long, conflicts_with = "verb")]
+    markdown: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let mut command = Cli::command();
     command.build();
+    if args.markdown {
+        cx.ui.raw(reference::markdown(&command).as_bytes());
+        return Ok(Exit::Ok);
+    }
     let command = match &args.verb {
         None => command,
         Some(verb) => {

@@ -25,6 +25,7 @@ mod learn;
 mod log;
 mod man;
 mod redact;
+mod reference;
 mod reinstate;
 mod remember;
 mod resolve;
@@ -117,5 +118,29 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_its_help() {
+        let mut command = Cli::command();
+        command.build();
+        let mut waiting: Vec<_> = command.get_subcommands().collect();
+        while let Some(verb) = waiting.pop() {
+            assert!(verb.get_about().is_some(), "{} says nothing", verb.get_name());
+            for arg in verb.get_arguments() {
+                assert!(arg.get_help().is_some(), "{} {arg} says nothing", verb.get_name());
+            }
+            waiting.extend(verb.get_subcommands());
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::{CliError, Context, Exit, act};
 #[command(after_help = "This cannot be undone.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::Args,
+    act: act::OneClaim,
 }
 
 /// Runs the verb.

@@ -7,7 +7,7 @@ use super::{CliError, Context, Exit, act};
 #[command(after_help = "What replaced it stays in force too: supersede or retract that where it should not.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::Args,
+    act: act::OneClaim,
 }
 
 /// Runs the verb.

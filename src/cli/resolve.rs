@@ -24,19 +24,19 @@ pub(crate) struct Args {
     /// The card's id; without it, the only card that waits here.
     #[arg(value_name = "CARD")]
     card: Option<String>,
-    #[command(flatten)]
-    act: Act,
     /// Why; where it is known from the card, that is used.
     #[arg(short, long, value_name = "WHY")]
     reason: Option<String>,
     /// With --narrow: other words for the narrowed claim.
     #[arg(long, value_name = "STATEMENT", requires = "narrow")]
     statement: Option<String>,
-    #[command(flatten)]
-    holds: Holds,
     /// Go through the conflicts line by line.
     #[arg(short, long)]
     interactive: bool,
+    #[command(flatten)]
+    act: Act,
+    #[command(flatten)]
+    holds: Holds,
 }
 
 /// What to do; one of these.

@@ -7,7 +7,7 @@ use super::{CliError, Context, Exit, act};
 #[command(after_help = "Where the world changed instead, `ergo supersede` keeps the why-chain.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::Args,
+    act: act::OneClaim,
 }
 
 /// Runs the verb.

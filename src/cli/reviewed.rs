@@ -7,7 +7,7 @@ use super::{CliError, Context, Exit, act};
 #[command(after_help = "`ergo claims --needs-review` lists the claims that wait for this.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::Args,
+    act: act::OneClaim,
 }
 
 /// Runs the verb.

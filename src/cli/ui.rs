@@ -206,3 +206,92 @@ impl Ui {
 fn terminal_width() -> usize {
     rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col)).clamp(40, MAX_WIDTH)
 }
+
+#[cfg(test)]
+pub(crate) mod captured {
+    //! Output that a test can read.
+
+    use std::{cell::RefCell, rc::Rc};
+
+    use super::*;
+
+    /// What was written.
+    #[derive(Clone, Default)]
+    pub(crate) struct Written(Rc<RefCell<Vec<u8>>>);
+
+    impl Written {
+        /// The text so far.
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.borrow().clone()).unwrap()
+        }
+    }
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// An output of this width, and what is written to its stdout and stderr.
+    pub(crate) fn ui(width: Option<usize>, color: bool) -> (Ui, Written, Written) {
+        let (out, err) = (Written::default(), Written::default());
+        let ui = Ui {
+            out: Box::new(out.clone()),
+            err: Box::new(err.clone()),
+            color,
+            color_err: color,
+            terminal: width.is_some(),
+            progress: false,
+            width,
+            json: false,
+            quiet: false,
+            failure: None,
+        };
+        (ui, out, err)
+    }
+
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is() {
+        for (kind, fails) in [(io::ErrorKind::BrokenPipe, false), (io::ErrorKind::StorageFull, true)] {
+            let (mut ui, ..) = ui(None, false);
+            ui.out = Box::new(Broken(kind));
+            ui.line("one");
+            assert!(ui.gone());
+            ui.line("two");
+            assert_eq!(ui.finish().is_err(), fails, "{kind}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_next_step_and_are_sanitised() {
+        let (mut ui, _, err) = ui(None, false);
+        ui.error(&CliError::usage("no claim “\u{1b}[31mx”").hint("ergo claims"));
+        assert_eq!(err.text(), "Error: no claim “[31mx”\nHint: ergo claims\n");
+    }
+
+    #[test]
+    fn an_error_as_json_is_one_object_on_stderr() {
+        let (mut ui, out, err) = ui(None, false);
+        ui.json = true;
+        ui.error(&CliError::usage("x").hint("y"));
+        let value: serde_json::Value = serde_json::from_str(&err.text()).unwrap();
+        assert_eq!((value["kind"].as_str(), out.text().as_str()), (Some("usage"), ""));
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod arch;
+mod cli;
 mod daemon_events;
 mod daemon_input;
 mod daemon_life;

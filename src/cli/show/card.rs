@@ -1,5 +1,7 @@
 //! Conflict cards: in a row of a list, or whole with both sides, the evidence and the ways on.
 
+use unicode_width::UnicodeWidthStr;
+
 use super::{
     claim::{author, state, statement},
     text::quote,
@@ -48,7 +50,7 @@ impl Ui {
         for (at, side) in card.sides.iter().enumerate() {
             self.line("");
             let c = &side.claim;
-            let what = if side.candidate { "candidate, not stored".to_owned() } else { state(c) };
+            let what = if side.candidate { "not stored".to_owned() } else { state(c) };
             let id = self.paint(Style::Code, c.id.short());
             let author = author(&c.who, c.agent.as_deref());
             let number = self.paint(Style::Strong, format_args!("[{}]", at + 1));
@@ -106,10 +108,12 @@ impl Ui {
             let why = quote(option.prefill.as_deref().unwrap_or("…"));
             match option.act {
                 CardAct::Supersede => {
+                    let merge = format!("--merge '…' --reason {why}");
                     for (at, side) in card.sides.iter().enumerate() {
                         let what = if side.candidate { "the new one replaces the old" } else { "this side stays" };
                         ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
+                    ways.push((merge, "a new text replaces both".into()));
                 }
                 CardAct::Retract => {
                     for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
@@ -135,12 +139,16 @@ impl Ui {
         self.commands(&lines);
     }
 
-    /// Commands to paste, each with what it does.
+    /// Commands to paste, each with what it does; in columns where that fits.
     pub(crate) fn commands(&mut self, lines: &[(String, String)]) {
+        let widest = |of: fn(&(String, String)) -> &str| lines.iter().map(|line| of(line).width()).max().unwrap_or(0);
+        let (first, second) = (widest(|line| &line.0), widest(|line| &line.1));
+        let aligned = self.width.is_none_or(|width| first + second + 6 <= width);
         for (command, what) in lines {
+            let gap = if aligned { first - command.width() } else { 0 };
             let what = self.paint(Style::Dim, format_args!("# {what}"));
             let command = self.paint(Style::Code, command);
-            self.line(format_args!("  {command}  {what}"));
+            self.line(format_args!("  {command}{:gap$}  {what}", ""));
         }
     }
 }

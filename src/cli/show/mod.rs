@@ -6,3 +6,6 @@ pub(crate) mod claim;
 pub(crate) mod outcome;
 pub(crate) mod text;
 pub(crate) mod time;
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The column in which labelled text begins.
-const LABEL: usize = 11;
+const LABEL: usize = 14;
 
 impl Ui {
     /// Prints `text` after a label, the lines that follow under its first word.
@@ -17,7 +17,7 @@ impl Ui {
         let head = self.paint(Style::Dim, head);
         let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(LABEL)));
         for (at, line) in lines.iter().enumerate() {
-            let lead = if at == 0 { &*head } else { "           " };
+            let lead = if at == 0 { head.clone() } else { " ".repeat(LABEL) };
             self.line(format_args!("{lead}{line}").to_string().trim_end());
         }
     }

@@ -1,0 +1,217 @@
+//! How things look, from made-up answers: piped (no width, no colour) and on a terminal of 80 columns.
+
+use crate::{
+    api::*,
+    cli::ui::captured::ui,
+    domain::{
+        CardId, ClaimKind, DeviceId, EventId, Flags, OpId, Qualifiers, Scope, Status, Tier,
+        verdict::{Confidence, Evidence, Stage},
+    },
+};
+
+const NOW: u64 = 1_800_000_000_000;
+const DAY: u64 = 86_400_000;
+
+fn claim(number: u8, statement: &str) -> ClaimView {
+    ClaimView {
+        id: EventId([number; 32]),
+        scope: Scope { org_id: "acme".into(), project: "api".into() },
+        kind: ClaimKind::Decision,
+        status: Status::Active,
+        flags: Flags::default(),
+        statement: statement.into(),
+        reason: Some(
+            "Two weekend outages in May began with a deploy on a Friday afternoon, and nobody was there.".into(),
+        ),
+        source: Some("docs/runbook.md:12".into()),
+        who: "ada".into(),
+        agent: Some("claude".into()),
+        device: DeviceId([0; 32]),
+        at: NOW - 3 * DAY,
+        key: None,
+        qualifiers: Qualifiers::default(),
+        norms: vec![],
+        replaced_by: vec![],
+        replaces: vec![],
+        premises: vec![],
+        dependents: 2,
+        closing_reason: None,
+        rev: 1,
+    }
+}
+
+fn evidence() -> Evidence {
+    Evidence {
+        stage: Stage::Structural,
+        rule: "opposing_modality".into(),
+        confidence: Confidence::High,
+        sentence: "One says that deploys on Fridays must happen, the other that they must not.".into(),
+        words: vec!["must".into()],
+        their_words: vec!["never".into()],
+        ..Evidence::default()
+    }
+}
+
+fn refused() -> Refused {
+    let conflict = Conflict {
+        claim: claim(0x3f, "Never deploy on Fridays."),
+        tier: Tier::Block,
+        score: 0.97,
+        stage: Stage::Structural,
+        rule: "opposing_modality".into(),
+        evidence: evidence(),
+    };
+    Refused {
+        conflicts: vec![conflict],
+        card_id: Some(CardId([0x5a; 32])),
+        scope: Scope { org_id: "acme".into(), project: "api".into() },
+        ways_on: vec![],
+    }
+}
+
+fn card() -> CardView {
+    let mut candidate = claim(0xc1, "Deploys must go out on Fridays.");
+    candidate.at = NOW - 3_600_000;
+    candidate.source = None;
+    candidate.dependents = 0;
+    CardView {
+        summary: CardSummary {
+            id: CardId([0x5a; 32]),
+            kind: CardKind::Refused,
+            status: CardStatus::Open,
+            scope: candidate.scope.clone(),
+            headline: "One says that deploys on Fridays must happen, the other that they must not.".into(),
+            members: vec![candidate.id, EventId([0x3f; 32])],
+            at: NOW - 3_600_000,
+            who: "ada".into(),
+            agent: Some("claude".into()),
+            score: 0.97,
+            rev: 1,
+        },
+        sides: vec![
+            CardSide { claim: candidate, candidate: true },
+            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), candidate: false },
+        ],
+        evidence: vec![evidence()],
+        acts: CardAct::ALL
+            .into_iter()
+            .map(|act| ActOption {
+                act,
+                disabled: None,
+                prefill: (act == CardAct::Supersede).then(|| "It's urgent.".into()),
+            })
+            .collect(),
+        advice: "Keep one of them.".into(),
+        settled: None,
+        snoozed_until: None,
+    }
+}
+
+fn chain() -> Vec<ChainLink> {
+    let mut old = claim(0x11, "Deploy on any day.");
+    old.status = Status::Superseded;
+    old.at = NOW - 90 * DAY;
+    old.reason = Some("We were small.".into());
+    let link = |claim: ClaimView, depth: usize, by: Option<&ClaimView>| ChainLink {
+        claim,
+        depth,
+        replaced_by: by.map(|by| by.id),
+        change_reason: by.map(|_| "Two weekend outages in May.".into()),
+        changed_by: by.map(|_| "ada".into()),
+        changed_at: by.map(|by| by.at),
+    };
+    let new = claim(0x3f, "Never deploy on Fridays.");
+    vec![link(new.clone(), 0, None), link(old, 1, Some(&new))]
+}
+
+/// Renders twice: as in a pipe, and as on a terminal of 80 columns (without colour, which changes no letter).
+fn both(name: &str, draw: impl Fn(&mut crate::cli::ui::Ui)) {
+    for (suffix, width) in [("piped", None), ("80", Some(80))] {
+        let (mut ui, out, _) = ui(width, false);
+        draw(&mut ui);
+        let text = out.text();
+        if let Some(width) = width {
+            for line in text.lines().filter(|line| !line.trim_start().starts_with("ergo ")) {
+                assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "too wide: {line}");
+            }
+        }
+        insta::assert_snapshot!(format!("{name}_{suffix}"), text);
+    }
+}
+
+#[test]
+fn a_refusal_says_what_why_and_how_to_go_on() {
+    both("refusal", |ui| ui.refused(&refused(), Some("Deploys must go out on Fridays."), NOW));
+}
+
+#[test]
+fn a_card_shows_both_sides_and_the_ways_on() {
+    both("card", |ui| {
+        ui.card(&card(), NOW);
+        ui.line("");
+        ui.card_ways(&card());
+    });
+}
+
+#[test]
+fn a_claim_and_its_chain_read_as_a_timeline() {
+    both("why", |ui| {
+        ui.claim(&claim(0x3f, "Never deploy on Fridays."), NOW);
+        ui.chain(&chain(), NOW);
+    });
+}
+
+#[test]
+fn rows_of_lists_fit_on_one_line() {
+    both("rows", |ui| {
+        let mut long = claim(0x22, &"A statement that goes on and on, so that it cannot fit. ".repeat(4));
+        long.flags.needs_review = true;
+        ui.claim_row(&claim(0x3f, "Never deploy on Fridays."), NOW);
+        ui.claim_row(&long, NOW);
+        ui.card_row(&card().summary, NOW);
+        let event = EventView {
+            id: EventId([9; 32]),
+            kind: "supersede".into(),
+            op_id: OpId([0xab; 16]),
+            scope: long.scope.clone(),
+            who: "ada".into(),
+            agent: None,
+            device: DeviceId([0; 32]),
+            at: NOW - 120_000,
+            targets: vec![long.id],
+            reason: Some("The cluster moved.".into()),
+            statement: Some("Use the new cluster.".into()),
+            undone: true,
+        };
+        crate::cli::log::row(ui, &event, NOW);
+    });
+}
+
+#[test]
+fn what_memory_holds_cannot_write_to_the_terminal() {
+    let (mut ui, out, _) = ui(Some(80), false);
+    let mut claim = claim(0x3f, "Never \u{1b}[2Jdeploy \u{202e}on Fridays\u{7}.");
+    claim.reason = Some("a\u{1b}]0;title\u{7}b".into());
+    claim.source = Some("x\u{1b}[31m".into());
+    claim.who = "eve\u{1b}[1m".into();
+    ui.claim(&claim, NOW);
+    ui.claim_row(&claim, NOW);
+    let text = out.text();
+    assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+}
+
+#[test]
+fn colour_changes_no_letter() {
+    let (mut plain, without, _) = ui(Some(80), false);
+    let (mut coloured, with, _) = ui(Some(80), true);
+    for ui in [&mut plain, &mut coloured] {
+        ui.card(&card(), NOW);
+        ui.refused(&refused(), Some("x"), NOW);
+    }
+    let mut bare = with.text();
+    assert!(bare.contains("\u{1b}["));
+    for code in ["0", "1", "2", "31", "32", "33", "36"] {
+        bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(bare, without.text());
+}

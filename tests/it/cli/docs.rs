@@ -1,0 +1,38 @@
+//! What is generated from the arguments: reference, manual page, completions.
+
+use std::path::Path;
+
+use super::super::support::TestHome;
+
+#[test]
+fn the_reference_is_what_the_arguments_say() {
+    let home = TestHome::new();
+    let generated = home.run(["man", "--markdown"]).ok().stdout;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(kept == generated, "docs/cli.md is out of date: run `cargo run -q -- man --markdown > docs/cli.md`");
+}
+
+#[test]
+fn a_shell_gets_completions_for_every_verb() {
+    let home = TestHome::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = home.run(["completions", shell]).ok().stdout;
+        for verb in ["remember", "supersede", "conflicts", "import", "doctor"] {
+            assert!(script.contains(verb), "{shell} does not know {verb}");
+        }
+    }
+    assert_eq!(home.run(["completions", "tcsh"]).code, Some(2));
+}
+
+#[test]
+fn the_manual_page_is_one_and_each_verb_has_its_own() {
+    let home = TestHome::new();
+    let page = home.run(["man"]).ok().stdout;
+    assert!(page.contains(".TH ergo 1") && page.contains(".SH EXTRA"), "{page}");
+    let page = home.run(["man", "resolve"]).ok().stdout;
+    assert!(page.contains("ergo\\-resolve") && page.contains("\\-\\-merge"), "{page}");
+    let output = home.run(["man", "frob"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("Hint: `ergo --help` lists them"), "{output:?}");
+}

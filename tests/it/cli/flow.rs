@@ -1,0 +1,196 @@
+//! The main job on the command line: decide, be refused, ask why, change one's mind, take it back.
+
+use super::{super::support::TestHome, redacted, refused, remember, told};
+
+#[test]
+fn an_empty_memory_names_the_next_step() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (name, args) in [
+        ("claims", &["claims"][..]),
+        ("why", &["why", "do we deploy on Fridays?"]),
+        ("conflicts", &["conflicts"]),
+        ("scopes", &["scopes"]),
+        ("log", &["log"]),
+        ("audit", &["audit"]),
+        ("review", &["resolve", "--interactive"]),
+    ] {
+        insta::assert_snapshot!(format!("empty_{name}"), told(&home.run(args)));
+    }
+}
+
+#[test]
+fn a_decision_is_stored_and_answers_why() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let output = home.run([
+        "remember",
+        "Deploys run only on green CI.",
+        "--reason",
+        "A red deploy cost us a Friday.",
+        "--source",
+        "docs/deploy.md:3",
+    ]);
+    insta::assert_snapshot!("stored", told(&output));
+    insta::assert_snapshot!("why", told(&home.run(["why", "may we deploy on red CI?"])));
+    insta::assert_snapshot!("claims", told(&home.run(["claims"])));
+}
+
+#[test]
+fn a_contradiction_is_refused_with_its_reason_and_the_ways_on() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    remember(&home, "The canary must be blue.", "Red is for alarms.");
+    let output = home.run(["remember", "The canary must be red.", "--reason", "Red is seen from afar."]);
+    insta::assert_snapshot!("refused", told(&output));
+    assert_eq!(home.run(["claims", "--json"]).ok().json()["total"], 1, "nothing was stored");
+    assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 1, "and nothing was lost");
+    insta::assert_snapshot!("conflicts", told(&home.run(["conflicts"])));
+}
+
+#[test]
+fn a_guarded_kind_without_a_reason_is_wrong_usage_and_a_fact_needs_none() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let output = home.run(["remember", "Deploys run at noon."]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("reason") && output.stderr.contains("Hint:"), "{output:?}");
+    home.run(["remember", "The wiki is at wiki.example.org.", "--kind", "fact"]).ok();
+}
+
+#[test]
+fn a_change_of_mind_keeps_the_chain() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let old = remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let output = home.run(["supersede", &old[..10], "Deploys run at nine.", "--reason", "Noon is lunch."]);
+    insta::assert_snapshot!("superseded", told(&output));
+    insta::assert_snapshot!("chain", told(&home.run(["why", "when do deploys run?"])));
+    insta::assert_snapshot!("history", told(&home.run(["history", &old[..10]])));
+
+    let output = home.run(["supersede", &old[..10], "Deploys run at ten.", "--reason", "Later."]);
+    assert_eq!(output.code, Some(5), "{output:?}");
+    insta::assert_snapshot!("stale", told(&output));
+}
+
+#[test]
+fn retract_reinstate_and_undo_take_things_back() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let claim = remember(&home, "Deploys run at noon.", "Everyone is there.");
+    home.run(["retract", &claim, "--reason", "It was a test."]).ok();
+    assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
+    home.run(["undo"]).ok();
+    assert_eq!(home.run(["claims", "--json"]).json()["total"], 1);
+    home.run(["retract", &claim, "--reason", "It was a test."]).ok();
+    home.run(["reinstate", &claim, "--reason", "It was none."]).ok();
+    assert_eq!(home.run(["claims", "--json"]).json()["total"], 1);
+    insta::assert_snapshot!("log", told(&home.run(["log"])));
+
+    let log = home.run(["log", "--json"]).json();
+    let op = log["items"][0]["op_id"].as_str().unwrap().to_owned();
+    home.run(["undo", &op[..8]]).ok();
+    assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
+    let output = home.run(["undo", "zz"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+}
+
+#[test]
+fn what_rests_on_a_fallen_premise_needs_review_until_someone_looked() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let premise = remember(&home, "The cluster has three nodes.", "We bought three.");
+    let claim = remember(&home, "Replicas stay at two.", "One node may fail.");
+    home.run(["depend", &claim, "--on", &premise]).ok();
+    let output = home.run(["retract", &premise, "--reason", "We bought five."]).ok();
+    assert!(output.stdout.contains("review"), "{output:?}");
+    assert_eq!(home.run(["claims", "--needs-review", "--json"]).json()["total"], 1);
+    home.run(["reviewed", &claim, "--reason", "Two are enough for five."]).ok();
+    assert_eq!(home.run(["claims", "--needs-review", "--json"]).json()["total"], 0);
+}
+
+#[test]
+fn a_redacted_text_is_gone_from_every_answer() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let claim = remember(&home, "The password is hunter2.", "It was pasted.");
+    home.run(["redact", &claim, "--reason", "A secret."]).ok();
+    for args in [&["claims", "--status", "all"][..], &["why", "password"], &["log"], &["history", &claim]] {
+        let output = home.run(args);
+        assert!(!output.stdout.contains("hunter2"), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn every_answer_is_json_when_asked_for() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    let claim = home.run(["claims", "--json"]).json()["items"][0]["id"].as_str().unwrap().to_owned();
+    for args in [
+        &["claims"][..],
+        &["why", "canary"],
+        &["history", &claim],
+        &["conflicts"],
+        &["conflicts", &card],
+        &["log"],
+        &["scopes"],
+        &["status"],
+        &["audit", "--dry-run"],
+        &["tui", "--plain"],
+        &["remember", "The canary must be blue.", "--reason", "Red is for alarms."],
+        &["undo"],
+    ] {
+        let output = home.run(args.iter().chain(&["--json"])).ok();
+        output.json();
+        assert_eq!(output.stdout.lines().count(), 1, "in a pipe it is one line: {args:?}");
+        assert!(output.stderr.is_empty(), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_pipe_gets_plain_text_and_whole_statements() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let long = format!("The canary must be blue{}.", " in every region of the world".repeat(10));
+    remember(&home, &long, "Red is for alarms.");
+    for args in [&["claims"][..], &["why", "canary"]] {
+        let text = home.run(args).ok().stdout;
+        assert!(!text.contains('\u{1b}') && text.contains(&long), "{text}");
+    }
+    assert!(home.run(["claims", "--color", "always"]).ok().stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn a_quiet_write_prints_the_id_alone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let output = home.run(["remember", "Deploys run at noon.", "--reason", "Everyone is there.", "-q"]).ok();
+    assert_eq!(redacted(&output.stdout), "<id>\n");
+}
+
+#[test]
+fn a_statement_may_come_from_stdin() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    super::run_with_stdin(&home, &["remember", "-", "--reason", "Everyone is there."], "Deploys run\nat noon.\n").ok();
+    let claims = home.run(["claims", "--json"]).json();
+    assert_eq!(claims["items"][0]["statement"], "Deploys run\nat noon.");
+}
+
+#[test]
+fn the_agent_is_on_the_record() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut command = home.command(["remember", "Deploys run at noon.", "--reason", "Everyone is there."]);
+    assert!(command.env("ERGO_AGENT", "claude").output().unwrap().status.success());
+    let claims = home.run(["claims", "--json"]).json();
+    assert_eq!((claims["items"][0]["who"].as_str(), claims["items"][0]["agent"].as_str()), (Some("ada"), Some("claude")));
+}
+
+#[test]
+fn the_first_command_starts_the_daemon() {
+    let home = TestHome::new();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    assert_eq!(home.run(["status", "--json"]).ok().json()["claims"], 1);
+}

@@ -1,0 +1,130 @@
+//! Import and export on folders as real projects have them.
+
+use super::{super::support::TestHome, fixtures, remember, told};
+
+fn copy(home: &TestHome, folder: &str) {
+    let to = home.work().join(folder);
+    std::fs::create_dir_all(&to).unwrap();
+    for entry in std::fs::read_dir(fixtures(folder)).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+fn count(home: &TestHome, status: &str) -> u64 {
+    home.run(["claims", "--status", status, "--json"]).ok().json()["total"].as_u64().unwrap()
+}
+
+#[test]
+fn a_preview_needs_no_daemon_and_stores_nothing() {
+    let home = TestHome::new();
+    copy(&home, "rules");
+    copy(&home, "madr");
+    let rules = home.run(["import", "rules", "rules/CLAUDE.md", "rules/.cursorrules", "--dry-run", "--details"]);
+    insta::assert_snapshot!("preview_rules", told(&rules));
+    let adr = home.run(["import", "adr", "madr", "--dry-run"]);
+    insta::assert_snapshot!("preview_adr", told(&adr));
+    assert!(!home.paths().store().exists());
+}
+
+#[test]
+fn records_keep_their_history_and_a_second_import_changes_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "nygard");
+    let output = home.run(["import", "adr", "nygard", "--details"]);
+    insta::assert_snapshot!("import_adr", told(&output));
+    let before = (count(&home, "active"), count(&home, "superseded"), count(&home, "retracted"));
+    assert_eq!(before, (3, 1, 1));
+
+    let why = home.run(["why", "where are orders stored?", "--json"]).ok().json();
+    assert_eq!(why["answer"]["statement"], "Orders are stored in PostgreSQL.");
+    assert_eq!(why["answer"]["source"], "nygard/0005-store-orders-in-postgresql.md:19");
+    assert_eq!(why["chain"][1]["claim"]["statement"], "Orders are stored in MongoDB.");
+
+    let again = home.run(["import", "adr", "nygard", "--json"]).ok().json();
+    assert_eq!((again["stored"].as_array().unwrap().len(), again["duplicates"].as_array().unwrap().len()), (0, 5));
+    assert_eq!((count(&home, "active"), count(&home, "superseded"), count(&home, "retracted")), before);
+}
+
+#[test]
+fn a_whole_import_is_taken_back_by_its_number_and_can_come_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "nygard");
+    let first = home.run(["import", "adr", "nygard", "--json"]).ok().json();
+    home.run(["undo", "--import", first["import"].as_str().unwrap()]).ok();
+    assert_eq!(count(&home, "active"), 0);
+    let again = home.run(["import", "adr", "nygard", "--json"]).ok().json();
+    assert_eq!(again["stored"].as_array().unwrap().len(), 5, "{again}");
+    assert_eq!(count(&home, "active"), 3);
+    assert_eq!(home.run(["undo", "--import", "nonsense"]).code, Some(2));
+}
+
+#[test]
+fn a_rule_that_contradicts_is_kept_on_a_card_and_the_rest_goes_on() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "rules");
+    remember(&home, "Tests must reach the network.", "Mocks lied to us.");
+    let output = home.run(["import", "rules", "rules/CLAUDE.md"]);
+    insta::assert_snapshot!("import_rules", told(&output));
+    let card = home.run(["conflicts", "--json"]).ok().json();
+    assert_eq!(card["total"], 1, "{output:?}");
+    let again = home.run(["import", "rules", "rules/CLAUDE.md", "--json"]).ok().json();
+    assert_eq!(again["stored"].as_array().unwrap().len(), 0, "{again}");
+    assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 1, "no second card");
+}
+
+#[test]
+fn an_export_comes_back_with_its_history() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "nygard");
+    home.run(["import", "adr", "nygard"]).ok();
+    let lines = home.run(["export", "jsonl"]).ok().stdout;
+    assert_eq!(lines.lines().count(), 6);
+    for line in lines.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+    home.run(["export", "jsonl", "dump.jsonl"]).ok();
+    assert_eq!(home.run(["export", "jsonl", "dump.jsonl"]).code, Some(2), "nothing is overwritten");
+
+    home.run(["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"]).ok();
+    let copied = |status: &str| {
+        home.run(["claims", "--scope", "acme/copy", "--status", status, "--json"]).ok().json()["total"].as_u64().unwrap()
+    };
+    assert_eq!((copied("active"), copied("superseded"), copied("retracted")), (3, 1, 1));
+    let why = home.run(["why", "where are orders stored?", "--scope", "acme/copy", "--json"]).ok().json();
+    assert_eq!(why["chain"][1]["claim"]["statement"], "Orders are stored in MongoDB.");
+}
+
+#[test]
+fn exported_records_are_records() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "nygard");
+    home.run(["import", "adr", "nygard"]).ok();
+    home.run(["export", "adr", "out"]).ok();
+    assert_eq!(home.run(["export", "adr", "out"]).code, Some(2), "nothing is overwritten");
+    let again = home.run(["import", "adr", "out", "--scope", "acme/copy", "--json"]).ok().json();
+    assert_eq!(again["stored"].as_array().unwrap().len(), 5, "{again}");
+    let why = home.run(["why", "where are orders stored?", "--scope", "acme/copy", "--json"]).ok().json();
+    assert_eq!(why["answer"]["statement"], "Orders are stored in PostgreSQL.");
+    assert_eq!(why["chain"].as_array().unwrap().len(), 2, "{why}");
+}
+
+#[test]
+fn what_is_not_there_or_no_text_is_said_with_its_name() {
+    let home = TestHome::new();
+    std::fs::write(home.work().join("image.md"), [0xff, 0xfe, 0x00]).unwrap();
+    for (args, word) in [
+        (&["import", "adr", "nowhere"][..], "nowhere"),
+        (&["import", "rules", "nowhere.md"], "nowhere.md"),
+        (&["import", "rules", "image.md"], "UTF-8"),
+    ] {
+        let output = home.run(args.iter().chain(&["--dry-run"]));
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.stderr.contains(word), "{output:?}");
+    }
+}

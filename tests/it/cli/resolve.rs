@@ -1,0 +1,99 @@
+//! Settling conflicts: by a command, and line by line.
+
+use super::{super::support::TestHome, refused, run_with_stdin, told};
+
+fn statements(home: &TestHome) -> Vec<String> {
+    let claims = home.run(["claims", "--json"]).ok().json();
+    claims["items"].as_array().unwrap().iter().map(|claim| claim["statement"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn each_act_does_what_it_says() {
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["--keep", "1", "--reason", "Alarms are yellow now."], &["The canary must be red."]),
+        (&["--keep", "2", "--reason", "Blue stands."], &["The canary must be blue."]),
+        (&["--supersede", "2", "--reason", "Alarms are yellow now."], &["The canary must be red."]),
+        (&["--retract", "2", "--reason", "It was never so."], &["The canary must be red."]),
+        (&["--discard", "--reason", "Blue stands."], &["The canary must be blue."]),
+        (&["--exception", "--reason", "For one week."], &["The canary must be blue.", "The canary must be red."]),
+        (&["--dismiss", "--reason", "Two canaries."], &["The canary must be blue.", "The canary must be red."]),
+    ];
+    for (flags, expected) in cases {
+        let home = TestHome::new();
+        let _daemon = home.daemon();
+        let card = refused(&home);
+        home.run(["resolve", &card[..10]].iter().chain(flags)).ok();
+        let mut left = statements(&home);
+        left.sort();
+        assert_eq!(left, expected, "{flags:?}");
+        assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 0, "{flags:?}");
+        home.run(["undo"]).ok();
+        assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 1, "undo opens it again: {flags:?}");
+    }
+}
+
+#[test]
+fn a_narrowed_side_and_a_merged_text_settle_it_too() {
+    for flags in [
+        &["--narrow", "1", "--env", "staging", "--reason", "Only there."][..],
+        &["--merge", "The canary must be green.", "--reason", "Neither was good."],
+    ] {
+        let home = TestHome::new();
+        let _daemon = home.daemon();
+        let card = refused(&home);
+        home.run(["resolve", &card].iter().chain(flags)).ok();
+        assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 0, "{flags:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_asked_for() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    for (name, args) in [
+        ("no_act", &["resolve"][..]),
+        ("no_place", &["resolve", &card, "--narrow", "1", "--reason", "x"]),
+        ("no_reason", &["resolve", &card, "--dismiss"]),
+        ("no_side", &["resolve", &card, "--keep", "7", "--reason", "x"]),
+    ] {
+        let output = home.run(args);
+        assert_eq!(output.code, Some(2), "{output:?}");
+        insta::assert_snapshot!(format!("resolve_{name}"), told(&output));
+    }
+}
+
+#[test]
+fn a_snoozed_card_leaves_the_list_until_then() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    home.run(["resolve", &card, "--snooze", "3d"]).ok();
+    assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 0);
+    assert_eq!(home.run(["conflicts", "--status", "snoozed", "--json"]).json()["total"], 1);
+    assert_eq!(home.run(["resolve", &card, "--snooze", "yestermorrow"]).code, Some(2));
+}
+
+#[test]
+fn the_review_reads_as_a_conversation() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    refused(&home);
+    let lines = "?\nw 2\nfrob\nd\n\nk 1\nAlarms are yellow now.\n";
+    let output = run_with_stdin(&home, &["resolve", "--interactive"], lines);
+    insta::assert_snapshot!("review", told(&output));
+    assert_eq!(statements(&home), ["The canary must be red."]);
+}
+
+#[test]
+fn the_app_without_a_terminal_prints_the_same_review() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    let plain = home.run(["tui", "--plain"]).ok();
+    insta::assert_snapshot!("plain", told(&plain));
+    assert_eq!(told(&home.run(["tui"])), told(&plain), "no terminal: the same");
+    assert_eq!(told(&home.run(["tui", "--conflict", &card[..10]])), told(&plain), "one card: the same");
+    assert_eq!(statements(&home), ["The canary must be blue."], "printing decides nothing");
+    assert_eq!(home.run(["tui", "--conflict", "ffff"]).code, Some(2));
+}

@@ -1,0 +1,70 @@
+//! Which project a folder belongs to, with a real git.
+
+use std::{path::Path, process::Command};
+
+use super::super::support::TestHome;
+
+fn git(folder: &Path, args: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
+        .args(args)
+        .current_dir(folder)
+        .env_remove("GIT_DIR")
+        .output()
+        .expect("git is there");
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn run_in(home: &TestHome, folder: &Path, args: &[&str]) -> serde_json::Value {
+    let output = home.command(args).arg("--json").current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn worktrees_and_subfolders_share_one_memory() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let main = home.work().join("shop");
+    std::fs::create_dir_all(main.join("src/deep")).unwrap();
+    git(&main, &["init", "-q"]);
+    git(&main, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    git(&main, &["worktree", "add", "-q", "../feature-x"]);
+    let tree = home.work().join("feature-x");
+
+    let stored = run_in(&home, &tree, &["remember", "Prices are whole cents.", "--reason", "Floats lost money."]);
+    assert_eq!(stored["scope"]["project"], "shop");
+    for folder in [&main, &main.join("src/deep"), &tree] {
+        let answer = run_in(&home, folder, &["claims"]);
+        assert_eq!(answer["total"], 1, "{}", folder.display());
+    }
+}
+
+#[test]
+fn two_projects_of_one_name_do_not_share() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (place, statement) in [("a", "Alpha is the first."), ("b", "Beta is the second.")] {
+        let folder = home.work().join(place).join("api");
+        std::fs::create_dir_all(&folder).unwrap();
+        git(&folder, &["init", "-q"]);
+        git(&folder, &["remote", "add", "origin", &format!("git@example.org:{place}/api.git")]);
+        run_in(&home, &folder, &["remember", statement, "--reason", "It is so."]);
+    }
+    for (place, word) in [("a", "Alpha"), ("b", "Beta")] {
+        let answer = run_in(&home, &home.work().join(place).join("api"), &["claims"]);
+        assert_eq!(answer["total"], 1, "{answer}");
+        assert!(answer["items"][0]["statement"].as_str().unwrap().starts_with(word), "{answer}");
+    }
+}
+
+#[test]
+fn the_flags_overrule_the_folder() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let args = ["remember", "One thing holds.", "--reason", "It does.", "--scope", "acme/web"];
+    assert_eq!(run_in(&home, &home.work(), &args)["scope"]["org_id"], "acme");
+    assert_eq!(run_in(&home, &home.work(), &["claims"])["total"], 0);
+    assert_eq!(run_in(&home, &home.work(), &["claims", "--org", "acme", "--project", "web"])["total"], 1);
+    assert_eq!(run_in(&home, &home.work(), &["claims", "--all"])["total"], 1);
+}
