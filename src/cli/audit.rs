@@ -13,8 +13,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let client = cx.client().await?;
-    let scope = cx.known_scope(&client).await?;
+    let (client, scope) = cx.reader().await?;
     let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.anyone()? };
     let request = AuditRequest { caller, dry_run: args.dry_run };
     cx.ui.progress(format_args!("comparing the claims of {scope} …"));

@@ -46,8 +46,8 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let as_of = args.as_of.as_deref().map(|when| time::moment(when, -1)).transpose()?;
-    let client = cx.client().await?;
-    let scope = if args.all { None } else { Some(cx.known_scope(&client).await?) };
+    let (client, scope) = cx.reader().await?;
+    let scope = (!args.all).then_some(scope);
     let place = scope.as_ref().map_or_else(|| "all projects".to_owned(), ToString::to_string);
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let words = Some(args.words.join(" ")).filter(|words| !words.is_empty());

@@ -25,9 +25,9 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let client = cx.client().await?;
     let now = Context::now();
     if let Some(card) = &args.card {
+        let client = cx.client().await?;
         let card = client.card(card).await?;
         if cx.ui.json {
             cx.ui.value(&card);
@@ -38,7 +38,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
         return Ok(Exit::Ok);
     }
-    let scope = if args.all { None } else { Some(cx.known_scope(&client).await?) };
+    let (client, scope) = cx.reader().await?;
+    let scope = (!args.all).then_some(scope);
     let place = scope.as_ref().map_or_else(|| "any project".to_owned(), ToString::to_string);
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let query =

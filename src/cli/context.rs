@@ -128,6 +128,14 @@ impl Context {
         Ok(Here { scope, identity })
     }
 
+    /// A client, and where to read; a scope that is none is told before any daemon is started.
+    pub(crate) async fn reader(&self) -> Result<(Client, Scope), CliError> {
+        self.here()?;
+        let client = self.client().await?;
+        let scope = self.known_scope(&client).await?;
+        Ok((client, scope))
+    }
+
     /// Where to read: as [`Context::here`], but under the name by which the daemon knows this project, which is another
     /// where two projects have one name.
     pub(crate) async fn known_scope(&self, client: &Client) -> Result<Scope, CliError> {

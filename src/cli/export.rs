@@ -35,8 +35,7 @@ enum Form {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let client = cx.client().await?;
-    let scope = cx.known_scope(&client).await?;
+    let (client, scope) = cx.reader().await?;
     match args.form {
         Form::Jsonl { file } => {
             let claims = claims(cx, &client, &scope).await?;

@@ -26,8 +26,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let client = cx.client().await?;
-    let scope = if args.all { None } else { Some(cx.known_scope(&client).await?) };
+    let (client, scope) = cx.reader().await?;
+    let scope = (!args.all).then_some(scope);
     let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
     let query = LogQuery { org_id, project, limit: Some(args.limit), cursor: args.cursor };
     let page = client.log(&query).await?;

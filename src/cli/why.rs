@@ -26,8 +26,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let as_of = args.as_of.map(|when| time::moment(&when, -1)).transpose()?;
-    let client = cx.client().await?;
-    let scope = cx.known_scope(&client).await?;
+    let (client, scope) = cx.reader().await?;
     let question = args.question.join(" ");
     let request =
         WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question: question.clone(), as_of };

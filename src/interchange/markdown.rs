@@ -40,12 +40,22 @@ pub struct Block {
     pub text: String,
     /// The line where it begins, from 1.
     pub line: usize,
+    /// Where in `text` each further line of the source begins: byte offset and line.
+    pub breaks: Vec<(usize, usize)>,
     /// The headings above it, the outermost first; for a heading, those above it and itself.
     pub headings: Vec<String>,
     /// The links in it.
     pub links: Vec<Link>,
     /// It is quoted.
     pub quoted: bool,
+}
+
+impl Block {
+    /// The line on which a part of `text` stands.
+    pub fn line_of(&self, part: &str) -> usize {
+        let at = self.text.find(part).unwrap_or_default();
+        self.breaks.iter().rev().find(|(offset, _)| *offset <= at).map_or(self.line, |(_, line)| *line)
+    }
 }
 
 /// A document: its front matter and its blocks.
@@ -80,7 +90,8 @@ struct Reader<'a> {
 /// A block that is being read.
 struct Open {
     kind: BlockKind,
-    text: String,
+    /// The text by source lines.
+    rows: Vec<(usize, String)>,
     line: usize,
     links: Vec<Link>,
     emitted: bool,
@@ -115,20 +126,21 @@ impl<'a> Reader<'a> {
     }
 
     fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        let line = self.lines.at(range.start);
         match event {
             Event::Start(tag) => self.start(tag, range),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match self.metadata {
                 Some(first) => self.front_matter(&text, first),
-                None => self.push(&text),
+                None => self.push(&text, line),
             },
             Event::Code(code) => {
-                self.push("`");
-                self.push(&code);
-                self.push("`");
+                self.push(&format!("`{code}`"), line);
             }
-            Event::SoftBreak | Event::HardBreak => self.push(" "),
-            Event::InlineHtml(html) if html.trim_start().to_ascii_lowercase().starts_with("<br") => self.push(" "),
+            Event::SoftBreak | Event::HardBreak => self.push(" ", line),
+            Event::InlineHtml(html) if html.trim_start().to_ascii_lowercase().starts_with("<br") => {
+                self.push(" ", line);
+            }
             _ => {}
         }
     }
@@ -138,7 +150,7 @@ impl<'a> Reader<'a> {
             Tag::MetadataBlock(MetadataBlockKind::YamlStyle) => self.metadata = Some(self.lines.at(range.start) + 1),
             Tag::Heading { level, .. } => self.begin(BlockKind::Heading(number(level)), range.start),
             Tag::Paragraph if self.lists == 0 => self.begin(BlockKind::Paragraph, range.start),
-            Tag::Paragraph => self.push(" "),
+            Tag::Paragraph => self.push(" ", self.lines.at(range.start)),
             Tag::CodeBlock(_) => {
                 self.flush_item();
                 self.begin(BlockKind::Code, range.start);
@@ -182,10 +194,10 @@ impl<'a> Reader<'a> {
 
     fn begin(&mut self, kind: BlockKind, offset: usize) {
         let line = self.lines.at(offset);
-        self.open.push(Open { kind, text: String::new(), line, links: Vec::new(), emitted: false });
+        self.open.push(Open { kind, rows: Vec::new(), line, links: Vec::new(), emitted: false });
     }
 
-    fn push(&mut self, text: &str) {
+    fn push(&mut self, text: &str, line: usize) {
         if self.struck > 0 {
             return;
         }
@@ -193,7 +205,10 @@ impl<'a> Reader<'a> {
             link.text.push_str(text);
         }
         if let Some(open) = self.open.last_mut() {
-            open.text.push_str(text);
+            match open.rows.last_mut() {
+                Some((at, row)) if *at == line => row.push_str(text),
+                _ => open.rows.push((line, text.to_owned())),
+            }
         }
     }
 
@@ -203,8 +218,8 @@ impl<'a> Reader<'a> {
         if matches!(open.kind, BlockKind::Item { .. }) && !open.emitted {
             open.emitted = true;
             let (kind, line) = (open.kind, open.line);
-            let (text, links) = (std::mem::take(&mut open.text), std::mem::take(&mut open.links));
-            self.emit(kind, &text, line, links);
+            let (rows, links) = (std::mem::take(&mut open.rows), std::mem::take(&mut open.links));
+            self.emit(kind, &rows, line, links);
         }
     }
 
@@ -212,12 +227,25 @@ impl<'a> Reader<'a> {
         let Some(open) = self.open.pop() else { return };
         // Text after a nested list belongs to an item that has already been told.
         if !open.emitted {
-            self.emit(open.kind, &open.text, open.line, open.links);
+            self.emit(open.kind, &open.rows, open.line, open.links);
         }
     }
 
-    fn emit(&mut self, kind: BlockKind, text: &str, line: usize, links: Vec<Link>) {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    fn emit(&mut self, kind: BlockKind, rows: &[(usize, String)], line: usize, links: Vec<Link>) {
+        let (mut text, mut breaks, mut spaced) = (String::new(), Vec::new(), true);
+        for (row_line, row) in rows {
+            let words = row.split_whitespace().collect::<Vec<_>>().join(" ");
+            if words.is_empty() {
+                spaced |= !row.is_empty();
+                continue;
+            }
+            if !text.is_empty() && (spaced || row.starts_with(char::is_whitespace)) {
+                text.push(' ');
+            }
+            breaks.push((text.len(), *row_line));
+            text.push_str(&words);
+            spaced = true;
+        }
         if text.is_empty() && !matches!(kind, BlockKind::Code | BlockKind::Table) {
             return;
         }
@@ -226,7 +254,7 @@ impl<'a> Reader<'a> {
             self.headings.push((level, text.trim_end_matches(':').to_owned()));
         }
         let headings = self.headings.iter().map(|(_, text)| text.clone()).collect();
-        self.out.blocks.push(Block { kind, text, line, headings, links, quoted: self.quotes > 0 });
+        self.out.blocks.push(Block { kind, text, line, breaks, headings, links, quoted: self.quotes > 0 });
     }
 
     fn front_matter(&mut self, text: &str, first: usize) {
@@ -307,6 +335,14 @@ mod tests {
         let document = Document::parse("---\nstatus: \"accepted\"\ndate: 2024-05-01 # note\n---\n# T\n");
         assert_eq!(document.front, [("status".into(), "accepted".into(), 2), ("date".into(), "2024-05-01".into(), 3)]);
         assert_eq!(document.blocks[0].line, 5);
+    }
+
+    #[test]
+    fn each_sentence_has_its_line() {
+        let block = Document::parse("\nOne is\nhere. Two is `code`.\nThree.\n").blocks.remove(0);
+        assert_eq!(block.text, "One is here. Two is `code`. Three.");
+        let lines: Vec<_> = ["One is here.", "Two is `code`.", "Three."].map(|part| block.line_of(part)).into();
+        assert_eq!((block.line, lines), (2, vec![2, 3, 4]));
     }
 
     #[test]

@@ -32,7 +32,9 @@ fn redacted(text: &str) -> String {
         (r"\bjust now\b|\b\d+ (?:second|minute)s? ago\b", "<age>"),
         (r"/[^\s:]*ergo-test-[^\s/:]*", "<home>"),
     ];
-    rules.iter().fold(text.to_owned(), |text, (rule, word)| Regex::new(rule).unwrap().replace_all(&text, *word).into_owned())
+    rules
+        .iter()
+        .fold(text.to_owned(), |text, (rule, word)| Regex::new(rule).unwrap().replace_all(&text, *word).into_owned())
 }
 
 /// Exit code, stdout and stderr in one text, as a snapshot holds them.
@@ -44,13 +46,8 @@ fn told(output: &Output) -> String {
 
 /// Runs with lines on stdin.
 fn run_with_stdin(home: &TestHome, args: &[&str], lines: &str) -> Output {
-    let mut child = home
-        .command(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        home.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     Output {

@@ -119,7 +119,7 @@ fn prose(blocks: &[&Block], most: usize) -> Option<String> {
     let text: Vec<_> = blocks
         .iter()
         .filter(|block| is_prose(block))
-        .map(|block| if block.text.ends_with(':') { block.text.clone() } else { stop(&block.text) })
+        .map(|block| if block.text.ends_with(':') { block.text.clone() } else { stop(&capital(&block.text)) })
         .collect();
     let text = shorten(&text.join(" "), most);
     (!text.is_empty()).then_some(text)

@@ -28,7 +28,7 @@ fn a_madr_record_with_front_matter_takes_its_chosen_option() {
     let text = "---\nstatus: superseded by [ADR-0012](0012-x.md)\ndate: 2024-02-03\ndecision-makers: Ann\n---\n\n# Database for the event store\n\n## Context and Problem Statement\n\nWhere do events live?\n\n## Decision Drivers\n\n* durability\n* skills in the team\n\n## Considered Options\n\n* MongoDB\n* PostgreSQL\n\n## Decision Outcome\n\nChosen option: \"PostgreSQL\", because it is known here.\n";
     let record = Record::parse("0005-db.md", text).unwrap();
     assert_eq!(record.statement, "Database for the event store: PostgreSQL.");
-    assert_eq!(record.reason, "It is known here. durability. skills in the team.");
+    assert_eq!(record.reason, "It is known here. Durability. Skills in the team.");
     assert_eq!(record.standing, Standing::Superseded);
     assert_eq!(record.superseded_by, [Reference { file: Some("0012-x.md".into()), number: None }]);
     assert_eq!((record.date.as_deref(), record.number), (Some("2024-02-03"), Some(5)));

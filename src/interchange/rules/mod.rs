@@ -155,7 +155,7 @@ impl Reader<'_> {
             statement: capital(&statement),
             kind,
             reason,
-            line: block.line,
+            line: block.line_of(sentence),
             headings: block.headings.clone(),
         });
     }

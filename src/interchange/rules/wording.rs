@@ -195,7 +195,24 @@ pub(super) fn is_imperative(sentence: &str) -> bool {
     if words < 3 || sentence.ends_with('?') {
         return false;
     }
-    let strong = ["must", "never", "always", "do not", "don't", "should", "shouldn't", "avoid", "prefer", "forbidden"];
+    let strong = [
+        "must",
+        "never",
+        "always",
+        "do not",
+        "don't",
+        "should",
+        "shouldn't",
+        "avoid",
+        "prefer",
+        "forbidden",
+        "prohibited",
+        "not allowed",
+        "mandatory",
+        "required",
+        "at most",
+        "at least",
+    ];
     begins_with_verb(sentence) || strong.iter().any(|word| has(sentence, word))
 }
 

@@ -185,7 +185,10 @@ fn the_agent_is_on_the_record() {
     let mut command = home.command(["remember", "Deploys run at noon.", "--reason", "Everyone is there."]);
     assert!(command.env("ERGO_AGENT", "claude").output().unwrap().status.success());
     let claims = home.run(["claims", "--json"]).json();
-    assert_eq!((claims["items"][0]["who"].as_str(), claims["items"][0]["agent"].as_str()), (Some("ada"), Some("claude")));
+    assert_eq!(
+        (claims["items"][0]["who"].as_str(), claims["items"][0]["agent"].as_str()),
+        (Some("ada"), Some("claude"))
+    );
 }
 
 #[test]

@@ -92,7 +92,9 @@ fn an_export_comes_back_with_its_history() {
 
     home.run(["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"]).ok();
     let copied = |status: &str| {
-        home.run(["claims", "--scope", "acme/copy", "--status", status, "--json"]).ok().json()["total"].as_u64().unwrap()
+        home.run(["claims", "--scope", "acme/copy", "--status", status, "--json"]).ok().json()["total"]
+            .as_u64()
+            .unwrap()
     };
     assert_eq!((copied("active"), copied("superseded"), copied("retracted")), (3, 1, 1));
     let why = home.run(["why", "where are orders stored?", "--scope", "acme/copy", "--json"]).ok().json();
