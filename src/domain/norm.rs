@@ -143,7 +143,7 @@ pub struct Norm {
     /// The last day on which it holds, `YYYY-MM-DD`.
     #[n(9)]
     pub valid_until: Option<String>,
-    /// The words of the statement that gave modality, value and limit: what a verdict shows as its ground.
+    /// The words of the statement that gave subject (first), modality, value and limit: what a verdict shows as its ground.
     #[n(10)]
     pub words: Vec<String>,
 }

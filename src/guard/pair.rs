@@ -1,9 +1,17 @@
-//! The comparison of carried norms that derived conflict cards rest on.
+//! The comparison of carried norms that derived conflict cards rest on, and what the store indexes.
 
+use super::{
+    judge,
+    normalise::{self, item::ItemKind},
+    explain,
+};
 use crate::domain::{
     norm::{IndexTerms, Norm},
-    verdict::{Evidence, PairCheck},
+    verdict::{Evidence, PairCheck, Relation, Stage},
 };
+
+/// Terms that are indexed of one statement, at most.
+const MAX_TERMS: usize = 64;
 
 /// The structural comparison, as the store uses it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,8 +22,21 @@ impl PairCheck for StructuralPairCheck {
         1
     }
 
-    fn contradiction(&self, _ours: &[Norm], _theirs: &[Norm]) -> Option<Evidence> {
-        None
+    fn contradiction(&self, ours: &[Norm], theirs: &[Norm]) -> Option<Evidence> {
+        let (comparison, i, j) = judge::strongest(ours, theirs)?;
+        (comparison.relation == Relation::Contradiction).then(|| Evidence {
+            stage: Stage::Structural,
+            rule: comparison.rule.into(),
+            relation: comparison.relation,
+            confidence: comparison.confidence,
+            sentence: explain::structural(comparison, &ours[i], &theirs[j]),
+            field: comparison.field.into(),
+            words: ours[i].words.clone(),
+            their_words: theirs[j].words.clone(),
+            norm: ours[i].clone(),
+            their_norm: theirs[j].clone(),
+            features: std::collections::BTreeMap::new(),
+        })
     }
 
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms {
@@ -23,9 +44,21 @@ impl PairCheck for StructuralPairCheck {
     }
 }
 
-pub(crate) fn index_terms(norms: &[Norm], _statement: &str) -> IndexTerms {
+pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
     let mut subjects: Vec<String> = norms.iter().map(|n| n.subject.clone()).filter(|s| !s.is_empty()).collect();
     subjects.sort_unstable();
     subjects.dedup();
-    IndexTerms { subjects, terms: Vec::new() }
+    let items = normalise::lex(statement);
+    let mut terms: Vec<String> = items
+        .iter()
+        .filter(|item| item.kind == ItemKind::Content)
+        .flat_map(|item| {
+            let set = item.alternative.map(|(set, _)| format!("#{}", super::lexicon::lexicon().set_name(set)));
+            std::iter::once(item.key.clone()).chain(set)
+        })
+        .take(MAX_TERMS)
+        .collect();
+    terms.sort_unstable();
+    terms.dedup();
+    IndexTerms { subjects, terms }
 }

@@ -1,6 +1,17 @@
-//! From a statement to norms.
+//! From a statement to norms: tokens, items, clauses, norms.
+
+pub(crate) mod clause;
+pub(crate) mod cue;
+pub(crate) mod item;
+pub(crate) mod norms;
+pub(crate) mod place;
+pub(crate) mod quantity;
+pub(crate) mod token;
+pub(crate) mod when;
 
 use crate::domain::{claim::Qualifiers, norm::Norm};
+use clause::Clause;
+use item::Item;
 
 /// The name and version of the rule-based normaliser, stored with the norms that it made.
 pub const RULES_VERSION: &str = "rules-en/1";
@@ -27,7 +38,46 @@ pub trait Normaliser: Send + Sync {
 pub struct RuleNormaliser;
 
 impl Normaliser for RuleNormaliser {
-    fn normalise(&self, _statement: &str, _qualifiers: &Qualifiers) -> Normalised {
-        Normalised { norms: vec![Norm::default()], version: RULES_VERSION.into(), problems: Vec::new() }
+    fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normalised {
+        let parsed = parse(statement);
+        let mut problems = Vec::new();
+        if statement.len() > token::MAX_READ {
+            problems.push(format!("only the first {} bytes were read for the comparison", token::MAX_READ));
+        }
+        Normalised { norms: norms::norms(&parsed, qualifiers), version: RULES_VERSION.into(), problems }
     }
+}
+
+/// A statement taken apart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parsed {
+    /// The text in composed form, which the items point into.
+    pub(crate) text: String,
+    pub(crate) items: Vec<Item>,
+    pub(crate) clauses: Vec<Clause>,
+    /// The words of a leading label ("`--force`: …"); empty without one.
+    pub(crate) label: Vec<u64>,
+    pub(crate) place: place::Place,
+    pub(crate) window: when::Window,
+}
+
+/// The items of a statement, without its clauses.
+pub(crate) fn lex(statement: &str) -> Vec<Item> {
+    let text = token::prepare(statement);
+    let tokens = token::tokenise(&text);
+    let (_, dated) = when::window(&tokens);
+    item::items(&tokens, &dated)
+}
+
+/// Takes a statement apart.
+pub(crate) fn parse(statement: &str) -> Parsed {
+    let text = token::prepare(statement);
+    let tokens = token::tokenise(&text);
+    let (window, dated) = when::window(&tokens);
+    let items = item::items(&tokens, &dated);
+    let clauses = clause::clauses(&items);
+    let label = clause::label(&items);
+    let subjects: Vec<usize> = clauses.iter().flat_map(|c| c.subject.iter().copied()).collect();
+    let place = place::place(&items, &subjects);
+    Parsed { text, items, clauses, label, place, window }
 }

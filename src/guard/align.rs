@@ -1,0 +1,242 @@
+//! Clause against clause: which words they share, which oppose each other, and what that makes of the pair.
+
+use super::normalise::{
+    Parsed,
+    clause::Clause,
+    item::{Item, ItemKind},
+};
+
+/// Clauses of one statement that are compared, at most.
+const MAX_CLAUSES: usize = 8;
+
+/// How two words relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    Same,
+    Opposite,
+    Alternative(u16),
+    Amount,
+    Contrast,
+}
+
+/// How `x` relates to `y`, if at all.
+pub(crate) fn link(x: &Item, y: &Item) -> Option<Link> {
+    if let (Some(a), Some(b)) = (&x.quantity, &y.quantity) {
+        return if a.base != b.base {
+            None
+        } else if a.value == b.value {
+            Some(Link::Same)
+        } else {
+            Some(Link::Amount)
+        };
+    }
+    if x.kind != ItemKind::Content || y.kind != ItemKind::Content {
+        return None;
+    }
+    if x.id == y.id {
+        // `URL` and `Url` are two spellings, and which of them is meant is the point.
+        if x.code && y.code && x.surface != y.surface && x.lower == y.lower {
+            return None;
+        }
+        return Some(if x.opposite == y.opposite {
+            Link::Same
+        } else if x.code && y.code {
+            Link::Contrast
+        } else {
+            Link::Opposite
+        });
+    }
+    if let (Some(a), Some(b)) = (x.contrast, y.contrast)
+        && a.0 == b.0
+        && a.1 != b.1
+    {
+        return Some(Link::Contrast);
+    }
+    if let (Some(a), Some(b)) = (x.alternative, y.alternative)
+        && a.0 == b.0
+        && a.1 != b.1
+    {
+        return Some(Link::Alternative(a.0));
+    }
+    None
+}
+
+/// Nouns whose numbers are names: step 1 and step 2 are two steps.
+fn is_ordinal_label(word: &str) -> bool {
+    matches!(
+        word,
+        "phase" | "order" | "step" | "option" | "section" | "rule" | "adr" | "issue" | "chapter" | "part" | "stage" | "tier" | "level" | "task" | "figure"
+            | "table" | "item" | "rfc" | "priority" | "session" | "round" | "wave" | "milestone" | "sprint" | "example" | "case" | "appendix" | "point"
+            | "requirement" | "principle" | "layer" | "scenario" | "group" | "iteration" | "exit" | "code" | "status" | "http" | "error" | "page" | "line"
+    )
+}
+
+/// Whether the number at `at` is a name.
+fn names_something(parsed: &Parsed, at: usize) -> bool {
+    at.checked_sub(1).and_then(|i| parsed.items.get(i)).is_some_and(|before| {
+        is_ordinal_label(before.lower.trim_end_matches('s')) || before.lower.starts_with("rfc") || before.lower.starts_with('#')
+    })
+}
+
+/// One linked pair of words: indexes into the items of each statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    pub(crate) ours: usize,
+    pub(crate) theirs: usize,
+    pub(crate) link: Link,
+}
+
+/// Two clauses laid side by side.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Alignment {
+    /// Linked words, the strongest link of each.
+    pub(crate) pairs: Vec<Pair>,
+    /// Weight of what is shared.
+    pub(crate) shared: f32,
+    /// Weight of our words without a counterpart; of theirs.
+    pub(crate) our_rest: f32,
+    pub(crate) their_rest: f32,
+}
+
+impl Alignment {
+    /// The links of one kind.
+    pub(crate) fn of(&self, link: fn(Link) -> bool) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter().filter(move |pair| link(pair.link))
+    }
+
+    /// Shared weight over the smaller side.
+    pub(crate) fn containment(&self) -> f32 {
+        self.shared / (self.shared + self.our_rest.min(self.their_rest)).max(0.01)
+    }
+
+    /// Shared weight over everything.
+    pub(crate) fn overlap(&self) -> f32 {
+        self.shared / (self.shared + self.our_rest + self.their_rest).max(0.01)
+    }
+}
+
+/// The weight of an item: code says more than prose.
+pub(crate) fn weight(item: &Item) -> f32 {
+    if item.code { item.weight.max(0.8) * 1.3 } else { item.weight }
+}
+
+/// Lays the words of two clauses side by side.
+pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> Alignment {
+    let mut left: Vec<usize> = a.all().collect();
+    let mut right: Vec<usize> = b.all().collect();
+    left.sort_unstable();
+    left.dedup();
+    right.sort_unstable();
+    right.dedup();
+    let mut out = Alignment::default();
+    let (mut left_done, mut right_done) = (vec![false; left.len()], vec![false; right.len()]);
+    for wanted in 0..5 {
+        for (i, &x) in left.iter().enumerate() {
+            if left_done[i] {
+                continue;
+            }
+            let found = right.iter().enumerate().find_map(|(j, &y)| {
+                if right_done[j] && wanted != 0 {
+                    return None;
+                }
+                let mut link = link(&ours.items[x], &theirs.items[y])?;
+                if link == Link::Amount && (names_something(ours, x) || names_something(theirs, y)) {
+                    link = Link::Contrast;
+                }
+                // "small files …", "large files …": which thing is meant, not what is said of it.
+                if link == Link::Opposite && a.subject.contains(&x) && b.subject.contains(&y) {
+                    link = Link::Contrast;
+                }
+                let rank = match link {
+                    Link::Same => 0,
+                    Link::Opposite => 1,
+                    Link::Contrast => 2,
+                    Link::Alternative(_) => 3,
+                    Link::Amount => 4,
+                };
+                (rank == wanted).then_some((j, y, link))
+            });
+            if let Some((j, y, link)) = found {
+                left_done[i] = true;
+                right_done[j] = true;
+                out.pairs.push(Pair { ours: x, theirs: y, link });
+                if link == Link::Same {
+                    out.shared += weight(&ours.items[x]);
+                }
+            }
+        }
+    }
+    let rest = |items: &[Item], all: &[usize], done: &[bool]| {
+        all.iter().zip(done).filter(|(_, done)| !**done).map(|(i, _)| weight(&items[*i])).sum()
+    };
+    out.our_rest = rest(&ours.items, &left, &left_done);
+    out.their_rest = rest(&theirs.items, &right, &right_done);
+    out
+}
+
+/// Why two clauses cannot both hold, and how surely.
+#[derive(Clone, Debug)]
+pub(crate) struct Opposition {
+    /// The rule's stable name.
+    pub(crate) rule: &'static str,
+    /// 0 to 1.
+    pub(crate) score: f32,
+    /// Indexes of the clauses.
+    pub(crate) clauses: (usize, usize),
+    /// The items that oppose each other.
+    pub(crate) ours: Vec<usize>,
+    pub(crate) theirs: Vec<usize>,
+    /// The figures behind the score.
+    pub(crate) features: Vec<(&'static str, f32)>,
+}
+
+/// Whether the other statement says a negative clause too: then it does not contradict it.
+fn echoed(ours: &Parsed, clause: &Clause, theirs: &Parsed) -> bool {
+    clause.negative
+        && theirs.clauses.iter().take(MAX_CLAUSES).any(|other| {
+            other.negative && {
+                let alignment = align(ours, clause, theirs, other);
+                alignment.overlap() >= 0.7 && alignment.of(|l| l != Link::Same).next().is_none()
+            }
+        })
+}
+
+/// The strongest opposition between two statements.
+pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
+    let mut best: Option<Opposition> = None;
+    // Entries of a list of settings or cases: each speaks of its own label.
+    if !ours.label.is_empty() && !theirs.label.is_empty() && ours.label != theirs.label {
+        return None;
+    }
+    if ours.place.is_disjoint(&theirs.place) || ours.window.is_disjoint(theirs.window) {
+        return None;
+    }
+    for (i, a) in ours.clauses.iter().take(MAX_CLAUSES).enumerate() {
+        for (j, b) in theirs.clauses.iter().take(MAX_CLAUSES).enumerate() {
+            let alignment = align(ours, a, theirs, b);
+            if a.negative != b.negative && (echoed(ours, a, theirs) || echoed(theirs, b, ours)) {
+                continue;
+            }
+            for mut found in super::oppose::rules(ours, a, theirs, b, &alignment) {
+                found.clauses = (i, j);
+                if best.as_ref().is_none_or(|b| found.score > b.score) {
+                    best = Some(found);
+                }
+            }
+        }
+    }
+    best
+}
+
+/// The share of content words that two statements have in common, 0 to 1.
+pub(crate) fn overlap(ours: &Parsed, theirs: &Parsed) -> f32 {
+    let ids = |parsed: &Parsed| -> Vec<u64> {
+        let mut ids: Vec<u64> = parsed.items.iter().filter(|i| i.is_content()).map(|i| i.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    let (a, b) = (ids(ours), ids(theirs));
+    let shared = a.iter().filter(|id| b.binary_search(id).is_ok()).count();
+    shared as f32 / (a.len() + b.len() - shared).max(1) as f32
+}

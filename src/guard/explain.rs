@@ -1,0 +1,102 @@
+//! What disagrees, in one sentence for people.
+
+use super::{
+    align::Opposition,
+    lexicon::lexicon,
+    normalise::Parsed,
+    structural::Comparison,
+};
+use crate::domain::norm::{Modality, Norm};
+
+/// The longest quotation in a sentence, in characters.
+const MAX_QUOTE: usize = 90;
+
+/// The words at some items of a statement, as one quotation where they stand together.
+pub(crate) fn words(parsed: &Parsed, at: &[usize]) -> Vec<String> {
+    let mut at: Vec<usize> = at.iter().copied().filter(|i| *i < parsed.items.len()).collect();
+    at.sort_unstable_by_key(|i| parsed.items[*i].start);
+    at.dedup();
+    let mut out: Vec<(usize, usize)> = Vec::new();
+    for i in at {
+        let item = &parsed.items[i];
+        match out.last_mut() {
+            // A short word or a mark between two words belongs to the quotation.
+            Some((_, end)) if item.start <= *end + 8 => *end = item.end.max(*end),
+            _ => out.push((item.start, item.end)),
+        }
+    }
+    out.iter().filter_map(|(from, to)| parsed.text.get(*from..*to)).map(str::to_owned).collect()
+}
+
+fn quote(words: &[String]) -> String {
+    let text = words.join(" … ");
+    if text.chars().count() <= MAX_QUOTE {
+        return format!("“{text}”");
+    }
+    let cut: String = text.chars().take(MAX_QUOTE).collect();
+    format!("“{}…”", cut.trim_end())
+}
+
+/// Why two aligned clauses cannot both hold.
+pub(crate) fn aligned(found: &Opposition, ours: &[String], theirs: &[String], our_parsed: &Parsed) -> String {
+    let (ours, theirs) = (quote(ours), quote(theirs));
+    match found.rule {
+        "opposing_modality" => format!("One rules out what the other asks for: {ours} against {theirs}."),
+        "exclusive_alternative" => {
+            let set = found.ours.first().and_then(|at| our_parsed.items.get(*at)?.alternative);
+            let set = set.map_or("option", |(set, _)| lexicon().set_name(set));
+            format!("Only one {set} can be chosen: {ours} against {theirs}.")
+        }
+        "value_conflict" => format!("They set the same thing to different values: {ours} against {theirs}."),
+        _ => format!("They ask for opposite things: {ours} against {theirs}."),
+    }
+}
+
+fn stance(modality: Modality) -> &'static str {
+    match modality {
+        Modality::Must => "required",
+        Modality::Should => "preferred",
+        Modality::May => "allowed",
+        Modality::MustNot => "ruled out",
+        Modality::ShouldNot => "discouraged",
+        Modality::MayNot => "not required",
+    }
+}
+
+fn shown(norm: &Norm) -> String {
+    if let Some(limit) = &norm.limit {
+        let bound = match (&limit.min, &limit.max) {
+            (Some(min), None) => format!("at least {min}"),
+            (None, Some(max)) => format!("at most {max}"),
+            (Some(min), Some(max)) => format!("{min} to {max}"),
+            (None, None) => String::new(),
+        };
+        return format!("{bound} {}", limit.unit).trim().to_owned();
+    }
+    norm.value.clone().unwrap_or_default()
+}
+
+/// What the structural stage says of two norms.
+pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> String {
+    let subject = ours.words.first().map_or("the subject", String::as_str);
+    match comparison.rule {
+        "opposing_modality" => {
+            format!("Of “{subject}”, the same is {} by one and {} by the other.", stance(ours.modality), stance(theirs.modality))
+        }
+        "opposing_object" => format!(
+            "“{subject}” cannot be both {} and {}.",
+            ours.object.as_deref().unwrap_or_default(),
+            theirs.object.as_deref().unwrap_or_default()
+        ),
+        "value_conflict" | "disjoint_limits" => {
+            format!("Of “{subject}”, one says {} and the other says {}: both cannot hold.", shown(ours), shown(theirs))
+        }
+        "disjoint_scope" => "They hold in different places.".into(),
+        "disjoint_time" => "They hold at different times.".into(),
+        "missing_subject" => "One of them states nothing: a question or a hypothetical.".into(),
+        "fuzzy_subject" => "One of them could not be parsed into a definite norm.".into(),
+        "same_norm" => "They say the same.".into(),
+        "other_subject" | "other_aspect" | "other_object" => "They speak of different things.".into(),
+        _ => "They speak of the same thing, and nothing decides between them.".into(),
+    }
+}

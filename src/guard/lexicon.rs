@@ -1,0 +1,292 @@
+//! The embedded English lexicon: see `assets/lexicon/README.md` for what each file holds and where it comes from.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::normalise::cue::Cue;
+
+/// Weight of a word that says little about the subject.
+const GENERIC_WEIGHT: f32 = 0.4;
+
+/// What the lexicon knows of a word or phrase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Entry {
+    /// The canonical key: the stem of the first word of its synonym or opposite set.
+    pub(crate) key: String,
+    /// Whether it is the opposite of its key.
+    pub(crate) opposite: bool,
+    /// Whether it names an operation that another one undoes.
+    pub(crate) operation: bool,
+    /// Whether it stands in a set of opposites: the first set that names it counts.
+    paired: bool,
+    /// The exclusive set that it belongs to, and its number there.
+    pub(crate) alternative: Option<(u16, u16)>,
+    /// The set of different things, places or times that it belongs to, and its number there.
+    pub(crate) contrast: Option<(u16, u16)>,
+}
+
+/// A phrase after its first word, and what it stands for; longest first in its bucket.
+type Bucket<T> = Vec<(Vec<String>, T)>;
+
+/// The lexicon, loaded once.
+pub(crate) struct Lexicon {
+    stemmer: Stemmer,
+    irregular: HashMap<&'static str, &'static str>,
+    words: HashMap<String, Entry>,
+    phrases: HashMap<String, Bucket<Entry>>,
+    cues: HashMap<String, Bucket<Cue>>,
+    stop: HashSet<&'static str>,
+    generic: HashSet<String>,
+    verbs: HashSet<String>,
+    units: HashMap<&'static str, (&'static str, f64)>,
+    alternative_sets: Vec<(String, Vec<String>)>,
+    /// State verbs by their key and sign.
+    states: HashMap<(String, bool), &'static str>,
+}
+
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(Lexicon::load);
+
+/// The one lexicon.
+pub(crate) fn lexicon() -> &'static Lexicon {
+    &LEXICON
+}
+
+/// The lines of a lexicon file without comments.
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Splits `head: rest`.
+fn head(line: &'static str) -> Option<(&'static str, &'static str)> {
+    line.split_once(':').map(|(head, rest)| (head.trim(), rest.trim()))
+}
+
+impl Lexicon {
+    fn load() -> Self {
+        let irregular = lines(include_str!("../../assets/lexicon/irregular.txt"))
+            .filter_map(head)
+            .flat_map(|(base, forms)| forms.split_whitespace().map(move |form| (form, base)))
+            .collect();
+        let mut lexicon = Self {
+            stemmer: Stemmer::create(Algorithm::English),
+            irregular,
+            words: HashMap::new(),
+            phrases: HashMap::new(),
+            cues: HashMap::new(),
+            stop: lines(include_str!("../../assets/lexicon/stop.txt")).flat_map(str::split_whitespace).collect(),
+            generic: HashSet::new(),
+            verbs: HashSet::new(),
+            units: HashMap::new(),
+            alternative_sets: Vec::new(),
+            states: HashMap::new(),
+        };
+        for (canonical, synonyms) in lines(include_str!("../../assets/lexicon/synonyms.txt")).filter_map(head) {
+            let key = lexicon.stems(canonical).join(" ");
+            for phrase in std::iter::once(canonical).chain(synonyms.split(',').map(str::trim)) {
+                lexicon.update(phrase, |entry| entry.key.clone_from(&key));
+            }
+        }
+        for line in lines(include_str!("../../assets/lexicon/opposites.txt")) {
+            let operation = line.starts_with('!');
+            let Some((left, right)) = line.trim_start_matches('!').split_once('|') else { continue };
+            let first = left.split(',').next().unwrap_or(left).trim();
+            let key = lexicon.canonical(first);
+            for (side, opposite) in [(left, false), (right, true)] {
+                for phrase in side.split(',').map(str::trim) {
+                    lexicon.pair_off(phrase, &key, opposite, operation);
+                }
+            }
+        }
+        for (set, (name, members)) in
+            lines(include_str!("../../assets/lexicon/alternatives.txt")).filter_map(head).enumerate()
+        {
+            let mut keys = Vec::new();
+            for (number, member) in members.split(',').enumerate() {
+                keys.push(member.split('=').next().unwrap_or(member).trim().to_owned());
+                for phrase in member.split('=').map(str::trim) {
+                    lexicon.update(phrase, |entry| {
+                        entry.alternative.get_or_insert((set as u16, number as u16));
+                    });
+                }
+            }
+            lexicon.alternative_sets.push((name.to_owned(), keys));
+        }
+        for (set, (_, members)) in
+            lines(include_str!("../../assets/lexicon/contrasts.txt")).filter_map(head).enumerate()
+        {
+            for (number, member) in members.split(',').enumerate() {
+                for phrase in member.split('=').map(str::trim) {
+                    lexicon.update(phrase, |entry| {
+                        entry.contrast.get_or_insert((set as u16, number as u16));
+                    });
+                }
+            }
+        }
+        for (name, phrases) in lines(include_str!("../../assets/lexicon/cues.txt")).filter_map(head) {
+            let Some(cue) = Cue::named(name) else { continue };
+            for phrase in phrases.split(',').map(str::trim) {
+                let mut words = phrase.replace('-', " ").split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+                if words.is_empty() {
+                    continue;
+                }
+                let first = words.remove(0);
+                lexicon.cues.entry(first).or_default().push((words, cue));
+            }
+        }
+        for bucket in lexicon.cues.values_mut() {
+            bucket.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
+        }
+        for bucket in lexicon.phrases.values_mut() {
+            bucket.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
+        }
+        lexicon.generic = lines(include_str!("../../assets/lexicon/generic.txt"))
+            .flat_map(str::split_whitespace)
+            .map(|word| lexicon.canonical(word))
+            .collect();
+        for (state, verbs) in lines(include_str!("../../assets/lexicon/states.txt")).filter_map(head) {
+            for verb in verbs.split(',').map(str::trim) {
+                let stems = lexicon.stems(verb);
+                let key = lexicon.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
+                lexicon.states.entry(key).or_insert(state);
+            }
+        }
+        lexicon.verbs = lines(include_str!("../../assets/lexicon/verbs.txt"))
+            .flat_map(str::split_whitespace)
+            .map(|word| lexicon.stem(word))
+            .collect();
+        for (base, units) in lines(include_str!("../../assets/lexicon/units.txt")).filter_map(head) {
+            for (unit, factor) in units.split(',').filter_map(|unit| unit.split_once('=')) {
+                if let Ok(factor) = factor.trim().parse() {
+                    lexicon.units.insert(unit.trim(), (base, factor));
+                }
+            }
+        }
+        lexicon
+    }
+
+    /// The stem of one lower-case word.
+    pub(crate) fn stem(&self, word: &str) -> String {
+        let word = match self.irregular.get(word).copied() {
+            // A base with a mark is final: its stem would be another word's.
+            Some(base) => match base.strip_suffix('!') {
+                Some(base) => return base.to_owned(),
+                None => base,
+            },
+            None => word,
+        };
+        if word.len() <= 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+            // Short words and identifiers: only a plural `s` of an abbreviation ("PRs", "APIs") is cut.
+            return word.strip_suffix('s').filter(|w| w.len() >= 2 && !w.ends_with(['s', 'u', 'i', 'a'])).unwrap_or(word).to_owned();
+        }
+        self.stemmer.stem(word).into_owned()
+    }
+
+    fn stems(&self, phrase: &str) -> Vec<String> {
+        super::normalise::token::plain_words(phrase).iter().map(|word| self.stem(word)).collect()
+    }
+
+    /// The canonical key of a word or phrase.
+    pub(crate) fn canonical(&self, phrase: &str) -> String {
+        let stems = self.stems(phrase);
+        self.find(&stems).map_or_else(|| stems.join(" "), |entry| entry.key.clone())
+    }
+
+    fn find(&self, stems: &[String]) -> Option<&Entry> {
+        match stems {
+            [] => None,
+            [one] => self.words.get(one),
+            [first, rest @ ..] => {
+                self.phrases.get(first)?.iter().find(|(words, _)| words == rest).map(|(_, entry)| entry)
+            }
+        }
+    }
+
+    fn update(&mut self, phrase: &str, change: impl FnOnce(&mut Entry)) {
+        let stems = self.stems(phrase);
+        let Some((first, rest)) = stems.split_first() else { return };
+        let fresh = || Entry { key: stems.join(" "), ..Entry::default() };
+        if rest.is_empty() {
+            change(self.words.entry(first.clone()).or_insert_with(fresh));
+            return;
+        }
+        let bucket = self.phrases.entry(first.clone()).or_default();
+        let index = bucket.iter().position(|(words, _)| words == rest).unwrap_or_else(|| {
+            bucket.push((rest.to_vec(), fresh()));
+            bucket.len() - 1
+        });
+        change(&mut bucket[index].1);
+    }
+
+    /// Puts `phrase` and its synonyms on one side of the opposites that `key` names, unless they have a side already.
+    fn pair_off(&mut self, phrase: &str, key: &str, opposite: bool, operation: bool) {
+        let old = self.canonical(phrase);
+        self.update(phrase, |_| {});
+        for entry in self.words.values_mut().chain(self.phrases.values_mut().flatten().map(|(_, entry)| entry)) {
+            if entry.key == old && !entry.paired {
+                key.clone_into(&mut entry.key);
+                entry.opposite = opposite;
+                entry.operation = operation;
+                entry.paired = true;
+            }
+        }
+    }
+
+    /// The entry of one stem.
+    pub(crate) fn word(&self, stem: &str) -> Option<&Entry> {
+        self.words.get(stem)
+    }
+
+    /// The longest phrase that starts at the first of `stems`: its entry and its length in words, at least 2.
+    pub(crate) fn phrase<'a>(&'a self, first: &str, rest: impl Fn(usize) -> Option<&'a str>) -> Option<(&'a Entry, usize)> {
+        self.phrases.get(first)?.iter().find_map(|(words, entry)| {
+            words.iter().enumerate().all(|(i, word)| rest(i) == Some(word)).then_some((entry, words.len() + 1))
+        })
+    }
+
+    /// The longest cue that starts with the word `first`: the cue and its length in words.
+    pub(crate) fn cue<'a>(&self, first: &str, rest: impl Fn(usize) -> Option<&'a str>) -> Option<(Cue, usize)> {
+        self.cues.get(first)?.iter().find_map(|(words, cue)| {
+            words.iter().enumerate().all(|(i, word)| rest(i) == Some(word)).then_some((*cue, words.len() + 1))
+        })
+    }
+
+    /// Whether a lower-case word carries no content.
+    pub(crate) fn is_stop(&self, word: &str) -> bool {
+        self.stop.contains(word)
+    }
+
+    /// Whether a stem can be the finite verb of a sentence.
+    pub(crate) fn is_verb(&self, stem: &str) -> bool {
+        self.verbs.contains(stem)
+    }
+
+    /// How much a canonical key says about what a statement is about.
+    pub(crate) fn weight(&self, key: &str) -> f32 {
+        if self.generic.contains(key) { GENERIC_WEIGHT } else { 1.0 }
+    }
+
+    /// The base unit and the factor of a unit's name.
+    pub(crate) fn unit(&self, word: &str) -> Option<(&'static str, f64)> {
+        self.units.get(word).copied()
+    }
+
+    /// The state that a verb puts its object in, where it is one of the lexicon's.
+    pub(crate) fn state(&self, key: &str, opposite: bool) -> Option<&'static str> {
+        self.states.get(&(key.to_owned(), opposite)).copied()
+    }
+
+    /// Whether two states are opposites.
+    pub(crate) fn states_exclude(&self, a: &str, b: &str) -> bool {
+        let key = |state: &str| self.states.iter().find(|(_, name)| **name == state).map(|((key, opposite), _)| (key, *opposite));
+        key(a).zip(key(b)).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1)
+    }
+
+    /// The name of a set of exclusive alternatives.
+    pub(crate) fn set_name(&self, set: u16) -> &str {
+        self.alternative_sets.get(set as usize).map_or("", |(name, _)| name)
+    }
+}

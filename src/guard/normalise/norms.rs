@@ -1,0 +1,243 @@
+//! From clauses to norms.
+
+use super::{
+    Parsed,
+    clause::Clause,
+    cue::Cue,
+    item::{Item, ItemKind},
+};
+use crate::{
+    domain::{
+        claim::Qualifiers,
+        norm::{Limit, Norm, NormScope, SubjectKind},
+    },
+    guard::lexicon::lexicon,
+};
+
+/// Clauses of one statement that become norms, at most.
+const MAX_NORMS: usize = 6;
+
+/// Words under a stance beyond which a clause is prose, not a norm.
+const MAX_WORDS: usize = 12;
+
+/// The norms of a statement; one FUZZY or MISSING norm where nothing definite is said.
+pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
+    let scope = NormScope {
+        env: qualifiers.env.clone().map(|e| canonical_env(&e)).or_else(|| only(&parsed.place.envs).map(|e| (*e).to_owned())),
+        team: qualifiers.team.clone().map(|t| t.trim().to_lowercase()).or_else(|| only(&parsed.place.roles).cloned()),
+        tenant: qualifiers.tenant.clone().map(|t| t.trim().to_lowercase()).or_else(|| only(&parsed.place.tenants).cloned()),
+    };
+    let valid_from = qualifiers.valid_from.clone().or_else(|| parsed.window.from.map(|d| d.to_string()));
+    let valid_until = qualifiers.valid_until.clone().or_else(|| parsed.window.until.map(|d| d.to_string()));
+    let frame = |norm: Norm| Norm { scope: scope.clone(), valid_from: valid_from.clone(), valid_until: valid_until.clone(), ..norm };
+    if is_no_statement(parsed) {
+        return vec![frame(Norm { subject_kind: SubjectKind::Missing, ..Norm::default() })];
+    }
+    let mut out: Vec<Norm> = Vec::new();
+    for clause in parsed.clauses.iter().take(MAX_NORMS) {
+        for clause in members(parsed, clause) {
+            let norm = frame(norm(parsed, &clause));
+            if !out.contains(&norm) && out.len() < MAX_NORMS {
+                out.push(norm);
+            }
+        }
+    }
+    if out.is_empty() {
+        out.push(frame(Norm::default()));
+    }
+    out
+}
+
+/// A clause that lists what something supports or contains says so of each member: one clause a member.
+fn members(parsed: &Parsed, clause: &Clause) -> Vec<Clause> {
+    let items = &parsed.items;
+    let list: Vec<usize> = clause.core.iter().copied().filter(|at| Some(*at) != clause.verb).collect();
+    let joined = |pair: &[usize]| {
+        let between = &items[pair[0].min(pair[1]) + 1..pair[1].max(pair[0])];
+        !between.is_empty()
+            && between.iter().all(|i| i.kind == ItemKind::Punct(',') || matches!(i.lower.as_str(), "and" | "or" | "the" | "a" | "an"))
+    };
+    if !clause.is_open(items) || list.len() < 2 || !list.windows(2).all(joined) {
+        return vec![clause.clone()];
+    }
+    list.iter()
+        .map(|member| Clause { core: clause.verb.into_iter().chain([*member]).collect(), ..clause.clone() })
+        .collect()
+}
+
+/// The element of a list of one.
+fn only<T>(list: &[T]) -> Option<&T> {
+    if let [one] = list { Some(one) } else { None }
+}
+
+/// One name for each environment: `production` is `prod`.
+pub(crate) fn canonical_env(name: &str) -> String {
+    let name = name.trim().to_lowercase();
+    super::place::env(&name).map_or(name, str::to_owned)
+}
+
+/// Questions and hypotheticals state nothing.
+fn is_no_statement(parsed: &Parsed) -> bool {
+    let text = parsed.text.trim_end_matches([')', '"', '”', ' ', '\n']);
+    let lower: String = parsed.text.trim_start().chars().take(24).collect::<String>().to_lowercase();
+    text.ends_with('?')
+        || ["what if ", "suppose ", "imagine ", "assuming we ", "would it ", "maybe ", "perhaps ", "hypothetically"]
+            .iter()
+            .any(|start| lower.starts_with(start))
+        || !parsed.items.iter().any(Item::is_content)
+}
+
+/// Subjects that name nothing.
+fn is_vague(key: &str) -> bool {
+    matches!(key, "thing" | "stuff" | "it" | "everyth" | "someth" | "way" | "approach" | "case" | "situat" | "matter")
+}
+
+/// Nouns that name a property of what stands beside them.
+fn is_attribute(key: &str) -> bool {
+    matches!(
+        key,
+        "port" | "version" | "timeout" | "limit" | "expir" | "size" | "colour" | "name" | "format" | "width" | "length" | "interv" | "retent" | "host"
+            | "owner" | "region" | "count" | "level" | "rate" | "schedul" | "deadlin" | "maximum" | "minimum" | "default" | "line length" | "depth" | "address"
+            | "url" | "uri" | "capac" | "budget" | "quota" | "threshold" | "window" | "period" | "frequenc" | "locat" | "languag" | "zone"
+    )
+}
+
+fn slice(parsed: &Parsed, at: usize) -> String {
+    let item = &parsed.items[at];
+    parsed.text.get(item.start..item.end).unwrap_or_default().to_owned()
+}
+
+fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
+    let items = &parsed.items;
+    let mut out = Norm { modality: clause.modality, ..Norm::default() };
+    out.words = clause.stance.iter().map(|&at| slice(parsed, at)).collect();
+    let mut used = vec![false; items.len()];
+
+    let verb = clause.verb.filter(|verb| clause.core.contains(verb) && (clause.head != Some(*verb)));
+    if let Some(verb) = verb
+        && let Some(state) = lexicon().state(&items[verb].key, items[verb].opposite)
+    {
+        out.object = Some(state.to_owned());
+        used[verb] = true;
+    }
+
+    let (value, limit) = value(parsed, clause, verb);
+    if let Some((at, text)) = value {
+        for &i in &at {
+            used[i] = true;
+        }
+        out.words.extend(at.first().zip(at.last()).map(|(first, last)| {
+            parsed.text.get(items[*first].start..items[*last].end).unwrap_or_default().to_owned()
+        }));
+        if let Some((limit, words)) = limit {
+            out.words.push(words);
+            out.limit = Some(limit);
+        } else {
+            out.value = Some(text);
+        }
+    }
+
+    let mut head = clause.head.filter(|head| !used[*head]);
+    if head.is_none() {
+        head = clause.subject.iter().chain(&clause.core).copied().find(|at| !used[*at]);
+    }
+    // "the port of Postgres", "the Postgres port": Postgres is the subject, its port the attribute.
+    if let Some(at) = head
+        && is_attribute(&items[at].key)
+        && let Some(other) = clause.subject.iter().chain(&clause.core).copied().find(|i| *i != at && !used[*i] && Some(*i) != verb && !is_attribute(&items[*i].key))
+    {
+        head = Some(other);
+    }
+    let Some(head) = head else {
+        out.subject_kind = SubjectKind::Fuzzy;
+        return out;
+    };
+    used[head] = true;
+    out.words.insert(0, slice(parsed, head));
+    out.subject.clone_from(&items[head].key);
+    if items[head].opposite {
+        out.subject.insert(0, '~');
+    }
+    let env = only(&parsed.place.envs);
+    let mut rest: Vec<String> = clause
+        .all()
+        .filter(|at| !used[*at] && (env.is_none() || super::place::env(&items[*at].lower).as_ref() != env))
+        .map(|at| if items[at].opposite { format!("~{}", items[at].key) } else { items[at].key.clone() })
+        .collect();
+    rest.sort_unstable();
+    rest.dedup();
+    out.subject_kind = if is_vague(&out.subject) || rest.len() > MAX_WORDS { SubjectKind::Fuzzy } else { SubjectKind::Present };
+    out.attribute = (!rest.is_empty()).then(|| rest.join(" "));
+    out
+}
+
+/// The value of a clause with the items that name it, and the limit that it is, with its words.
+type Value = (Option<(Vec<usize>, String)>, Option<(Limit, String)>);
+
+fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
+    let items = &parsed.items;
+    if let Some(&at) = clause.all().collect::<Vec<_>>().iter().find(|at| items[**at].quantity.is_some())
+        && let Some(quantity) = &items[at].quantity
+    {
+        let text = if quantity.base.is_empty() { quantity.value.clone() } else { format!("{} {}", quantity.value, quantity.base) };
+        let bound = bound(items, at).filter(|_| quantity.number().is_some()).map(|(upper, cue)| {
+            let number = Some(quantity.value.clone());
+            let unit = quantity.base.to_owned();
+            let limit = if upper { Limit { max: number, min: None, unit } } else { Limit { min: number, max: None, unit } };
+            (limit, slice(parsed, cue))
+        });
+        return (Some((vec![at], text)), bound);
+    }
+    let set_member = |at: &&usize| items[**at].alternative.is_some() && Some(**at) != clause.head && Some(**at) != verb;
+    let members: Vec<usize> = clause.core.iter().filter(set_member).copied().collect();
+    if let [at] = members.as_slice()
+        && !clause.is_open(items)
+    {
+        return (Some((vec![*at], items[*at].key.clone())), None);
+    }
+    (name(parsed, clause).map(|at| {
+        let text = at.iter().map(|&i| items[i].lower.clone()).collect::<Vec<_>>().join(" ");
+        (at, text)
+    }), None)
+}
+
+/// The bound that a number is, from the cue around it: whether it is an upper one, and the cue.
+fn bound(items: &[Item], at: usize) -> Option<(bool, usize)> {
+    let near = at.saturating_sub(3)..(at + 3).min(items.len());
+    near.filter(|i| *i != at).find_map(|i| match items[i].cue() {
+        Some(Cue::AtMost) => Some((true, i)),
+        Some(Cue::AtLeast) => Some((false, i)),
+        _ => None,
+    })
+}
+
+/// The name that ends a statement of identity or of a single-valued relation: "the X of Y is V", "X is based in V".
+fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
+    let items = &parsed.items;
+    if clause.subject.is_empty() || clause.negative || clause.also || clause.core.len() > 12 {
+        return None;
+    }
+    let (first, last) = (*clause.subject.last()?, *clause.core.last()?);
+    let between = items.get(first + 1..last)?;
+    let copula = between.iter().position(|i| i.kind == ItemKind::Stop && matches!(i.lower.as_str(), "is" | "are" | "was" | "were"));
+    // What follows the last preposition or the copula, or "the N of".
+    let start = (first + 1..last).rev().find(|&i| {
+        items[i].kind == ItemKind::Stop
+            && matches!(items[i].lower.as_str(), "is" | "are" | "was" | "were" | "in" | "of" | "by" | "to" | "with" | "at" | "for" | "on" | "as")
+            && !(items[i].lower == "of" && items[i - 1].capital && items.get(i + 1).is_some_and(|n| n.capital))
+    })?;
+    let definite = items[start].lower == "of" && items[first + 1..start].iter().any(|i| i.lower == "the");
+    if copula.is_none() && !definite {
+        return None;
+    }
+    let run: Vec<usize> = (start + 1..=last).filter(|i| items[*i].is_content()).collect();
+    let listed = items[start + 1..last].iter().any(|i| matches!(i.kind, ItemKind::Punct(_)) || matches!(i.lower.as_str(), "and" | "or"));
+    let named = run.iter().all(|i| items[*i].capital || items[*i].code);
+    if run.is_empty() || listed && !named {
+        return None;
+    }
+    // Said of one thing: "the X of Y is V", "X is a N of V", "X is based in V". A bare "X is V" describes.
+    let copular = items[start].kind == ItemKind::Stop && matches!(items[start].lower.as_str(), "is" | "are" | "was" | "were");
+    let described = copular && !(clause.subject.len() > 1 || named);
+    (!described && (named && run.len() <= 6 || run.len() <= 2)).then_some(run)
+}

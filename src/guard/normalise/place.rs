@@ -1,0 +1,85 @@
+//! Where a statement holds: environment, team or role, tenant.
+
+use super::item::{Item, ItemKind};
+
+/// Where a statement holds; several names of one kind are alternatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) envs: Vec<&'static str>,
+    pub(crate) roles: Vec<String>,
+    pub(crate) tenants: Vec<String>,
+}
+
+impl Place {
+    /// Whether both name something of one kind, and nothing in common.
+    pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
+        fn apart<T: PartialEq>(a: &[T], b: &[T]) -> bool {
+            !a.is_empty() && !b.is_empty() && !a.iter().any(|x| b.contains(x))
+        }
+        apart(&self.envs, &other.envs) || apart(&self.roles, &other.roles) || apart(&self.tenants, &other.tenants)
+    }
+}
+
+/// The environment that a word names by itself.
+pub(crate) fn env(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "production" | "prod" => "prod",
+        "staging" | "preprod" => "staging",
+        "dev" | "development" => "dev",
+        "sandbox" | "sandboxes" => "sandbox",
+        "qa" => "qa",
+        "uat" => "uat",
+        "ci" => "ci",
+        "local" | "locally" | "laptop" | "laptops" | "workstation" | "localhost" => "local",
+        "preview" => "preview",
+        _ => return None,
+    })
+}
+
+/// People and programs that a rule can be for.
+const ROLES: &[&str] = &[
+    "admin", "administrator", "user", "guest", "operator", "auditor", "contractor", "intern", "developer", "reviewer",
+    "manager", "analyst", "designer", "tester", "employee", "customer", "partner", "vendor", "contributor", "maintainer",
+    "newcomer", "human", "agent", "bot", "moderator", "editor", "viewer", "engineer", "scientist", "volunteer", "student",
+    "supplier", "owner", "freelancer", "trainee", "lead", "approver", "committer", "author", "dba", "sre",
+];
+
+fn role(word: &str) -> Option<&'static str> {
+    let singular = word.strip_suffix('s').unwrap_or(word);
+    ROLES.iter().find(|role| **role == singular).copied()
+}
+
+/// Reads the places of a statement.
+pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
+    let mut place = Place::default();
+    let word = |at: usize| items.get(at).map_or("", |i| i.lower.as_str());
+    for (at, item) in items.iter().enumerate() {
+        if !matches!(item.kind, ItemKind::Content | ItemKind::Stop) || item.code {
+            continue;
+        }
+        let before = at.checked_sub(1).map_or("", word);
+        if let Some(env) = env(&item.lower) {
+            // "development dependencies" and "QA team" are no environments; "in development", "production runs", "prod cluster" are.
+            let next = word(at + 1);
+            let plain = matches!(env, "prod" | "staging" | "local" | "ci" | "uat") || matches!(before, "in" | "on" | "for" | "the" | "outside") || matches!(next, "environment" | "environments" | "cluster" | "server" | "servers" | "machine" | "machines" | "stage");
+            if plain && next != "team" && !place.envs.contains(&env) {
+                place.envs.push(env);
+            }
+        } else if matches!(item.lower.as_str(), "test" | "demo" | "training") && matches!(word(at + 1), "environment" | "environments" | "cluster" | "stage") {
+            place.envs.push(if item.lower == "test" { "test" } else { "demo" });
+        }
+        if matches!(item.lower.as_str(), "team" | "squad" | "department") && at > 0 && items[at - 1].is_content() {
+            place.roles.push(format!("{} team", items[at - 1].key));
+        } else if matches!(word(at + 1), "team" | "squad") {
+            continue;
+        } else if let Some(role) = role(&item.lower)
+            && (subjects.contains(&at) || matches!(before, "for" | "by" | "to"))
+        {
+            place.roles.push(role.to_owned());
+        }
+        if matches!(item.lower.as_str(), "tenant" | "customer" | "client") && items.get(at + 1).is_some_and(|i| i.is_content() && (i.capital || i.code)) {
+            place.tenants.push(items[at + 1].key.clone());
+        }
+    }
+    place
+}

@@ -1,0 +1,140 @@
+//! Numbers with their units, times of day and versions.
+
+use super::super::lexicon::lexicon;
+
+/// A number in the base unit of its dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quantity {
+    /// The number in the base unit, as a short decimal; a version or a time of day as written.
+    pub(crate) value: String,
+    /// The base unit; `time`, `version` or `date` for what is no amount; empty for a bare number.
+    pub(crate) base: &'static str,
+}
+
+impl Quantity {
+    /// The number, where it is one.
+    pub(crate) fn number(&self) -> Option<f64> {
+        self.value.parse().ok()
+    }
+}
+
+const WORDS: [&str; 21] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+];
+
+/// The number that a word names. "one" is left out: it is more often a pronoun.
+fn number_word(word: &str) -> Option<f64> {
+    if let Some(at) = WORDS.iter().position(|w| *w == word) {
+        return (at != 1).then_some(at as f64);
+    }
+    Some(match word {
+        "thirty" => 30.0,
+        "forty" => 40.0,
+        "fifty" => 50.0,
+        "sixty" => 60.0,
+        "seventy" => 70.0,
+        "eighty" => 80.0,
+        "ninety" => 90.0,
+        "hundred" => 100.0,
+        "thousand" => 1000.0,
+        "twice" => 2.0,
+        _ => return None,
+    })
+}
+
+/// A decimal without trailing zeros, to nine places.
+pub(crate) fn decimal(number: f64) -> String {
+    let mut text = format!("{number:.9}");
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    text
+}
+
+/// Reads a quantity from a word and the word after it; says how many words it took (1 or 2).
+pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
+    let unit_of = |number: f64, suffix: &str| {
+        lexicon().unit(suffix).map(|(base, factor)| Quantity { value: decimal(number * factor), base })
+    };
+    let spelled = number_word(word).or_else(|| {
+        (matches!(word, "one" | "a" | "an" | "per") && word != "per" && word == "one" && next.is_some_and(|n| lexicon().unit(n).is_some()))
+            .then_some(1.0)
+    });
+    if let Some(number) = spelled {
+        if let Some(times) = next.and_then(number_word).filter(|n| *n >= 100.0 && number < 100.0) {
+            return Some((Quantity { value: decimal(number * times), base: "" }, 2));
+        }
+        if let Some(quantity) = next.and_then(|unit| unit_of(number, unit)) {
+            return Some((quantity, 2));
+        }
+        return Some((Quantity { value: decimal(number), base: "" }, 1));
+    }
+    if !word.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let text = word.replace([',', '_'], "");
+    let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let (number, suffix) = text.split_at(digits);
+    let number = number.trim_end_matches('.');
+    if number.matches('.').count() > 1 {
+        return Some((Quantity { value: text.clone(), base: "version" }, 1));
+    }
+    if suffix.starts_with(':') && suffix.len() >= 3 && suffix[1..].bytes().all(|b| b.is_ascii_digit() || b == b':') {
+        let hour = number.trim_start_matches('0');
+        let hour = if hour.is_empty() { "0" } else { hour };
+        return Some((Quantity { value: format!("{hour}{suffix}"), base: "time" }, 1));
+    }
+    if suffix.starts_with('-') {
+        return Some((Quantity { value: text.clone(), base: "date" }, 1));
+    }
+    let parsed: f64 = number.parse().ok()?;
+    if suffix.is_empty() {
+        if let Some(quantity) = next.and_then(|unit| unit_of(parsed, unit)) {
+            return Some((quantity, 2));
+        }
+        // A version such as 1.10 is not the number 1.1.
+        let value = if number.contains('.') { number.to_owned() } else { decimal(parsed) };
+        return Some((Quantity { value, base: "" }, 1));
+    }
+    match suffix {
+        "k" => Some((Quantity { value: decimal(parsed * 1e3), base: "" }, 1)),
+        "th" | "st" | "nd" | "rd" => None,
+        "am" | "pm" => Some((Quantity { value: text.clone(), base: "time" }, 1)),
+        _ => unit_of(parsed, suffix).map(|quantity| (quantity, 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("60", Some("s"), "60", "s", 2)]
+    #[case("one", Some("minute"), "60", "s", 2)]
+    #[case("60s", None, "60", "s", 1)]
+    #[case("1,000", Some("requests"), "1000", "", 1)]
+    #[case("1k", None, "1000", "", 1)]
+    #[case("10mb", None, "10000000", "byte", 1)]
+    #[case("five", Some("minutes"), "300", "s", 2)]
+    #[case("two", Some("hundred"), "200", "", 2)]
+    #[case("02:00", None, "2:00", "time", 1)]
+    #[case("5%", None, "5", "percent", 1)]
+    #[case("1.2.3", None, "1.2.3", "version", 1)]
+    fn numbers_become_base_units(
+        #[case] word: &str,
+        #[case] next: Option<&str>,
+        #[case] value: &str,
+        #[case] base: &str,
+        #[case] words: usize,
+    ) {
+        let (quantity, taken) = read(word, next).unwrap();
+        assert_eq!((quantity.value.as_str(), quantity.base, taken), (value, base, words));
+    }
+
+    #[test]
+    fn what_is_no_number() {
+        assert!(read("one", Some("thing")).is_none() && read("x1", None).is_none() && read("1st", None).is_none());
+    }
+}

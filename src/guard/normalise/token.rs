@@ -1,0 +1,168 @@
+//! Words, numbers, code and punctuation of a statement. One pass over the characters.
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// A word of prose.
+    Word,
+    /// A word inside backticks, or one that looks like an identifier, a path or a flag.
+    Code,
+    /// A number, with or without a unit glued to it.
+    Number,
+    /// A mark that ends or joins clauses.
+    Punct(char),
+}
+
+/// One token and where it stands in the text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
+    /// Byte range in the text.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Lower case, apostrophes straight, possessive `'s` cut.
+    pub(crate) lower: String,
+    /// Whether it starts with a capital.
+    pub(crate) capital: bool,
+    /// As written, without the marks around it.
+    pub(crate) surface: String,
+}
+
+/// Statements longer than this are read up to here: far beyond any norm, and it bounds the work of a comparison.
+pub(crate) const MAX_READ: usize = 4096;
+
+/// The text in composed form (NFC), cut at [`MAX_READ`] bytes.
+pub(crate) fn prepare(text: &str) -> String {
+    let mut end = text.len().min(MAX_READ);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text = &text[..end];
+    if is_nfc_quick(text.chars()) == IsNormalized::Yes { text.to_owned() } else { text.nfc().collect() }
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '_' | '.' | '/' | '\'' | '’' | ':' | '+' | '#' | '@' | '$' | '%' | '&' | '\\' | '~' | '=' | '*')
+}
+
+/// Splits `text` into tokens.
+pub(crate) fn tokenise(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::with_capacity(text.len() / 5 + 1);
+    let mut chars = text.char_indices().peekable();
+    let mut in_code = false;
+    while let Some(&(start, c)) = chars.peek() {
+        if c == '`' {
+            in_code = !in_code;
+            chars.next();
+        } else if c.is_alphanumeric() || (in_code && !c.is_whitespace()) || leads_word(text, start, c) {
+            let mut end = start;
+            let mut previous = c;
+            while let Some(&(at, c)) = chars.peek() {
+                let next = text[at + c.len_utf8()..].chars().next();
+                let goes_on = if in_code {
+                    !c.is_whitespace() && c != '`'
+                } else {
+                    c.is_alphanumeric()
+                        || at == start
+                        || (is_joiner(c) && (next.is_some_and(char::is_alphanumeric) || (matches!(c, '+' | '#' | '%'))))
+                        || (c == ',' && previous.is_ascii_digit() && thousands(&text[at..]))
+                        || (c == '-' && previous.is_ascii_digit() && next.is_some_and(|n| n.is_ascii_digit()))
+                };
+                if !goes_on {
+                    break;
+                }
+                end = at + c.len_utf8();
+                previous = c;
+                chars.next();
+            }
+            push_word(&mut tokens, text, start, end, in_code);
+        } else {
+            chars.next();
+            let mark = match c {
+                ':' if chars.peek().is_some_and(|(_, n)| !n.is_whitespace()) => None,
+                '.' | '!' | '?' | ';' | ':' | ',' | '(' | ')' | '—' | '–' | '\n' => Some(c),
+                '…' => Some('.'),
+                '-' if text[start + 1..].starts_with(' ') && text[..start].ends_with(' ') => Some('—'),
+                '-' if text[start + 1..].starts_with('-') => Some('—'),
+                _ => None,
+            };
+            if let Some(mark) = mark {
+                tokens.push(Token {
+                    kind: TokenKind::Punct(mark),
+                    start,
+                    end: start + c.len_utf8(),
+                    lower: String::new(),
+                    capital: false,
+                    surface: String::new(),
+                });
+            }
+        }
+    }
+    tokens
+}
+
+/// Whether a mark begins a word: a dotted file name, a path, a flag, a variable.
+fn leads_word(text: &str, start: usize, c: char) -> bool {
+    let mut next = text[start + c.len_utf8()..].chars();
+    let before = text[..start].chars().next_back().is_none_or(|p| p.is_whitespace() || matches!(p, '(' | '"' | '“'));
+    before
+        && match c {
+            '.' | '/' | '$' | '@' | '#' | '_' | '~' | '%' | ':' => next.next().is_some_and(char::is_alphabetic),
+            '-' => next.next() == Some('-') && next.next().is_some_and(char::is_alphabetic),
+            _ => false,
+        }
+}
+
+/// Whether `,ddd` follows, and no further digit.
+fn thousands(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() >= 4 && bytes[1..4].iter().all(u8::is_ascii_digit) && !bytes.get(4).is_some_and(u8::is_ascii_digit)
+}
+
+fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_code: bool) {
+    let marks = |c: char| matches!(c, '"' | '\'' | '’' | ',' | ';' | '(' | ')' | '[' | ']' | ':');
+    let whole = &text[start..end];
+    let word = if in_code || whole.starts_with(':') { whole.trim_matches(marks) } else { whole };
+    let word = if word.is_empty() { whole } else { word };
+    let word = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).filter(|w| !w.is_empty()).unwrap_or(word);
+    let digits = word.bytes().next().is_some_and(|b| b.is_ascii_digit());
+    let identifier = in_code
+        || word.contains(['_', '/', '$', '@', '\\', '=', '*'])
+        || (word.contains('.') && !digits)
+        || word.starts_with(['.', '#', '-'])
+        || (word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase));
+    let kind = if digits {
+        TokenKind::Number
+    } else if identifier {
+        TokenKind::Code
+    } else {
+        TokenKind::Word
+    };
+    let capital = !in_code && word.chars().next().is_some_and(char::is_uppercase);
+    let lower = word.to_lowercase().replace('’', "'");
+    tokens.push(Token { kind, start, end, lower, capital, surface: word.to_owned() });
+}
+
+/// The lower-case words of a lexicon entry, as [`tokenise`] would give them.
+pub(crate) fn plain_words(phrase: &str) -> Vec<String> {
+    tokenise(phrase).into_iter().filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        plain_words(text)
+    }
+
+    #[test]
+    fn words_code_numbers_and_hyphens() {
+        assert_eq!(words("Don't use `bd dolt push` on net8.0!"), ["don't", "use", "bd", "dolt", "push", "on", "net8.0"]);
+        assert_eq!(words("third-party, 3-node"), ["third", "party", "3", "node"]);
+        assert_eq!(words("1,000 requests at 02:00 on 2026-01-05"), ["1,000", "requests", "at", "02:00", "on", "2026-01-05"]);
+        assert_eq!(words("team’s src/.env c++ C# 5% --no-spawn"), ["team", "src/.env", "c++", "c#", "5%", "--no-spawn"]);
+    }
+}

@@ -1,0 +1,299 @@
+//! The rules by which two aligned clauses oppose each other. Each gives a score; the judge holds the thresholds.
+
+use super::{
+    align::{Alignment, Link, Opposition, Pair, weight},
+    normalise::{
+        Parsed,
+        clause::Clause,
+        item::{Item, ItemKind},
+    },
+};
+use crate::domain::norm::Modality;
+
+/// Every rule that fires on a pair of clauses.
+pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Vec<Opposition> {
+    let mut out = Vec::new();
+    if other_conditions(ours, a, theirs, b) {
+        return out;
+    }
+    if a.negative != b.negative {
+        out.extend(polarity(ours, a, theirs, b, alignment));
+    } else if !a.negative {
+        out.extend(opposites(ours, a, theirs, b, alignment));
+        out.extend(alternatives(ours, a, theirs, b, alignment));
+        out.extend(amounts(ours, a, theirs, b, alignment));
+    }
+    out
+}
+
+/// 0 up to `low`, 1 from `high` on, straight between.
+fn ramp(x: f32, low: f32, high: f32) -> f32 {
+    ((x - low) / (high - low)).clamp(0.0, 1.0)
+}
+
+/// Saturating evidence: little shared weight proves little.
+fn evidence(shared: f32) -> f32 {
+    (shared / 2.0).min(1.0)
+}
+
+/// Whether both sides put different names before the same noun ("the Kafka transport", "the Redis transport"): two things of one kind.
+fn has_rivals(ours: &Parsed, theirs: &Parsed, alignment: &Alignment) -> bool {
+    let free = |parsed: &Parsed, at: usize, paired: &dyn Fn(&Pair) -> usize| {
+        let before = at.checked_sub(1).and_then(|i| parsed.items.get(i))?;
+        let named = before.is_content() && before.quantity.is_none() && before.weight >= 0.9;
+        (named && !alignment.pairs.iter().any(|p| paired(p) == at - 1)).then_some(before.id)
+    };
+    alignment.of(|l| l == Link::Same).any(|pair| {
+        free(ours, pair.ours, &|p| p.ours)
+            .zip(free(theirs, pair.theirs, &|p| p.theirs))
+            .is_some_and(|(x, y)| x != y)
+    })
+}
+
+fn has_contrast(alignment: &Alignment) -> bool {
+    alignment.of(|l| l == Link::Contrast).next().is_some()
+}
+
+/// Whether both clauses stand under a condition, and the conditions are not the same.
+fn other_conditions(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
+    if a.conditions.is_empty() || b.conditions.is_empty() {
+        return false;
+    }
+    let held = a.conditions.iter().filter(|&&x| {
+        b.conditions.iter().any(|&y| {
+            let (x, y) = (&ours.items[x], &theirs.items[y]);
+            x.id == y.id && x.opposite == y.opposite
+        })
+    });
+    let shared = held.count() * 2;
+    shared < a.conditions.len() || shared < b.conditions.len()
+}
+
+/// Whether both clauses name a subject, and each is unknown to the other.
+fn alien_subjects(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
+    let head = |parsed: &Parsed, clause: &Clause, other: &Parsed, of: &Clause| {
+        clause.head.filter(|head| clause.subject.contains(head)).is_some_and(|head| {
+            let item = &parsed.items[head];
+            !of.all().any(|at| other.items[at].id == item.id)
+        })
+    };
+    head(ours, a, theirs, b) && head(theirs, b, ours, a)
+}
+
+/// Whether a clause says something negative without a cue ("remove", "omit", "frozen") that the other side has no counterpart of: then
+/// its sign is not known.
+fn takes_away(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> bool {
+    let last = clause.core.last().copied();
+    clause.core.iter().any(|&at| {
+        let item = &parsed.items[at];
+        item.opposite
+            && (item.operation || clause.verb == Some(at) || last == Some(at))
+            && !alignment.pairs.iter().any(|p| if theirs { p.theirs == at } else { p.ours == at })
+    })
+}
+
+/// How many words of a clause narrow where it holds ("of the legacy repository", "in Makefiles") without a counterpart.
+fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> usize {
+    clause
+        .all()
+        .filter(|&at| {
+            let item = &parsed.items[at];
+            item.weight >= 0.9
+                && item.quantity.is_none()
+                && !alignment.pairs.iter().any(|p| if theirs { p.theirs == at } else { p.ours == at })
+                && preposition_before(parsed, at).is_some_and(|word| matches!(word, "of" | "for" | "in" | "on" | "within" | "inside" | "under" | "during" | "at" | "from"))
+        })
+        .count()
+}
+
+/// The preposition that governs the phrase that the word at `at` stands in.
+fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
+    for item in parsed.items[..at].iter().rev().take(4) {
+        match item.kind {
+            ItemKind::Stop if matches!(item.lower.as_str(), "the" | "a" | "an" | "our" | "its" | "your" | "their" | "all" | "any" | "every" | "each" | "this") => {}
+            ItemKind::Stop => return Some(&item.lower),
+            ItemKind::Content => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What is left of a score where one side speaks of a narrower thing, or each of its own.
+fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> f32 {
+    match (narrowed(ours, a, alignment, false) > 0, narrowed(theirs, b, alignment, true) > 0) {
+        (false, false) => 1.0,
+        (true, true) => 0.3,
+        _ => 0.45,
+    }
+}
+
+/// One forbids what the other says or allows.
+fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
+    let (negative, positive, forbidding, flip) =
+        if a.negative { (a, b, ours, false) } else { (b, a, theirs, true) };
+    if has_contrast(alignment) || has_rivals(ours, theirs, alignment) {
+        return None;
+    }
+    let strength = match (negative.modality, positive.modality) {
+        (Modality::MayNot, Modality::Must) => 0.9,
+        (Modality::MayNot, Modality::Should) => 0.6,
+        (Modality::MayNot, _) => return None,
+        (Modality::ShouldNot, Modality::May) => 0.7,
+        _ => 1.0,
+    };
+    let side = |pair: &Pair| if flip { pair.theirs } else { pair.ours };
+    let matched = |at: usize| alignment.pairs.iter().find(|pair| side(pair) == at).map(|pair| pair.link);
+    let mut turned = 0;
+    let (mut covered, mut total) = (0.0, 0.0);
+    let conditions = if negative.conditional { negative.context.as_slice() } else { &[] };
+    for &at in negative.core.iter().chain(conditions) {
+        let w = weight(&forbidding.items[at]);
+        total += w;
+        match matched(at) {
+            Some(Link::Same) => covered += w,
+            Some(Link::Opposite) => turned += 1,
+            Some(Link::Alternative(_)) => return None,
+            _ => {}
+        }
+    }
+    if turned % 2 == 1 || total <= 0.0 {
+        return None;
+    }
+    let coverage = covered / total;
+    let (their_parsed, our_parsed) = (if flip { ours } else { theirs }, forbidding);
+    // "Not both" leaves either.
+    if negative.both && !positive.both {
+        return None;
+    }
+    if alien_subjects(our_parsed, negative, their_parsed, positive) || takes_away(their_parsed, positive, alignment, !flip) {
+        return None;
+    }
+    let (mut subject, mut subject_total) = (0.0, 0.0);
+    for &at in negative.subject.iter().chain(if negative.conditional { [].iter() } else { negative.context.iter() }) {
+        let w = weight(&forbidding.items[at]);
+        subject_total += w;
+        if matched(at) == Some(Link::Same) {
+            subject += w;
+        }
+    }
+    let subject = if subject_total > 0.0 { subject / subject_total } else { 1.0 };
+    let score = strength
+        * ramp(coverage, 0.65, 0.9)
+        * (0.4 + 0.6 * subject)
+        * ramp(alignment.shared, 0.5, 2.0)
+        * ramp(alignment.containment(), 0.5, 0.9)
+        * ramp(alignment.overlap(), 0.15, 0.45);
+    Some(Opposition {
+        rule: "opposing_modality",
+        score,
+        clauses: (0, 0),
+        ours: a.stance.iter().chain(&a.core).copied().collect(),
+        theirs: b.stance.iter().chain(&b.core).copied().collect(),
+        features: vec![
+            ("coverage", coverage),
+            ("subject", subject),
+            ("shared", alignment.shared),
+            ("containment", alignment.containment()),
+            ("overlap", alignment.overlap()),
+            ("strength", strength),
+        ],
+    })
+}
+
+fn from_pairs(rule: &'static str, score: f32, alignment: &Alignment, pairs: &[&Pair], more: &[(&'static str, f32)]) -> Opposition {
+    let mut features = vec![
+        ("shared", alignment.shared),
+        ("containment", alignment.containment()),
+        ("overlap", alignment.overlap()),
+    ];
+    features.extend_from_slice(more);
+    Opposition {
+        rule,
+        score,
+        clauses: (0, 0),
+        ours: pairs.iter().map(|p| p.ours).collect(),
+        theirs: pairs.iter().map(|p| p.theirs).collect(),
+        features,
+    }
+}
+
+/// Whether the heads of both clauses are the same word.
+fn same_head(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
+    let heads = |p: &Parsed, c: &Clause| -> Vec<u64> { [c.head, c.object].into_iter().flatten().map(|i| p.items[i].id).collect() };
+    let ours = heads(ours, a);
+    heads(theirs, b).iter().any(|id| ours.contains(id))
+}
+
+/// Both require, but opposite things.
+fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
+    let turned: Vec<&Pair> = alignment.of(|l| l == Link::Opposite).collect();
+    if turned.len() != 1 || has_contrast(alignment) || has_rivals(ours, theirs, alignment) {
+        return None;
+    }
+    let head = same_head(ours, a, theirs, b);
+    if turned.iter().any(|p| ours.items[p.ours].operation || theirs.items[p.theirs].operation) {
+        return None;
+    }
+    let score = evidence(alignment.shared) * ramp(alignment.containment(), 0.5, 0.95) * ramp(alignment.overlap(), 0.1, 0.4) * if head { 1.0 } else { 0.6 };
+    Some(from_pairs("opposed_words", score, alignment, &turned, &[("head", f32::from(u8::from(head)))]))
+}
+
+/// Both choose, but different members of a set of which only one is chosen.
+fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
+    let chosen: Vec<&Pair> = alignment.of(|l| matches!(l, Link::Alternative(_))).collect();
+    if chosen.is_empty() || has_contrast(alignment) || has_rivals(ours, theirs, alignment) || alignment.of(|l| l == Link::Opposite).next().is_some() {
+        return None;
+    }
+    // A statement that names two members itself makes no choice.
+    let lists = |parsed: &Parsed, clause: &Clause, at: usize| {
+        clause.all().any(|i| {
+            i != at
+                && parsed.items[i].alternative.zip(parsed.items[at].alternative).is_some_and(|(x, y)| x.0 == y.0 && x.1 != y.1)
+        })
+    };
+    if a.also || b.also || chosen.iter().any(|p| lists(ours, a, p.ours) || lists(theirs, b, p.theirs)) {
+        return None;
+    }
+    if a.modality == Modality::May || b.modality == Modality::May || a.is_open(&ours.items) || b.is_open(&theirs.items) {
+        return None;
+    }
+    let head = same_head(ours, a, theirs, b);
+    let score = evidence(alignment.shared) * ramp(alignment.containment(), 0.5, 0.95) * ramp(alignment.overlap(), 0.1, 0.4) * if head { 1.0 } else { 0.8 } * narrowing(ours, a, theirs, b, alignment);
+    Some(from_pairs("exclusive_alternative", score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
+}
+
+fn anchor<'a>(parsed: &'a Parsed, at: usize, step: isize) -> Option<&'a Item> {
+    let mut at = at as isize + step;
+    for _ in 0..3 {
+        let item = parsed.items.get(usize::try_from(at).ok()?)?;
+        if item.is_content() {
+            return item.quantity.is_none().then_some(item);
+        }
+        if matches!(item.kind, ItemKind::Punct(_)) {
+            return None;
+        }
+        at += step;
+    }
+    None
+}
+
+/// Both name an amount of the same thing, and the amounts differ.
+fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
+    let differing: Vec<&Pair> = alignment.of(|l| l == Link::Amount).collect();
+    if differing.is_empty() || has_contrast(alignment) || has_rivals(ours, theirs, alignment) || alignment.of(|l| l == Link::Opposite).next().is_some() {
+        return None;
+    }
+    let pair = differing[0];
+    let same = |step: isize| {
+        anchor(ours, pair.ours, step).zip(anchor(theirs, pair.theirs, step)).is_some_and(|(x, y)| x.id == y.id)
+    };
+    let unit = ours.items[pair.ours].quantity.as_ref().is_some_and(|q| !q.base.is_empty());
+    let anchored = same(-1) || same(1);
+    if !unit && !anchored {
+        return None;
+    }
+    let head = same_head(ours, a, theirs, b);
+    let score = evidence(alignment.shared) * ramp(alignment.containment(), 0.5, 0.95) * ramp(alignment.overlap(), 0.1, 0.4) * if head { 1.0 } else { 0.7 } * narrowing(ours, a, theirs, b, alignment);
+    Some(from_pairs("value_conflict", score, alignment, &differing, &[("head", f32::from(u8::from(head))), ("anchored", f32::from(u8::from(anchored)))]))
+}

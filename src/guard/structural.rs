@@ -1,0 +1,166 @@
+//! Norm against norm: the structural comparison of the spec, as one pure function.
+//!
+//! Scope is environment, team and tenant; time is the window of days. A difference there is a principled reason to coexist. Values
+//! compare only within one subject, attribute and state verb; limits compare as ranges.
+
+use super::lexicon::lexicon;
+use crate::domain::{
+    norm::{Limit, Modality, Norm, NormScope, SubjectKind},
+    verdict::{Confidence, Relation},
+};
+
+/// What the comparison of two norms says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// How the two relate.
+    pub relation: Relation,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// The rule that fired.
+    pub rule: &'static str,
+    /// The field that fired.
+    pub field: &'static str,
+}
+
+const fn says(relation: Relation, confidence: Confidence, rule: &'static str, field: &'static str) -> Comparison {
+    Comparison { relation, confidence, rule, field }
+}
+
+/// Whether two stances cannot both be taken.
+fn opposing(a: Modality, b: Modality) -> bool {
+    use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
+    matches!(
+        (a, b),
+        (Must | Should, MustNot | ShouldNot) | (MustNot | ShouldNot, Must | Should) | (May, MustNot) | (MustNot, May) | (Must, MayNot) | (MayNot, Must)
+    )
+}
+
+/// Whether two stances pull the same way.
+fn same_direction(a: Modality, b: Modality) -> bool {
+    use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
+    a == b || matches!((a, b), (Must, Should) | (Should, Must) | (MustNot, ShouldNot) | (ShouldNot, MustNot)) && !matches!(a, May | MayNot)
+}
+
+/// Whether a stance asks for something.
+fn demands(modality: Modality) -> bool {
+    matches!(modality, Modality::Must | Modality::Should)
+}
+
+fn apart(a: Option<&String>, b: Option<&String>) -> bool {
+    a.zip(b).is_some_and(|(a, b)| !a.eq_ignore_ascii_case(b))
+}
+
+/// Whether two scopes share no place.
+pub(crate) fn disjoint_scope(a: &NormScope, b: &NormScope) -> bool {
+    apart(a.env.as_ref(), b.env.as_ref()) || apart(a.team.as_ref(), b.team.as_ref()) || apart(a.tenant.as_ref(), b.tenant.as_ref())
+}
+
+/// Whether two windows share no day. Days are `YYYY-MM-DD`, whose order is that of their text.
+pub(crate) fn disjoint_time(a: &Norm, b: &Norm) -> bool {
+    let before = |until: &Option<String>, from: &Option<String>| until.as_ref().zip(from.as_ref()).is_some_and(|(until, from)| until < from);
+    before(&a.valid_until, &b.valid_from) || before(&b.valid_until, &a.valid_from)
+}
+
+/// Whether a value is atomic: at most two tokens, or one name.
+fn is_atomic(norm: &Norm, value: &str) -> bool {
+    value.split_whitespace().count() <= 2
+        || norm.words.iter().any(|words| {
+            words.to_lowercase() == value.to_lowercase() || words.split_whitespace().all(|w| w.chars().next().is_some_and(char::is_uppercase) || w.len() <= 3)
+        })
+}
+
+/// Whether two ranges share no number; `None` where their units differ.
+fn disjoint_ranges(a: &Limit, b: &Limit) -> Option<bool> {
+    if a.unit != b.unit {
+        return None;
+    }
+    let number = |text: &Option<String>| text.as_ref().and_then(|t| t.parse::<f64>().ok());
+    let below = |max: Option<f64>, min: Option<f64>| max.zip(min).is_some_and(|(max, min)| max < min);
+    Some(below(number(&a.max), number(&b.min)) || below(number(&b.max), number(&a.min)))
+}
+
+/// A value as the range of one number.
+fn point(value: &str) -> Limit {
+    let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+    Limit { min: Some(number.to_owned()), max: Some(number.to_owned()), unit: unit.to_owned() }
+}
+
+/// Compares the incoming norm with a stored one.
+pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
+    use Confidence::{High, Low, Med};
+    use Relation::{Coexist, Consistent, Contradiction, Incomparable, Uncertain, Unknown};
+
+    if ours.subject_kind == SubjectKind::Missing || theirs.subject_kind == SubjectKind::Missing {
+        return says(Incomparable, High, "missing_subject", "subject");
+    }
+    let apart_in_scope = disjoint_scope(&ours.scope, &theirs.scope);
+    let apart_in_time = disjoint_time(ours, theirs);
+    let present = ours.subject_kind == SubjectKind::Present && theirs.subject_kind == SubjectKind::Present;
+    let same_subject = present && !ours.subject.is_empty() && ours.subject == theirs.subject;
+    if same_subject && !apart_in_scope && !apart_in_time {
+        if ours.attribute != theirs.attribute {
+            return says(Unknown, Low, "other_aspect", "attribute");
+        }
+        let same_object = ours.object == theirs.object;
+        let turned = ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
+        if !same_object && !turned {
+            return says(Unknown, Low, "other_object", "object");
+        }
+        let same_value = ours.value == theirs.value && ours.limit == theirs.limit;
+        if turned {
+            return if !same_value {
+                says(Uncertain, Med, "undecided", "object")
+            } else if same_direction(ours.modality, theirs.modality) && demands(ours.modality) {
+                says(Contradiction, High, "opposing_object", "object")
+            } else if opposing(ours.modality, theirs.modality) {
+                says(Consistent, Med, "double_opposition", "object")
+            } else {
+                says(Uncertain, Med, "undecided", "object")
+            };
+        }
+        if opposing(ours.modality, theirs.modality) {
+            // "must not be 80" leaves "must be 443".
+            return if same_value || (ours.value.is_none() && ours.limit.is_none()) || (theirs.value.is_none() && theirs.limit.is_none()) {
+                says(Contradiction, High, "opposing_modality", "modality")
+            } else {
+                says(Uncertain, Med, "other_value", "value")
+            };
+        }
+        if same_direction(ours.modality, theirs.modality) {
+            let demanded = demands(ours.modality);
+            let ranges = match (&ours.limit, &theirs.limit, &ours.value, &theirs.value) {
+                (Some(a), Some(b), ..) => disjoint_ranges(a, b),
+                (Some(a), None, _, Some(value)) | (None, Some(a), Some(value), _) => disjoint_ranges(a, &point(value)),
+                _ => None,
+            };
+            if let Some(apart) = ranges {
+                return if apart && demanded {
+                    says(Contradiction, High, "disjoint_limits", "limit")
+                } else if ours.limit == theirs.limit {
+                    says(Consistent, High, "same_norm", "limit")
+                } else {
+                    says(Uncertain, Med, "other_limit", "limit")
+                };
+            }
+            return match (&ours.value, &theirs.value) {
+                (Some(a), Some(b)) if a == b => says(Consistent, High, "same_norm", "value"),
+                (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
+                    says(Contradiction, High, "value_conflict", "value")
+                }
+                (None, None) if ours.limit == theirs.limit => says(Consistent, High, "same_norm", "modality"),
+                _ => says(Uncertain, Med, "undecided", "value"),
+            };
+        }
+        return says(Uncertain, Med, "undecided", "modality");
+    }
+    if !present {
+        return says(Unknown, Low, "fuzzy_subject", "subject");
+    }
+    if apart_in_scope {
+        return says(Coexist, High, "disjoint_scope", "scope");
+    }
+    if apart_in_time {
+        return says(Coexist, High, "disjoint_time", "time");
+    }
+    says(Unknown, Low, "other_subject", "subject")
+}
