@@ -1,1 +1,3 @@
-//! (being written)
+//! Measurements of the shipped program on given data: `ergo bench`.
+
+pub mod guard;

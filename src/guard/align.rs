@@ -19,6 +19,11 @@ pub(crate) enum Link {
     Contrast,
 }
 
+/// Whether `part` is the first component of the path or module `whole`: `testing` of `testing/quick`.
+fn is_part(whole: &str, part: &str) -> bool {
+    part.len() >= 4 && whole.strip_prefix(part).is_some_and(|rest| rest.starts_with(['/', ':']))
+}
+
 /// How `x` relates to `y`, if at all.
 pub(crate) fn link(x: &Item, y: &Item) -> Option<Link> {
     if let (Some(a), Some(b)) = (&x.quantity, &y.quantity) {
@@ -46,6 +51,9 @@ pub(crate) fn link(x: &Item, y: &Item) -> Option<Link> {
             Link::Opposite
         });
     }
+    if (x.code || y.code) && (is_part(&x.lower, &y.lower) || is_part(&y.lower, &x.lower)) {
+        return Some(Link::Same);
+    }
     if let (Some(a), Some(b)) = (x.contrast, y.contrast)
         && a.0 == b.0
         && a.1 != b.1
@@ -65,16 +73,56 @@ pub(crate) fn link(x: &Item, y: &Item) -> Option<Link> {
 fn is_ordinal_label(word: &str) -> bool {
     matches!(
         word,
-        "phase" | "order" | "step" | "option" | "section" | "rule" | "adr" | "issue" | "chapter" | "part" | "stage" | "tier" | "level" | "task" | "figure"
-            | "table" | "item" | "rfc" | "priority" | "session" | "round" | "wave" | "milestone" | "sprint" | "example" | "case" | "appendix" | "point"
-            | "requirement" | "principle" | "layer" | "scenario" | "group" | "iteration" | "exit" | "code" | "status" | "http" | "error" | "page" | "line"
+        "phase"
+            | "order"
+            | "step"
+            | "option"
+            | "section"
+            | "rule"
+            | "adr"
+            | "issue"
+            | "chapter"
+            | "part"
+            | "stage"
+            | "tier"
+            | "level"
+            | "task"
+            | "figure"
+            | "table"
+            | "item"
+            | "rfc"
+            | "priority"
+            | "session"
+            | "round"
+            | "wave"
+            | "milestone"
+            | "sprint"
+            | "example"
+            | "case"
+            | "appendix"
+            | "point"
+            | "requirement"
+            | "principle"
+            | "layer"
+            | "scenario"
+            | "group"
+            | "iteration"
+            | "exit"
+            | "code"
+            | "status"
+            | "http"
+            | "error"
+            | "page"
+            | "line"
     )
 }
 
 /// Whether the number at `at` is a name.
 fn names_something(parsed: &Parsed, at: usize) -> bool {
     at.checked_sub(1).and_then(|i| parsed.items.get(i)).is_some_and(|before| {
-        is_ordinal_label(before.lower.trim_end_matches('s')) || before.lower.starts_with("rfc") || before.lower.starts_with('#')
+        is_ordinal_label(before.lower.trim_end_matches('s'))
+            || before.lower.starts_with("rfc")
+            || before.lower.starts_with('#')
     })
 }
 
@@ -164,6 +212,15 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                     out.shared += weight(&ours.items[x]);
                 }
             }
+        }
+    }
+    // A word that the other side says twice has its counterpart both times.
+    for (j, &y) in right.iter().enumerate() {
+        if !right_done[j]
+            && let Some(&x) = left.iter().find(|&&x| link(&ours.items[x], &theirs.items[y]) == Some(Link::Same))
+        {
+            right_done[j] = true;
+            out.pairs.push(Pair { ours: x, theirs: y, link: Link::Same });
         }
     }
     let rest = |items: &[Item], all: &[usize], done: &[bool]| {

@@ -1,11 +1,6 @@
 //! What disagrees, in one sentence for people.
 
-use super::{
-    align::Opposition,
-    lexicon::lexicon,
-    normalise::Parsed,
-    structural::Comparison,
-};
+use super::{align::Opposition, lexicon::lexicon, normalise::Parsed, structural::Comparison};
 use crate::domain::norm::{Modality, Norm};
 
 /// The longest quotation in a sentence, in characters.
@@ -81,7 +76,11 @@ pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> 
     let subject = ours.words.first().map_or("the subject", String::as_str);
     match comparison.rule {
         "opposing_modality" => {
-            format!("Of “{subject}”, the same is {} by one and {} by the other.", stance(ours.modality), stance(theirs.modality))
+            format!(
+                "Of “{subject}”, the same is {} by one and {} by the other.",
+                stance(ours.modality),
+                stance(theirs.modality)
+            )
         }
         "opposing_object" => format!(
             "“{subject}” cannot be both {} and {}.",

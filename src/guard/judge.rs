@@ -143,14 +143,9 @@ pub(crate) fn strongest(ours: &[Norm], theirs: &[Norm]) -> Option<(Comparison, u
 }
 
 /// Compares two prepared statements.
-pub(crate) fn rule(
-    ours: &Prepared,
-    our_text: &str,
-    theirs: &Prepared,
-    their_text: &str,
-    stages: Stages,
-) -> Ruling {
-    let labelled = !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
+pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_text: &str, stages: Stages) -> Ruling {
+    let labelled =
+        !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
     let mut ruling = Ruling::default();
     if stages.structural
         && let Some((comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
@@ -180,11 +175,16 @@ pub(crate) fn rule(
         if held {
             ruling.score = DECIDED;
         }
+        if comparison.rule == "narrower_scope" && !labelled {
+            ruling.score = WARN;
+        }
         if comparison.relation == Relation::Incomparable {
             return ruling;
         }
     }
-    let apart = ours.norms.iter().any(|a| theirs.norms.iter().any(|b| structural::disjoint_scope(&a.scope, &b.scope) || structural::disjoint_time(a, b)));
+    let apart = ours.norms.iter().any(|a| {
+        theirs.norms.iter().any(|b| structural::disjoint_scope(&a.scope, &b.scope) || structural::disjoint_time(a, b))
+    });
     if stages.aligned
         && !apart
         && let Some(found) = align::oppose(&ours.parsed, &theirs.parsed)
@@ -206,7 +206,8 @@ pub(crate) fn rule(
 }
 
 fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm: Norm, their_norm: Norm) -> Evidence {
-    let (words, their_words) = (explain::words(&ours.parsed, &found.ours), explain::words(&theirs.parsed, &found.theirs));
+    let (words, their_words) =
+        (explain::words(&ours.parsed, &found.ours), explain::words(&theirs.parsed, &found.theirs));
     Evidence {
         stage: Stage::Judge,
         rule: found.rule.into(),
@@ -228,7 +229,13 @@ fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm
 }
 
 /// Asks language inference about a pair that the stages before could not decide. Returns why not, where it cannot answer.
-pub(crate) fn infer(ruling: &mut Ruling, our_text: &str, their_text: &str, overlap: f32, nli: &dyn Nli) -> Result<(), String> {
+pub(crate) fn infer(
+    ruling: &mut Ruling,
+    our_text: &str,
+    their_text: &str,
+    overlap: f32,
+    nli: &dyn Nli,
+) -> Result<(), String> {
     if ruling.tier != Tier::Clean || ruling.evidence.confidence != Confidence::Low || overlap < NLI_GATE {
         return Ok(());
     }

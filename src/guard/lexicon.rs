@@ -150,7 +150,8 @@ impl Lexicon {
         for (state, verbs) in lines(include_str!("../../assets/lexicon/states.txt")).filter_map(head) {
             for verb in verbs.split(',').map(str::trim) {
                 let stems = lexicon.stems(verb);
-                let key = lexicon.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
+                let key =
+                    lexicon.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
                 lexicon.states.entry(key).or_insert(state);
             }
         }
@@ -180,7 +181,11 @@ impl Lexicon {
         };
         if word.len() <= 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
             // Short words and identifiers: only a plural `s` of an abbreviation ("PRs", "APIs") is cut.
-            return word.strip_suffix('s').filter(|w| w.len() >= 2 && !w.ends_with(['s', 'u', 'i', 'a'])).unwrap_or(word).to_owned();
+            return word
+                .strip_suffix('s')
+                .filter(|w| w.len() >= 2 && !w.ends_with(['s', 'u', 'i', 'a']))
+                .unwrap_or(word)
+                .to_owned();
         }
         self.stemmer.stem(word).into_owned()
     }
@@ -241,7 +246,11 @@ impl Lexicon {
     }
 
     /// The longest phrase that starts at the first of `stems`: its entry and its length in words, at least 2.
-    pub(crate) fn phrase<'a>(&'a self, first: &str, rest: impl Fn(usize) -> Option<&'a str>) -> Option<(&'a Entry, usize)> {
+    pub(crate) fn phrase<'a>(
+        &'a self,
+        first: &str,
+        rest: impl Fn(usize) -> Option<&'a str>,
+    ) -> Option<(&'a Entry, usize)> {
         self.phrases.get(first)?.iter().find_map(|(words, entry)| {
             words.iter().enumerate().all(|(i, word)| rest(i) == Some(word)).then_some((entry, words.len() + 1))
         })
@@ -281,7 +290,9 @@ impl Lexicon {
 
     /// Whether two states are opposites.
     pub(crate) fn states_exclude(&self, a: &str, b: &str) -> bool {
-        let key = |state: &str| self.states.iter().find(|(_, name)| **name == state).map(|((key, opposite), _)| (key, *opposite));
+        let key = |state: &str| {
+            self.states.iter().find(|(_, name)| **name == state).map(|((key, opposite), _)| (key, *opposite))
+        };
         key(a).zip(key(b)).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1)
     }
 

@@ -7,8 +7,6 @@
 pub(crate) mod align;
 pub(crate) mod explain;
 pub mod judge;
-#[cfg(test)]
-mod lab;
 pub(crate) mod lexicon;
 pub mod nli;
 pub mod normalise;
@@ -103,7 +101,8 @@ impl Guard {
             let theirs = judge::prepare(candidate);
             let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
             let overlap = align::overlap(&ours.parsed, &theirs.parsed);
-            if let Err(reason) = judge::infer(&mut ruling, &incoming.statement, &candidate.statement, overlap, self.nli.as_ref())
+            if let Err(reason) =
+                judge::infer(&mut ruling, &incoming.statement, &candidate.statement, overlap, self.nli.as_ref())
                 && !verdict.skipped.contains(&reason)
             {
                 verdict.skipped.push(reason);
@@ -117,14 +116,22 @@ impl Guard {
                 });
             }
         }
-        verdict.findings.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)).then(a.claim.cmp(&b.claim)));
+        verdict
+            .findings
+            .sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)).then(a.claim.cmp(&b.claim)));
         verdict.tier = verdict.findings.first().map_or(Tier::Clean, |finding| finding.tier);
         verdict
     }
 
     /// The ruling on one pair, whatever its tier; for measuring.
     pub fn compare(&self, incoming: &Candidate, stored: &Candidate) -> Ruling {
-        judge::rule(&judge::prepare(incoming), &incoming.statement, &judge::prepare(stored), &stored.statement, self.stages)
+        judge::rule(
+            &judge::prepare(incoming),
+            &incoming.statement,
+            &judge::prepare(stored),
+            &stored.statement,
+            self.stages,
+        )
     }
 }
 

@@ -44,9 +44,7 @@ fn has_rivals(ours: &Parsed, theirs: &Parsed, alignment: &Alignment) -> bool {
         (named && !alignment.pairs.iter().any(|p| paired(p) == at - 1)).then_some(before.id)
     };
     alignment.of(|l| l == Link::Same).any(|pair| {
-        free(ours, pair.ours, &|p| p.ours)
-            .zip(free(theirs, pair.theirs, &|p| p.theirs))
-            .is_some_and(|(x, y)| x != y)
+        free(ours, pair.ours, &|p| p.ours).zip(free(theirs, pair.theirs, &|p| p.theirs)).is_some_and(|(x, y)| x != y)
     })
 }
 
@@ -101,7 +99,12 @@ fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: boo
             item.weight >= 0.9
                 && item.quantity.is_none()
                 && !alignment.pairs.iter().any(|p| if theirs { p.theirs == at } else { p.ours == at })
-                && preposition_before(parsed, at).is_some_and(|word| matches!(word, "of" | "for" | "in" | "on" | "within" | "inside" | "under" | "during" | "at" | "from"))
+                && preposition_before(parsed, at).is_some_and(|word| {
+                    matches!(
+                        word,
+                        "of" | "for" | "in" | "on" | "within" | "inside" | "under" | "during" | "at" | "from"
+                    )
+                })
         })
         .count()
 }
@@ -110,7 +113,11 @@ fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: boo
 fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
     for item in parsed.items[..at].iter().rev().take(4) {
         match item.kind {
-            ItemKind::Stop if matches!(item.lower.as_str(), "the" | "a" | "an" | "our" | "its" | "your" | "their" | "all" | "any" | "every" | "each" | "this") => {}
+            ItemKind::Stop
+                if matches!(
+                    item.lower.as_str(),
+                    "the" | "a" | "an" | "our" | "its" | "your" | "their" | "all" | "any" | "every" | "each" | "this"
+                ) => {}
             ItemKind::Stop => return Some(&item.lower),
             ItemKind::Content => {}
             _ => return None,
@@ -121,17 +128,22 @@ fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
 
 /// What is left of a score where one side speaks of a narrower thing, or each of its own.
 fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> f32 {
-    match (narrowed(ours, a, alignment, false) > 0, narrowed(theirs, b, alignment, true) > 0) {
-        (false, false) => 1.0,
-        (true, true) => 0.3,
-        _ => 0.45,
-    }
+    let placed = if ours.place.is_one_sided(&theirs.place) || ours.window.is_open() != theirs.window.is_open() {
+        0.7
+    } else {
+        1.0
+    };
+    placed
+        * match (narrowed(ours, a, alignment, false) > 0, narrowed(theirs, b, alignment, true) > 0) {
+            (false, false) => 1.0,
+            (true, true) => 0.3,
+            _ => 0.45,
+        }
 }
 
 /// One forbids what the other says or allows.
 fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
-    let (negative, positive, forbidding, flip) =
-        if a.negative { (a, b, ours, false) } else { (b, a, theirs, true) };
+    let (negative, positive, forbidding, flip) = if a.negative { (a, b, ours, false) } else { (b, a, theirs, true) };
     if has_contrast(alignment) || has_rivals(ours, theirs, alignment) {
         return None;
     }
@@ -140,6 +152,8 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         (Modality::MayNot, Modality::Should) => 0.6,
         (Modality::MayNot, _) => return None,
         (Modality::ShouldNot, Modality::May) => 0.7,
+        // "Humans may …" beside "do not …": leave for some.
+        (_, Modality::May) if ours.place.is_one_sided(&theirs.place) => 0.6,
         _ => 1.0,
     };
     let side = |pair: &Pair| if flip { pair.theirs } else { pair.ours };
@@ -166,7 +180,9 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     if negative.both && !positive.both {
         return None;
     }
-    if alien_subjects(our_parsed, negative, their_parsed, positive) || takes_away(their_parsed, positive, alignment, !flip) {
+    if alien_subjects(our_parsed, negative, their_parsed, positive)
+        || takes_away(their_parsed, positive, alignment, !flip)
+    {
         return None;
     }
     let (mut subject, mut subject_total) = (0.0, 0.0);
@@ -178,7 +194,10 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         }
     }
     let subject = if subject_total > 0.0 { subject / subject_total } else { 1.0 };
+    // "Rather than X" is said of the sentence around it: that must be the matter of both.
+    let subject = if negative.contrast { ramp(subject, 0.3, 0.7) } else { subject };
     let score = strength
+        * if negative.contrast && subject < 0.5 { 0.5 } else { 1.0 }
         * ramp(coverage, 0.65, 0.9)
         * (0.4 + 0.6 * subject)
         * ramp(alignment.shared, 0.5, 2.0)
@@ -201,12 +220,15 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     })
 }
 
-fn from_pairs(rule: &'static str, score: f32, alignment: &Alignment, pairs: &[&Pair], more: &[(&'static str, f32)]) -> Opposition {
-    let mut features = vec![
-        ("shared", alignment.shared),
-        ("containment", alignment.containment()),
-        ("overlap", alignment.overlap()),
-    ];
+fn from_pairs(
+    rule: &'static str,
+    score: f32,
+    alignment: &Alignment,
+    pairs: &[&Pair],
+    more: &[(&'static str, f32)],
+) -> Opposition {
+    let mut features =
+        vec![("shared", alignment.shared), ("containment", alignment.containment()), ("overlap", alignment.overlap())];
     features.extend_from_slice(more);
     Opposition {
         rule,
@@ -220,9 +242,20 @@ fn from_pairs(rule: &'static str, score: f32, alignment: &Alignment, pairs: &[&P
 
 /// Whether the heads of both clauses are the same word.
 fn same_head(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
-    let heads = |p: &Parsed, c: &Clause| -> Vec<u64> { [c.head, c.object].into_iter().flatten().map(|i| p.items[i].id).collect() };
+    let heads = |p: &Parsed, c: &Clause| -> Vec<u64> {
+        [c.head, c.object].into_iter().flatten().map(|i| p.items[i].id).collect()
+    };
     let ours = heads(ours, a);
     heads(theirs, b).iter().any(|id| ours.contains(id))
+}
+
+/// The noun that an adjective describes: the next word, or the head of the clause where nothing follows.
+fn described<'a>(parsed: &'a Parsed, clause: &Clause, at: usize) -> Option<&'a Item> {
+    match parsed.items.get(at + 1) {
+        Some(next) if next.kind == ItemKind::Content => Some(next),
+        _ if clause.subject.contains(&at) => None,
+        _ => clause.head.filter(|head| *head != at).and_then(|head| parsed.items.get(head)),
+    }
 }
 
 /// Both require, but opposite things.
@@ -235,31 +268,55 @@ fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
     if turned.iter().any(|p| ours.items[p.ours].operation || theirs.items[p.theirs].operation) {
         return None;
     }
-    let score = evidence(alignment.shared) * ramp(alignment.containment(), 0.5, 0.95) * ramp(alignment.overlap(), 0.1, 0.4) * if head { 1.0 } else { 0.6 };
+    let score = evidence(alignment.shared)
+        * ramp(alignment.containment(), 0.5, 0.95)
+        * ramp(alignment.overlap(), 0.1, 0.4)
+        * if head { 1.0 } else { 0.6 };
+    // Opposite properties of one noun: the rest of the sentences need not agree.
+    let noun = described(ours, a, turned[0].ours)
+        .zip(described(theirs, b, turned[0].theirs))
+        .is_some_and(|(x, y)| x.id == y.id && x.weight >= 0.9);
+    let score = if noun && a.modality != Modality::May && b.modality != Modality::May {
+        score.max(0.75 * narrowing(ours, a, theirs, b, alignment))
+    } else {
+        score
+    };
     Some(from_pairs("opposed_words", score, alignment, &turned, &[("head", f32::from(u8::from(head)))]))
 }
 
 /// Both choose, but different members of a set of which only one is chosen.
 fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let chosen: Vec<&Pair> = alignment.of(|l| matches!(l, Link::Alternative(_))).collect();
-    if chosen.is_empty() || has_contrast(alignment) || has_rivals(ours, theirs, alignment) || alignment.of(|l| l == Link::Opposite).next().is_some() {
+    if chosen.is_empty()
+        || has_contrast(alignment)
+        || has_rivals(ours, theirs, alignment)
+        || alignment.of(|l| l == Link::Opposite).next().is_some()
+    {
         return None;
     }
     // A statement that names two members itself makes no choice.
     let lists = |parsed: &Parsed, clause: &Clause, at: usize| {
         clause.all().any(|i| {
             i != at
-                && parsed.items[i].alternative.zip(parsed.items[at].alternative).is_some_and(|(x, y)| x.0 == y.0 && x.1 != y.1)
+                && parsed.items[i]
+                    .alternative
+                    .zip(parsed.items[at].alternative)
+                    .is_some_and(|(x, y)| x.0 == y.0 && x.1 != y.1)
         })
     };
     if a.also || b.also || chosen.iter().any(|p| lists(ours, a, p.ours) || lists(theirs, b, p.theirs)) {
         return None;
     }
-    if a.modality == Modality::May || b.modality == Modality::May || a.is_open(&ours.items) || b.is_open(&theirs.items) {
+    if a.modality == Modality::May || b.modality == Modality::May || a.is_open(&ours.items) || b.is_open(&theirs.items)
+    {
         return None;
     }
     let head = same_head(ours, a, theirs, b);
-    let score = evidence(alignment.shared) * ramp(alignment.containment(), 0.5, 0.95) * ramp(alignment.overlap(), 0.1, 0.4) * if head { 1.0 } else { 0.8 } * narrowing(ours, a, theirs, b, alignment);
+    let score = evidence(alignment.shared)
+        * ramp(alignment.containment(), 0.5, 0.95)
+        * ramp(alignment.overlap(), 0.1, 0.4)
+        * if head { 1.0 } else { 0.8 }
+        * narrowing(ours, a, theirs, b, alignment);
     Some(from_pairs("exclusive_alternative", score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
@@ -281,7 +338,11 @@ fn anchor<'a>(parsed: &'a Parsed, at: usize, step: isize) -> Option<&'a Item> {
 /// Both name an amount of the same thing, and the amounts differ.
 fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let differing: Vec<&Pair> = alignment.of(|l| l == Link::Amount).collect();
-    if differing.is_empty() || has_contrast(alignment) || has_rivals(ours, theirs, alignment) || alignment.of(|l| l == Link::Opposite).next().is_some() {
+    if differing.is_empty()
+        || has_contrast(alignment)
+        || has_rivals(ours, theirs, alignment)
+        || alignment.of(|l| l == Link::Opposite).next().is_some()
+    {
         return None;
     }
     let pair = differing[0];
@@ -294,6 +355,16 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let head = same_head(ours, a, theirs, b);
-    let score = evidence(alignment.shared) * ramp(alignment.containment(), 0.5, 0.95) * ramp(alignment.overlap(), 0.1, 0.4) * if head { 1.0 } else { 0.7 } * narrowing(ours, a, theirs, b, alignment);
-    Some(from_pairs("value_conflict", score, alignment, &differing, &[("head", f32::from(u8::from(head))), ("anchored", f32::from(u8::from(anchored)))]))
+    let score = evidence(alignment.shared)
+        * ramp(alignment.containment(), 0.5, 0.95)
+        * ramp(alignment.overlap(), 0.1, 0.4)
+        * if head { 1.0 } else { 0.7 }
+        * narrowing(ours, a, theirs, b, alignment);
+    Some(from_pairs(
+        "value_conflict",
+        score,
+        alignment,
+        &differing,
+        &[("head", f32::from(u8::from(head))), ("anchored", f32::from(u8::from(anchored)))],
+    ))
 }

@@ -1,9 +1,8 @@
 //! The comparison of carried norms that derived conflict cards rest on, and what the store indexes.
 
 use super::{
-    judge,
+    explain, judge,
     normalise::{self, item::ItemKind},
-    explain,
 };
 use crate::domain::{
     norm::{IndexTerms, Norm},

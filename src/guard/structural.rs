@@ -31,14 +31,21 @@ fn opposing(a: Modality, b: Modality) -> bool {
     use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
     matches!(
         (a, b),
-        (Must | Should, MustNot | ShouldNot) | (MustNot | ShouldNot, Must | Should) | (May, MustNot) | (MustNot, May) | (Must, MayNot) | (MayNot, Must)
+        (Must | Should, MustNot | ShouldNot)
+            | (MustNot | ShouldNot, Must | Should)
+            | (May, MustNot)
+            | (MustNot, May)
+            | (Must, MayNot)
+            | (MayNot, Must)
     )
 }
 
 /// Whether two stances pull the same way.
 fn same_direction(a: Modality, b: Modality) -> bool {
     use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
-    a == b || matches!((a, b), (Must, Should) | (Should, Must) | (MustNot, ShouldNot) | (ShouldNot, MustNot)) && !matches!(a, May | MayNot)
+    a == b
+        || matches!((a, b), (Must, Should) | (Should, Must) | (MustNot, ShouldNot) | (ShouldNot, MustNot))
+            && !matches!(a, May | MayNot)
 }
 
 /// Whether a stance asks for something.
@@ -52,20 +59,33 @@ fn apart(a: Option<&String>, b: Option<&String>) -> bool {
 
 /// Whether two scopes share no place.
 pub(crate) fn disjoint_scope(a: &NormScope, b: &NormScope) -> bool {
-    apart(a.env.as_ref(), b.env.as_ref()) || apart(a.team.as_ref(), b.team.as_ref()) || apart(a.tenant.as_ref(), b.tenant.as_ref())
+    apart(a.env.as_ref(), b.env.as_ref())
+        || apart(a.team.as_ref(), b.team.as_ref())
+        || apart(a.tenant.as_ref(), b.tenant.as_ref())
 }
 
 /// Whether two windows share no day. Days are `YYYY-MM-DD`, whose order is that of their text.
 pub(crate) fn disjoint_time(a: &Norm, b: &Norm) -> bool {
-    let before = |until: &Option<String>, from: &Option<String>| until.as_ref().zip(from.as_ref()).is_some_and(|(until, from)| until < from);
+    let before = |until: &Option<String>, from: &Option<String>| {
+        until.as_ref().zip(from.as_ref()).is_some_and(|(until, from)| until < from)
+    };
     before(&a.valid_until, &b.valid_from) || before(&b.valid_until, &a.valid_from)
+}
+
+/// Whether exactly one of two norms is bound to a place or has a beginning or an end.
+fn one_sided(a: &Norm, b: &Norm) -> bool {
+    a.scope.env.is_some() != b.scope.env.is_some()
+        || a.scope.team.is_some() != b.scope.team.is_some()
+        || a.scope.tenant.is_some() != b.scope.tenant.is_some()
+        || (a.valid_from.is_some() || a.valid_until.is_some()) != (b.valid_from.is_some() || b.valid_until.is_some())
 }
 
 /// Whether a value is atomic: at most two tokens, or one name.
 fn is_atomic(norm: &Norm, value: &str) -> bool {
     value.split_whitespace().count() <= 2
         || norm.words.iter().any(|words| {
-            words.to_lowercase() == value.to_lowercase() || words.split_whitespace().all(|w| w.chars().next().is_some_and(char::is_uppercase) || w.len() <= 3)
+            words.to_lowercase() == value.to_lowercase()
+                || words.split_whitespace().all(|w| w.chars().next().is_some_and(char::is_uppercase) || w.len() <= 3)
         })
 }
 
@@ -102,7 +122,8 @@ pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
             return says(Unknown, Low, "other_aspect", "attribute");
         }
         let same_object = ours.object == theirs.object;
-        let turned = ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
+        let turned =
+            ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
         if !same_object && !turned {
             return says(Unknown, Low, "other_object", "object");
         }
@@ -120,7 +141,10 @@ pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
         }
         if opposing(ours.modality, theirs.modality) {
             // "must not be 80" leaves "must be 443".
-            return if same_value || (ours.value.is_none() && ours.limit.is_none()) || (theirs.value.is_none() && theirs.limit.is_none()) {
+            return if same_value
+                || (ours.value.is_none() && ours.limit.is_none())
+                || (theirs.value.is_none() && theirs.limit.is_none())
+            {
                 says(Contradiction, High, "opposing_modality", "modality")
             } else {
                 says(Uncertain, Med, "other_value", "value")
@@ -144,6 +168,8 @@ pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
             }
             return match (&ours.value, &theirs.value) {
                 (Some(a), Some(b)) if a == b => says(Consistent, High, "same_norm", "value"),
+                // A value for one place or from some day on, beside one for everywhere and always: perhaps an exception.
+                (Some(_), Some(_)) if one_sided(ours, theirs) => says(Uncertain, Med, "narrower_scope", "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
                     says(Contradiction, High, "value_conflict", "value")
                 }

@@ -48,8 +48,37 @@ pub(crate) struct Clause {
 
 /// Verbs of ability and content: having one does not exclude having another.
 const OPEN_VERBS: &[&str] = &[
-    "support", "accept", "includ", "contain", "provid", "offer", "read", "import", "export", "allow", "handl", "know", "integr", "work", "add", "connect",
-    "have", "test", "speak", "need", "requir", "understand", "expos", "emit", "produc", "see", "follow", "consid", "list", "cover", "check",
+    "support",
+    "accept",
+    "includ",
+    "contain",
+    "provid",
+    "offer",
+    "read",
+    "import",
+    "export",
+    "allow",
+    "handl",
+    "know",
+    "integr",
+    "work",
+    "add",
+    "connect",
+    "have",
+    "test",
+    "speak",
+    "need",
+    "requir",
+    "understand",
+    "expos",
+    "emit",
+    "produc",
+    "see",
+    "follow",
+    "consid",
+    "list",
+    "cover",
+    "check",
 ];
 
 impl Clause {
@@ -133,19 +162,43 @@ fn is_preposition(item: &Item) -> bool {
     item.kind == ItemKind::Stop
         && matches!(
             item.lower.as_str(),
-            "in" | "for" | "on" | "at" | "with" | "by" | "during" | "from" | "under" | "within" | "as" | "to" | "between" | "through" | "across" | "per"
+            "in" | "for"
+                | "on"
+                | "at"
+                | "with"
+                | "by"
+                | "during"
+                | "from"
+                | "under"
+                | "within"
+                | "as"
+                | "to"
+                | "between"
+                | "through"
+                | "across"
+                | "per"
         )
 }
 
 fn is_auxiliary(word: &str) -> bool {
-    matches!(word, "is" | "are" | "was" | "were" | "has" | "have" | "had" | "will" | "would" | "be" | "does" | "do" | "did")
+    matches!(
+        word,
+        "is" | "are" | "was" | "were" | "has" | "have" | "had" | "will" | "would" | "be" | "does" | "do" | "did"
+    )
 }
 
 /// "over" sets aside only after "prefer".
 fn sets_aside(items: &[Item], from: usize, at: usize) -> bool {
     items[at].lower != "over"
-        || items[from..at].iter().any(|i| i.cue() == Some(Cue::Should) || matches!(i.key.as_str(), "favor" | "choos" | "use"))
-            && items[from..at].iter().any(|i| matches!(i.lower.as_str(), "prefer" | "favour" | "favor" | "preferred" | "favours" | "choose" | "chose" | "chosen"))
+        || items[from..at]
+            .iter()
+            .any(|i| i.cue() == Some(Cue::Should) || matches!(i.key.as_str(), "favor" | "choos" | "use"))
+            && items[from..at].iter().any(|i| {
+                matches!(
+                    i.lower.as_str(),
+                    "prefer" | "favour" | "favor" | "preferred" | "favours" | "choose" | "chose" | "chosen"
+                )
+            })
 }
 
 fn segments(items: &[Item]) -> Vec<Segment> {
@@ -160,7 +213,10 @@ fn segments(items: &[Item]) -> Vec<Segment> {
                 if from > 0 && items[from - 1].kind == ItemKind::Punct('(') {
                     role = Role::Aside;
                 } else if items.get(to).is_some_and(|i| i.kind == ItemKind::Punct(','))
-                    && items[from..to].iter().find(|i| !matches!(i.kind, ItemKind::Punct(_))).is_some_and(is_preposition)
+                    && items[from..to]
+                        .iter()
+                        .find(|i| !matches!(i.kind, ItemKind::Punct(_)))
+                        .is_some_and(is_preposition)
                 {
                     role = Role::Setting;
                 }
@@ -205,7 +261,9 @@ fn segments(items: &[Item]) -> Vec<Segment> {
 
 /// The label of a statement that defines a thing or a case: what stands before its first colon or dash.
 pub(crate) fn label(items: &[Item]) -> Vec<u64> {
-    let Some(end) = items.iter().position(|i| matches!(i.kind, ItemKind::Punct(':' | '—' | '–'))) else { return Vec::new() };
+    let Some(end) = items.iter().position(|i| matches!(i.kind, ItemKind::Punct(':' | '—' | '–'))) else {
+        return Vec::new();
+    };
     let label = &items[..end];
     let words = label.iter().filter(|i| i.is_content()).count();
     let plain = label.iter().all(|i| !matches!(i.kind, ItemKind::Punct(_)) && !i.cue().is_some_and(Cue::is_stance));
@@ -218,9 +276,8 @@ pub(crate) fn label(items: &[Item]) -> Vec<u64> {
 /// The clauses of a statement.
 pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
     let segments = segments(items);
-    let content = |segment: &Segment| -> Vec<usize> {
-        (segment.from..segment.to).filter(|i| items[*i].is_content()).collect()
-    };
+    let content =
+        |segment: &Segment| -> Vec<usize> { (segment.from..segment.to).filter(|i| items[*i].is_content()).collect() };
     let mut out: Vec<Clause> = Vec::new();
     let mut last_main: Option<(usize, usize)> = None;
     for (index, segment) in segments.iter().enumerate() {
@@ -244,14 +301,37 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                         clause.exceptions.extend(content(other));
                     }
                 }
-                // "(never committed)", "and no longer in Vault": what it speaks of stands in the clause before.
+                // "and cannot be pushed to": the subject stands in the clause before; "(never committed)": everything does.
                 if let Some((previous, sentence)) = last_main
                     && sentence == segment.sentence
                     && clause.subject.is_empty()
-                    && (clause.negative || clause.core.len() <= 2)
                 {
-                    let before: Vec<usize> = out[previous].all().collect();
-                    clause.context.extend(before);
+                    let before = &out[previous];
+                    let elliptic = clause.core.len() == 1
+                        || clause.core.len() == 2 && !clause.core.first().is_some_and(|at| is_verb(&items[*at]));
+                    if !before.subject.is_empty()
+                        && !clause.stance.is_empty()
+                        && begins_with_stance(items, segment.from, segment.to)
+                    {
+                        clause.subject.clone_from(&before.subject);
+                        clause.head = before.head;
+                        clause.imperative = false;
+                        if elliptic && clause.negative && before.core.iter().all(|at| !is_participle(&items[*at])) {
+                            clause.context.extend(before.core.iter().copied());
+                        }
+                    } else if elliptic {
+                        clause.context.extend(before.all());
+                    }
+                }
+                // "…, are forbidden" without its subject: nobody can say of what.
+                if clause.subject.is_empty()
+                    && clause.core.iter().all(|at| clause.stance.first().is_some_and(|stance| stance < at))
+                    && clause
+                        .stance
+                        .first()
+                        .is_some_and(|at| matches!(items[*at].lower.as_str(), "is" | "are" | "has" | "have"))
+                {
+                    continue;
                 }
                 last_main = Some((out.len(), segment.sentence));
                 out.push(clause);
@@ -288,7 +368,27 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
 fn ends_phrase(item: &Item) -> bool {
     matches!(item.kind, ItemKind::Cue(_) | ItemKind::Punct(_))
         || item.kind == ItemKind::Stop
-            && !matches!(item.lower.as_str(), "the" | "a" | "an" | "and" | "or" | "our" | "all" | "any" | "each" | "every" | "your" | "its" | "own" | "no" | "this" | "that" | "these" | "those")
+            && !matches!(
+                item.lower.as_str(),
+                "the"
+                    | "a"
+                    | "an"
+                    | "and"
+                    | "or"
+                    | "our"
+                    | "all"
+                    | "any"
+                    | "each"
+                    | "every"
+                    | "your"
+                    | "its"
+                    | "own"
+                    | "no"
+                    | "this"
+                    | "that"
+                    | "these"
+                    | "those"
+            )
 }
 
 /// The last content word of the phrase that starts at `from`.
@@ -308,14 +408,67 @@ fn phrase_head(items: &[Item], from: usize, to: usize) -> Option<usize> {
 
 fn is_determiner(item: &Item) -> bool {
     item.kind == ItemKind::Stop
-        && matches!(item.lower.as_str(), "the" | "a" | "an" | "our" | "your" | "its" | "this" | "these" | "those" | "each" | "every" | "all" | "any" | "their" | "some")
+        && matches!(
+            item.lower.as_str(),
+            "the"
+                | "a"
+                | "an"
+                | "our"
+                | "your"
+                | "its"
+                | "this"
+                | "these"
+                | "those"
+                | "each"
+                | "every"
+                | "all"
+                | "any"
+                | "their"
+                | "some"
+        )
+}
+
+fn is_verb(item: &Item) -> bool {
+    let lexicon = crate::guard::lexicon::lexicon();
+    item.kind == ItemKind::Content && lexicon.is_verb(&lexicon.stem(&item.lower))
+}
+
+fn is_participle(item: &Item) -> bool {
+    item.lower.ends_with("ed") || item.lower.ends_with("en")
+}
+
+/// Whether nothing but small words stands before the stance of a segment.
+fn begins_with_stance(items: &[Item], from: usize, to: usize) -> bool {
+    (from..to)
+        .find(|at| items[*at].kind != ItemKind::Stop)
+        .is_some_and(|at| items[at].cue().is_some_and(Cue::is_stance))
 }
 
 /// Where the finite verb of a clause without a stance stands, if it can be told.
 fn finite_verb(items: &[Item], from: usize, to: usize) -> Option<usize> {
     let lexicon = crate::guard::lexicon::lexicon();
-    let first = (from..to).find(|i| items[*i].kind != ItemKind::Stop || !matches!(items[*i].lower.as_str(), "please" | "then" | "also" | "we" | "you" | "to" | "and" | "will" | "let" | "lets" | "let's" | "they" | "now" | "it"))?;
-    let looks_verbal = |at: usize| items[at].kind == ItemKind::Content && lexicon.is_verb(&lexicon.stem(&items[at].lower));
+    let first = (from..to).find(|i| {
+        items[*i].kind != ItemKind::Stop
+            || !matches!(
+                items[*i].lower.as_str(),
+                "please"
+                    | "then"
+                    | "also"
+                    | "we"
+                    | "you"
+                    | "to"
+                    | "and"
+                    | "will"
+                    | "let"
+                    | "lets"
+                    | "let's"
+                    | "they"
+                    | "now"
+                    | "it"
+            )
+    })?;
+    let looks_verbal =
+        |at: usize| items[at].kind == ItemKind::Content && lexicon.is_verb(&lexicon.stem(&items[at].lower));
     if looks_verbal(first) {
         let next_ends = items.get(first + 1).is_none_or(|n| n.kind == ItemKind::Stop && is_auxiliary(&n.lower));
         let noun = (items[first].lower.ends_with('s') && !items[first].lower.ends_with("ss"))
@@ -324,15 +477,24 @@ fn finite_verb(items: &[Item], from: usize, to: usize) -> Option<usize> {
             return Some(first);
         }
     }
-    (first + 1..to).find(|at| {
-        let item = &items[*at];
+    let candidate = |at: &usize, participles: bool| {
+        let (item, before) = (&items[*at], &items[*at - 1]);
+        let governed = before.kind == ItemKind::Stop
+            && matches!(before.lower.as_str(), "to" | "of" | "for" | "in" | "on" | "and" | "or" | "with" | "by");
         (item.kind == ItemKind::Stop && is_auxiliary(&item.lower))
             || (looks_verbal(*at)
-                && !is_determiner(&items[at - 1])
+                && !is_determiner(before)
+                && !governed
                 && items[from..*at].iter().any(Item::is_content)
-                && !(items[at - 1].kind == ItemKind::Stop && matches!(items[at - 1].lower.as_str(), "to" | "of" | "for" | "in" | "on" | "and" | "or" | "with"))
-                && (item.lower.ends_with('s') || items[at - 1].lower.ends_with('s') || item.lower.ends_with("ed")))
-    })
+                && if participles {
+                    item.lower.ends_with("ed")
+                } else {
+                    item.lower.ends_with('s')
+                        || before.lower.ends_with('s') && !item.lower.ends_with("ed")
+                        || before.kind == ItemKind::Punct(',') && !item.lower.ends_with("ed")
+                })
+    };
+    (first + 1..to).find(|at| candidate(at, false)).or_else(|| (first + 1..to).find(|at| candidate(at, true)))
 }
 
 fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
@@ -343,12 +505,17 @@ fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
     for at in from..to {
         let Some(cue) = items[at].cue() else {
             clause.both |= items[at].lower == "both";
-            if matches!(items[at].lower.as_str(), "any" | "all" | "every" | "each" | "anywhere") && items[at].kind == ItemKind::Stop {
+            if matches!(items[at].lower.as_str(), "any" | "all" | "every" | "each" | "anywhere")
+                && items[at].kind == ItemKind::Stop
+            {
                 clause.universal = true;
             }
             continue;
         };
-        if matches!(items[at].lower.as_str(), "never" | "always" | "under" | "in" | "no" | "nobody" | "nothing" | "nowhere" | "none") {
+        if matches!(
+            items[at].lower.as_str(),
+            "never" | "always" | "under" | "in" | "no" | "nobody" | "nothing" | "nowhere" | "none"
+        ) {
             clause.universal = true;
         }
         match cue {
@@ -370,7 +537,9 @@ fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
             if governs {
                 governor = Some(at);
             }
-            if matches!(cue, Cue::Prohibit | Cue::May | Cue::MayNot | Cue::Must | Cue::Should) && is_predicate(&items[at]) {
+            if matches!(cue, Cue::Prohibit | Cue::May | Cue::MayNot | Cue::Must | Cue::Should)
+                && is_predicate(&items[at])
+            {
                 predicate = true;
             }
         }
@@ -416,7 +585,10 @@ fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
         .or(clause.object)
         .or(clause.core.last().copied());
     let subject_after = clause.core.first().is_none_or(|first| {
-        items[split..*first].iter().any(|i| i.kind == ItemKind::Stop && matches!(i.lower.as_str(), "in" | "for" | "on" | "by" | "with" | "during" | "at" | "from"))
+        items[split..*first].iter().any(|i| {
+            i.kind == ItemKind::Stop
+                && matches!(i.lower.as_str(), "in" | "for" | "on" | "by" | "with" | "during" | "at" | "from")
+        })
     });
     if (predicate && subject_after) || clause.core.is_empty() {
         let core = std::mem::take(&mut clause.core);
@@ -434,6 +606,22 @@ fn is_negative(item: &Item) -> bool {
 fn is_predicate(item: &Item) -> bool {
     matches!(
         item.lower.as_str(),
-        "is" | "are" | "be" | "forbidden" | "prohibited" | "banned" | "disallowed" | "off" | "deprecated" | "optional" | "not" | "unnecessary" | "taboo" | "discouraged" | "unacceptable" | "required" | "mandatory" | "recommended"
+        "is" | "are"
+            | "be"
+            | "forbidden"
+            | "prohibited"
+            | "banned"
+            | "disallowed"
+            | "off"
+            | "deprecated"
+            | "optional"
+            | "not"
+            | "unnecessary"
+            | "taboo"
+            | "discouraged"
+            | "unacceptable"
+            | "required"
+            | "mandatory"
+            | "recommended"
     )
 }

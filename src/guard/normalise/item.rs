@@ -99,19 +99,25 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             at += 1;
             continue;
         }
-        let word_at = |offset: usize| {
-            tokens.get(at + 1 + offset).filter(|t| t.kind == TokenKind::Word).map(|t| t.lower.as_str())
-        };
+        let word_at =
+            |offset: usize| tokens.get(at + 1 + offset).filter(|t| t.kind == TokenKind::Word).map(|t| t.lower.as_str());
         let stem_at = |offset: usize| {
             tokens
                 .get(at + 1 + offset)
                 .filter(|t| !matches!(t.kind, TokenKind::Punct(_)))
                 .map(|_| stems[at + 1 + offset].as_str())
         };
-        let phrase = lexicon.phrase(&stems[at], stem_at);
+        // Words in code are names: `edit` is a command, not a way to change something.
+        let quoted = token.kind == TokenKind::Code && !token.capital;
+        let phrase = if quoted { None } else { lexicon.phrase(&stems[at], stem_at) };
         let cue = if token.kind == TokenKind::Word { lexicon.cue(&token.lower, word_at) } else { None };
         let number = (phrase.is_none())
-            .then(|| quantity::read(&token.lower, tokens.get(at + 1).filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower.as_str())))
+            .then(|| {
+                quantity::read(
+                    &token.lower,
+                    tokens.get(at + 1).filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower.as_str()),
+                )
+            })
             .flatten();
         if let Some((cue, length)) = cue
             && phrase.is_none_or(|(_, words)| words <= length)
@@ -124,16 +130,20 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             items.push(item(ItemKind::Content, tokens, at, length, &entry.key, Some(entry)));
             at += length;
         } else if let Some((quantity, length)) = number {
-            let mut number = item(ItemKind::Number, tokens, at, length, &format!("{} {}", quantity.value, quantity.base), None);
+            let mut number =
+                item(ItemKind::Number, tokens, at, length, &format!("{} {}", quantity.value, quantity.base), None);
             number.weight = 0.5;
             number.quantity = Some(quantity);
             items.push(number);
             at += length;
-        } else if (token.kind == TokenKind::Word || matches!(token.lower.as_str(), "e.g" | "i.e" | "etc")) && lexicon.is_stop(&token.lower) {
+        } else if (token.kind == TokenKind::Word || matches!(token.lower.as_str(), "e.g" | "i.e" | "etc"))
+            && lexicon.is_stop(&token.lower)
+        {
             items.push(item(ItemKind::Stop, tokens, at, 1, "", None));
             at += 1;
         } else {
-            items.push(item(ItemKind::Content, tokens, at, 1, &stems[at], lexicon.word(&stems[at])));
+            let entry = lexicon.word(&stems[at]).filter(|entry| !quoted || entry.alternative.is_some());
+            items.push(item(ItemKind::Content, tokens, at, 1, &stems[at], entry));
             at += 1;
         }
     }
@@ -183,7 +193,9 @@ fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
         }
         // "under 10 ms" bounds; "under the hood" does not.
         Cue::AtMost | Cue::AtLeast => {
-            (at + length..at + length + 2).filter_map(|i| tokens.get(i)).any(|t| t.kind == TokenKind::Number || quantity::read(&t.lower, None).is_some())
+            (at + length..at + length + 2)
+                .filter_map(|i| tokens.get(i))
+                .any(|t| t.kind == TokenKind::Number || quantity::read(&t.lower, None).is_some())
                 || tokens[at].lower == "or" && at > 0
         }
         // "May 2026" is a month.
@@ -192,9 +204,16 @@ fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
         }
         // "required fields": an adjective before its noun.
         Cue::Must if length == 1 && matches!(tokens[at].lower.as_str(), "required" | "mandatory") => {
-            !next.is_some_and(|t| t.kind != TokenKind::Punct(t.lower.chars().next().unwrap_or(',')) && t.kind == TokenKind::Word && !lexicon().is_stop(&t.lower))
+            !next.is_some_and(|t| {
+                t.kind != TokenKind::Punct(t.lower.chars().next().unwrap_or(','))
+                    && t.kind == TokenKind::Word
+                    && !lexicon().is_stop(&t.lower)
+            })
         }
-        Cue::May | Cue::MayNot | Cue::Prohibit if length == 1 && matches!(tokens[at].lower.as_str(), "optional" | "deprecated" | "unnecessary" | "forbidden") => {
+        Cue::May | Cue::MayNot | Cue::Prohibit
+            if length == 1
+                && matches!(tokens[at].lower.as_str(), "optional" | "deprecated" | "unnecessary" | "forbidden") =>
+        {
             !next.is_some_and(|t| t.kind == TokenKind::Word && !lexicon().is_stop(&t.lower))
         }
         _ => true,

@@ -23,13 +23,26 @@ const MAX_WORDS: usize = 12;
 /// The norms of a statement; one FUZZY or MISSING norm where nothing definite is said.
 pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
     let scope = NormScope {
-        env: qualifiers.env.clone().map(|e| canonical_env(&e)).or_else(|| only(&parsed.place.envs).map(|e| (*e).to_owned())),
+        env: qualifiers
+            .env
+            .clone()
+            .map(|e| canonical_env(&e))
+            .or_else(|| only(&parsed.place.envs).map(|e| (*e).to_owned())),
         team: qualifiers.team.clone().map(|t| t.trim().to_lowercase()).or_else(|| only(&parsed.place.roles).cloned()),
-        tenant: qualifiers.tenant.clone().map(|t| t.trim().to_lowercase()).or_else(|| only(&parsed.place.tenants).cloned()),
+        tenant: qualifiers
+            .tenant
+            .clone()
+            .map(|t| t.trim().to_lowercase())
+            .or_else(|| only(&parsed.place.tenants).cloned()),
     };
     let valid_from = qualifiers.valid_from.clone().or_else(|| parsed.window.from.map(|d| d.to_string()));
     let valid_until = qualifiers.valid_until.clone().or_else(|| parsed.window.until.map(|d| d.to_string()));
-    let frame = |norm: Norm| Norm { scope: scope.clone(), valid_from: valid_from.clone(), valid_until: valid_until.clone(), ..norm };
+    let frame = |norm: Norm| Norm {
+        scope: scope.clone(),
+        valid_from: valid_from.clone(),
+        valid_until: valid_until.clone(),
+        ..norm
+    };
     if is_no_statement(parsed) {
         return vec![frame(Norm { subject_kind: SubjectKind::Missing, ..Norm::default() })];
     }
@@ -55,7 +68,9 @@ fn members(parsed: &Parsed, clause: &Clause) -> Vec<Clause> {
     let joined = |pair: &[usize]| {
         let between = &items[pair[0].min(pair[1]) + 1..pair[1].max(pair[0])];
         !between.is_empty()
-            && between.iter().all(|i| i.kind == ItemKind::Punct(',') || matches!(i.lower.as_str(), "and" | "or" | "the" | "a" | "an"))
+            && between.iter().all(|i| {
+                i.kind == ItemKind::Punct(',') || matches!(i.lower.as_str(), "and" | "or" | "the" | "a" | "an")
+            })
     };
     if !clause.is_open(items) || list.len() < 2 || !list.windows(2).all(joined) {
         return vec![clause.clone()];
@@ -96,9 +111,45 @@ fn is_vague(key: &str) -> bool {
 fn is_attribute(key: &str) -> bool {
     matches!(
         key,
-        "port" | "version" | "timeout" | "limit" | "expir" | "size" | "colour" | "name" | "format" | "width" | "length" | "interv" | "retent" | "host"
-            | "owner" | "region" | "count" | "level" | "rate" | "schedul" | "deadlin" | "maximum" | "minimum" | "default" | "line length" | "depth" | "address"
-            | "url" | "uri" | "capac" | "budget" | "quota" | "threshold" | "window" | "period" | "frequenc" | "locat" | "languag" | "zone"
+        "port"
+            | "version"
+            | "timeout"
+            | "limit"
+            | "expir"
+            | "size"
+            | "colour"
+            | "name"
+            | "format"
+            | "width"
+            | "length"
+            | "interv"
+            | "retent"
+            | "host"
+            | "owner"
+            | "region"
+            | "count"
+            | "level"
+            | "rate"
+            | "schedul"
+            | "deadlin"
+            | "maximum"
+            | "minimum"
+            | "default"
+            | "line length"
+            | "depth"
+            | "address"
+            | "url"
+            | "uri"
+            | "capac"
+            | "budget"
+            | "quota"
+            | "threshold"
+            | "window"
+            | "period"
+            | "frequenc"
+            | "locat"
+            | "languag"
+            | "zone"
     )
 }
 
@@ -144,7 +195,12 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
     // "the port of Postgres", "the Postgres port": Postgres is the subject, its port the attribute.
     if let Some(at) = head
         && is_attribute(&items[at].key)
-        && let Some(other) = clause.subject.iter().chain(&clause.core).copied().find(|i| *i != at && !used[*i] && Some(*i) != verb && !is_attribute(&items[*i].key))
+        && let Some(other) = clause
+            .subject
+            .iter()
+            .chain(&clause.core)
+            .copied()
+            .find(|i| *i != at && !used[*i] && Some(*i) != verb && !is_attribute(&items[*i].key))
     {
         head = Some(other);
     }
@@ -166,7 +222,8 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
         .collect();
     rest.sort_unstable();
     rest.dedup();
-    out.subject_kind = if is_vague(&out.subject) || rest.len() > MAX_WORDS { SubjectKind::Fuzzy } else { SubjectKind::Present };
+    out.subject_kind =
+        if is_vague(&out.subject) || rest.len() > MAX_WORDS { SubjectKind::Fuzzy } else { SubjectKind::Present };
     out.attribute = (!rest.is_empty()).then(|| rest.join(" "));
     out
 }
@@ -179,11 +236,16 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     if let Some(&at) = clause.all().collect::<Vec<_>>().iter().find(|at| items[**at].quantity.is_some())
         && let Some(quantity) = &items[at].quantity
     {
-        let text = if quantity.base.is_empty() { quantity.value.clone() } else { format!("{} {}", quantity.value, quantity.base) };
+        let text = if quantity.base.is_empty() {
+            quantity.value.clone()
+        } else {
+            format!("{} {}", quantity.value, quantity.base)
+        };
         let bound = bound(items, at).filter(|_| quantity.number().is_some()).map(|(upper, cue)| {
             let number = Some(quantity.value.clone());
             let unit = quantity.base.to_owned();
-            let limit = if upper { Limit { max: number, min: None, unit } } else { Limit { min: number, max: None, unit } };
+            let limit =
+                if upper { Limit { max: number, min: None, unit } } else { Limit { min: number, max: None, unit } };
             (limit, slice(parsed, cue))
         });
         return (Some((vec![at], text)), bound);
@@ -195,10 +257,13 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     {
         return (Some((vec![*at], items[*at].key.clone())), None);
     }
-    (name(parsed, clause).map(|at| {
-        let text = at.iter().map(|&i| items[i].lower.clone()).collect::<Vec<_>>().join(" ");
-        (at, text)
-    }), None)
+    (
+        name(parsed, clause).map(|at| {
+            let text = at.iter().map(|&i| items[i].lower.clone()).collect::<Vec<_>>().join(" ");
+            (at, text)
+        }),
+        None,
+    )
 }
 
 /// The bound that a number is, from the cue around it: whether it is an upper one, and the cue.
@@ -219,11 +284,16 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
     }
     let (first, last) = (*clause.subject.last()?, *clause.core.last()?);
     let between = items.get(first + 1..last)?;
-    let copula = between.iter().position(|i| i.kind == ItemKind::Stop && matches!(i.lower.as_str(), "is" | "are" | "was" | "were"));
+    let copula = between
+        .iter()
+        .position(|i| i.kind == ItemKind::Stop && matches!(i.lower.as_str(), "is" | "are" | "was" | "were"));
     // What follows the last preposition or the copula, or "the N of".
     let start = (first + 1..last).rev().find(|&i| {
         items[i].kind == ItemKind::Stop
-            && matches!(items[i].lower.as_str(), "is" | "are" | "was" | "were" | "in" | "of" | "by" | "to" | "with" | "at" | "for" | "on" | "as")
+            && matches!(
+                items[i].lower.as_str(),
+                "is" | "are" | "was" | "were" | "in" | "of" | "by" | "to" | "with" | "at" | "for" | "on" | "as"
+            )
             && !(items[i].lower == "of" && items[i - 1].capital && items.get(i + 1).is_some_and(|n| n.capital))
     })?;
     let definite = items[start].lower == "of" && items[first + 1..start].iter().any(|i| i.lower == "the");
@@ -231,13 +301,16 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
         return None;
     }
     let run: Vec<usize> = (start + 1..=last).filter(|i| items[*i].is_content()).collect();
-    let listed = items[start + 1..last].iter().any(|i| matches!(i.kind, ItemKind::Punct(_)) || matches!(i.lower.as_str(), "and" | "or"));
+    let listed = items[start + 1..last]
+        .iter()
+        .any(|i| matches!(i.kind, ItemKind::Punct(_)) || matches!(i.lower.as_str(), "and" | "or"));
     let named = run.iter().all(|i| items[*i].capital || items[*i].code);
     if run.is_empty() || listed && !named {
         return None;
     }
     // Said of one thing: "the X of Y is V", "X is a N of V", "X is based in V". A bare "X is V" describes.
-    let copular = items[start].kind == ItemKind::Stop && matches!(items[start].lower.as_str(), "is" | "are" | "was" | "were");
+    let copular =
+        items[start].kind == ItemKind::Stop && matches!(items[start].lower.as_str(), "is" | "are" | "was" | "were");
     let described = copular && !(clause.subject.len() > 1 || named);
     (!described && (named && run.len() <= 6 || run.len() <= 2)).then_some(run)
 }

@@ -11,6 +11,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether exactly one of them names an environment, a role or a tenant.
+    pub(crate) fn is_one_sided(&self, other: &Self) -> bool {
+        self.envs.is_empty() != other.envs.is_empty()
+            || self.roles.is_empty() != other.roles.is_empty()
+            || self.tenants.is_empty() != other.tenants.is_empty()
+    }
+
     /// Whether both name something of one kind, and nothing in common.
     pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         fn apart<T: PartialEq>(a: &[T], b: &[T]) -> bool {
@@ -38,10 +45,47 @@ pub(crate) fn env(word: &str) -> Option<&'static str> {
 
 /// People and programs that a rule can be for.
 const ROLES: &[&str] = &[
-    "admin", "administrator", "user", "guest", "operator", "auditor", "contractor", "intern", "developer", "reviewer",
-    "manager", "analyst", "designer", "tester", "employee", "customer", "partner", "vendor", "contributor", "maintainer",
-    "newcomer", "human", "agent", "bot", "moderator", "editor", "viewer", "engineer", "scientist", "volunteer", "student",
-    "supplier", "owner", "freelancer", "trainee", "lead", "approver", "committer", "author", "dba", "sre",
+    "admin",
+    "administrator",
+    "user",
+    "guest",
+    "operator",
+    "auditor",
+    "contractor",
+    "intern",
+    "developer",
+    "reviewer",
+    "manager",
+    "analyst",
+    "designer",
+    "tester",
+    "employee",
+    "customer",
+    "partner",
+    "vendor",
+    "contributor",
+    "maintainer",
+    "newcomer",
+    "human",
+    "agent",
+    "bot",
+    "moderator",
+    "editor",
+    "viewer",
+    "engineer",
+    "scientist",
+    "volunteer",
+    "student",
+    "supplier",
+    "owner",
+    "freelancer",
+    "trainee",
+    "lead",
+    "approver",
+    "committer",
+    "author",
+    "dba",
+    "sre",
 ];
 
 fn role(word: &str) -> Option<&'static str> {
@@ -61,11 +105,25 @@ pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
         if let Some(env) = env(&item.lower) {
             // "development dependencies" and "QA team" are no environments; "in development", "production runs", "prod cluster" are.
             let next = word(at + 1);
-            let plain = matches!(env, "prod" | "staging" | "local" | "ci" | "uat") || matches!(before, "in" | "on" | "for" | "the" | "outside") || matches!(next, "environment" | "environments" | "cluster" | "server" | "servers" | "machine" | "machines" | "stage");
+            let plain = matches!(env, "prod" | "staging" | "local" | "ci" | "uat")
+                || matches!(before, "in" | "on" | "for" | "the" | "outside")
+                || matches!(
+                    next,
+                    "environment"
+                        | "environments"
+                        | "cluster"
+                        | "server"
+                        | "servers"
+                        | "machine"
+                        | "machines"
+                        | "stage"
+                );
             if plain && next != "team" && !place.envs.contains(&env) {
                 place.envs.push(env);
             }
-        } else if matches!(item.lower.as_str(), "test" | "demo" | "training") && matches!(word(at + 1), "environment" | "environments" | "cluster" | "stage") {
+        } else if matches!(item.lower.as_str(), "test" | "demo" | "training")
+            && matches!(word(at + 1), "environment" | "environments" | "cluster" | "stage")
+        {
             place.envs.push(if item.lower == "test" { "test" } else { "demo" });
         }
         if matches!(item.lower.as_str(), "team" | "squad" | "department") && at > 0 && items[at - 1].is_content() {
@@ -77,7 +135,9 @@ pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
         {
             place.roles.push(role.to_owned());
         }
-        if matches!(item.lower.as_str(), "tenant" | "customer" | "client") && items.get(at + 1).is_some_and(|i| i.is_content() && (i.capital || i.code)) {
+        if matches!(item.lower.as_str(), "tenant" | "customer" | "client")
+            && items.get(at + 1).is_some_and(|i| i.is_content() && (i.capital || i.code))
+        {
             place.tenants.push(items[at + 1].key.clone());
         }
     }

@@ -19,8 +19,27 @@ impl Quantity {
 }
 
 const WORDS: [&str; 21] = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
 ];
 
 /// The number that a word names. "one" is left out: it is more often a pronoun.
@@ -58,8 +77,11 @@ pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> 
         lexicon().unit(suffix).map(|(base, factor)| Quantity { value: decimal(number * factor), base })
     };
     let spelled = number_word(word).or_else(|| {
-        (matches!(word, "one" | "a" | "an" | "per") && word != "per" && word == "one" && next.is_some_and(|n| lexicon().unit(n).is_some()))
-            .then_some(1.0)
+        (matches!(word, "one" | "a" | "an" | "per")
+            && word != "per"
+            && word == "one"
+            && next.is_some_and(|n| lexicon().unit(n).is_some()))
+        .then_some(1.0)
     });
     if let Some(number) = spelled {
         if let Some(times) = next.and_then(number_word).filter(|n| *n >= 100.0 && number < 100.0) {

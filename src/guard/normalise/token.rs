@@ -160,9 +160,18 @@ mod tests {
 
     #[test]
     fn words_code_numbers_and_hyphens() {
-        assert_eq!(words("Don't use `bd dolt push` on net8.0!"), ["don't", "use", "bd", "dolt", "push", "on", "net8.0"]);
+        assert_eq!(
+            words("Don't use `bd dolt push` on net8.0!"),
+            ["don't", "use", "bd", "dolt", "push", "on", "net8.0"]
+        );
         assert_eq!(words("third-party, 3-node"), ["third", "party", "3", "node"]);
-        assert_eq!(words("1,000 requests at 02:00 on 2026-01-05"), ["1,000", "requests", "at", "02:00", "on", "2026-01-05"]);
-        assert_eq!(words("team’s src/.env c++ C# 5% --no-spawn"), ["team", "src/.env", "c++", "c#", "5%", "--no-spawn"]);
+        assert_eq!(
+            words("1,000 requests at 02:00 on 2026-01-05"),
+            ["1,000", "requests", "at", "02:00", "on", "2026-01-05"]
+        );
+        assert_eq!(
+            words("team’s src/.env c++ C# 5% --no-spawn"),
+            ["team", "src/.env", "c++", "c#", "5%", "--no-spawn"]
+        );
     }
 }

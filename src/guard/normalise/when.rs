@@ -34,10 +34,22 @@ struct Span {
 
 fn month(word: &str) -> Option<i8> {
     const NAMES: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
         "december",
     ];
-    let at = NAMES.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(word)) || (word == "sept" && *name == "september"))?;
+    let at = NAMES.iter().position(|name| {
+        *name == word || (word.len() == 3 && name.starts_with(word)) || (word == "sept" && *name == "september")
+    })?;
     i8::try_from(at + 1).ok()
 }
 
@@ -65,7 +77,9 @@ fn quarter(number: i8) -> Option<((i8, i8), (i8, i8))> {
 
 /// Reads a span that starts at token `at`; says how many tokens it took.
 fn span(tokens: &[Token], at: usize) -> Option<(Span, usize)> {
-    let word = |offset: usize| tokens.get(at + offset).filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower.as_str());
+    let word = |offset: usize| {
+        tokens.get(at + offset).filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower.as_str())
+    };
     // A comma may stand before the year.
     let year_at = |offset: usize| match tokens.get(at + offset) {
         Some(t) if t.kind == TokenKind::Punct(',') => word(offset + 1).and_then(year).map(|y| (y, 2)),
@@ -90,7 +104,8 @@ fn span(tokens: &[Token], at: usize) -> Option<(Span, usize)> {
             return Some((Span { year: Some(year), first: (month, 1), last: (month, last_day(month)) }, 1 + more));
         }
         // "may" and "march" are verbs unless written as names.
-        return (capital && at > 0).then_some((Span { year: None, first: (month, 1), last: (month, last_day(month)) }, 1));
+        return (capital && at > 0)
+            .then_some((Span { year: None, first: (month, 1), last: (month, last_day(month)) }, 1));
     }
     if let (Some(day), Some(month)) = (day(first), word(1).and_then(month)) {
         return with_year((month, day), (month, day), 2);
@@ -127,7 +142,21 @@ pub(crate) fn window(tokens: &[Token]) -> (Window, Vec<usize>) {
     while at < tokens.len() {
         let bare_year = year(&tokens[at].lower).is_some();
         let introduced = at > 0
-            && matches!(tokens[at - 1].lower.as_str(), "in" | "during" | "since" | "until" | "till" | "from" | "before" | "after" | "through" | "throughout" | "of" | "by" | "for");
+            && matches!(
+                tokens[at - 1].lower.as_str(),
+                "in" | "during"
+                    | "since"
+                    | "until"
+                    | "till"
+                    | "from"
+                    | "before"
+                    | "after"
+                    | "through"
+                    | "throughout"
+                    | "of"
+                    | "by"
+                    | "for"
+            );
         match span(tokens, at) {
             Some((span, taken)) if !bare_year || introduced => {
                 found.push((span, at, taken));
@@ -155,7 +184,9 @@ pub(crate) fn window(tokens: &[Token]) -> (Window, Vec<usize>) {
             "from" | "since" | "starting" | "beginning" | "between" => window.from = first,
             "after" => window.from = last.and_then(|d| d.tomorrow().ok()),
             "and" if index > 0 => window.until = last,
-            "on" | "in" | "during" | "for" | "throughout" | "within" if window.is_open() => window = Window { from: first, until: last },
+            "on" | "in" | "during" | "for" | "throughout" | "within" if window.is_open() => {
+                window = Window { from: first, until: last }
+            }
             "of" if back(1) == "as" || back(2) == "as" => window.from = first,
             _ if index > 0 && window.from.is_some() && window.until.is_none() => window.until = last,
             _ => {}

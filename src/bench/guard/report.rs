@@ -1,0 +1,232 @@
+//! The report: as JSON by its types, as a table by its `Display`.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
+
+pub(super) use super::score::Wrong;
+
+/// What was measured. Fractions are 0 to 1.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// One row for each way to compare.
+    pub rows: Vec<Row>,
+    /// One entry for each fact set.
+    pub fact_consolidation: Vec<Facts>,
+    /// Data files that were not there.
+    pub skipped: Vec<String>,
+}
+
+/// One way to compare.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// `lexical`, `structural` or `default`.
+    pub name: String,
+    /// Labelled pairs.
+    pub pairs: Pairs,
+    /// Recall at fixed rates of false blocks.
+    pub recall_at: RecallAt,
+    /// Blocks on unrelated rows of the corpora.
+    pub false_blocks_per_1000: FalseRate,
+    /// Warnings on unrelated rows of the corpora.
+    pub warns_per_1000: FalseRate,
+    /// Blocks on decisions that tell of a change, counted apart.
+    pub adr_narrating_blocked: usize,
+    /// Real decisions that were replaced.
+    pub adr_supersede: Supersede,
+    /// Time of one write: read, find candidates, compare.
+    pub write_ms: Millis,
+    /// Wrong answers, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wrong: Vec<Wrong>,
+}
+
+/// Results on labelled pairs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Pairs {
+    /// How many.
+    pub rows: usize,
+    /// Share of blocks that are contradictions.
+    pub precision: f64,
+    /// Share of contradictions that block.
+    pub recall: f64,
+    /// Their harmonic mean.
+    pub f1: f64,
+    /// Share of rows whose tier is one of those accepted.
+    pub accepted: f64,
+    /// The same by phenomenon.
+    pub by_phenomenon: BTreeMap<String, Phenomenon>,
+}
+
+/// Results on one phenomenon.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Phenomenon {
+    /// How many pairs.
+    pub rows: usize,
+    /// Share whose tier is accepted.
+    pub accepted: f64,
+    /// Share that blocks.
+    pub blocked: f64,
+    #[serde(skip)]
+    pub(super) accepted_rows: usize,
+    #[serde(skip)]
+    pub(super) blocked_rows: usize,
+}
+
+/// Recall on pairs where the threshold is chosen by the corpora.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct RecallAt {
+    /// Without any false block.
+    pub zero: f64,
+    /// With at most two in 1,000, on both corpora.
+    pub two_per_1000: f64,
+}
+
+/// A rate for each corpus.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct FalseRate {
+    /// Rules.
+    pub rules: f64,
+    /// Decisions.
+    pub adr: f64,
+}
+
+/// Real decisions that were replaced by later ones.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Supersede {
+    /// Where the text shows it.
+    pub explicit: Found,
+    /// Where it takes knowledge.
+    pub implicit: Found,
+    /// Share of refinements that block: should be none.
+    pub refinement_blocked: f64,
+}
+
+/// How many were found.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Found {
+    /// How many there are.
+    pub rows: usize,
+    /// Share that blocks.
+    pub block: f64,
+    /// Share that blocks, warns or makes a card.
+    pub found: f64,
+}
+
+/// Times in milliseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Millis {
+    /// The median.
+    pub p50: f64,
+    /// The 95th percentile.
+    pub p95: f64,
+}
+
+impl Millis {
+    pub(super) fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            times
+                .get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
+                .copied()
+                .unwrap_or(0.0)
+        };
+        Self { p50: at(0.5), p95: at(0.95) }
+    }
+}
+
+/// Results on one fact set.
+#[derive(Clone, Debug, Serialize)]
+pub struct Facts {
+    /// The size in its file name.
+    pub size: String,
+    /// Statements written.
+    pub statements: usize,
+    /// Questions asked.
+    pub questions: usize,
+    /// Share of questions answered right.
+    pub accuracy: f64,
+    /// Writes that were refused and became a supersede.
+    pub blocked: usize,
+    /// Time of one write.
+    pub write_ms: Millis,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<11} {:>5} {:>6} {:>5} {:>8}  {:>6} {:>6}  {:>6} {:>5}  {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>6} {:>6}",
+            "",
+            "prec",
+            "recall",
+            "f1",
+            "accepted",
+            "rec@0",
+            "rec@2",
+            "fb/1k",
+            "fb/1k",
+            "wn/1k",
+            "wn/1k",
+            "explicit",
+            "implicit",
+            "refine",
+            "ms",
+            "ms"
+        )?;
+        writeln!(
+            f,
+            "{:<11} {:>5} {:>6} {:>5} {:>8}  {:>6} {:>6}  {:>6} {:>5}  {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>6} {:>6}",
+            "", "", "", "", "", "", "", "rules", "adr", "rules", "adr", "blk/fnd", "blk/fnd", "blk", "p50", "p95"
+        )?;
+        for row in &self.rows {
+            let both = |found: Found| format!("{:.2}/{:.2}", found.block, found.found);
+            writeln!(
+                f,
+                "{:<11} {:>5.2} {:>6.2} {:>5.2} {:>8.2}  {:>6.2} {:>6.2}  {:>6.1} {:>5.1}  {:>6.1} {:>5.1}  {:>8} {:>8} {:>6.2}  {:>6.3} {:>6.3}",
+                row.name,
+                row.pairs.precision,
+                row.pairs.recall,
+                row.pairs.f1,
+                row.pairs.accepted,
+                row.recall_at.zero,
+                row.recall_at.two_per_1000,
+                row.false_blocks_per_1000.rules,
+                row.false_blocks_per_1000.adr,
+                row.warns_per_1000.rules,
+                row.warns_per_1000.adr,
+                both(row.adr_supersede.explicit),
+                both(row.adr_supersede.implicit),
+                row.adr_supersede.refinement_blocked,
+                row.write_ms.p50,
+                row.write_ms.p95,
+            )?;
+        }
+        for facts in &self.fact_consolidation {
+            writeln!(
+                f,
+                "facts {}: accuracy {:.2} of {} questions, {} of {} writes superseded an earlier one, {:.3} ms (p95 {:.3})",
+                facts.size,
+                facts.accuracy,
+                facts.questions,
+                facts.blocked,
+                facts.statements,
+                facts.write_ms.p50,
+                facts.write_ms.p95
+            )?;
+        }
+        for name in &self.skipped {
+            writeln!(f, "skipped, not there: {name}")?;
+        }
+        for row in &self.rows {
+            for wrong in &row.wrong {
+                writeln!(
+                    f,
+                    "\n{} · {} · {} · {:.2} · {}\n  {}\n  {}",
+                    row.name, wrong.id, wrong.what, wrong.score, wrong.why, wrong.a, wrong.b
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
