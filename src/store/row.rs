@@ -183,6 +183,15 @@ pub enum Lookup<T> {
     Many(Vec<T>),
 }
 
+impl<T> Lookup<T> {
+    pub(super) fn of(mut found: Vec<T>) -> Self {
+        match found.len() {
+            0 | 1 => found.pop().map_or(Self::None, Self::One),
+            _ => Self::Many(found),
+        }
+    }
+}
+
 /// Which claims; all that is said must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimFilter {

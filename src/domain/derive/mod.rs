@@ -1,8 +1,87 @@
 //! What a set of events means: the state of each claim, and the conflict cards.
 //!
-//! Pure functions. The store feeds them from its tables as events arrive; a whole set can be projected at
-//! once. Both give the same, in whatever order the events came.
+//! Pure functions. The store feeds them from its tables as events arrive; [`project`] feeds them from a whole set. Both
+//! give the same, in whatever order the events came and however often.
+//!
+//! An event acts only within its own scope and its own log: an `undo` never reaches the local log, a `local.undo` never
+//! the shared one. Events of a newer format version, and of unknown kinds, are kept and have no effect.
 
 mod card;
+mod contest;
+mod project;
+mod review;
+mod settle;
+mod state;
 
-pub use card::{CardKind, SettledBy};
+pub use card::{CardKind, LocalNote, SettledBy, card_of, group_of, local_note};
+pub use contest::{Contest, Lineage, active_heads, all_settled, contest, contest_of_key};
+pub use project::{CardFacts, ClaimFacts, Projection, project};
+pub use review::{Premise, Rest, causes};
+pub use settle::{Settlement, settles};
+pub use state::{Act, ActKind, ClaimState, LiveAct, claim_state};
+
+use super::{
+    event::{EventKind, Header, VERSION},
+    id::EventId,
+};
+
+/// The local kinds that ergo writes.
+pub mod local {
+    /// The guard refused a candidate: body as of a claim, targets the opposed claims.
+    pub const REFUSED: &str = "refused";
+    /// The verdict behind a refusal; targets the refusal, then the opposed claims.
+    pub const EVIDENCE: &str = "evidence";
+    /// An audit found that `targets` contradict each other; data is the verdict.
+    pub const FOUND: &str = "found";
+    /// A card was settled; targets the candidate, or the members.
+    pub const SETTLED: &str = "settled";
+    /// A refused candidate was dropped.
+    pub const DISCARD: &str = "discard";
+    /// A card was put off.
+    pub const SNOOZE: &str = "snooze";
+    /// Cancels the effect of local events.
+    pub const UNDO: &str = "undo";
+    /// Drops the bodies of local events.
+    pub const REDACT: &str = "redact";
+}
+
+/// Whether an event belongs to the local log, which never syncs.
+pub fn is_local(header: &Header) -> bool {
+    matches!(header.kind, EventKind::Local(_))
+}
+
+/// What an event does, as far as this version understands it: anything of a newer format is [`EventKind::Unknown`].
+pub fn understood(header: &Header) -> EventKind {
+    if header.version == VERSION {
+        header.kind.clone()
+    } else {
+        EventKind::Unknown(format!("v{}.{}", header.version, header.kind))
+    }
+}
+
+/// Whether this is the local kind `name`, one of [`local`].
+pub fn is_local_kind(kind: &EventKind, name: &str) -> bool {
+    matches!(kind, EventKind::Local(kind) if kind == name)
+}
+
+/// Whether an event of this kind cancels others.
+pub fn is_undo(kind: &EventKind) -> bool {
+    *kind == EventKind::Undo || is_local_kind(kind, local::UNDO)
+}
+
+/// Whether an event of this kind drops bodies.
+pub fn is_redact(kind: &EventKind) -> bool {
+    *kind == EventKind::Redact || is_local_kind(kind, local::REDACT)
+}
+
+/// Whether an event has effect, given whether each event that undoes it has. A redaction cannot be undone.
+///
+/// Ids are content hashes, so an event is always made after what it undoes: the recursion ends.
+pub fn is_effective(kind: &EventKind, undoers: impl IntoIterator<Item = bool>) -> bool {
+    is_redact(kind) || !undoers.into_iter().any(|effective| effective)
+}
+
+/// The pairs of a list, each once.
+pub fn pairs(members: &[EventId]) -> impl Iterator<Item = (EventId, EventId)> + '_ {
+    members.iter().enumerate().flat_map(|(i, a)| members[i + 1..].iter().map(|b| (*a, *b)))
+}

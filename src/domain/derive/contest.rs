@@ -1,0 +1,193 @@
+//! Contested claims: replaced, or a fact set, more than once by writers who had not seen each other.
+
+use std::collections::BTreeSet;
+
+use super::{pairs, state::LiveAct};
+use crate::domain::id::ClaimId;
+
+/// How claims follow one another: what the walk along successors asks.
+pub trait Lineage {
+    /// What an answer may fail with.
+    type Error;
+
+    /// The claims that replaced a claim, by live acts.
+    fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Self::Error>;
+
+    /// Whether a claim is active; not, where it is unknown.
+    fn is_active(&self, claim: &ClaimId) -> Result<bool, Self::Error>;
+
+    /// Whether an exception or a dismissal has settled this pair.
+    fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Self::Error>;
+}
+
+/// Claims that stand against each other since they came from one origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contest {
+    /// The claims, sorted by id; at least two.
+    pub members: Vec<ClaimId>,
+    /// Every pair of them was settled by an exception or a dismissal.
+    pub settled: bool,
+}
+
+/// The active claims that stand in the place of `from`: themselves if active, and what is reached along live successors.
+pub fn active_heads<L: Lineage>(from: &[ClaimId], lineage: &L) -> Result<BTreeSet<ClaimId>, L::Error> {
+    let mut heads = BTreeSet::new();
+    let mut visited: BTreeSet<ClaimId> = from.iter().copied().collect();
+    let mut next: Vec<ClaimId> = from.to_vec();
+    while let Some(claim) = next.pop() {
+        if lineage.is_active(&claim)? {
+            heads.insert(claim);
+            continue;
+        }
+        for successor in lineage.successors(&claim)? {
+            if visited.insert(successor) {
+                next.push(successor);
+            }
+        }
+    }
+    Ok(heads)
+}
+
+/// Whether a guarded claim is contested: at least two live successors that lead to at least two active claims, or a live
+/// retract and a live supersede that had not seen each other, where the latter leads to an active claim.
+pub fn contest<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Result<Option<Contest>, L::Error> {
+    if live.len() < 2 {
+        return Ok(None);
+    }
+    let successors: BTreeSet<ClaimId> = live.iter().filter_map(|act| act.successor).collect();
+    if successors.len() >= 2 {
+        let heads = active_heads(&Vec::from_iter(successors), lineage)?;
+        if heads.len() >= 2 {
+            return of_members(heads, lineage);
+        }
+    }
+    let disputed: Vec<ClaimId> = live
+        .iter()
+        .filter(|act| {
+            act.successor.is_some()
+                && live.iter().any(|other| other.successor.is_none() && act.is_concurrent_with(other))
+        })
+        .filter_map(|act| act.successor)
+        .collect();
+    if disputed.is_empty() {
+        return Ok(None);
+    }
+    let mut members = active_heads(&disputed, lineage)?;
+    if members.is_empty() {
+        return Ok(None);
+    }
+    members.insert(claim);
+    of_members(members, lineage)
+}
+
+/// Whether a fact's key is contested: at least two active facts carry it.
+pub fn contest_of_key<L: Lineage>(
+    active: impl IntoIterator<Item = ClaimId>,
+    lineage: &L,
+) -> Result<Option<Contest>, L::Error> {
+    of_members(active.into_iter().collect(), lineage)
+}
+
+fn of_members<L: Lineage>(members: BTreeSet<ClaimId>, lineage: &L) -> Result<Option<Contest>, L::Error> {
+    if members.len() < 2 {
+        return Ok(None);
+    }
+    let members: Vec<ClaimId> = members.into_iter().collect();
+    let settled = all_settled(&members, lineage)?;
+    Ok(Some(Contest { members, settled }))
+}
+
+/// Whether every pair of `members` was settled by an exception or a dismissal.
+pub fn all_settled<L: Lineage>(members: &[ClaimId], lineage: &L) -> Result<bool, L::Error> {
+    for (one, other) in pairs(members) {
+        if !lineage.is_settled(&one, &other)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, convert::Infallible};
+
+    use super::*;
+    use crate::domain::clock::Hlc;
+
+    #[derive(Default)]
+    struct Map {
+        successors: BTreeMap<u8, Vec<u8>>,
+        active: Vec<u8>,
+        settled: Vec<(u8, u8)>,
+    }
+
+    fn id(n: u8) -> ClaimId {
+        crate::domain::EventId([n; 32])
+    }
+
+    impl Lineage for Map {
+        type Error = Infallible;
+
+        fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Infallible> {
+            Ok(self.successors.get(&claim.0[0]).into_iter().flatten().map(|n| id(*n)).collect())
+        }
+
+        fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
+            Ok(self.active.contains(&claim.0[0]))
+        }
+
+        fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Infallible> {
+            Ok(self.settled.contains(&(one.0[0], other.0[0])) || self.settled.contains(&(other.0[0], one.0[0])))
+        }
+    }
+
+    fn act(n: u8, successor: Option<u8>, seen: &[u8]) -> LiveAct {
+        LiveAct {
+            id: id(n),
+            clock: Hlc::default(),
+            successor: successor.map(id),
+            seen: seen.iter().map(|n| id(*n)).collect(),
+        }
+    }
+
+    fn members(map: &Map, live: &[LiveAct]) -> Option<Vec<u8>> {
+        let Ok(contest) = contest(id(1), live, map);
+        contest.map(|found| found.members.iter().map(|member| member.0[0]).collect())
+    }
+
+    #[test]
+    fn two_live_successors_with_two_heads_are_contested_until_one_replaces_both() {
+        let live = [act(2, Some(2), &[]), act(3, Some(3), &[])];
+        let mut map = Map { active: vec![2, 3], ..Map::default() };
+        assert_eq!(members(&map, &live), Some(vec![2, 3]));
+        map = Map { active: vec![4], successors: [(2, vec![4]), (3, vec![4])].into(), ..Map::default() };
+        assert_eq!(members(&map, &live), None);
+    }
+
+    #[test]
+    fn heads_are_found_far_along_and_a_circle_ends() {
+        let live = [act(2, Some(2), &[]), act(3, Some(3), &[])];
+        let successors = [(2, vec![5]), (5, vec![2, 6]), (6, vec![7]), (3, vec![8])].into();
+        let map = Map { successors, active: vec![7, 8], ..Map::default() };
+        assert_eq!(members(&map, &live), Some(vec![7, 8]));
+    }
+
+    #[test]
+    fn a_retract_against_an_unseen_supersede_is_contested() {
+        let map = Map { active: vec![2], ..Map::default() };
+        assert_eq!(members(&map, &[act(2, Some(2), &[]), act(3, None, &[])]), Some(vec![1, 2]));
+        assert_eq!(members(&map, &[act(2, Some(2), &[]), act(3, None, &[2])]), None);
+    }
+
+    #[test]
+    fn a_settled_pair_settles_the_contest() {
+        let map = Map { active: vec![2, 3], settled: vec![(3, 2)], ..Map::default() };
+        let live = [act(2, Some(2), &[]), act(3, Some(3), &[])];
+        let Ok(found) = contest(id(1), &live, &map);
+        assert!(found.unwrap().settled);
+        let Ok(key) = contest_of_key([id(2), id(3), id(4)], &map);
+        assert!(!key.unwrap().settled);
+        let Ok(alone) = contest_of_key([id(2)], &map);
+        assert_eq!(alone, None);
+    }
+}

@@ -1,0 +1,144 @@
+//! Looking the whole file over.
+
+use std::collections::HashMap;
+
+use super::{CheckReport, Reader, Result, Store};
+use crate::domain::{
+    DeviceId, EventId, Scope, SignedEvent, derive,
+    derive::{Projection, project},
+};
+
+/// Events read at a time.
+const BATCH: usize = 1_000;
+
+/// The most problems of one sort that are spelled out.
+const SPELLED_OUT: usize = 20;
+
+impl Store {
+    /// Looks the whole file over: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
+    /// a rebuild would make. Changes nothing.
+    pub fn check(&self) -> Result<CheckReport> {
+        self.reader.check()
+    }
+}
+
+impl Reader {
+    /// [`Store::check`], on a connection that only reads.
+    pub fn check(&self) -> Result<CheckReport> {
+        self.snapshot(|reader| {
+            let mut report = CheckReport::default();
+            reader.check_file(&mut report)?;
+            let events = reader.check_events(&mut report)?;
+            check_chains(&events, &mut report);
+            compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
+            Ok(report)
+        })
+    }
+
+    fn check_file(&self, report: &mut CheckReport) -> Result<()> {
+        let mut read = self.db.prepare("PRAGMA integrity_check(20)")?;
+        for line in read.query_map([], |row| row.get::<_, String>(0))? {
+            let line = line?;
+            if line != "ok" {
+                report.problems.push(format!("SQLite: {line}"));
+            }
+        }
+        let mut read = self.db.prepare("PRAGMA foreign_key_check")?;
+        let mut rows = read.query([])?;
+        while let Some(row) = rows.next()? {
+            let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+            report.problems.push(format!("SQLite: a row of {table} refers to no row of {parent}"));
+        }
+        Ok(())
+    }
+
+    fn check_events(&self, report: &mut CheckReport) -> Result<Vec<SignedEvent>> {
+        let mut events = Vec::new();
+        let mut after = 0;
+        loop {
+            let mut read = self.db.prepare_cached(
+                "SELECT n, id, header, signature, salt, body FROM events WHERE n > ?1 ORDER BY n LIMIT ?2",
+            )?;
+            let mut rows = read.query(rusqlite::params![after, BATCH])?;
+            let before = after;
+            while let Some(row) = rows.next()? {
+                after = row.get(0)?;
+                report.events += 1;
+                let id = EventId(row.get(1)?);
+                match super::log::read_signed(row)? {
+                    Ok(event) => {
+                        if event.id != id {
+                            report.problems.push(format!("event {id} is not the one that its header makes"));
+                        }
+                        if let Err(error) = event.verify() {
+                            report.problems.push(error.to_string());
+                        }
+                        report.redacted += usize::from(event.body.is_none());
+                        events.push(event);
+                    }
+                    Err(error) => report.problems.push(format!("event {id}: {error}")),
+                }
+            }
+            if after == before {
+                return Ok(events);
+            }
+        }
+    }
+}
+
+type Chain = (DeviceId, u64, Scope, bool);
+
+/// Every chain runs from 0 without gaps, each event naming the one before it. What other devices left out is a note:
+/// it may still arrive.
+fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
+    let mut chains: HashMap<Chain, Vec<&SignedEvent>> = HashMap::new();
+    for event in events {
+        let header = &event.header;
+        let chain = (header.author, header.epoch, header.scope.clone(), derive::is_local(header));
+        chains.entry(chain).or_default().push(event);
+    }
+    let mut notes = Vec::new();
+    for ((author, epoch, scope, local), mut chain) in chains {
+        chain.sort_by_key(|event| event.header.seq);
+        let name = || {
+            let log = if local { "local" } else { "shared" };
+            format!("the {log} chain of device {}, epoch {epoch:x}, in {scope}", author.short())
+        };
+        if let Some(first) = chain.first().filter(|event| event.header.seq != 0 || event.header.prev.is_some()) {
+            notes.push(format!("{} begins at {}", name(), first.header.seq));
+        }
+        for pair in chain.windows(2) {
+            let (before, after) = (&pair[0], &pair[1]);
+            if before.header.seq == after.header.seq {
+                notes.push(format!("{} forks at {}: {} and {}", name(), before.header.seq, before.id, after.id));
+            } else if before.header.seq + 1 != after.header.seq {
+                notes.push(format!("{} lacks what is between {} and {}", name(), before.header.seq, after.header.seq));
+            } else if after.header.prev != Some(before.id) {
+                notes.push(format!("{}: event {} does not follow {}", name(), after.id, before.id));
+            }
+        }
+    }
+    notes.sort();
+    report.notes = notes;
+}
+
+/// Says where the tables are not what the log means.
+fn compare(stored: &Projection, derived: &Projection, report: &mut CheckReport) {
+    let mut wrong = Vec::new();
+    let claims = stored.claims.keys().chain(derived.claims.keys());
+    wrong.extend(claims.filter(|id| stored.claims.get(id) != derived.claims.get(id)).map(|id| format!("claim {id}")));
+    let cards = stored.cards.keys().chain(derived.cards.keys());
+    wrong.extend(cards.filter(|id| stored.cards.get(id) != derived.cards.get(id)).map(|id| format!("card {id}")));
+    wrong.extend(stored.undone.symmetric_difference(&derived.undone).map(|id| format!("the effect of event {id}")));
+    wrong.extend(stored.redacted.symmetric_difference(&derived.redacted).map(|id| format!("the redaction of {id}")));
+    wrong.sort();
+    wrong.dedup();
+    let more = wrong.len().saturating_sub(SPELLED_OUT);
+    wrong.truncate(SPELLED_OUT);
+    for what in wrong {
+        report.problems.push(format!("{what} is not what the log says: `ergo doctor --rebuild` mends it"));
+    }
+    if more > 0 {
+        report.problems.push(format!("{more} more are not what the log says"));
+    }
+}

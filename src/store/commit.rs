@@ -1,0 +1,256 @@
+//! Writing: acts of this device, and events of others.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use super::{
+    Act, Committed, Draft, Imported, Ref, Result, Store, StoreError,
+    log::{self, Appended},
+    open,
+    project::{Changes, Projector},
+    scopes,
+};
+use crate::domain::{
+    Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent,
+    derive::{self, local},
+    event::{self, VERSION},
+};
+
+impl Store {
+    pub(super) fn write_act(&mut self, act: Act) -> Result<Committed> {
+        let author = DeviceId(self.key.verifying_key().to_bytes());
+        let tx = begin(&mut self.reader.db)?;
+        if let Some(known) = replayed(&tx, &act.op, &author)? {
+            return Ok(known);
+        }
+        let scope = scopes::bind(&tx, &act.scope, act.identity.as_deref())?;
+        let scope_n = log::scope_number(&tx, &scope)?;
+        let mut signer = Signer::new(&tx, author, self.epoch, scope.clone(), scope_n, &act)?;
+        let mut events = Vec::with_capacity(act.drafts.len());
+        let mut evidence = Vec::new();
+        for (index, mut draft) in act.drafts.into_iter().enumerate() {
+            let verdict = match &draft.kind {
+                EventKind::Local(kind) if kind == local::REFUSED => draft.body.data.take(),
+                _ => None,
+            };
+            let targets = resolve(index, &draft.targets, &events)?;
+            let event = signer.sign(index, draft, &targets, &events, &self.key)?;
+            if let Some(data) = verdict {
+                evidence.push((event.id, targets, data));
+            }
+            events.push(event);
+        }
+        for (refusal, opposed, data) in evidence {
+            let targets = std::iter::once(refusal).chain(opposed).map(Ref::Id);
+            let mut draft = Draft::new(EventKind::Local(local::EVIDENCE.into()), targets);
+            draft.body.data = Some(data);
+            let targets = resolve(events.len(), &draft.targets, &events)?;
+            let event = signer.sign(events.len(), draft, &targets, &events, &self.key)?;
+            events.push(event);
+        }
+        let clock = signer.clock;
+        let mut projector = Projector::new(&tx, &*self.check)?;
+        for event in &events {
+            if projector.append(event, scope_n, act.now)? == Appended::Known {
+                return Err(StoreError::Damaged(format!("event {} exists already", event.id)));
+            }
+        }
+        let changes = projector.finish()?;
+        save_clock(&tx, clock)?;
+        if changes.redacted {
+            open::set(&tx, "scrub", 1)?;
+        }
+        tx.commit()?;
+        self.scrub();
+        Ok(Committed {
+            op: act.op,
+            scope,
+            created: events.iter().filter(|event| event.creates_claim()).map(|event| event.id).collect(),
+            events: events.into_iter().map(|event| event.id).collect(),
+            claims: changes.claims,
+            needs_review: changes.needs_review,
+            cards: changes.cards,
+            replayed: false,
+        })
+    }
+
+    pub(super) fn write_import(&mut self, events: &[SignedEvent], with_local: bool, now: u64) -> Result<Imported> {
+        let tx = begin(&mut self.reader.db)?;
+        let mut clock = load_clock(&tx)?;
+        let mut imported = Imported::default();
+        let mut projector = Projector::new(&tx, &*self.check)?;
+        for event in events {
+            if derive::is_local(&event.header) && !with_local {
+                imported.ignored += 1;
+                continue;
+            }
+            event.verify()?;
+            let scope = log::scope_number(&tx, &event.header.scope)?;
+            match projector.append(event, scope, now)? {
+                Appended::New(_) => imported.stored += 1,
+                Appended::Filled(_) | Appended::Known => imported.known += 1,
+            }
+            clock = clock.merge(event.header.clock);
+        }
+        let Changes { claims, cards, redacted, .. } = projector.finish()?;
+        save_clock(&tx, clock)?;
+        if redacted {
+            open::set(&tx, "scrub", 1)?;
+        }
+        tx.commit()?;
+        self.scrub();
+        Ok(Imported { claims, cards, ..imported })
+    }
+
+    /// Empties the write-ahead log where redacted bytes are still in it. A reader may stand in the way: then the next
+    /// write tries again.
+    pub(super) fn scrub(&self) {
+        let db = &self.reader.db;
+        let pending = open::setting::<i64>(db, "scrub").unwrap_or_default();
+        if pending == Some(1)
+            && let Ok(0) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
+            && open::set(db, "scrub", 0).is_ok()
+        {
+            // The note itself went through the log: what is left there says nothing.
+            let _ = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        }
+    }
+}
+
+fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
+    Ok(db.transaction_with_behavior(TransactionBehavior::Immediate)?)
+}
+
+/// The largest time seen or written.
+pub(super) fn load_clock(db: &Connection) -> Result<Hlc> {
+    let wall: i64 = open::setting(db, "clock.wall")?.unwrap_or(0);
+    let count: u32 = open::setting(db, "clock.count")?.unwrap_or(0);
+    Ok(Hlc { wall: wall.cast_unsigned(), count })
+}
+
+pub(super) fn save_clock(db: &Connection, clock: Hlc) -> Result<()> {
+    open::set(db, "clock.wall", clock.wall.cast_signed())?;
+    open::set(db, "clock.count", clock.count)
+}
+
+/// The answer to an act that this device has stored before.
+fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Committed>> {
+    let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
+    let rows = read.query_map(params![op.0, author.0], log::Loaded::read)?;
+    let events = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let Some(first) = events.first() else { return Ok(None) };
+    Ok(Some(Committed {
+        op: *op,
+        scope: first.header.scope.clone(),
+        created: events.iter().filter(|event| event.is_claim()).map(|event| event.id).collect(),
+        events: events.iter().map(|event| event.id).collect(),
+        claims: Vec::new(),
+        needs_review: Vec::new(),
+        cards: Vec::new(),
+        replayed: true,
+    }))
+}
+
+/// What the references of a draft stand for.
+fn resolve(index: usize, refs: &[Ref], events: &[SignedEvent]) -> Result<Vec<EventId>> {
+    refs.iter()
+        .map(|reference| match reference {
+            Ref::Id(id) => Ok(*id),
+            Ref::Draft(earlier) => events
+                .get(*earlier)
+                .map(|event| event.id)
+                .ok_or(StoreError::BadDraft { index, problem: "refers to a draft that does not come before it" }),
+        })
+        .collect()
+}
+
+/// Gives drafts their place in the chains of this device and signs them.
+struct Signer {
+    template: Header,
+    clock: Hlc,
+    now: u64,
+    /// The ends of the shared and the local chain.
+    ends: [(u64, Option<EventId>); 2],
+}
+
+impl Signer {
+    fn new(db: &Connection, author: DeviceId, epoch: u64, scope: Scope, scope_n: i64, act: &Act) -> Result<Self> {
+        Ok(Self {
+            template: Header {
+                version: VERSION,
+                team: None,
+                scope,
+                author,
+                epoch,
+                seq: 0,
+                prev: None,
+                clock: Hlc::default(),
+                kind: EventKind::Assert,
+                op: act.op,
+                targets: Vec::new(),
+                successor: None,
+                seen: Vec::new(),
+                claim_kind: None,
+                key_hash: None,
+                who: act.who.clone(),
+                agent: act.agent.clone(),
+                body_hash: EventId([0; 32]),
+            },
+            clock: load_clock(db)?,
+            now: act.now,
+            ends: [
+                log::chain_end(db, &author, epoch, scope_n, false)?,
+                log::chain_end(db, &author, epoch, scope_n, true)?,
+            ],
+        })
+    }
+
+    fn sign(
+        &mut self,
+        index: usize,
+        draft: Draft,
+        targets: &[EventId],
+        events: &[SignedEvent],
+        key: &ed25519_dalek::SigningKey,
+    ) -> Result<SignedEvent> {
+        let successor = resolve(index, draft.successor.as_slice(), events)?.first().copied();
+        let Draft { kind, seen, claim_kind, body, .. } = draft;
+        let mut header =
+            Header { kind, targets: targets.to_vec(), successor, seen, claim_kind, ..self.template.clone() };
+        check(index, &header, &body)?;
+        header.key_hash = body.key.as_deref().map(event::key_hash);
+        let end = &mut self.ends[usize::from(derive::is_local(&header))];
+        (header.seq, header.prev) = *end;
+        self.clock = self.clock.tick(self.now);
+        header.clock = self.clock;
+        let mut salt = [0; 16];
+        getrandom::fill(&mut salt)
+            .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
+        let event = SignedEvent::sign(header, body.seal(salt), key)?;
+        *end = (event.header.seq + 1, Some(event.id));
+        Ok(event)
+    }
+}
+
+/// Whether a draft is well formed.
+fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
+    let bad = |problem| Err(StoreError::BadDraft { index, problem });
+    if header.creates_claim() && body.statement.is_none() {
+        return bad("creates a claim without a statement");
+    }
+    if header.creates_claim() && header.kind != EventKind::FactSet && header.claim_kind.is_none() {
+        return bad("creates a claim without a kind");
+    }
+    if header.kind == EventKind::FactSet && body.key.is_none() {
+        return bad("sets a fact without a key");
+    }
+    let least = match &header.kind {
+        EventKind::Supersede | EventKind::Retract | EventKind::Reinstate | EventKind::Undo | EventKind::Redact => 1,
+        EventKind::Depend => 2,
+        EventKind::Unknown(_) => return bad("is of a kind that this version does not know"),
+        _ => 0,
+    };
+    if header.targets.len() < least {
+        return bad("has too few targets");
+    }
+    Ok(())
+}

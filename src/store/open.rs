@@ -1,0 +1,177 @@
+//! Opening the file: pragmas, migrations, and noticing that it is a copy.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use super::{Options, Result, SCHEMA, StoreError};
+
+/// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
+const APPLICATION: u32 = 0x6572_676f;
+
+/// Migrations by the version that they lead to, from 1 without gaps.
+const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("schema/v1.sql")];
+
+/// How long a connection waits for another's lock.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Prepared statements kept per connection: there are about 120 different ones.
+const STATEMENTS: usize = 160;
+
+/// Pages of 4 KiB kept in memory by the writer, and by each reader: idle memory is what a daemon is judged by.
+const WRITER_CACHE_KIB: i64 = 16 * 1024;
+const READER_CACHE_KIB: i64 = 4 * 1024;
+
+/// Opens the writer's connection, makes the file where it is absent, and migrates it.
+pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(BUSY)?;
+    let found: u32 = read_pragma(&db, path, "user_version")?;
+    let application: u32 = read_pragma(&db, path, "application_id")?;
+    if found > SCHEMA {
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: SCHEMA });
+    }
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION && (found != 0 || tables != 0) {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    restrict(path)?;
+    common(&db)?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", if options.durable { "FULL" } else { "OFF" })?;
+    db.pragma_update(None, "secure_delete", "ON")?;
+    db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    migrate(&mut db, &MIGRATIONS)?;
+    Ok(db)
+}
+
+/// Opens a connection that can only read.
+pub(super) fn reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(BUSY)?;
+    common(&db)?;
+    db.pragma_update(None, "query_only", "ON")?;
+    db.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    Ok(db)
+}
+
+fn common(db: &Connection) -> Result<()> {
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    db.pragma_update(None, "foreign_keys", "ON")?;
+    // What the file says of itself is not trusted to run functions.
+    db.pragma_update(None, "trusted_schema", "OFF")?;
+    db.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+fn read_pragma(db: &Connection, path: &Path, name: &str) -> Result<u32> {
+    match db.pragma_query_value(None, name, |row| row.get(0)) {
+        Ok(value) => Ok(value),
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::NotADatabase => {
+            Err(StoreError::NotAStore { path: path.to_owned() })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Brings the file to the newest version, one version a transaction.
+fn migrate(db: &mut Connection, migrations: &[&str]) -> Result<()> {
+    loop {
+        let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let found: u32 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let Some(sql) = migrations.get(found as usize) else { return Ok(()) };
+        tx.execute_batch(sql)?;
+        tx.pragma_update(None, "user_version", found + 1)?;
+        tx.pragma_update(None, "application_id", APPLICATION)?;
+        tx.commit()?;
+    }
+}
+
+/// Only the owner may read the memory.
+#[cfg(unix)]
+fn restrict(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let io = |error| StoreError::Io { what: "cannot restrict the permissions of", path: path.to_owned(), error };
+    let mode = fs::metadata(path).map_err(io)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// The epoch of this installation: made anew where the file is another than the one that the last epoch was made for,
+/// so that a copy never continues the chain of its original.
+pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
+    let marker = marker(path)?;
+    let known: Option<Vec<u8>> = setting(db, "installed")?;
+    if known.as_deref() == Some(marker.as_bytes())
+        && let Some(epoch) = setting::<i64>(db, "epoch")?
+    {
+        return Ok(epoch.cast_unsigned());
+    }
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
+    let epoch = u64::from_le_bytes(bytes);
+    set(db, "epoch", epoch.cast_signed())?;
+    set(db, "installed", marker.as_bytes())?;
+    Ok(epoch)
+}
+
+/// What tells this file from a copy of it: the machine, the file system and the file on it. Hashed, since a store is
+/// given away and a machine's id is private.
+fn marker(path: &Path) -> Result<String> {
+    let machine = ["/etc/machine-id", "/var/lib/dbus/machine-id"]
+        .iter()
+        .find_map(|file| fs::read_to_string(file).ok())
+        .unwrap_or_default();
+    let io = |error| StoreError::Io { what: "cannot look at", path: path.to_owned(), error };
+    let (device, inode) = place(&fs::metadata(path).map_err(io)?, path);
+    let text = format!("ergo/installed/1\n{}\n{device}\n{inode}", machine.trim());
+    Ok(blake3::hash(text.as_bytes()).to_hex().to_string())
+}
+
+#[cfg(unix)]
+fn place(file: &fs::Metadata, _: &Path) -> (String, u64) {
+    use std::os::unix::fs::MetadataExt;
+    // Device numbers change between boots on some systems; the inode stays.
+    (String::new(), file.ino())
+}
+
+#[cfg(not(unix))]
+fn place(_: &fs::Metadata, path: &Path) -> (String, u64) {
+    (path.display().to_string(), 0)
+}
+
+/// A setting.
+pub(super) fn setting<T: rusqlite::types::FromSql>(db: &Connection, name: &str) -> Result<Option<T>> {
+    let mut read = db.prepare_cached("SELECT value FROM settings WHERE name = ?1")?;
+    Ok(read.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// Stores a setting.
+pub(super) fn set(db: &Connection, name: &str, value: impl rusqlite::ToSql) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    )?
+    .execute(params![name, value])?;
+    Ok(())
+}
+
+/// The write-ahead log beside a store's file.
+pub(super) fn wal_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}

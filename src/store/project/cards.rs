@@ -1,0 +1,393 @@
+//! Cards, made anew from what they come from.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Projector, claims, contests::Line, index, pairs};
+use crate::{
+    domain::{
+        CardId, ClaimId, EventId, Finding, Hlc, Qualifiers, Status, Tier, Verdict,
+        derive::{self, CardKind, all_settled, local},
+        event::EventKind,
+        verdict::PairCheck,
+    },
+    store::{
+        Result,
+        log::{self, Loaded, Role, id_at},
+    },
+};
+
+/// A card as it follows from the log.
+struct Card {
+    kind: CardKind,
+    scope: i64,
+    open: bool,
+    moot: bool,
+    members: Vec<EventId>,
+    candidate: Option<EventId>,
+    content: Option<[u8; 32]>,
+    clock: Hlc,
+    author: i64,
+    settled: Option<i64>,
+    snoozed: Option<i64>,
+}
+
+/// A claim on a card.
+struct Member {
+    n: i64,
+    id: ClaimId,
+    clock: Hlc,
+    active: bool,
+}
+
+/// The cards that an event makes or speaks of.
+pub(super) fn cards_of_event(db: &Connection, n: i64) -> Result<Vec<CardId>> {
+    let mut read = db.prepare_cached("SELECT dst FROM edges WHERE src = ?1 AND role = ?2")?;
+    let rows = read.query_map([n, Role::Card as i64], |row| Ok(CardId(row.get(0)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The claims on a card.
+pub(super) fn member_claims(db: &Connection, card: &CardId) -> Result<Vec<i64>> {
+    let mut read = db.prepare_cached(
+        "SELECT c.n FROM cards k JOIN card_members m ON m.card = k.n JOIN claims c ON c.id = m.member
+         WHERE k.id = ?1",
+    )?;
+    let rows = read.query_map([card.0], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The effective events that make or speak of a card, the earliest first.
+fn events_of_card(db: &Connection, card: &CardId) -> Result<Vec<Loaded>> {
+    let mut read = db.prepare_cached(log::select_loaded!(
+        "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = 3 AND e.effective = 1"
+    ))?;
+    let mut events = read.query_map([card.0], Loaded::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    events.sort_by_key(|event| (event.header.clock, event.id));
+    Ok(events)
+}
+
+/// What the guard said of a card: the evidence that came with it, else what the comparison of the members' norms says
+/// now, of the first member against the others.
+pub(in crate::store) fn verdict_of(
+    db: &Connection,
+    card: &CardId,
+    members: &[EventId],
+    check: &dyn PairCheck,
+) -> Result<Verdict> {
+    let mut told = Verdict::default();
+    for event in events_of_card(db, card)? {
+        let mut sources = Vec::new();
+        if derive::is_local_kind(&event.kind, local::REFUSED) {
+            let evidence = log::pointing_at(db, &event.id, Role::Target, event.scope)?;
+            sources.extend(
+                evidence.iter().filter(|e| e.effective && derive::is_local_kind(&e.kind, local::EVIDENCE)).map(|e| e.n),
+            );
+        } else if derive::is_local_kind(&event.kind, local::FOUND) {
+            sources.push(event.n);
+        }
+        for n in sources {
+            let data = log::body(db, n)?.and_then(|body| body.data);
+            if let Some(verdict) = data.and_then(|data| serde_json::from_str::<Verdict>(&data).ok()) {
+                merge(&mut told, verdict);
+            }
+        }
+    }
+    if told.findings.is_empty()
+        && let Some((first, others)) = members.split_first()
+        && let Some(mine) = log::number_of(db, first)?
+    {
+        let ours = pairs::norms(db, mine)?;
+        for other in others {
+            let Some(n) = log::number_of(db, other)? else { continue };
+            if let Some(evidence) = check.contradiction(&ours, &pairs::norms(db, n)?) {
+                told.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
+                told.tier = Tier::Block;
+            }
+        }
+    }
+    Ok(told)
+}
+
+fn merge(into: &mut Verdict, from: Verdict) {
+    into.tier = into.tier.max(from.tier);
+    into.compared = into.compared.max(from.compared);
+    for finding in from.findings {
+        into.findings.retain(|known| known.claim != finding.claim);
+        into.findings.push(finding);
+    }
+    into.findings.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
+    into.skipped = from.skipped;
+}
+
+impl Projector<'_> {
+    /// Makes the cards anew that may have changed, those of claims that moved included.
+    pub(super) fn update_cards(&mut self) -> Result<()> {
+        let mut claims: BTreeSet<i64> = self.dirty.flipped.clone();
+        claims.extend(&self.dirty.texts);
+        claims.extend(&self.dirty.settled);
+        let mut read = self.db.prepare_cached(
+            "SELECT k.id FROM claims c JOIN card_members m ON m.member = c.id JOIN cards k ON k.n = m.card
+             WHERE c.n = ?1",
+        )?;
+        for n in claims {
+            for card in read.query_map([n], |row| Ok(CardId(row.get(0)?)))? {
+                self.dirty.cards.insert(card?);
+            }
+        }
+        drop(read);
+        for id in std::mem::take(&mut self.dirty.cards) {
+            self.update_card(id)?;
+        }
+        Ok(())
+    }
+
+    fn update_card(&mut self, id: CardId) -> Result<()> {
+        let card = self.derive_card(id)?;
+        let mut read = self.db.prepare_cached("SELECT n FROM cards WHERE id = ?1")?;
+        let known: Option<i64> = read.query_row([id.0], |row| row.get(0)).optional()?;
+        drop(read);
+        let rev = self.next_rev();
+        let Some(card) = card else {
+            if let Some(n) = known {
+                // It was shown: whoever still looks at it is told that it is no longer true.
+                self.db
+                    .prepare_cached(
+                        "UPDATE cards SET open = 0, moot = 1, held = 0, settled = NULL, content = NULL, rev = ?2 WHERE n = ?1",
+                    )?
+                    .execute([n, rev])?;
+                self.changes.cards.push(id);
+            }
+            return Ok(());
+        };
+        let n: i64 = self
+            .db
+            .prepare_cached(
+                "INSERT INTO cards (id, scope, kind, open, moot, candidate, wall, tick, author, settled, snoozed, held, rev,
+                    content)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13)
+                 ON CONFLICT (id) DO UPDATE SET scope = ?2, kind = ?3, open = ?4, moot = ?5, candidate = ?6, wall = ?7,
+                    tick = ?8, author = ?9, settled = ?10, snoozed = ?11, held = 1, rev = ?12,
+                    content = ?13
+                 RETURNING n",
+            )?
+            .query_row(
+                params![
+                    id.0,
+                    card.scope,
+                    card.kind as i64,
+                    card.open,
+                    card.moot,
+                    card.candidate.map(|id| id.0),
+                    log::wall(card.clock.wall),
+                    card.clock.count,
+                    card.author,
+                    card.settled,
+                    card.snoozed,
+                    rev,
+                    card.content,
+                ],
+                |row| row.get(0),
+            )?;
+        self.db.prepare_cached("DELETE FROM card_members WHERE card = ?1")?.execute([n])?;
+        for (ord, member) in card.members.iter().enumerate() {
+            self.db
+                .prepare_cached("INSERT INTO card_members (card, ord, member) VALUES (?1, ?2, ?3)")?
+                .execute(params![n, ord, member.0])?;
+        }
+        if card.kind == CardKind::Contested {
+            self.dirty.rows.extend(member_claims(self.db, &id)?);
+        }
+        self.changes.cards.push(id);
+        Ok(())
+    }
+
+    fn derive_card(&self, id: CardId) -> Result<Option<Card>> {
+        let events = events_of_card(self.db, &id)?;
+        match self.derive_refused(&events)? {
+            Some(card) => Ok(Some(card)),
+            None => self.derive_opposed(id, &events),
+        }
+    }
+
+    /// The card of a refused candidate.
+    fn derive_refused(&self, events: &[Loaded]) -> Result<Option<Card>> {
+        let refusals: Vec<&Loaded> =
+            events.iter().filter(|event| derive::is_local_kind(&event.kind, local::REFUSED)).collect();
+        let Some(first) = refusals.first() else { return Ok(None) };
+        let candidate = derive::group_of(first.id, &first.header);
+        let Some(anchor) = log::load_id(self.db, &candidate)? else { return Ok(None) };
+        if !derive::is_local_kind(&anchor.kind, local::REFUSED) || !anchor.header.seen.is_empty() {
+            return Ok(None);
+        }
+        let refusals = refusals.into_iter().filter(|event| event.scope == anchor.scope);
+        let mut members = vec![candidate];
+        let mut first = None;
+        let mut active = 0;
+        for refusal in refusals {
+            first.get_or_insert(refusal);
+            for member in self.members(&refusal.header.targets, anchor.scope)? {
+                if !members.contains(&member.id) {
+                    active += usize::from(member.active);
+                    members.push(member.id);
+                }
+            }
+        }
+        let Some(first) = first else { return Ok(None) };
+        let settled = last_settling(events, anchor.scope);
+        Ok(Some(Card {
+            kind: CardKind::Refused,
+            scope: anchor.scope,
+            open: settled.is_none(),
+            moot: active == 0,
+            members,
+            candidate: Some(candidate),
+            content: self.content_of(&anchor)?,
+            clock: first.header.clock,
+            author: first.n,
+            settled: settled.map(|event| event.n),
+            snoozed: self.snoozed(events, anchor.scope)?,
+        }))
+    }
+
+    /// The hash of what a refused candidate says, by which a retry finds its card.
+    fn content_of(&self, candidate: &Loaded) -> Result<Option<[u8; 32]>> {
+        let statement = log::body(self.db, candidate.n)?.and_then(|body| body.statement);
+        let kind = candidate.header.claim_kind.unwrap_or_default();
+        Ok(statement.map(|text| index::content_hash(candidate.scope, kind, &text, &Qualifiers::default())))
+    }
+
+    /// A card among stored claims: derived, found, or known only by its settlement.
+    fn derive_opposed(&self, id: CardId, events: &[Loaded]) -> Result<Option<Card>> {
+        let mut kinds = BTreeSet::new();
+        let mut open = false;
+        let mut ids = self.dirty.members.get(&id).cloned().unwrap_or_default();
+        let mut found = None;
+        let mut read = self.db.prepare_cached("SELECT kind, open FROM card_sources WHERE card = ?1")?;
+        for row in read.query_map([id.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)))? {
+            let (kind, holds) = row?;
+            kinds.extend(CardKind::ALL.into_iter().find(|known| *known as i64 == kind));
+            open |= holds;
+        }
+        if !kinds.is_empty() && ids.is_empty() {
+            let mut read = self
+                .db
+                .prepare_cached("SELECT m.member FROM cards k JOIN card_members m ON m.card = k.n WHERE k.id = ?1")?;
+            ids = read.query_map([id.0], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+        }
+        for event in events {
+            let is_found = derive::is_local_kind(&event.kind, local::FOUND);
+            let is_resolve = matches!(event.kind, EventKind::Resolve(_));
+            if !is_found && !(is_resolve && !self.settles_a_candidate(event)?) {
+                continue;
+            }
+            let members = self.members(&event.header.targets, event.scope)?;
+            if members.len() < 2 {
+                continue;
+            }
+            if is_found {
+                kinds.insert(CardKind::Found);
+                open |= self.is_found_open(&members, events, event.scope)?;
+                found.get_or_insert(event);
+            } else {
+                kinds.insert(if self.opposed(&members)? { CardKind::Contradiction } else { CardKind::Found });
+            }
+            ids.extend(members.iter().map(|member| member.id));
+        }
+        let Some(kind) = kinds.last().copied() else { return Ok(None) };
+        let Some(scope) = self.scope_of(&ids)? else { return Ok(None) };
+        let mut members = self.members(&Vec::from_iter(ids.iter().copied()), scope)?;
+        members.sort_by_key(|member| std::cmp::Reverse((member.clock, member.id)));
+        let Some(newest) = members.first() else { return Ok(None) };
+        let mut settled = last_settling(events, scope).map(|event| (event.header.clock, event.id, event.n));
+        for resolve in self.resolves_of(&ids, scope)? {
+            settled = settled.max(Some((resolve.header.clock, resolve.id, resolve.n)));
+        }
+        let active = members.iter().filter(|member| member.active).count();
+        Ok(Some(Card {
+            kind,
+            scope,
+            open,
+            moot: !open && active < 2,
+            candidate: None,
+            content: None,
+            clock: found.map_or(newest.clock, |event| event.header.clock),
+            author: found.map_or(newest.n, |event| event.n),
+            settled: settled.filter(|_| !open).map(|(_, _, n)| n),
+            snoozed: self.snoozed(events, scope)?,
+            members: members.iter().map(|member| member.id).collect(),
+        }))
+    }
+
+    fn scope_of(&self, members: &BTreeSet<ClaimId>) -> Result<Option<i64>> {
+        let mut read = self.db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
+        for member in members {
+            if let Some(scope) = read.query_row([member.0], |row| row.get(0)).optional()? {
+                return Ok(Some(scope));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the act of a `resolve` also settled a refused candidate here: that card shows it, and no other is made.
+    fn settles_a_candidate(&self, resolve: &Loaded) -> Result<bool> {
+        Ok(self.of_act(resolve)?.iter().any(|event| {
+            event.effective && derive::is_local_kind(&event.kind, local::SETTLED) && event.header.successor.is_some()
+        }))
+    }
+
+    fn is_found_open(&self, members: &[Member], events: &[Loaded], scope: i64) -> Result<bool> {
+        let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
+        Ok(!all_settled(&active, &Line { db: self.db, scope })? && last_settling(events, scope).is_none())
+    }
+
+    fn opposed(&self, members: &[Member]) -> Result<bool> {
+        let mut norms = Vec::new();
+        for member in members {
+            norms.push(pairs::norms(self.db, member.n)?);
+        }
+        Ok(norms
+            .iter()
+            .enumerate()
+            .any(|(i, ours)| norms[i + 1..].iter().any(|theirs| self.check.contradiction(ours, theirs).is_some())))
+    }
+
+    /// Those of `ids` that are claims of this scope, each once, in the order given.
+    fn members(&self, ids: &[EventId], scope: i64) -> Result<Vec<Member>> {
+        let mut read =
+            self.db.prepare_cached("SELECT n, id, wall, tick, status FROM claims WHERE id = ?1 AND scope = ?2")?;
+        let mut found: Vec<Member> = Vec::new();
+        for id in ids {
+            if found.iter().any(|member| member.id == *id) {
+                continue;
+            }
+            let member = read.query_row(params![id.0, scope], |row| {
+                Ok(Member {
+                    n: row.get(0)?,
+                    id: id_at(row, 1)?,
+                    clock: Hlc { wall: row.get::<_, i64>(2)?.unsigned_abs(), count: row.get(3)? },
+                    active: claims::status_of(row.get(4)?) == Status::Active,
+                })
+            });
+            found.extend(member.optional()?);
+        }
+        Ok(found)
+    }
+
+    fn snoozed(&self, events: &[Loaded], scope: i64) -> Result<Option<i64>> {
+        let snoozes = |event: &&Loaded| event.scope == scope && derive::is_local_kind(&event.kind, local::SNOOZE);
+        let Some(last) = events.iter().rev().find(snoozes) else { return Ok(None) };
+        let note = derive::local_note(log::body(self.db, last.n)?.as_ref());
+        Ok(note.until.map(log::wall))
+    }
+}
+
+/// The latest local event of a scope that settles the card.
+fn last_settling(events: &[Loaded], scope: i64) -> Option<&Loaded> {
+    events.iter().rev().find(|event| {
+        event.scope == scope
+            && (derive::is_local_kind(&event.kind, local::SETTLED)
+                || derive::is_local_kind(&event.kind, local::DISCARD))
+    })
+}

@@ -1,0 +1,241 @@
+//! Contested claims: forks in the line of succession, and fact keys with several heads.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Projector, claims};
+use crate::{
+    domain::{
+        CardId, ClaimId, EventId, Status,
+        derive::{CardKind, Contest, Lineage, Settlement, contest, contest_of_key, settles},
+        event::{EventKind, ResolveAct},
+    },
+    store::{
+        Result, StoreError,
+        log::{self, Loaded, Role, id_at},
+    },
+};
+
+/// The line of succession within a scope, as the tables have it.
+pub(in crate::store) struct Line<'a> {
+    pub(in crate::store) db: &'a Connection,
+    pub(in crate::store) scope: i64,
+}
+
+impl Lineage for Line<'_> {
+    type Error = StoreError;
+
+    fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT DISTINCT a.successor FROM claims c JOIN live_acts a ON a.claim = c.n
+             WHERE c.id = ?1 AND c.scope = ?2 AND a.successor IS NOT NULL",
+        )?;
+        let rows = read.query_map(params![claim.0, self.scope], |row| id_at(row, 0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn is_active(&self, claim: &ClaimId) -> Result<bool> {
+        let mut read = self.db.prepare_cached("SELECT status FROM claims WHERE id = ?1 AND scope = ?2")?;
+        let status: Option<i64> = read.query_row(params![claim.0, self.scope], |row| row.get(0)).optional()?;
+        Ok(status.is_some_and(|code| claims::status_of(code) == Status::Active))
+    }
+
+    fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
+        Ok(settlements_of(self.db, one, self.scope)?.iter().any(|settlement| settles(settlement, one, other)))
+    }
+}
+
+/// The effective settlements that speak of a claim: as a member of the card, or as stored along with it.
+pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<Settlement>> {
+    let mut read = db.prepare_cached(log::select_loaded!(
+        "edges x JOIN events e ON e.n = x.src
+         WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
+           AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow')
+         UNION
+         SELECT e.n, e.id, e.scope, e.effective, e.header FROM events own
+         JOIN events e ON e.op = own.op AND e.author = own.author AND e.scope = own.scope
+         WHERE own.id = ?1 AND own.scope = ?2 AND e.effective = 1
+           AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow')"
+    ))?;
+    let events = read.query_map(params![claim.0, scope], Loaded::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut found = Vec::new();
+    for event in events {
+        let EventKind::Resolve(act) = event.kind else { continue };
+        let mut created = Vec::new();
+        for n in claims::created_with(db, &event)? {
+            created.push(log::load(db, n)?.id);
+        }
+        found.push(Settlement { event: event.id, act, targets: event.header.targets, created });
+    }
+    Ok(found)
+}
+
+/// Where a contest comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    /// A claim that was replaced more than once.
+    Claim(i64),
+    /// A fact's key in a scope.
+    Key(i64, EventId),
+}
+
+impl Projector<'_> {
+    /// Recomputes the contests that what moved, or was settled, has part in.
+    pub(super) fn update_contests(&mut self) -> Result<()> {
+        let mut origins = BTreeSet::new();
+        let seeds: BTreeSet<i64> = self.dirty.moved.union(&self.dirty.settled).copied().collect();
+        for n in seeds {
+            self.origins_of(n, &mut origins)?;
+        }
+        for origin in origins {
+            self.update_contest(origin)?;
+        }
+        Ok(())
+    }
+
+    /// The origins whose contest a claim may be part of: itself, the forked claims that led to it, its fact key.
+    fn origins_of(&self, n: i64, origins: &mut BTreeSet<Origin>) -> Result<()> {
+        let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
+        let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
+            read.query_row([n], |row| Ok((id_at(row, 0)?, row.get(1)?, row.get(2)?, log::optional_id_at(row, 3)?)))?;
+        if !claims::kind_of(kind).is_guarded() {
+            origins.extend(key.map(|key| Origin::Key(scope, key)));
+        } else {
+            origins.insert(Origin::Claim(n));
+        }
+        // Forks are rare: without one in the scope there is nothing to walk for.
+        let forked = "SELECT EXISTS (SELECT 1 FROM claims WHERE scope = ?1 AND forked = 1)";
+        if !self.db.prepare_cached(forked)?.query_row([scope], |row| row.get::<_, bool>(0))? {
+            return Ok(());
+        }
+        let mut parents = self.db.prepare_cached(
+            "SELECT DISTINCT c.n, c.id, c.forked, c.kind FROM live_acts a JOIN claims c ON c.n = a.claim
+             WHERE a.successor = ?1 AND c.scope = ?2",
+        )?;
+        let mut visited = BTreeSet::from([id]);
+        let mut next = vec![id];
+        while let Some(claim) = next.pop() {
+            let rows = parents.query_map(params![claim.0, scope], |row| {
+                Ok((row.get::<_, i64>(0)?, id_at(row, 1)?, row.get::<_, bool>(2)?, row.get::<_, i64>(3)?))
+            })?;
+            for row in rows {
+                let (parent, id, forked, kind) = row?;
+                if visited.insert(id) {
+                    next.push(id);
+                    if forked && claims::kind_of(kind).is_guarded() {
+                        origins.insert(Origin::Claim(parent));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn update_contest(&mut self, origin: Origin) -> Result<()> {
+        let (src, found) = match origin {
+            Origin::Claim(n) => {
+                let claim = log::load(self.db, n)?;
+                let state = claims::state(self.db, &claim)?;
+                (claim.id, contest(claim.id, &state.live, &Line { db: self.db, scope: claim.scope })?)
+            }
+            Origin::Key(scope, key) => {
+                let mut read = self
+                    .db
+                    .prepare_cached("SELECT id FROM claims WHERE scope = ?1 AND key_hash = ?2 AND status = 0")?;
+                let active = read.query_map(params![scope, key.0], |row| id_at(row, 0))?;
+                let active = active.collect::<rusqlite::Result<Vec<_>>>()?;
+                (scoped_key(scope, key), contest_of_key(active, &Line { db: self.db, scope })?)
+            }
+        };
+        self.write_contest(src, found)
+    }
+
+    fn write_contest(&mut self, src: EventId, found: Option<Contest>) -> Result<()> {
+        let kind = CardKind::Contested as i64;
+        let mut read = self.db.prepare_cached("SELECT card, open FROM card_sources WHERE src = ?1 AND kind = ?2")?;
+        let old: Option<(CardId, bool)> =
+            read.query_row(params![src.0, kind], |row| Ok((CardId(row.get(0)?), row.get(1)?))).optional()?;
+        let new = found.as_ref().map(|contest| (CardId::of_members(&contest.members), !contest.settled));
+        if old == new {
+            return Ok(());
+        }
+        self.db
+            .prepare_cached("DELETE FROM card_sources WHERE src = ?1 AND kind = ?2")?
+            .execute(params![src.0, kind])?;
+        if let Some((card, _)) = old {
+            self.dirty.cards.insert(card);
+            self.dirty.rows.extend(super::cards::member_claims(self.db, &card)?);
+        }
+        if let (Some((card, open)), Some(contest)) = (new, found) {
+            self.db
+                .prepare_cached("INSERT INTO card_sources (card, kind, src, open) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![card.0, kind, src.0, open])?;
+            self.dirty.cards.insert(card);
+            for member in &contest.members {
+                self.dirty.rows.extend(log::number_of(self.db, member)?);
+            }
+            self.dirty.members.entry(card).or_default().extend(contest.members);
+        }
+        // The origin carries the flag too, where it is a claim.
+        self.dirty.rows.extend(log::number_of(self.db, &src)?);
+        Ok(())
+    }
+
+    /// Recomputes which claims stand by an exception: those of the events that came, and the partners of what flipped.
+    pub(super) fn update_exceptions(&mut self) -> Result<()> {
+        let mut claims: BTreeSet<i64> = self.dirty.excepted.clone();
+        for n in &self.dirty.flipped {
+            let claim = log::load(self.db, *n)?;
+            claims.insert(*n);
+            for settlement in settlements_of(self.db, &claim.id, claim.scope)? {
+                if settlement.act == ResolveAct::Exception {
+                    claims.extend(self.claims_among(&settlement.targets, claim.scope)?);
+                }
+            }
+        }
+        for n in claims {
+            let claim = log::load(self.db, n)?;
+            let line = Line { db: self.db, scope: claim.scope };
+            let mut excepted = false;
+            if line.is_active(&claim.id)? {
+                for settlement in settlements_of(self.db, &claim.id, claim.scope)? {
+                    if settlement.act == ResolveAct::Exception && settlement.targets.contains(&claim.id) {
+                        for other in settlement.targets.iter().filter(|other| **other != claim.id) {
+                            excepted |= line.is_active(other)?;
+                        }
+                    }
+                }
+            }
+            let changed = self
+                .db
+                .prepare_cached("UPDATE claims SET excepted = ?2 WHERE n = ?1 AND excepted <> ?2")?
+                .execute(params![n, excepted])?;
+            if changed > 0 {
+                self.dirty.rows.insert(n);
+                self.dirty.touched.insert(n);
+            }
+        }
+        Ok(())
+    }
+
+    /// The effective events that settle a card with these members, beside those that speak of it locally.
+    pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scope: i64) -> Result<Vec<Loaded>> {
+        let Some(first) = members.first() else { return Ok(Vec::new()) };
+        let mut found = log::pointing_at(self.db, first, Role::Target, scope)?;
+        found.retain(|event| {
+            event.effective
+                && matches!(event.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
+                && members.iter().all(|member| event.header.targets.contains(member))
+        });
+        Ok(found)
+    }
+}
+
+/// A fact's key within its scope: the same key in two scopes is two origins.
+fn scoped_key(scope: i64, key: EventId) -> EventId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&scope.to_le_bytes());
+    hasher.update(&key.0);
+    EventId(*hasher.finalize().as_bytes())
+}

@@ -1,0 +1,61 @@
+//! Which events have effect: those that no event with effect undoes.
+
+use rusqlite::params;
+
+use super::Projector;
+use crate::{
+    domain::derive,
+    store::{
+        Result,
+        log::{self, Loaded, Role},
+    },
+};
+
+impl Projector<'_> {
+    /// Decides the effect of a new event, and anew that of what it undoes. Answers whether the event itself has effect.
+    pub(super) fn admit_effect(&mut self, event: &Loaded) -> Result<bool> {
+        let effective = self.decide(event)?;
+        if !effective {
+            self.write_effect(event.n, false)?;
+        }
+        if derive::is_undo(&event.kind) {
+            self.spread(event)?;
+        }
+        Ok(effective)
+    }
+
+    /// Whether an event has effect, by the undo events that are known.
+    fn decide(&self, event: &Loaded) -> Result<bool> {
+        let undoers = log::pointing_at(self.db, &event.id, Role::Target, event.scope)?;
+        let undoers = undoers.iter().filter(|undo| {
+            derive::is_undo(&undo.kind) && derive::is_local(&undo.header) == derive::is_local(&event.header)
+        });
+        Ok(derive::is_effective(&event.kind, undoers.map(|undo| undo.effective)))
+    }
+
+    /// Decides the targets of an undo event anew, and where one of them is an undo itself, its targets too.
+    fn spread(&mut self, undo: &Loaded) -> Result<()> {
+        let mut next = undo.header.targets.clone();
+        while let Some(id) = next.pop() {
+            let Some(target) = log::load_id(self.db, &id)? else { continue };
+            if target.scope != undo.scope {
+                continue;
+            }
+            let effective = self.decide(&target)?;
+            if effective == target.effective {
+                continue;
+            }
+            self.write_effect(target.n, effective)?;
+            if derive::is_undo(&target.kind) {
+                next.extend(&target.header.targets);
+            }
+            self.mark(&Loaded { effective, ..target })?;
+        }
+        Ok(())
+    }
+
+    fn write_effect(&self, n: i64, effective: bool) -> Result<()> {
+        self.db.prepare_cached("UPDATE events SET effective = ?2 WHERE n = ?1")?.execute(params![n, effective])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! Bringing the projections up to date with events that are new in the log.
+//!
+//! Every step asks the tables for what a rule of [`crate::domain::derive`] needs, applies it, and notes what changed for
+//! the steps after it: effect → state of claims → indexes → review → contests and contradictions → cards → rows. Each
+//! step recomputes what it touches from the whole log, so the order of arrival leaves no trace.
+
+mod cards;
+mod claims;
+mod contests;
+mod effect;
+mod index;
+mod pairs;
+mod redact;
+mod review;
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+
+use super::{
+    Result,
+    log::{self, Appended, Loaded, Role},
+    open,
+};
+use crate::domain::{
+    CardId, ClaimId, EventId, SignedEvent,
+    derive::{self, local},
+    event::{EventKind, ResolveAct},
+    verdict::PairCheck,
+};
+
+pub(in crate::store) use cards::verdict_of;
+pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
+pub(in crate::store) use contests::Line;
+pub(in crate::store) use index::{content_hash, place, subject_term};
+pub(in crate::store) use review::premises as premises_of;
+
+/// What a projector has still to do.
+#[derive(Default)]
+struct Dirty {
+    /// Claims whose state may have changed.
+    states: BTreeSet<i64>,
+    /// Claims whose state did change: status, undoing or live acts.
+    moved: BTreeSet<i64>,
+    /// Claims that entered or left the active set, or are new.
+    flipped: BTreeSet<i64>,
+    /// Claims whose words came or went.
+    texts: BTreeSet<i64>,
+    /// Claims whose premises or acknowledgements changed.
+    review: BTreeSet<i64>,
+    /// Claims in a pair that may have been settled or opened.
+    settled: BTreeSet<i64>,
+    /// Claims that may stand by an exception.
+    excepted: BTreeSet<i64>,
+    /// Cards to make anew.
+    cards: BTreeSet<CardId>,
+    /// Members of cards that were just derived.
+    members: BTreeMap<CardId, BTreeSet<ClaimId>>,
+    /// Claims whose row is to be written anew.
+    rows: BTreeSet<i64>,
+    /// Claims of which something beside the row changed: they get a new rev.
+    touched: BTreeSet<i64>,
+}
+
+/// What changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Claims whose state changed.
+    pub claims: Vec<ClaimId>,
+    /// Those of them that need review since.
+    pub needs_review: Vec<ClaimId>,
+    /// Cards that were opened or changed.
+    pub cards: Vec<CardId>,
+    /// Bytes were dropped that must not stay in the write-ahead log.
+    pub redacted: bool,
+}
+
+/// Appends events and brings the projections up to date, within the caller's transaction.
+pub(super) struct Projector<'a> {
+    db: &'a Connection,
+    check: &'a dyn PairCheck,
+    dirty: Dirty,
+    new: Vec<i64>,
+    rev: i64,
+    changes: Changes,
+}
+
+impl<'a> Projector<'a> {
+    pub(super) fn new(db: &'a Connection, check: &'a dyn PairCheck) -> Result<Self> {
+        let rev = open::setting(db, "rev")?.unwrap_or(0);
+        Ok(Self { db, check, dirty: Dirty::default(), new: Vec::new(), rev, changes: Changes::default() })
+    }
+
+    /// Appends a verified event. The projections follow in [`Projector::finish`].
+    pub(super) fn append(&mut self, event: &SignedEvent, scope: i64, received_at: u64) -> Result<Appended> {
+        let appended = log::append(self.db, event, scope, received_at)?;
+        match appended {
+            Appended::New(n) => {
+                self.new.push(n);
+            }
+            Appended::Filled(n) => self.fill(n)?,
+            Appended::Known => {}
+        }
+        Ok(appended)
+    }
+
+    /// Projects an event that is in the log but not in the projections.
+    pub(super) fn replay(&mut self, n: i64) {
+        self.new.push(n);
+    }
+
+    /// Brings the projections up to date and says what changed.
+    pub(super) fn finish(mut self) -> Result<Changes> {
+        for n in std::mem::take(&mut self.new) {
+            self.admit(n)?;
+        }
+        self.settle_states()?;
+        self.update_indexes()?;
+        self.update_review()?;
+        self.update_contests()?;
+        self.update_contradictions()?;
+        self.update_exceptions()?;
+        self.update_cards()?;
+        let texts = std::mem::take(&mut self.dirty.texts);
+        self.dirty.rows.extend(texts);
+        self.update_rows()?;
+        open::set(self.db, "rev", self.rev)?;
+        Ok(self.changes)
+    }
+
+    fn next_rev(&mut self) -> i64 {
+        self.rev += 1;
+        self.rev
+    }
+
+    /// Takes one new event in: its claim, its card, its effect, and that of the events which waited for it.
+    fn admit(&mut self, n: i64) -> Result<()> {
+        let event = log::load(self.db, n)?;
+        if event.is_claim() {
+            claims::insert(self.db, &event)?;
+            self.dirty.flipped.insert(n);
+            self.dirty.moved.insert(n);
+            self.dirty.texts.insert(n);
+        }
+        self.link_card(&event)?;
+        self.admit_redactions(&event)?;
+        let effective = self.admit_effect(&event)?;
+        self.mark(&Loaded { effective, ..event.clone() })?;
+        for waiting in log::pointing_at(self.db, &event.id, Role::Target, event.scope)? {
+            self.mark(&waiting)?;
+        }
+        Ok(())
+    }
+
+    /// The body of a known event came late.
+    fn fill(&mut self, n: i64) -> Result<()> {
+        let event = log::load(self.db, n)?;
+        self.link_card(&event)?;
+        self.admit_redactions(&event)?;
+        if event.is_claim() {
+            self.dirty.texts.insert(n);
+        }
+        self.mark(&event)
+    }
+
+    /// Notes what an event that came, or whose effect changed, may have changed.
+    fn mark(&mut self, event: &Loaded) -> Result<()> {
+        if event.is_claim() {
+            self.dirty.states.insert(event.n);
+        }
+        match &event.kind {
+            EventKind::Supersede | EventKind::Retract | EventKind::Reinstate | EventKind::FactSet => {
+                let targets = self.claims_among(&event.header.targets, event.scope)?;
+                self.dirty.states.extend(targets);
+                if let Some(successor) = event.header.successor {
+                    let successor = self.claims_among(&[successor], event.scope)?;
+                    self.dirty.touched.extend(successor);
+                }
+            }
+            EventKind::Resolve(ResolveAct::Reviewed) => {
+                let targets = self.claims_among(&event.header.targets, event.scope)?;
+                self.dirty.review.extend(targets);
+            }
+            EventKind::Resolve(_) => {
+                let targets = self.claims_among(&event.header.targets, event.scope)?;
+                self.dirty.excepted.extend(&targets);
+                self.dirty.settled.extend(targets);
+                self.dirty.settled.extend(claims::created_with(self.db, event)?);
+                self.mark_card(event)?;
+            }
+            EventKind::Depend => {
+                let claims = self.claims_among(&event.header.targets, event.scope)?;
+                self.dirty.touched.extend(&claims);
+                self.dirty.review.extend(claims);
+            }
+            EventKind::Local(kind) => self.mark_local(event, kind)?,
+            EventKind::Assert | EventKind::Undo | EventKind::Redact | EventKind::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    fn mark_local(&mut self, event: &Loaded, kind: &str) -> Result<()> {
+        match kind {
+            local::EVIDENCE => {
+                if let Some(refusal) = event.header.targets.first()
+                    && let Some(refusal) = log::load_id(self.db, refusal)?
+                {
+                    self.mark_card(&refusal)?;
+                }
+            }
+            local::SETTLED => {
+                self.mark_card(event)?;
+                // The cards of its own act may be shown by the candidate's.
+                for other in self.of_act(event)? {
+                    if matches!(other.kind, EventKind::Resolve(_)) {
+                        self.mark_card(&other)?;
+                    }
+                }
+            }
+            _ => self.mark_card(event)?,
+        }
+        Ok(())
+    }
+
+    fn mark_card(&mut self, event: &Loaded) -> Result<()> {
+        let cards = cards::cards_of_event(self.db, event.n)?;
+        self.dirty.cards.extend(cards);
+        Ok(())
+    }
+
+    /// The events of the same act by the same device in the same scope.
+    fn of_act(&self, event: &Loaded) -> Result<Vec<Loaded>> {
+        let mut read = self.db.prepare_cached(log::select_loaded!(
+            "events e WHERE e.op = ?1 AND e.author = ?2 AND e.scope = ?3 ORDER BY e.n"
+        ))?;
+        let rows =
+            read.query_map(rusqlite::params![event.header.op.0, event.header.author.0, event.scope], Loaded::read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The places of those ids that are claims of this scope.
+    fn claims_among(&self, ids: &[EventId], scope: i64) -> Result<Vec<i64>> {
+        let mut found = Vec::new();
+        for id in ids {
+            found.extend(claims::in_scope(self.db, id, scope)?);
+        }
+        Ok(found)
+    }
+
+    /// Keeps the card that an event makes or speaks of as an edge, so that it is found by the card.
+    fn link_card(&self, event: &Loaded) -> Result<()> {
+        let speaks = matches!(event.kind, EventKind::Resolve(_) | EventKind::Local(_));
+        if !speaks {
+            return Ok(());
+        }
+        self.db
+            .prepare_cached("DELETE FROM edges WHERE src = ?1 AND role = ?2")?
+            .execute([event.n, Role::Card as i64])?;
+        let body = log::body(self.db, event.n)?;
+        if let Some(card) = derive::card_of(event.id, &event.header, body.as_ref()) {
+            log::add_edge(self.db, event.n, Role::Card, 0, &EventId(card.0))?;
+        }
+        Ok(())
+    }
+}

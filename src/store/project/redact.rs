@@ -1,0 +1,162 @@
+//! Redaction: bodies that are to be dropped, wherever they and copies of their words are.
+
+use std::collections::BTreeSet;
+
+use rusqlite::params;
+
+use super::Projector;
+use crate::{
+    domain::{
+        EventId,
+        derive::{self, local},
+        event::EventKind,
+    },
+    store::{
+        Result,
+        log::{self, Loaded, Role},
+    },
+};
+
+impl Projector<'_> {
+    /// Drops what a new event asks to drop, and the new event's own body where that was asked before it came.
+    pub(super) fn admit_redactions(&mut self, event: &Loaded) -> Result<()> {
+        let mut suspects: BTreeSet<i64> = BTreeSet::from([event.n]);
+        if derive::is_redact(&event.kind) {
+            for target in &event.header.targets {
+                self.suspect(target, event.scope, &mut suspects)?;
+            }
+        } else if derive::is_local_kind(&event.kind, local::SETTLED) {
+            for target in &event.header.targets {
+                self.suspect_candidate(target, event.scope, &mut suspects)?;
+            }
+        } else if derive::is_local_kind(&event.kind, local::REFUSED) {
+            self.suspect_candidate(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
+        } else if event.is_claim() {
+            self.suspect(&event.id, event.scope, &mut suspects)?;
+        }
+        for n in suspects {
+            let event = log::load(self.db, n)?;
+            if self.is_redacted(&event)? {
+                self.drop_body(&event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The event with this id, and the local ones that may hold its words.
+    fn suspect(&self, id: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
+        suspects.extend(log::number_of(self.db, id)?);
+        for event in log::pointing_at(self.db, id, Role::Target, scope)? {
+            if quotes(&event) {
+                suspects.insert(event.n);
+            }
+        }
+        for settled in log::pointing_at(self.db, id, Role::Successor, scope)? {
+            if derive::is_local_kind(&settled.kind, local::SETTLED) {
+                for candidate in &settled.header.targets {
+                    self.suspect_candidate(candidate, scope, suspects)?;
+                }
+            }
+        }
+        self.suspect_candidate(id, scope, suspects)
+    }
+
+    /// Every refusal of a candidate, and what the guard said about them.
+    fn suspect_candidate(&self, candidate: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
+        let mut refusals = log::pointing_at(self.db, candidate, Role::Seen, scope)?;
+        refusals.extend(log::load_id(self.db, candidate)?);
+        for refusal in refusals {
+            if derive::is_local_kind(&refusal.kind, local::REFUSED) {
+                suspects.insert(refusal.n);
+                let evidence = log::pointing_at(self.db, &refusal.id, Role::Target, scope)?;
+                suspects.extend(evidence.iter().filter(|event| quotes(event)).map(|event| event.n));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an event names this one for redaction.
+    fn is_named(&self, event: &Loaded) -> Result<bool> {
+        let naming = log::pointing_at(self.db, &event.id, Role::Target, event.scope)?;
+        Ok(naming.iter().any(|redact| {
+            derive::is_redact(&redact.kind) && derive::is_local(&redact.header) == derive::is_local(&event.header)
+        }))
+    }
+
+    /// Whether an event's body is to be dropped: it is named, or it holds the words of one that is.
+    fn is_redacted(&self, event: &Loaded) -> Result<bool> {
+        if self.is_named(event)? {
+            return Ok(true);
+        }
+        if derive::is_local_kind(&event.kind, local::REFUSED) {
+            return self.is_candidate_redacted(&derive::group_of(event.id, &event.header), event.scope);
+        }
+        if quotes(event) {
+            for target in &event.header.targets {
+                let Some(target) = log::load_id(self.db, target)? else { continue };
+                if target.scope != event.scope {
+                    continue;
+                }
+                let refusal = derive::is_local_kind(&target.kind, local::REFUSED);
+                if self.is_named(&target)?
+                    || refusal
+                        && self.is_candidate_redacted(&derive::group_of(target.id, &target.header), target.scope)?
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a refused candidate, or the claim that it became, is named for redaction.
+    fn is_candidate_redacted(&self, candidate: &EventId, scope: i64) -> Result<bool> {
+        if let Some(first) = log::load_id(self.db, candidate)?
+            && first.scope == scope
+            && self.is_named(&first)?
+        {
+            return Ok(true);
+        }
+        for settled in log::pointing_at(self.db, candidate, Role::Target, scope)? {
+            if let (true, Some(claim)) =
+                (derive::is_local_kind(&settled.kind, local::SETTLED), settled.header.successor)
+                && let Some(claim) = log::load_id(self.db, &claim)?
+                && claim.scope == scope
+                && self.is_named(&claim)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn drop_body(&mut self, event: &Loaded) -> Result<()> {
+        if let Some(body) = log::body(self.db, event.n)?
+            && event.is_claim()
+        {
+            self.unindex(event.n, &body)?;
+        }
+        let dropped = self
+            .db
+            .prepare_cached("UPDATE events SET body = NULL, salt = NULL WHERE n = ?1 AND body IS NOT NULL")?
+            .execute(params![event.n])?;
+        if dropped == 0 {
+            return Ok(());
+        }
+        self.changes.redacted = true;
+        if event.is_claim() {
+            self.dirty.texts.insert(event.n);
+            self.dirty.rows.insert(event.n);
+            self.dirty.touched.insert(event.n);
+        }
+        // A card's note may have been in the body.
+        self.mark_card(event)?;
+        self.link_card(event)?;
+        self.mark(event)
+    }
+}
+
+/// Whether this is a local event whose body quotes the claims that it points to.
+fn quotes(event: &Loaded) -> bool {
+    matches!(&event.kind, EventKind::Local(kind) if kind == local::EVIDENCE || kind == local::FOUND)
+}

@@ -1,0 +1,197 @@
+//! Conflict cards as they are read.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::Place;
+use crate::{
+    domain::{
+        CardId, ClaimId, ClaimKind, EventId, EventKind, Hlc, Qualifiers, Scope,
+        derive::{CardKind, Lineage, SettledBy, local, local_note},
+    },
+    store::{
+        CardFilter, CardRow, CardStatus, Page, Reader, Result,
+        log::{self, id_at},
+        project::{Line, content_hash, verdict_of},
+    },
+};
+
+/// A card's own row.
+struct Base {
+    n: i64,
+    id: CardId,
+    scope: i64,
+    kind: CardKind,
+    open: bool,
+    moot: bool,
+    candidate: Option<EventId>,
+    place: Place,
+    author: i64,
+    settled: Option<i64>,
+    snoozed: Option<i64>,
+    rev: i64,
+}
+
+macro_rules! select_card {
+    ($rest:literal) => {
+        concat!(
+            "SELECT k.n, k.id, k.scope, k.kind, k.open, k.moot, k.candidate, k.wall, k.tick, k.author, k.settled,
+                k.snoozed, max(k.rev, coalesce((SELECT max(c.rev) FROM card_members m JOIN claims c ON c.id = m.member
+                    WHERE m.card = k.n), 0))
+             FROM cards k ",
+            $rest
+        )
+    };
+}
+
+fn read_card(row: &Row<'_>) -> rusqlite::Result<Base> {
+    let kind: i64 = row.get(3)?;
+    let n = row.get(0)?;
+    Ok(Base {
+        n,
+        id: CardId(row.get(1)?),
+        scope: row.get(2)?,
+        kind: CardKind::ALL.into_iter().find(|known| *known as i64 == kind).unwrap_or(CardKind::Found),
+        open: row.get(4)?,
+        moot: row.get(5)?,
+        candidate: log::optional_id_at(row, 6)?,
+        place: Place { wall: row.get(7)?, tick: row.get(8)?, n },
+        author: row.get(9)?,
+        settled: row.get(10)?,
+        snoozed: row.get(11)?,
+        rev: row.get(12)?,
+    })
+}
+
+impl Reader {
+    fn card_row(&self, base: Base) -> Result<CardRow> {
+        let mut read = self.db.prepare_cached("SELECT member FROM card_members WHERE card = ?1 ORDER BY ord")?;
+        let members: Vec<EventId> = read.query_map([base.n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+        let author = log::load(&self.db, base.author)?;
+        Ok(CardRow {
+            id: base.id,
+            kind: base.kind,
+            scope: log::scope_named(&self.db, base.scope)?,
+            candidate: base.candidate,
+            open: base.open,
+            moot: base.moot,
+            clock: Hlc { wall: base.place.wall.unsigned_abs(), count: base.place.tick as u32 },
+            who: author.header.who,
+            agent: author.header.agent,
+            settled: base.settled.map(|n| self.settled_by(n)).transpose()?,
+            snoozed_until: base.snoozed.map(i64::unsigned_abs),
+            verdict: verdict_of(&self.db, &base.id, &members, &*self.check)?,
+            rev: base.rev.unsigned_abs(),
+            members,
+        })
+    }
+
+    fn settled_by(&self, n: i64) -> Result<SettledBy> {
+        let event = log::load(&self.db, n)?;
+        let body = log::body(&self.db, n)?;
+        let act = match &event.kind {
+            EventKind::Resolve(act) => act.as_str().to_owned(),
+            EventKind::Local(kind) if kind == local::DISCARD => kind.clone(),
+            _ => local_note(body.as_ref()).act.unwrap_or_else(|| "settled".to_owned()),
+        };
+        Ok(SettledBy {
+            event: event.id,
+            act,
+            who: event.header.who,
+            agent: event.header.agent,
+            clock: event.header.clock,
+            reason: body.and_then(|body| body.reason),
+            op: event.header.op,
+        })
+    }
+
+    /// A card.
+    pub fn card(&self, id: &CardId) -> Result<Option<CardRow>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(select_card!("WHERE k.id = ?1"))?;
+            let base = read.query_row([id.0], read_card).optional()?;
+            base.map(|base| reader.card_row(base)).transpose()
+        })
+    }
+
+    /// A page of cards, newest first.
+    pub fn cards(&self, filter: &CardFilter, limit: usize, cursor: Option<&str>) -> Result<Page<CardRow>> {
+        let after = Place::parse(cursor)?;
+        self.snapshot(|reader| {
+            let scope = match &filter.scope {
+                Some(scope) => match log::known_scope(&reader.db, scope)? {
+                    Some(scope) => Some(scope),
+                    None => return Ok(Page { items: Vec::new(), total: 0, next: None }),
+                },
+                None => None,
+            };
+            // Which halves of the table, and which of the open ones by their snooze.
+            let halves: &[(bool, Option<bool>)] = match filter.status {
+                CardStatus::Open => &[(true, Some(false))],
+                CardStatus::Snoozed => &[(true, Some(true))],
+                CardStatus::Settled => &[(false, None)],
+                CardStatus::All => &[(true, None), (false, None)],
+            };
+            let now = log::wall(filter.now);
+            let mut found = Vec::new();
+            let mut total = 0;
+            for (open, snoozed) in halves {
+                let mut rows = reader.db.prepare_cached(select_card!(
+                    "WHERE k.open = ?1 AND (?2 IS NULL OR k.scope = ?2)
+                     AND (?3 IS NULL OR (coalesce(k.snoozed, 0) > ?4) = ?3) AND (k.wall, k.tick, k.n) < (?5, ?6, ?7)
+                     ORDER BY k.wall DESC, k.tick DESC, k.n DESC LIMIT ?8"
+                ))?;
+                let rows = rows.query_map(
+                    params![open, scope, snoozed, now, after.wall, after.tick, after.n, limit.saturating_add(1)],
+                    read_card,
+                )?;
+                for row in rows {
+                    found.push(row?);
+                }
+                let mut count = reader.db.prepare_cached(
+                    "SELECT count(*) FROM cards WHERE open = ?1 AND (?2 IS NULL OR scope = ?2)
+                     AND (?3 IS NULL OR (coalesce(snoozed, 0) > ?4) = ?3)",
+                )?;
+                total += count.query_row(params![open, scope, snoozed, now], |row| row.get::<_, usize>(0))?;
+            }
+            found.sort_by_key(|card| std::cmp::Reverse(card.place));
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let next = found.last().filter(|_| more).map(|card| card.place.cursor());
+            let items = found.into_iter().map(|card| reader.card_row(card)).collect::<Result<_>>()?;
+            Ok(Page { items, total, next })
+        })
+    }
+
+    /// The cards on which a claim or candidate stands, open ones first.
+    pub fn cards_of(&self, member: &EventId) -> Result<Vec<CardRow>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(select_card!(
+                "JOIN card_members mine ON mine.card = k.n WHERE mine.member = ?1
+                 ORDER BY k.open DESC, k.wall DESC, k.tick DESC, k.n DESC LIMIT 200"
+            ))?;
+            let cards = read.query_map([member.0], read_card)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            cards.into_iter().map(|card| reader.card_row(card)).collect()
+        })
+    }
+
+    /// The latest card of a refused candidate with this kind and statement, white space aside; open or not.
+    pub fn refused_card(&self, scope: &Scope, kind: ClaimKind, statement: &str) -> Result<Option<CardRow>> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(None) };
+            let content = content_hash(scope, kind, statement, &Qualifiers::default());
+            let mut read = reader.db.prepare_cached(select_card!(
+                "WHERE k.content = ?1 ORDER BY k.open DESC, k.wall DESC, k.tick DESC, k.n DESC LIMIT 1"
+            ))?;
+            let base = read.query_row([content], read_card).optional()?;
+            base.map(|base| reader.card_row(base)).transpose()
+        })
+    }
+
+    /// Whether an exception or a dismissal has settled this pair.
+    pub fn is_settled_pair(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
+        self.snapshot(|reader| {
+            let Some(event) = log::load_id(&reader.db, one)? else { return Ok(false) };
+            (Line { db: &reader.db, scope: event.scope }).is_settled(one, other)
+        })
+    }
+}

@@ -1,0 +1,266 @@
+//! One claim with everything about it, and claims found by what they are.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::id_range;
+use crate::{
+    domain::{
+        Body, ClaimId, ClaimKind, EventId, EventKind, Flags, Header, Qualifiers, ResolveAct, Scope, derive,
+        derive::active_heads,
+    },
+    store::{
+        ClaimRow, Lookup, Reader, Result,
+        log::{self, Role, conversion, id_at},
+        project::{Line, content_hash, kind_code, kind_of, premises_of, status_of},
+    },
+};
+
+/// `SELECT` of what [`read_claim`] reads, with the rest of the statement.
+macro_rules! select_claim {
+    ($rest:literal) => {
+        concat!(
+            "SELECT c.n, c.id, c.scope, c.kind, c.status, c.undone, c.contested, c.needs_review, c.excepted,
+                c.redacted, c.rev, e.header, e.body FROM claims c JOIN events e ON e.n = c.n ",
+            $rest
+        )
+    };
+}
+
+/// A claim's own row, before its relations are read.
+pub(super) struct Base {
+    pub(super) n: i64,
+    pub(super) scope: i64,
+    pub(super) row: ClaimRow,
+}
+
+pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
+    let header: Header = row
+        .get_ref(11)?
+        .as_blob()
+        .map_err(rusqlite::Error::from)
+        .and_then(|bytes| minicbor::decode(bytes).map_err(|error| conversion(11, error)))?;
+    let body = row.get_ref(12)?.as_blob_or_null()?;
+    let body = body.and_then(|bytes| minicbor::decode::<Body>(bytes).ok()).unwrap_or_default();
+    let mut claim = of_event(id_at(row, 1)?, header, body, row.get::<_, i64>(10)?.unsigned_abs());
+    claim.kind = kind_of(row.get(3)?);
+    claim.status = status_of(row.get(4)?);
+    claim.flags = Flags {
+        undone: row.get(5)?,
+        contested: row.get(6)?,
+        needs_review: row.get(7)?,
+        excepted: row.get(8)?,
+        redacted: row.get(9)?,
+        expired: false,
+    };
+    Ok(Base { n: row.get(0)?, scope: row.get(2)?, row: claim })
+}
+
+/// The claim that an event carries, with nothing derived.
+pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> ClaimRow {
+    ClaimRow {
+        id,
+        kind: match header.kind {
+            EventKind::FactSet => ClaimKind::Fact,
+            _ => header.claim_kind.unwrap_or_default(),
+        },
+        scope: header.scope,
+        status: crate::domain::Status::Active,
+        flags: Flags::default(),
+        statement: body.statement.unwrap_or_default(),
+        reason: body.reason,
+        source: body.source,
+        who: header.who,
+        agent: header.agent,
+        device: header.author,
+        clock: header.clock,
+        op: header.op,
+        key: body.key,
+        key_hash: header.key_hash,
+        qualifiers: body.qualifiers.unwrap_or_default(),
+        norms: body.norms.unwrap_or_default(),
+        normaliser: body.normaliser,
+        replaced_by: Vec::new(),
+        replaces: Vec::new(),
+        premises: Vec::new(),
+        dependents: 0,
+        live_acts: Vec::new(),
+        causes: Vec::new(),
+        closing_reason: None,
+        rev,
+    }
+}
+
+/// Reads what a claim's relations are.
+pub(super) fn complete(db: &Connection, base: Base) -> Result<ClaimRow> {
+    let Base { n, scope, mut row } = base;
+    let mut acts = db.prepare_cached(
+        "SELECT e.id, a.successor FROM live_acts a JOIN events e ON e.n = a.act WHERE a.claim = ?1
+         ORDER BY e.wall, e.tick, e.id",
+    )?;
+    for act in acts.query_map([n], |row| Ok((id_at(row, 0)?, log::optional_id_at(row, 1)?)))? {
+        let (act, successor) = act?;
+        row.live_acts.push(act);
+        if let Some(successor) = successor
+            && !row.replaced_by.contains(&successor)
+        {
+            row.replaced_by.push(successor);
+        }
+    }
+    let mut replaced = db.prepare_cached(
+        "SELECT DISTINCT c.id FROM live_acts a JOIN claims c ON c.n = a.claim
+         WHERE a.successor = ?1 AND c.scope = ?2 ORDER BY c.wall DESC, c.tick DESC, c.id DESC",
+    )?;
+    row.replaces =
+        replaced.query_map(params![row.id.0, scope], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+    row.premises = premises_of(db, &row.id, scope)?;
+    let mut dependents = db.prepare_cached(
+        "SELECT count(DISTINCT c.n) FROM edges x
+         JOIN events e ON e.n = x.src AND e.kind = 'depend' AND e.effective = 1 AND e.scope = ?2
+         JOIN edges first ON first.src = e.n AND first.role = 0 AND first.ord = 0
+         JOIN claims c ON c.id = first.dst AND c.scope = ?2 AND c.status = 0
+         WHERE x.dst = ?1 AND x.role = 0 AND x.ord > 0 AND first.dst <> ?1",
+    )?;
+    row.dependents = dependents.query_row(params![row.id.0, scope], |row| row.get(0))?;
+    let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
+    row.causes = causes.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+    row.closing_reason = closing_reason(db, &row, scope)?;
+    Ok(row)
+}
+
+fn closing_reason(db: &Connection, row: &ClaimRow, scope: i64) -> Result<Option<String>> {
+    let last = match row.live_acts.last() {
+        Some(act) => log::number_of(db, act)?,
+        None if row.flags.excepted => log::pointing_at(db, &row.id, Role::Target, scope)?
+            .iter()
+            .rfind(|event| event.effective && event.kind == EventKind::Resolve(ResolveAct::Exception))
+            .map(|event| event.n),
+        None => None,
+    };
+    match last {
+        Some(n) => Ok(log::body(db, n)?.and_then(|body| body.reason)),
+        None => Ok(None),
+    }
+}
+
+/// A claim by its id.
+pub(super) fn claim(db: &Connection, id: &ClaimId) -> Result<Option<ClaimRow>> {
+    let mut read = db.prepare_cached(select_claim!("WHERE c.id = ?1"))?;
+    read.query_row([id.0], read_claim).optional()?.map(|base| complete(db, base)).transpose()
+}
+
+/// Claims by their places, in that order.
+pub(super) fn claims_at_places(db: &Connection, places: impl IntoIterator<Item = i64>) -> Result<Vec<ClaimRow>> {
+    let mut read = db.prepare_cached(select_claim!("WHERE c.n = ?1"))?;
+    let mut rows = Vec::new();
+    for n in places {
+        rows.push(complete(db, read.query_row([n], read_claim)?)?);
+    }
+    Ok(rows)
+}
+
+fn claims_with_ids(db: &Connection, ids: impl IntoIterator<Item = ClaimId>) -> Result<Vec<ClaimRow>> {
+    let mut rows = Vec::new();
+    for id in ids {
+        rows.extend(claim(db, &id)?);
+    }
+    Ok(rows)
+}
+
+impl Reader {
+    /// A claim.
+    pub fn claim(&self, id: &ClaimId) -> Result<Option<ClaimRow>> {
+        self.snapshot(|reader| claim(&reader.db, id))
+    }
+
+    /// What a claim id or a prefix of one stands for.
+    pub fn find_claim(&self, prefix: &str) -> Result<Lookup<ClaimId>> {
+        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
+        let mut read = self.db.prepare_cached("SELECT id FROM claims WHERE id BETWEEN ?1 AND ?2 LIMIT 10")?;
+        let found = read.query_map([low, high], |row| id_at(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(Lookup::of(found))
+    }
+
+    /// The active facts of a key (see [`crate::domain::event::key_hash`]), newest first.
+    pub fn fact_heads(&self, scope: &Scope, key_hash: &EventId) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
+            let mut read = reader.db.prepare_cached(
+                "SELECT n FROM claims WHERE scope = ?1 AND key_hash = ?2 AND status = 0
+                 ORDER BY wall DESC, tick DESC, n DESC",
+            )?;
+            let places = read.query_map(params![scope, key_hash.0], |row| row.get(0))?;
+            claims_at_places(&reader.db, places.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
+    }
+
+    /// The active claim that says exactly this, white space aside.
+    pub fn duplicate(
+        &self,
+        scope: &Scope,
+        kind: ClaimKind,
+        statement: &str,
+        qualifiers: &Qualifiers,
+    ) -> Result<Option<ClaimId>> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(None) };
+        let content = content_hash(scope, kind, statement, qualifiers);
+        let mut read = self
+            .db
+            .prepare_cached("SELECT id FROM claims WHERE content = ?1 AND kind = ?2 ORDER BY wall, tick, id LIMIT 1")?;
+        Ok(read.query_row(params![content, kind_code(kind)], |row| id_at(row, 0)).optional()?)
+    }
+
+    /// The active claims that now stand in a claim's place; itself if it is active.
+    pub fn heads(&self, id: &ClaimId) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| {
+            let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
+            let heads: BTreeSet<ClaimId> = active_heads(&[*id], &Line { db: &reader.db, scope: event.scope })?;
+            let mut rows = claims_with_ids(&reader.db, heads)?;
+            rows.sort_by_key(|row| std::cmp::Reverse((row.clock, row.id)));
+            Ok(rows)
+        })
+    }
+
+    /// What a claim rests on.
+    pub fn premises(&self, id: &ClaimId) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| {
+            let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
+            claims_with_ids(&reader.db, premises_of(&reader.db, id, event.scope)?)
+        })
+    }
+
+    /// The active claims that rest on a claim, newest first, at most `limit`.
+    pub fn dependents(&self, id: &ClaimId, limit: usize) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| {
+            let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
+            let mut read = reader.db.prepare_cached(
+                "SELECT DISTINCT c.n FROM edges x
+                 JOIN events e ON e.n = x.src AND e.kind = 'depend' AND e.effective = 1 AND e.scope = ?2
+                 JOIN edges first ON first.src = e.n AND first.role = 0 AND first.ord = 0
+                 JOIN claims c ON c.id = first.dst AND c.scope = ?2 AND c.status = 0
+                 WHERE x.dst = ?1 AND x.role = 0 AND x.ord > 0 AND first.dst <> ?1
+                 ORDER BY c.wall DESC, c.tick DESC, c.n DESC LIMIT ?3",
+            )?;
+            let places = read.query_map(params![id.0, event.scope, limit], |row| row.get(0))?;
+            claims_at_places(&reader.db, places.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
+    }
+
+    /// A refused candidate in the form of a claim: with its card's rev, and status active, which it never had.
+    pub fn candidate(&self, id: &EventId) -> Result<Option<ClaimRow>> {
+        self.snapshot(|reader| {
+            let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };
+            if !derive::is_local_kind(&event.kind, derive::local::REFUSED) {
+                return Ok(None);
+            }
+            let body = log::body(&reader.db, event.n)?;
+            let redacted = body.is_none();
+            let card = crate::domain::CardId::of_members(&[*id]);
+            let rev = reader.card(&card)?.map_or(0, |card| card.rev);
+            let mut row = of_event(*id, event.header, body.unwrap_or_default(), rev);
+            row.flags.redacted = redacted;
+            Ok(Some(row))
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! The log as it is read: events, acts, and what builds on them.
+
+use rusqlite::{Row, params};
+
+use super::{Place, id_range};
+use crate::{
+    domain::{
+        CardId, ClaimId, EventId, OpId, Scope, SignedEvent,
+        derive::{self, local},
+    },
+    store::{
+        EventRow, Lookup, Page, Reader, Result,
+        log::{self, Loaded, Role, id_at},
+    },
+};
+
+/// Acts that never are what a caller means by "my last act": undoing itself, what cannot be undone, and refusals, which
+/// changed nothing.
+const NOT_UNDONE: [&str; 6] = ["undo", "local.undo", "redact", "local.redact", "local.refused", "local.evidence"];
+
+impl Reader {
+    fn event_row(&self, event: Loaded) -> Result<EventRow> {
+        let body = log::body(&self.db, event.n)?;
+        let header = event.header;
+        Ok(EventRow {
+            id: event.id,
+            kind: event.kind,
+            op: header.op,
+            scope: header.scope,
+            who: header.who,
+            agent: header.agent,
+            device: header.author,
+            clock: header.clock,
+            targets: header.targets,
+            successor: header.successor,
+            seen: header.seen,
+            claim_kind: header.claim_kind,
+            body,
+            effective: event.effective,
+        })
+    }
+
+    fn event_rows(&self, events: impl IntoIterator<Item = Loaded>) -> Result<Vec<EventRow>> {
+        events.into_iter().map(|event| self.event_row(event)).collect()
+    }
+
+    fn loaded(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Loaded>> {
+        let mut read = self.db.prepare_cached(sql)?;
+        let rows = read.query_map(params, Loaded::read)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// An event.
+    pub fn event(&self, id: &EventId) -> Result<Option<EventRow>> {
+        self.snapshot(|reader| log::load_id(&reader.db, id)?.map(|event| reader.event_row(event)).transpose())
+    }
+
+    /// Every event of the shared log that made or acted on a claim, and what undid or redacted those, oldest first.
+    pub fn events_of(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
+        self.snapshot(|reader| {
+            let Some(first) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
+            let scope = first.scope;
+            let mut found = vec![first];
+            found.extend(log::pointing_at(&reader.db, claim, Role::Target, scope)?);
+            found.extend(log::pointing_at(&reader.db, claim, Role::Successor, scope)?);
+            let mut next: Vec<EventId> = found.iter().skip(1).map(|event| event.id).collect();
+            while let Some(id) = next.pop() {
+                for event in log::pointing_at(&reader.db, &id, Role::Target, scope)? {
+                    if derive::is_undo(&event.kind) && found.iter().all(|known| known.id != event.id) {
+                        next.push(event.id);
+                        found.push(event);
+                    }
+                }
+            }
+            found.retain(|event| !derive::is_local(&event.header));
+            found.sort_by_key(|event| (event.header.clock, event.id));
+            found.dedup_by_key(|event| event.id);
+            reader.event_rows(found)
+        })
+    }
+
+    /// The events of an act, in the order in which they were made.
+    pub fn op(&self, op: &OpId) -> Result<Vec<EventRow>> {
+        self.snapshot(|reader| {
+            let mut events = reader.loaded(log::select_loaded!("events e WHERE e.op = ?1"), [op.0])?;
+            events.sort_by_key(|event| (event.header.clock, event.id));
+            reader.event_rows(events)
+        })
+    }
+
+    /// What an act's id or a prefix of one stands for.
+    pub fn find_op(&self, prefix: &str) -> Result<Lookup<OpId>> {
+        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
+        let mut read = self.db.prepare_cached("SELECT DISTINCT op FROM events WHERE op BETWEEN ?1 AND ?2 LIMIT 10")?;
+        let found = read.query_map(params![&low[..16], &high[..16]], |row| Ok(OpId(row.get(0)?)))?;
+        Ok(Lookup::of(found.collect::<rusqlite::Result<Vec<_>>>()?))
+    }
+
+    /// A caller's last act that still has effect and is no undo, no redaction and no refusal.
+    pub fn last_op(&self, who: &str, agent: Option<&str>, scope: Option<&Scope>) -> Result<Option<OpId>> {
+        let scope = match scope {
+            Some(scope) => match log::known_scope(&self.db, scope)? {
+                Some(scope) => Some(scope),
+                None => return Ok(None),
+            },
+            None => None,
+        };
+        let mut read = self.db.prepare_cached(
+            "SELECT op, kind FROM events WHERE who = ?1 AND agent IS ?2 AND (?3 IS NULL OR scope = ?3)
+             AND effective = 1 ORDER BY wall DESC, tick DESC, n DESC",
+        )?;
+        let mut rows = read.query(params![who, agent, scope])?;
+        while let Some(row) = rows.next()? {
+            let kind: String = row.get(1)?;
+            if !NOT_UNDONE.contains(&kind.as_str()) {
+                return Ok(Some(OpId(row.get(0)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Events outside an act that still have effect and build on it: while there are any, it cannot be undone.
+    ///
+    /// Undo events do not count, nor what merely speaks of a claim on this machine: refusals, findings, snoozes.
+    pub fn built_on(&self, op: &OpId) -> Result<Vec<EventRow>> {
+        self.snapshot(|reader| {
+            let mut found = reader.loaded(
+                log::select_loaded!(
+                    "events own JOIN edges x ON x.dst = own.id AND x.role < 3
+                     JOIN events e ON e.n = x.src AND e.scope = own.scope
+                     WHERE own.op = ?1 AND e.op <> ?1 AND e.effective = 1"
+                ),
+                [op.0],
+            )?;
+            found.retain(|event| {
+                !derive::is_undo(&event.kind)
+                    && [local::REFUSED, local::EVIDENCE, local::FOUND, local::SNOOZE]
+                        .iter()
+                        .all(|kind| !derive::is_local_kind(&event.kind, kind))
+            });
+            found.sort_by_key(|event| (event.header.clock, event.id));
+            found.dedup_by_key(|event| event.id);
+            reader.event_rows(found)
+        })
+    }
+
+    /// A page of both logs, newest first by event clock. `total` is 0: the log is not counted.
+    pub fn log(&self, scope: Option<&Scope>, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
+        let after = Place::parse(cursor)?;
+        self.snapshot(|reader| {
+            let rows = limit.saturating_add(1);
+            let mut events = match scope {
+                Some(scope) => {
+                    let Some(scope) = log::known_scope(&reader.db, scope)? else {
+                        return Ok(Page { items: Vec::new(), total: 0, next: None });
+                    };
+                    reader.loaded(
+                        log::select_loaded!(
+                            "events e WHERE e.scope = ?1 AND (e.wall, e.tick, e.n) < (?2, ?3, ?4)
+                             AND e.kind <> 'local.evidence' ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?5"
+                        ),
+                        params![scope, after.wall, after.tick, after.n, rows],
+                    )?
+                }
+                None => reader.loaded(
+                    log::select_loaded!(
+                        "events e WHERE (e.wall, e.tick, e.n) < (?1, ?2, ?3) AND e.kind <> 'local.evidence'
+                         ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?4"
+                    ),
+                    params![after.wall, after.tick, after.n, rows],
+                )?,
+            };
+            let more = events.len() > limit;
+            events.truncate(limit);
+            let place = |event: &Loaded| Place {
+                wall: log::wall(event.header.clock.wall),
+                tick: event.header.clock.count.into(),
+                n: event.n,
+            };
+            let next = events.last().filter(|_| more).map(|event| place(event).cursor());
+            Ok(Page { items: reader.event_rows(events)?, total: 0, next })
+        })
+    }
+
+    /// The signed events of both logs in the order of arrival, `limit` of them after position `after` (0 to begin), each
+    /// with its position.
+    pub fn signed_events(&self, after: u64, limit: usize) -> Result<Vec<(u64, SignedEvent)>> {
+        let events = log::signed_after(&self.db, log::wall(after), limit)?;
+        Ok(events.into_iter().map(|(n, event)| (n.unsigned_abs(), event)).collect())
+    }
+
+    /// What a card id or a prefix of one stands for. A refused candidate's id stands for its card.
+    pub fn find_card(&self, prefix: &str) -> Result<Lookup<CardId>> {
+        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
+        let mut read = self.db.prepare_cached(
+            "SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2
+             UNION SELECT id FROM cards WHERE candidate BETWEEN ?1 AND ?2 LIMIT 10",
+        )?;
+        let read_id = |row: &Row<'_>| Ok(CardId(id_at(row, 0)?.0));
+        let found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(Lookup::of(found))
+    }
+}

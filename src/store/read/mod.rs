@@ -1,0 +1,73 @@
+//! Reading: claims, pages, search, candidates, events, cards.
+
+mod as_of;
+mod candidates;
+mod cards;
+mod claims;
+mod events;
+pub(super) mod pages;
+mod search;
+
+use crate::store::StoreError;
+
+/// A place in a list that is ordered by event clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    wall: i64,
+    tick: i64,
+    n: i64,
+}
+
+impl Place {
+    /// Before every row of a list that runs backwards in time.
+    const START: Self = Self { wall: i64::MAX, tick: i64::MAX, n: i64::MAX };
+
+    fn cursor(self) -> String {
+        format!("{:x}.{:x}.{:x}", self.wall, self.tick, self.n)
+    }
+
+    fn parse(cursor: Option<&str>) -> Result<Self, StoreError> {
+        let Some(cursor) = cursor else { return Ok(Self::START) };
+        let mut parts = cursor.split('.').map(|part| i64::from_str_radix(part, 16).ok());
+        match (parts.next().flatten(), parts.next().flatten(), parts.next().flatten(), parts.next()) {
+            (Some(wall), Some(tick), Some(n), None) => Ok(Self { wall, tick, n }),
+            _ => Err(StoreError::BadCursor(cursor.chars().take(80).collect())),
+        }
+    }
+}
+
+/// The bytes between which an id with this hexadecimal prefix lies; `None` where the text cannot be one.
+fn id_range(prefix: &str) -> Option<([u8; 32], [u8; 32])> {
+    if !crate::domain::id::is_prefix(prefix) {
+        return None;
+    }
+    let mut low = prefix.to_ascii_lowercase();
+    let mut high = low.clone();
+    low.extend(std::iter::repeat_n('0', 64 - prefix.len()));
+    high.extend(std::iter::repeat_n('f', 64 - prefix.len()));
+    let mut range = ([0; 32], [0; 32]);
+    hex::decode_to_slice(low, &mut range.0).ok()?;
+    hex::decode_to_slice(high, &mut range.1).ok()?;
+    Some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_round_trip_and_foreign_ones_are_refused() {
+        let place = Place { wall: 1_700_000_000_000, tick: 3, n: 9 };
+        assert_eq!(Place::parse(Some(&place.cursor())).unwrap(), place);
+        for bad in ["", "x", "1.2", "1.2.3.4", "1.2.-"] {
+            assert!(Place::parse(Some(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_odd_length_covers_half_a_byte() {
+        let (low, high) = id_range("ABCDE").unwrap();
+        assert_eq!((&low[..3], &high[..3]), (&[0xab, 0xcd, 0xe0][..], &[0xab, 0xcd, 0xef][..]));
+        assert!(id_range("abc").is_none() && id_range("wxyz").is_none());
+    }
+}

@@ -1,0 +1,54 @@
+//! Making the projections anew from the log.
+
+use rusqlite::Connection;
+
+use super::{Result, Store, commit, log, open, project::Projector};
+use crate::domain::{Hlc, verdict::PairCheck};
+
+/// Events that are projected together.
+const BATCH: usize = 1_000;
+
+/// The tables that hold nothing but projections, what refers to others first.
+const DERIVED: [&str; 10] =
+    ["card_members", "card_sources", "cards", "postings", "terms", "causes", "live_acts", "claims", "lanes", "texts"];
+
+impl Store {
+    /// Drops every projection and makes it anew from both logs, in one transaction.
+    pub fn rebuild(&mut self) -> Result<()> {
+        let tx = self.reader.db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        rebuild(&tx, &*self.check)?;
+        tx.commit()?;
+        self.scrub();
+        Ok(())
+    }
+}
+
+/// Rebuilds within the caller's transaction.
+pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
+    for table in DERIVED {
+        let sql = match table {
+            "texts" => "INSERT INTO texts (texts) VALUES ('delete-all')".to_owned(),
+            _ => format!("DELETE FROM {table}"),
+        };
+        db.execute(&sql, [])?;
+    }
+    db.execute("DELETE FROM edges WHERE role = ?1", [log::Role::Card as i64])?;
+    db.execute("UPDATE events SET effective = 1", [])?;
+    db.execute("UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0)", [])?;
+    // In the order of time, so that cards which were true once are found again where they can be.
+    let mut read = db.prepare("SELECT n FROM events ORDER BY wall, tick, n")?;
+    let places = read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    for batch in places.chunks(BATCH) {
+        let mut projector = Projector::new(db, check)?;
+        for n in batch {
+            projector.replay(*n);
+        }
+        projector.finish()?;
+    }
+    let clock = match places.last() {
+        Some(n) => log::load(db, *n)?.header.clock,
+        None => Hlc::default(),
+    };
+    commit::save_clock(db, clock.max(commit::load_clock(db)?))?;
+    open::set(db, "check", check.version())
+}

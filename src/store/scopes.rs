@@ -1,0 +1,97 @@
+//! Scopes and what they are bound to.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Reader, Result, ScopeRow, log};
+use crate::domain::{Scope, Status};
+
+/// How many names `name-2`, `name-3`, … are tried. A machine with more clones of one name than this shares the last.
+const MAX_NAMESAKES: usize = 1000;
+
+/// The scope to which an identity leads: the name itself unless it is bound to another.
+pub(super) fn scope_for(db: &Connection, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
+    scope.check()?;
+    let Some(identity) = identity else { return Ok(scope.clone()) };
+    let mut name = scope.clone();
+    let mut read = db.prepare_cached("SELECT identity FROM scopes WHERE org = ?1 AND project = ?2")?;
+    for number in 2..=MAX_NAMESAKES {
+        let bound: Option<Option<String>> =
+            read.query_row([&name.org_id, &name.project], |row| row.get(0)).optional()?;
+        match bound.flatten() {
+            Some(other) if other != identity => name.project = format!("{}-{number}", scope.project),
+            _ => break,
+        }
+    }
+    name.check()?;
+    Ok(name)
+}
+
+/// [`scope_for`], and binds the name to the identity where it was free.
+pub(super) fn bind(db: &Connection, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
+    let scope = scope_for(db, scope, identity)?;
+    let n = log::scope_number(db, &scope)?;
+    if let Some(identity) = identity {
+        db.prepare_cached("UPDATE scopes SET identity = ?2 WHERE n = ?1 AND identity IS NULL")?
+            .execute(params![n, identity])?;
+    }
+    Ok(scope)
+}
+
+impl Reader {
+    /// The scope that an act in `scope` with this identity goes to: the same, or `name-2`, `name-3`, … where the name is
+    /// bound to another identity. Binds nothing: [`super::Store::commit`] does.
+    pub fn scope_for(&self, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
+        scope_for(&self.db, scope, identity)
+    }
+
+    /// Every scope, by name.
+    pub fn scopes(&self) -> Result<Vec<ScopeRow>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT s.org, s.project, s.identity, s.latest,
+                (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n AND status = 0),
+                (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n),
+                (SELECT count(*) FROM cards WHERE scope = s.n AND open = 1),
+                (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n AND status = 0 AND review = 1)
+             FROM scopes s ORDER BY s.org, s.project",
+        )?;
+        let rows = read.query_map([], |row| {
+            Ok(ScopeRow {
+                scope: Scope { org_id: row.get(0)?, project: row.get(1)? },
+                identity: row.get(2)?,
+                latest: row.get::<_, i64>(3)?.unsigned_abs(),
+                active: row.get(4)?,
+                total: row.get(5)?,
+                open_cards: row.get(6)?,
+                needs_review: row.get(7)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Counts over the whole store.
+    pub fn counts(&self) -> Result<super::Counts> {
+        let mut read = self.db.prepare_cached(
+            "SELECT (SELECT count(*) FROM events),
+                (SELECT coalesce(sum(claims), 0) FROM lanes),
+                (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0),
+                (SELECT count(*) FROM cards WHERE open = 1),
+                (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0 AND review = 1)",
+        )?;
+        Ok(read.query_row([], |row| {
+            Ok(super::Counts {
+                events: row.get(0)?,
+                claims: row.get(1)?,
+                active: row.get(2)?,
+                open_cards: row.get(3)?,
+                needs_review: row.get(4)?,
+            })
+        })?)
+    }
+
+    /// How many claims of a scope have a status.
+    pub fn count(&self, scope: &Scope, status: Status) -> Result<usize> {
+        let filter =
+            super::ClaimFilter { scope: Some(scope.clone()), status: Some(status), ..super::ClaimFilter::default() };
+        super::read::pages::total(&self.db, &filter)
+    }
+}
