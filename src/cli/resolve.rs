@@ -101,7 +101,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     request.reason = match args.reason {
         Some(reason) => reason,
-        None => prefill(&card, request.act).unwrap_or_default(),
+        None => prefill(&card, &request).unwrap_or_default(),
     };
     if request.reason.trim().is_empty() && request.act != CardAct::Snooze {
         return Err(CliError::usage("a decision needs its reason").hint("add --reason 'why'"));
@@ -110,9 +110,13 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(show::outcome::show(cx, &outcome, request.statement.as_deref()))
 }
 
-/// The reason that the card already knows for an act.
-pub(crate) fn prefill(card: &CardView, act: CardAct) -> Option<String> {
-    card.acts.iter().find(|option| option.act == act).and_then(|option| option.prefill.clone())
+/// The reason that is known for an act: of the side that stays, else what the card says.
+pub(crate) fn prefill(card: &CardView, request: &ResolveRequest) -> Option<String> {
+    if let Some(winner) = &request.winner {
+        let stays = card.sides.iter().find(|side| side.claim.id.to_hex() == *winner);
+        return stays.and_then(|side| side.claim.reason.clone());
+    }
+    card.acts.iter().find(|option| option.act == request.act).and_then(|option| option.prefill.clone())
 }
 
 /// An act on a card as it was shown, with nothing else said.

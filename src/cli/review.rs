@@ -197,7 +197,7 @@ async fn settle(
         return Ok(None);
     }
     if act != CardAct::Snooze {
-        let known = prefill(card, act);
+        let known = prefill(card, &request);
         let prompt = match &known {
             Some(known) => format!("Why? [Enter: {}] ", crate::domain::text::sanitize_line(known)),
             None => "Why? (empty: leave off) ".to_owned(),

@@ -182,6 +182,7 @@ impl<'a> Reader<'a> {
             TagEnd::Paragraph if self.lists == 0 => self.finish(),
             TagEnd::List(_) => self.lists = self.lists.saturating_sub(1),
             TagEnd::BlockQuote(_) => self.quotes = self.quotes.saturating_sub(1),
+            TagEnd::TableCell => self.space(),
             TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
             TagEnd::Link => {
                 if let (Some(link), Some(open)) = (self.link.take(), self.open.last_mut()) {
@@ -209,6 +210,13 @@ impl<'a> Reader<'a> {
                 Some((at, row)) if *at == line => row.push_str(text),
                 _ => open.rows.push((line, text.to_owned())),
             }
+        }
+    }
+
+    /// A space after what was read so far.
+    fn space(&mut self) {
+        if let Some((_, row)) = self.open.last_mut().and_then(|open| open.rows.last_mut()) {
+            row.push(' ');
         }
     }
 

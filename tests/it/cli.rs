@@ -27,8 +27,9 @@ fn redacted(text: &str) -> String {
     let rules = [
         (r"\b[0-9a-f]{64}\b", "<id>"),
         (r"\b[0-9a-f]{32}\b", "<op>"),
-        (r"\b[0-9a-f]{12}\b", "<import>"),
-        (r"\b[0-9a-f]{10}\b", "<id>"),
+        // As wide as what they stand for, so that columns stay.
+        (r"\b[0-9a-f]{12}\b", "##__import__"),
+        (r"\b[0-9a-f]{10}\b", "####__id__"),
         (r"\bjust now\b|\b\d+ (?:second|minute)s? ago\b", "<age>"),
         (r"/[^\s:]*ergo-test-[^\s/:]*", "<home>"),
     ];

@@ -84,7 +84,8 @@ impl Sender {
 
     /// Takes a claim of this import out of force.
     pub(super) async fn retract(&mut self, row: &Row, claim: ClaimId, reason: &str) -> Result<(), CliError> {
-        let op = self.op("retract", &row.file, &row.claim.statement, reason);
+        // A claim that was stored anew is taken out anew.
+        let op = self.op("retract", &row.file, &claim.to_hex(), reason);
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
         let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), expect_rev: None };
         match self.client.retract(&request).await {

@@ -111,6 +111,7 @@ impl Ui {
                     let merge = format!("--merge '…' --reason {why}");
                     for (at, side) in card.sides.iter().enumerate() {
                         let what = if side.candidate { "the new one replaces the old" } else { "this side stays" };
+                        let why = quote(side.claim.reason.as_deref().unwrap_or("…"));
                         ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
                     ways.push((merge, "a new text replaces both".into()));

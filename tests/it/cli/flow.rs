@@ -166,7 +166,7 @@ fn a_quiet_write_prints_the_id_alone() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let output = home.run(["remember", "Deploys run at noon.", "--reason", "Everyone is there.", "-q"]).ok();
-    assert_eq!(redacted(&output.stdout), "<id>\n");
+    assert_eq!(redacted(&output.stdout), "####__id__\n");
 }
 
 #[test]

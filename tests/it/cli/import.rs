@@ -39,7 +39,7 @@ fn records_keep_their_history_and_a_second_import_changes_nothing() {
 
     let why = home.run(["why", "where are orders stored?", "--json"]).ok().json();
     assert_eq!(why["answer"]["statement"], "Orders are stored in PostgreSQL.");
-    assert_eq!(why["answer"]["source"], "nygard/0005-store-orders-in-postgresql.md:19");
+    assert_eq!(why["answer"]["source"], "nygard/0005-store-orders-in-postgresql.md:17");
     assert_eq!(why["chain"][1]["claim"]["statement"], "Orders are stored in MongoDB.");
 
     let again = home.run(["import", "adr", "nygard", "--json"]).ok().json();
