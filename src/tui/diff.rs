@@ -27,6 +27,20 @@ pub struct PairDiff {
     pub right: Vec<Run>,
 }
 
+impl PairDiff {
+    /// Whether the two have so little in common that marking what differs would mark nearly everything.
+    pub fn is_apart(&self) -> bool {
+        let own = |runs: &[Run]| {
+            let (own, all) = runs.iter().fold((0, 0), |(own, all), run| {
+                let letters = run.text.chars().filter(|c| !c.is_whitespace()).count();
+                (own + if run.own { letters } else { 0 }, all + letters)
+            });
+            own * 10 > all * 7
+        };
+        own(&self.left) && own(&self.right)
+    }
+}
+
 /// Compares two statements word by word (Unicode word boundaries, Patience diff), as safe single lines.
 pub fn words(left: &str, right: &str) -> PairDiff {
     let (left, right) = (text::line(left), text::line(right));

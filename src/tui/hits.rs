@@ -42,6 +42,7 @@ pub enum Pane {
 #[derive(Clone, Debug, Default)]
 pub struct HitMap {
     areas: Vec<(Rect, Hit)>,
+    rows: Vec<(Pane, usize)>,
     overflow: Vec<(Pane, usize)>,
 }
 
@@ -68,13 +69,14 @@ impl HitMap {
         self.areas.iter().rev().find(|(area, _)| area.contains(Position::new(column, row))).map(|(_, hit)| *hit)
     }
 
-    /// The inner area of a pane, where it was painted.
-    pub fn pane(&self, pane: Pane) -> Option<Rect> {
-        self.areas.iter().rev().find(|(_, hit)| *hit == Hit::Pane(pane)).map(|(area, _)| *area)
+    /// Notes that a pane was painted in `area`, and how many rows of its list fit.
+    pub fn add_pane(&mut self, area: Rect, pane: Pane, rows: usize) {
+        self.add(area, Hit::Pane(pane));
+        self.rows.push((pane, rows));
     }
 
-    /// The rows of a pane; a guess of 10 before the first frame.
+    /// How many rows of a pane's list fit; a guess of 10 where it was not painted.
     pub fn height(&self, pane: Pane) -> usize {
-        self.pane(pane).map_or(10, |area| usize::from(area.height))
+        self.rows.iter().rev().find(|(own, _)| *own == pane).map_or(10, |(_, rows)| *rows)
     }
 }

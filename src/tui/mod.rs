@@ -10,10 +10,13 @@ pub mod key;
 pub mod msg;
 mod options;
 mod runtime;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod state;
 pub mod text;
 pub mod theme;
 pub mod update;
+pub mod view;
 pub mod when;
 
 pub use options::{Options, Starter, TuiError};

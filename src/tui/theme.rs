@@ -42,6 +42,10 @@ pub struct Theme {
     pub key: Style,
     /// The program's badge and the label of a mode.
     pub badge: Style,
+    /// Laid over a short message.
+    pub toast: Style,
+    /// The tab of the screen shown.
+    pub tab: Style,
     /// The characters.
     pub glyphs: Glyphs,
 }
@@ -150,6 +154,8 @@ impl Theme {
             bad: plain.fg(Color::Red).add_modifier(Modifier::BOLD),
             key: plain.fg(Color::Cyan).add_modifier(Modifier::BOLD),
             badge: plain.fg(Color::Cyan).add_modifier(Modifier::REVERSED | Modifier::BOLD),
+            toast: plain.add_modifier(Modifier::REVERSED),
+            tab: plain.fg(Color::Cyan).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             glyphs: if unicode { UNICODE } else { ASCII },
         }
     }
@@ -169,12 +175,13 @@ impl Theme {
             bad: bold,
             key: bold,
             badge: bold.add_modifier(Modifier::REVERSED),
+            tab: marked,
             ..Self::ansi(unicode)
         }
     }
 
     /// Every style, for checks over all roles.
-    pub fn roles(&self) -> [Style; 15] {
+    pub fn roles(&self) -> [Style; 17] {
         [
             self.text,
             self.dim,
@@ -191,6 +198,8 @@ impl Theme {
             self.bad,
             self.key,
             self.badge,
+            self.tab,
+            self.toast,
         ]
     }
 }

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(ago(now - 7_200_000, now, &TimeZone::UTC), "2h ago");
         assert_eq!(ago(now + 99_000_000, now, &TimeZone::UTC), "just now");
         assert_eq!(ago(0, now, &TimeZone::UTC), "1970-01-01");
-        assert_eq!(minute(now, &TimeZone::UTC), "2026-11-21 21:46");
+        assert_eq!(minute(now, &TimeZone::UTC), "2026-11-21 22:26");
         assert_eq!(day(u64::MAX, &TimeZone::UTC), "an unknown time");
         for at in [0, now - 5 * MINUTE, now - 86_400_000 * 400, now] {
             assert!(age(at, now).len() <= 4);

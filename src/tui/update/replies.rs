@@ -112,7 +112,7 @@ fn settled_by(settled: &Settlement) -> String {
 fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     close_form(state);
     remember_act(state, done.op_id, done.scope);
-    out.push(state.toast(Tone::Done, done.summary));
+    out.push(state.toast(Tone::Done, format!("{} u to undo", sentence(&done.summary))));
     for warning in done.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
@@ -135,7 +135,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
         format!("Nothing new: {} says the same.", stored.claim_id.short())
     } else {
         remember_act(state, stored.op_id, stored.scope);
-        format!("Stored {}.", stored.claim_id.short())
+        format!("Stored {}. u to undo", stored.claim_id.short())
     };
     out.push(state.toast(Tone::Done, text));
     for warning in stored.warnings {

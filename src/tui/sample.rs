@@ -1,0 +1,336 @@
+//! A small memory for tests: scopes, claims, cards and a chain as the daemon would send them.
+
+use jiff::tz::TimeZone;
+
+use super::{
+    msg::{Answer, Effect, Live, Msg, Read, Ticket},
+    state::{Settings, State},
+    theme::Theme,
+    update::{self, Opening},
+    view,
+};
+use crate::{
+    api::{
+        ActOption, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, ChainLink, ClaimView, ClaimsPage,
+        ConflictsPage, Health, History, ScopeView, Scopes, WhyAnswer,
+    },
+    domain::{
+        CardId, ClaimId, ClaimKind, DeviceId, Flags, Norm, Qualifiers, Scope, Status,
+        norm::Modality,
+        verdict::{Confidence, Evidence, Relation, Stage},
+    },
+};
+
+/// 2026-11-22 14:00 UTC.
+pub(crate) const NOW: u64 = 1_795_356_000_000;
+
+const HOUR: u64 = 3_600_000;
+
+pub(crate) fn scope(project: &str) -> Scope {
+    Scope { org_id: "acme".into(), project: project.into() }
+}
+
+pub(crate) fn settings() -> Settings {
+    Settings {
+        who: "zoe".into(),
+        scope: scope("api"),
+        identity: None,
+        read_only: false,
+        zone: TimeZone::UTC,
+        seed: [7; 16],
+        place: "unix:/run/ergo.sock".into(),
+    }
+}
+
+pub(crate) fn id(n: u8) -> ClaimId {
+    let mut bytes = [0; 32];
+    bytes[0] = n;
+    bytes[1] = n.wrapping_mul(37);
+    bytes[2] = 0x5e;
+    ClaimId::from_slice(&bytes).unwrap()
+}
+
+pub(crate) fn card_id(n: u8) -> CardId {
+    CardId([n; 32])
+}
+
+pub(crate) fn claim(n: u8, statement: &str) -> ClaimView {
+    ClaimView {
+        id: id(n),
+        scope: scope("api"),
+        kind: ClaimKind::Decision,
+        status: Status::Active,
+        flags: Flags::default(),
+        statement: statement.into(),
+        reason: Some("Releases must be seen by a tenth of the users before all of them.".into()),
+        source: Some("docs/adr/0004-canary.md:12".into()),
+        who: "zoe".into(),
+        agent: None,
+        device: DeviceId([0xd1; 32]),
+        at: NOW - 50 * HOUR,
+        key: None,
+        qualifiers: Qualifiers::default(),
+        norms: vec![norm("blue")],
+        replaced_by: vec![],
+        replaces: vec![],
+        premises: vec![],
+        dependents: 0,
+        closing_reason: None,
+        rev: 3,
+    }
+}
+
+fn norm(value: &str) -> Norm {
+    Norm {
+        modality: Modality::Must,
+        subject: "canary".into(),
+        subject_kind: crate::domain::norm::SubjectKind::Present,
+        attribute: Some("colour".into()),
+        object: Some("used".into()),
+        value: Some(value.into()),
+        words: vec![value.into()],
+        ..Norm::default()
+    }
+}
+
+pub(crate) fn summary(n: u8, status: CardStatus) -> CardSummary {
+    CardSummary {
+        id: card_id(n),
+        kind: if n.is_multiple_of(2) { CardKind::Contradiction } else { CardKind::Refused },
+        status,
+        scope: scope("api"),
+        headline: format!("The canary's colour is red here, and blue in what is stored ({n})"),
+        members: vec![id(n), id(100 + n)],
+        at: NOW - u64::from(n) * HOUR,
+        who: "max".into(),
+        agent: Some("claude-code".into()),
+        score: 0.97,
+        rev: 5,
+    }
+}
+
+pub(crate) fn card(n: u8) -> CardView {
+    let mut candidate = claim(n, "The canary deployment is always red");
+    candidate.reason = Some("Red is what the dashboards alert on.".into());
+    candidate.source = Some("CLAUDE.md:31".into());
+    candidate.who = "max".into();
+    candidate.agent = Some("claude-code".into());
+    candidate.norms = vec![norm("red")];
+    candidate.at = NOW - u64::from(n) * HOUR;
+    let mut stored = claim(100 + n, "The canary deployment is always blue, and takes a tenth of the traffic");
+    stored.dependents = 2;
+    let refused = !n.is_multiple_of(2);
+    CardView {
+        summary: summary(n, CardStatus::Open),
+        sides: vec![CardSide { claim: candidate, candidate: refused }, CardSide { claim: stored, candidate: false }],
+        evidence: vec![Evidence {
+            stage: Stage::Structural,
+            rule: "value_conflict".into(),
+            relation: Relation::Contradiction,
+            confidence: Confidence::High,
+            sentence: "Both say what colour the canary has, and the colours differ.".into(),
+            field: "value".into(),
+            words: vec!["red".into()],
+            their_words: vec!["blue".into()],
+            norm: norm("red"),
+            their_norm: norm("blue"),
+            features: [("overlap".to_owned(), 0.62)].into(),
+        }],
+        acts: CardAct::ALL
+            .into_iter()
+            .map(|act| ActOption {
+                act,
+                disabled: (act == CardAct::Discard && !refused)
+                    .then(|| "only a refused write can be discarded: retract or supersede one of the claims".to_owned()),
+                prefill: (act == CardAct::Supersede).then(|| "Red is what the dashboards alert on.".to_owned()),
+            })
+            .collect(),
+        advice: "The write was held back, since it contradicts a claim that is active. If the decision changed, \
+                 supersede the old claim; if both hold in different places or times, narrow one."
+            .into(),
+        settled: None,
+        snoozed_until: None,
+    }
+}
+
+const STATEMENTS: [(&str, ClaimKind); 7] = [
+    ("Use PostgreSQL 16 for the main store", ClaimKind::Decision),
+    ("Requests time out after 30 seconds", ClaimKind::Constraint),
+    ("No ORM: queries are written in SQL", ClaimKind::Rejection),
+    ("Errors end with what to do next", ClaimKind::Convention),
+    ("The staging host is staging-2", ClaimKind::Fact),
+    ("決定：日本語のテキストも正しく表示する 🚀", ClaimKind::Decision),
+    ("Evil \u{1b}[31mred\u{1b}[0m \u{202e}txet\u{202c} and a\u{200b}b", ClaimKind::Decision),
+];
+
+/// A page of claims.
+pub(crate) fn claims() -> ClaimsPage {
+    let items: Vec<ClaimView> = STATEMENTS
+        .iter()
+        .zip(10..)
+        .map(|((statement, kind), n)| {
+            let mut claim = claim(n, statement);
+            claim.kind = *kind;
+            claim.at = NOW - u64::from(n) * 9 * HOUR;
+            claim.flags.needs_review = n == 11;
+            claim
+        })
+        .collect();
+    ClaimsPage { total: items.len(), items, next: None }
+}
+
+/// A claim's history: twice replaced, with premises, dependents and a card.
+pub(crate) fn history() -> History {
+    let newest = claim(20, "Deploy on green CI and an approved review");
+    let mut middle = claim(21, "Deploy on green CI only");
+    middle.status = Status::Superseded;
+    middle.at = NOW - 400 * HOUR;
+    middle.reason = Some("Red builds reached production twice in May.".into());
+    let mut oldest = claim(22, "Deploy every Friday");
+    oldest.status = Status::Superseded;
+    oldest.at = NOW - 9_000 * HOUR;
+    oldest.reason = Some("One release a week is what support can follow.".into());
+    let link = |claim: &ClaimView, depth, by: Option<ClaimId>, reason: Option<&str>| ChainLink {
+        claim: claim.clone(),
+        depth,
+        replaced_by: by,
+        change_reason: reason.map(str::to_owned),
+        changed_by: by.map(|_| "max via claude-code".to_owned()),
+        changed_at: by.map(|_| NOW - 60 * HOUR),
+    };
+    History {
+        chain: vec![
+            link(&newest, 0, None, None),
+            link(&middle, 1, Some(newest.id), Some("A green build was deployed that nobody had read.")),
+            link(&oldest, 2, Some(middle.id), Some("Releases no longer wait for a day of the week.")),
+        ],
+        claim: newest,
+        events: vec![],
+        successors: vec![],
+        premises: vec![claim(23, "CI runs the whole test suite")],
+        dependents: vec![claim(24, "Hotfixes need one review as well")],
+        cards: vec![summary(2, CardStatus::Open)],
+    }
+}
+
+fn view_of(project: &str, active: usize, open_cards: usize) -> ScopeView {
+    ScopeView { scope: scope(project), active, total: active + 4, open_cards, needs_review: 1, latest: NOW, identity: None }
+}
+
+/// What the daemon would answer.
+pub(crate) fn answer(read: &Read) -> Answer {
+    match read {
+        Read::Health => Answer::Health(Box::new(Health {
+            status: "ok".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            api: 1,
+            pid: 1,
+            uptime_s: 9,
+            retrieval: true,
+            nli: "not available".into(),
+            embedder: "not available".into(),
+        })),
+        Read::Scopes => Answer::Scopes(Scopes { items: vec![view_of("api", 7, 3), view_of("web", 41, 0)] }),
+        Read::Claims(_) => Answer::Claims(claims()),
+        Read::History(_) => Answer::History(Box::new(history())),
+        Read::Why(_) => {
+            let history = history();
+            Answer::Why(Box::new(WhyAnswer { answer: Some(history.claim), chain: history.chain, ..WhyAnswer::default() }))
+        }
+        Read::Conflicts(query) => Answer::Conflicts(match query.status.as_deref() {
+            Some("open" | "all") => {
+                ConflictsPage { items: (1..=3).map(|n| summary(n, CardStatus::Open)).collect(), total: 3, next: None }
+            }
+            _ => ConflictsPage::default(),
+        }),
+        Read::Card(id) => {
+            let n = (1..=9).find(|n| card_id(*n).to_hex().starts_with(id.as_str())).unwrap_or(1);
+            Answer::Card(Box::new(card(n)))
+        }
+    }
+}
+
+/// Answers every read until nothing is asked any more; writes are returned.
+pub(crate) fn settle(state: &mut State, effects: Vec<Effect>) -> Vec<Effect> {
+    let mut rest = Vec::new();
+    let mut queue: Vec<Effect> = effects;
+    while let Some(effect) = queue.pop() {
+        if let Effect::Read(ticket, read) = effect {
+            queue.extend(step(state, Msg::Reply(ticket, Ok(answer(&read)))));
+        } else {
+            rest.push(effect);
+        }
+    }
+    rest
+}
+
+/// One message, then a frame at the state's size.
+pub(crate) fn step(state: &mut State, msg: Msg) -> Vec<Effect> {
+    let out = update::update(state, msg);
+    paint(state);
+    out
+}
+
+/// Presses keys by their written form, separated by spaces; answers reads; returns what else is asked for.
+pub(crate) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+    let mut rest = Vec::new();
+    for key in keys.split(' ') {
+        // Fingers take their time: no two presses are one key held down.
+        state.now += 500;
+        let key = super::key::KeyPress::parse(key).unwrap();
+        let out = step(state, Msg::Key(key));
+        rest.extend(settle(state, out));
+    }
+    rest
+}
+
+/// The write among effects.
+pub(crate) fn written(effects: &[Effect]) -> Option<(Ticket, super::msg::Write)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Write(ticket, write) => Some((*ticket, (**write).clone())),
+        _ => None,
+    })
+}
+
+/// An app that has read everything, at a size.
+pub(crate) fn app(size: (u16, u16), opening: Opening) -> State {
+    let mut state = State::new(settings(), size, NOW);
+    let effects = update::open(&mut state, opening);
+    paint(&mut state);
+    settle(&mut state, effects);
+    let effects = step(&mut state, Msg::Live(Live::Up));
+    settle(&mut state, effects);
+    state
+}
+
+/// A frame of the state, noted in the state.
+pub(crate) fn frame(state: &mut State, theme: &Theme) -> ratatui::buffer::Buffer {
+    let area = ratatui::layout::Rect::new(0, 0, state.size.0, state.size.1);
+    let mut buffer = ratatui::buffer::Buffer::empty(area);
+    let hits = view::draw(state, theme, area, &mut buffer);
+    state.painted(hits);
+    buffer
+}
+
+fn paint(state: &mut State) {
+    frame(state, &Theme::ansi(true));
+}
+
+/// A frame as text, one line a row.
+pub(crate) fn text(buffer: &ratatui::buffer::Buffer) -> String {
+    let mut out = String::new();
+    for y in 0..buffer.area.height {
+        let mut row = String::new();
+        let mut skip = 0;
+        for x in 0..buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            if skip == 0 {
+                row.push_str(symbol);
+            }
+            skip = if skip > 0 { skip - 1 } else { super::text::width(symbol).max(1) - 1 };
+        }
+        out.push_str(row.trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,266 @@
+//! A card as text, in the order in which a person decides: what disagrees, both claims, their norms, the guard's evidence, its
+//! advice, what can be done.
+
+use ratatui::text::{Line, Span};
+
+use super::{
+    conflicts, norms,
+    paint::{Paint, beside, labelled, span},
+};
+use crate::{
+    api::{CardSide, CardStatus},
+    domain::{
+        Qualifiers,
+        verdict::{Confidence, Evidence, Relation, Stage},
+    },
+    tui::{
+        action::{self, Action, KeyScope},
+        diff::Run,
+        state::conflicts::Card,
+        text, when,
+    },
+};
+
+/// Columns from which the claims stand side by side.
+const SIDE_BY_SIDE: usize = 64;
+
+/// Columns of the labels before reason, source and writer.
+const LABEL: usize = 9;
+
+/// The whole card at this width.
+pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let mut out = text::wrap(&card.view.summary.headline, width, theme.title);
+    out.extend(meta(paint, card, width));
+    out.extend(banner(paint, card, width));
+    out.push(Line::default());
+    out.extend(sides(paint, card, width));
+    if let Some(evidence) = card.evidence() {
+        out.push(Line::default());
+        out.extend(norms::table(theme, evidence, width));
+        out.push(Line::default());
+        out.extend(guard(paint, card, evidence, width));
+    }
+    if !card.view.advice.is_empty() {
+        out.push(Line::default());
+        out.extend(labelled("Advice", text::wrap(&card.view.advice, width.saturating_sub(LABEL), theme.text), LABEL, theme.accent));
+    }
+    out.push(Line::default());
+    out.extend(acts(paint, width));
+    out
+}
+
+fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
+    let (summary, dot) = (&card.view.summary, paint.theme.glyphs.dot);
+    let by = writer(&summary.who, summary.agent.as_deref());
+    let ago = when::ago(summary.at, paint.state.now, &paint.state.settings.zone);
+    let text = format!("{} {dot} by {by} {dot} {ago}", conflicts::kind(summary.kind));
+    text::wrap(&text, width, paint.theme.dim)
+}
+
+/// How it stands with the card, where it is not simply open.
+fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
+    let (theme, view) = (paint.theme, &card.view);
+    let zone = &paint.state.settings.zone;
+    let text = match (&view.settled, view.summary.status) {
+        (Some(settled), _) => {
+            let by = writer(&settled.who, settled.agent.as_deref());
+            let ago = when::ago(settled.at, paint.state.now, zone);
+            let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
+            let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+            format!("{} Settled{meanwhile} by {by} {ago} ({}){reason}", theme.glyphs.done, settled.act)
+        }
+        (None, CardStatus::Settled) => format!("{} Settled: it no longer holds", theme.glyphs.done),
+        (None, CardStatus::Snoozed) => {
+            let until = view.snoozed_until.map_or_else(|| "later".to_owned(), |at| when::minute(at, zone));
+            format!("Snoozed until {until}")
+        }
+        (None, CardStatus::Open) => return Vec::new(),
+    };
+    let mut out = vec![Line::default()];
+    out.extend(text::wrap(&text, width, theme.warn));
+    out
+}
+
+fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let apart = card.diff.is_apart();
+    let evidence = card.evidence();
+    let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).filter(|_| apart);
+    let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
+    let wide = width >= SIDE_BY_SIDE;
+    let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
+    let left_runs = marked(&card.diff.left, apart, words(true).map(Vec::as_slice));
+    let a = side(paint, a, 0, &left_runs, theme.side_a, left);
+    let Some(b) = b else { return a };
+    let right_runs = marked(&card.diff.right, apart, words(false).map(Vec::as_slice));
+    let b = side(paint, b, card.other, &right_runs, theme.side_b, right);
+    let mut out = if wide {
+        beside(a, b, left, span(format!(" {} ", theme.glyphs.column), theme.border))
+    } else {
+        let mut both = a;
+        both.push(Line::from(span(theme.glyphs.rule.repeat(width), theme.border)));
+        both.extend(b);
+        both
+    };
+    let hidden = card.view.sides.len().saturating_sub(2);
+    if hidden > 0 {
+        let text = format!("{hidden} more on this card: v compares A with the next one");
+        out.push(Line::default());
+        out.extend(text::wrap(&text, width, theme.warn));
+    }
+    out
+}
+
+/// Which words are marked: those that only this side has; where nearly all differ, those that the guard went by.
+fn marked(runs: &[Run], apart: bool, words: Option<&[String]>) -> Vec<Run> {
+    if !apart {
+        return runs.to_vec();
+    }
+    let whole: String = runs.iter().map(|run| run.text.as_str()).collect();
+    let wanted: Vec<String> =
+        words.unwrap_or_default().iter().flat_map(|word| word.split_whitespace()).map(str::to_lowercase).collect();
+    let trim = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    whole
+        .split_inclusive(' ')
+        .map(|word| Run { text: word.to_owned(), own: !trim(word).is_empty() && wanted.contains(&trim(word)) })
+        .collect()
+}
+
+fn side(
+    paint: &Paint<'_>,
+    side: &CardSide,
+    index: usize,
+    runs: &[Run],
+    own: ratatui::style::Style,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let (theme, claim) = (paint.theme, &side.claim);
+    let dot = theme.glyphs.dot;
+    let what = if side.candidate {
+        format!("{} {dot} refused, not stored", claim.kind)
+    } else {
+        format!("{} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
+    };
+    let mut out = vec![Line::from(vec![
+        span(format!(" {} ", Card::letter(index)), theme.badge),
+        Span::raw(" "),
+        span(text::fit(&what, width.saturating_sub(4)), theme.dim),
+    ])];
+    if claim.flags.redacted {
+        out.push(Line::from(span("(its text was redacted)", theme.dim)));
+    } else {
+        let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
+        out.extend(text::wrap_runs(&runs, width));
+    }
+    let body = width.saturating_sub(LABEL);
+    let mut field = |label: &str, value: &str| {
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+    };
+    field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
+    if let Some(source) = &claim.source {
+        field("source", source);
+    }
+    let zone = &paint.state.settings.zone;
+    let by = writer(&claim.who, claim.agent.as_deref());
+    let ago = when::ago(claim.at, paint.state.now, zone);
+    field("by", &format!("{by} {dot} {ago} {dot} device {}", claim.device.short()));
+    if let Some(text) = qualifiers(&claim.qualifiers) {
+        field("only", &text);
+    }
+    if claim.dependents > 0 {
+        let text = if claim.dependents == 1 { "1 claim rests on it".to_owned() } else { format!("{} claims rest on it", claim.dependents) };
+        field("bears", &text);
+    }
+    out
+}
+
+/// A person, and the agent through which they wrote.
+pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
+    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
+}
+
+/// Where and when a claim holds, in words; `None` where it says nothing.
+pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
+    let parts: Vec<String> = [("env", &q.env), ("team", &q.team), ("tenant", &q.tenant), ("from", &q.valid_from), ("until", &q.valid_until)]
+        .into_iter()
+        .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}")))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The rule, the stage, how sure, and the words that it went by.
+fn guard(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let dot = theme.glyphs.dot;
+    let stage = match evidence.stage {
+        Stage::Normalise => "normaliser",
+        Stage::Structural => "structural comparison",
+        Stage::Nli => "language inference",
+        Stage::Judge => "judge",
+    };
+    let relation = match evidence.relation {
+        Relation::Contradiction => "contradiction",
+        Relation::Consistent => "consistent",
+        Relation::Coexist => "coexist",
+        Relation::Uncertain => "uncertain",
+        Relation::Incomparable => "incomparable",
+        Relation::Unknown => "unknown",
+    };
+    let sure = match evidence.confidence {
+        Confidence::Low => "LOW",
+        Confidence::Med => "MED",
+        Confidence::High => "HIGH",
+    };
+    let rule = evidence.rule.replace('_', " ");
+    let first = format!("{relation} {dot} {rule} {dot} {stage} {dot} {sure} {dot} score {:.2}", card.view.summary.score);
+    let body = width.saturating_sub(LABEL);
+    let mut out = labelled("Guard", text::wrap(&first, body, theme.text), LABEL, theme.accent);
+    if !evidence.sentence.is_empty() && evidence.sentence != card.view.summary.headline {
+        out.extend(labelled("", text::wrap(&evidence.sentence, body, theme.text), LABEL, theme.dim));
+    }
+    let quote = |words: &[String]| words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ");
+    if !evidence.words.is_empty() || !evidence.their_words.is_empty() {
+        let text = format!("A says {}, B says {}", or_nothing(quote(&evidence.words)), or_nothing(quote(&evidence.their_words)));
+        out.extend(labelled("words", text::wrap(&text, body, theme.text), LABEL, theme.dim));
+    }
+    if !evidence.features.is_empty() {
+        let parts: Vec<String> = evidence.features.iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
+        out.extend(labelled("figures", text::wrap(&parts.join(&format!(" {dot} ")), body, theme.dim), LABEL, theme.dim));
+    }
+    out
+}
+
+fn or_nothing(text: String) -> String {
+    if text.is_empty() { "nothing".to_owned() } else { text }
+}
+
+/// The acts with their keys, in two columns where there is room; those that cannot be done now say why.
+fn acts(paint: &Paint<'_>, width: usize) -> Vec<Line<'static>> {
+    let (theme, state) = (paint.theme, paint.state);
+    let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Conflicts])
+        .filter(|spec| {
+            spec.danger != action::Danger::None || spec.id == Action::CardWhy || (spec.id == Action::OtherSide && spec.check(state).is_ok())
+        })
+        .collect();
+    let (can, cannot): (Vec<_>, Vec<_>) = listed.into_iter().partition(|spec| spec.check(state).is_ok());
+    let columns = if width >= 72 { 2 } else { 1 };
+    let cell = (width / columns).saturating_sub(1);
+    let entry = |spec: &action::ActionSpec| {
+        let title = text::pad(spec.title, cell.saturating_sub(4));
+        [span(text::pad(spec.key(), 3), theme.key), span(title, theme.text), Span::raw(" ")]
+    };
+    let height = can.len().div_ceil(columns);
+    let mut out: Vec<Line<'static>> = vec![Line::from(span("What you can do", theme.accent))];
+    for row in 0..height {
+        let spans: Vec<Span<'static>> =
+            (0..columns).filter_map(|column| can.get(column * height + row)).flat_map(|spec| entry(spec)).collect();
+        out.push(Line::from(spans));
+    }
+    for spec in cannot {
+        let reason = spec.check(state).err().unwrap_or_default();
+        let text = format!("{}: {reason}", spec.title);
+        out.extend(labelled(spec.key(), text::wrap(&text, width.saturating_sub(3), theme.dim), 3, theme.dim));
+    }
+    out
+}

@@ -1,0 +1,137 @@
+//! The first and the last row: tabs, where one is, the daemon; and the keys.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::paint::{Paint, span};
+use crate::tui::{
+    action::{self, Action, ActionSpec},
+    hits::Hit,
+    state::{Daemon, Overlay, Screen, why::Subject},
+    text,
+};
+
+/// The first row, the last row, and what is between.
+pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
+    let top = Rect { height: 1, ..area };
+    let body = Rect { y: area.y + 1, height: area.height.saturating_sub(2), ..area };
+    let bottom = Rect { y: area.y + area.height.saturating_sub(1), height: 1, ..area };
+    (top, body, bottom)
+}
+
+/// Tabs on the left; where one is and whether the daemon answers on the right.
+pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
+    let theme = paint.theme;
+    let mut spans = vec![span(" ergo ", theme.badge), Span::raw(" ")];
+    let mut x = area.x + 7;
+    let short = area.width < 66;
+    for (index, screen) in Screen::ALL.into_iter().enumerate() {
+        let here = screen == paint.state.screen;
+        if short && !here {
+            continue;
+        }
+        let count = match screen {
+            Screen::Conflicts if paint.state.open_cards() > 0 => format!(" {}", paint.state.open_cards()),
+            _ => String::new(),
+        };
+        let label = format!("{} {}", index + 1, screen.title());
+        let width = u16::try_from(label.len() + count.len()).unwrap_or(0);
+        paint.hits.add(Rect { x, width, ..area }.intersection(area), Hit::Tab(screen));
+        spans.push(span(label, if here { theme.tab } else { theme.dim }));
+        spans.push(span(count, theme.warn));
+        spans.push(Span::raw("  "));
+        x = x.saturating_add(width + 2);
+    }
+    let left: usize = spans.iter().map(Span::width).sum();
+    paint.line(area, 0, &Line::from(spans));
+    let right = status(paint, usize::from(area.width).saturating_sub(left));
+    let width: usize = right.iter().map(Span::width).sum();
+    let start = area.x + area.width.saturating_sub(u16::try_from(width).unwrap_or(area.width));
+    let place = Rect { x: start, width: area.width - (start - area.x), ..area };
+    paint.line(place, 0, &Line::from(right));
+}
+
+fn status(paint: &Paint<'_>, room: usize) -> Vec<Span<'static>> {
+    let (state, theme) = (paint.state, paint.theme);
+    let glyphs = theme.glyphs;
+    let daemon = match &state.daemon {
+        Daemon::Up { .. } => span(format!("{} live ", glyphs.live), theme.ok),
+        Daemon::Unknown => span(format!("{} … ", glyphs.dead), theme.dim),
+        Daemon::Starting => span(format!("{} starting ", glyphs.dead), theme.warn),
+        Daemon::Down { .. } => span(format!("{} no daemon: s starts it ", glyphs.dead), theme.bad),
+    };
+    let mut end = Vec::new();
+    if state.settings.read_only {
+        end.push(span("READ-ONLY", theme.warn));
+        end.push(Span::raw("  "));
+    }
+    if let Daemon::Up { version } = &state.daemon
+        && version != env!("CARGO_PKG_VERSION")
+    {
+        end.push(span(format!("daemon is {}", text::fit(version, 12)), theme.warn));
+        end.push(Span::raw("  "));
+    }
+    end.push(daemon);
+    let used: usize = end.iter().map(Span::width).sum();
+    let room = room.saturating_sub(used + 3);
+    let crumbs = crumbs(paint);
+    if room >= 8 {
+        end.insert(0, span(text::fit(&crumbs, room), theme.dim));
+        end.insert(1, Span::raw("  "));
+    }
+    end
+}
+
+/// Where one is: scope, then claim or card, then why.
+fn crumbs(paint: &Paint<'_>) -> String {
+    let state = paint.state;
+    let path = format!(" {} ", paint.theme.glyphs.path);
+    let scope = state.scope.as_ref().map_or_else(|| "all scopes".to_owned(), ToString::to_string);
+    let mut parts = vec![scope];
+    match state.screen {
+        Screen::Conflicts => parts.extend(state.conflicts.list.anchor().map(|id| id.short())),
+        Screen::Claims => parts.extend(state.claims.list.anchor().map(|id| id.short())),
+        Screen::Why => {
+            if let Some(Subject::Claim(id)) = &state.why.subject {
+                parts.push(id.chars().take(10).collect());
+            }
+            parts.push("why".to_owned());
+        }
+    }
+    parts.join(&path)
+}
+
+/// The keys that matter here, most important first, as far as they fit; help and quit always.
+pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
+    let state = paint.state;
+    let chain = state.chain();
+    let all: Vec<&ActionSpec> =
+        action::in_chain(chain).filter(|spec| !spec.short.is_empty() && spec.check(state).is_ok()).collect();
+    let last = |spec: &&&ActionSpec| matches!(spec.id, Action::Palette | Action::Quit);
+    let ends: Vec<&ActionSpec> = all.iter().filter(last).copied().collect();
+    let width = |spec: &ActionSpec| spec.key().chars().count() + spec.short.chars().count() + 3;
+    let kept: usize = ends.iter().map(|spec| width(spec)).sum();
+    let mut room = usize::from(area.width).saturating_sub(kept + 1);
+    let mut shown = Vec::new();
+    for spec in all.iter().filter(|spec| !last(spec)) {
+        if width(spec) > room {
+            break;
+        }
+        room -= width(spec);
+        shown.push(*spec);
+    }
+    // While something is typed, a letter is a letter: the acts of the screen are not offered.
+    if !matches!(state.overlay, Some(Overlay::Prompt(_))) {
+        let mut x = area.x + 1;
+        for spec in shown.into_iter().chain(ends) {
+            let spans = [span(spec.key(), paint.theme.key), Span::raw(" "), span(spec.short, paint.theme.dim)];
+            let cells = u16::try_from(width(spec)).unwrap_or(0);
+            let place = Rect { x, width: cells.saturating_sub(2), ..area }.intersection(area);
+            paint.line(place, 0, &Line::from(spans.to_vec()));
+            paint.hits.add(place, Hit::Act(spec.id));
+            x = x.saturating_add(cells);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A claim in full.
+
+use ratatui::text::Line;
+
+use super::{
+    card::{qualifiers, writer},
+    norms,
+    paint::{Paint, labelled, span},
+};
+use crate::{
+    api::ClaimView,
+    domain::Status,
+    tui::{text, when},
+};
+
+/// Columns of the labels.
+const LABEL: usize = 11;
+
+/// Status and flags in words.
+pub(super) fn status(claim: &ClaimView) -> String {
+    let flags = claim.flags;
+    let mut words = vec![claim.status.as_str()];
+    for (set, word) in [
+        (flags.contested, "contested"),
+        (flags.needs_review, "needs review"),
+        (flags.excepted, "exception"),
+        (flags.expired, "expired"),
+        (flags.undone, "undone"),
+        (flags.redacted, "redacted"),
+    ] {
+        if set {
+            words.push(word);
+        }
+    }
+    words.join(", ")
+}
+
+/// The claim as text at this width.
+pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<Line<'static>> {
+    let (theme, state) = (paint.theme, paint.state);
+    let dot = theme.glyphs.dot;
+    let mut out = Vec::new();
+    let heading = format!("{} {dot} {} {dot} {}", claim.kind, status(claim), claim.id.short());
+    let warn = claim.flags.needs_review || claim.flags.contested;
+    out.extend(text::wrap(&heading, width, if warn { theme.warn } else { theme.dim }));
+    if claim.flags.redacted {
+        out.push(Line::from(span("(its text was redacted)", theme.dim)));
+    } else {
+        out.extend(text::wrap(&claim.statement, width, theme.title));
+    }
+    let body = width.saturating_sub(LABEL);
+    let mut field = |label: &str, value: &str| {
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+    };
+    if claim.reason.is_some() || claim.kind.is_guarded() {
+        field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
+    }
+    if let Some(closing) = &claim.closing_reason {
+        let label = match (claim.status, claim.flags.excepted) {
+            (Status::Superseded, _) => "gave way",
+            (Status::Retracted, _) => "retracted",
+            (Status::Active, true) => "exception",
+            (Status::Active, false) => "note",
+        };
+        field(label, closing);
+    }
+    if let Some(source) = &claim.source {
+        field("source", source);
+    }
+    let zone = &state.settings.zone;
+    let ago = when::ago(claim.at, state.now, zone);
+    field("by", &format!("{} {dot} {} ({ago})", writer(&claim.who, claim.agent.as_deref()), when::minute(claim.at, zone)));
+    field("device", &claim.device.short());
+    field("scope", &claim.scope.to_string());
+    if let Some(text) = qualifiers(&claim.qualifiers) {
+        field("only", &text);
+    }
+    if let Some(key) = &claim.key {
+        field("key", key);
+    }
+    let ids = |ids: &[crate::domain::ClaimId]| ids.iter().map(|id| id.short()).collect::<Vec<_>>().join(", ");
+    for (label, list) in [("replaces", &claim.replaces), ("replaced by", &claim.replaced_by), ("rests on", &claim.premises)] {
+        if !list.is_empty() {
+            field(label, &ids(list));
+        }
+    }
+    if claim.dependents > 0 {
+        field("bears", &format!("{} that rest on it", claim.dependents));
+    }
+    for norm in &claim.norms {
+        field("norm", &norms::in_one_line(norm));
+    }
+    out
+}

@@ -1,0 +1,200 @@
+//! The Claims screen: scope tree, list, the claim in full.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::{
+    Shape, claim, empty,
+    paint::{Paint, rows, span},
+    tree,
+};
+use crate::{
+    api::ClaimView,
+    domain::{ClaimKind, Status},
+    tui::{hits::Pane, state::claims::Focus, text, when},
+};
+
+/// Draws the screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let focus = paint.state.claims.focus;
+    match Shape::of(Rect { height: area.height.saturating_add(2), ..area }) {
+        Shape::Wide => {
+            let side = (area.width / 5).clamp(20, 32);
+            let rest = area.width - side;
+            let middle = rest * 11 / 20;
+            tree::draw(paint, Rect { width: side, ..area });
+            list(paint, Rect { x: area.x + side, width: middle, ..area });
+            detail(paint, Rect { x: area.x + side + middle, width: rest - middle, ..area });
+        }
+        Shape::Mid => {
+            let side = 20;
+            let (x, width) = (area.x + side, area.width - side);
+            let upper = area.height * 11 / 20;
+            tree::draw(paint, Rect { width: side, ..area });
+            list(paint, Rect { x, width, height: upper, ..area });
+            detail(paint, Rect { x, width, y: area.y + upper, height: area.height - upper });
+        }
+        Shape::Single => match focus {
+            Focus::Scopes => tree::draw(paint, area),
+            Focus::List => list(paint, area),
+            Focus::Detail => detail(paint, area),
+        },
+    }
+}
+
+/// What the list is limited to, in words.
+fn title(paint: &Paint<'_>) -> String {
+    let claims = &paint.state.claims;
+    let mut out = match (claims.status.0, claims.kind) {
+        (None, None) => "All claims".to_owned(),
+        (Some(status), None) => format!("Claims: {status}"),
+        (None, Some(kind)) => format!("{kind}s, all"),
+        (Some(status), Some(kind)) => format!("{kind}s: {status}"),
+    };
+    if claims.needs_review {
+        out.push_str(", need review");
+    }
+    if !claims.search.trim().is_empty() {
+        out = format!("{out} / {}", claims.search.trim());
+    }
+    out
+}
+
+fn list(paint: &mut Paint<'_>, area: Rect) {
+    let claims = &paint.state.claims;
+    let focused = claims.focus == Focus::List;
+    let [_, down] = paint.theme.glyphs.more;
+    let note = match (&claims.trouble, claims.list.loaded()) {
+        (Some(trouble), _) => trouble.clone(),
+        (None, false) => "reading…".to_owned(),
+        (None, true) if claims.list.is_empty() => "0".to_owned(),
+        (None, true) => {
+            let seeking = if claims.list.is_seeking() { format!(" {down} reading on…") } else { String::new() };
+            format!("{} of {}{seeking}", group(claims.list.cursor() + 1), group(claims.list.total()))
+        }
+    };
+    let inner = paint.pane(area, &title(paint), &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::Claims, height);
+    if claims.list.loaded() && claims.list.is_empty() {
+        return nothing(paint, inner);
+    }
+    let top = claims.list.top(height);
+    let width = usize::from(inner.width);
+    for slot in 0..height {
+        let index = top + slot;
+        if index >= claims.list.known() {
+            break;
+        }
+        let place = rows(inner, slot, 1);
+        let current = index == claims.list.cursor();
+        let line = match claims.list.get(index) {
+            Some(claim) => row(paint, claim, width, current),
+            None => Line::from(span("  …", paint.theme.dim)),
+        };
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::Claims, index, current, focused);
+    }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect) {
+    let claims = &paint.state.claims;
+    let (heading, step) = if !claims.search.trim().is_empty() {
+        (format!("Nothing fits “{}”", claims.search.trim()), "esc shows everything again; / searches for other words.")
+    } else if claims.is_filtered() {
+        ("Nothing fits these filters".to_owned(), "f changes the status, F the kind, V the review filter.")
+    } else {
+        (
+            "No claims yet".to_owned(),
+            "Agents and people write them: ergo remember \"…\" --reason \"…\", or ergo import adr DIR for decisions \
+             that are already recorded.",
+        )
+    };
+    empty::card(paint, area, &heading, &[step.to_owned()]);
+}
+
+/// A claim in one line: kind, statement, what wants attention, age.
+fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let mark = if current { theme.glyphs.cursor } else { " " };
+    let kind = if width >= 60 { text::pad(claim.kind.as_str(), 11) } else { kind_short(claim.kind).to_owned() };
+    let state = match claim.status {
+        Status::Active => "",
+        Status::Superseded => "superseded",
+        Status::Retracted => "retracted",
+    };
+    let flags: String = [
+        (claim.flags.contested, '!'),
+        (claim.flags.needs_review, '?'),
+        (claim.flags.excepted, '='),
+        (claim.flags.expired, '~'),
+    ]
+    .into_iter()
+    .filter_map(|(set, mark)| set.then_some(mark))
+    .collect();
+    let age = when::age(claim.at, paint.state.now);
+    let end = [flags.as_str(), state, age.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let statement = if claim.flags.redacted { "(redacted)" } else { &claim.statement };
+    let room = width.saturating_sub(text::width(&kind) + end.len() + 4);
+    let style = if claim.status == Status::Active { theme.text } else { theme.dim };
+    Line::from(vec![
+        span(mark, theme.accent),
+        Span::raw(" "),
+        span(kind, theme.dim),
+        Span::raw(" "),
+        span(text::pad(statement, room), style),
+        Span::raw(" "),
+        span(end, if flags.is_empty() { theme.dim } else { theme.warn }),
+    ])
+}
+
+/// A kind in four letters.
+pub(super) fn kind_short(kind: ClaimKind) -> &'static str {
+    match kind {
+        ClaimKind::Decision => "dec ",
+        ClaimKind::Constraint => "con ",
+        ClaimKind::Rejection => "rej ",
+        ClaimKind::Convention => "conv",
+        ClaimKind::Fact => "fact",
+    }
+}
+
+/// A number with its thousands apart: `100,312`.
+fn group(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn detail(paint: &mut Paint<'_>, area: Rect) {
+    let claims = &paint.state.claims;
+    let focused = claims.focus == Focus::Detail;
+    let width = usize::from(area.width.saturating_sub(4));
+    let Some(current) = claims.list.current() else {
+        let inner = paint.pane(area, "Claim", "", focused);
+        paint.hits.add_pane(inner, Pane::Detail, usize::from(inner.height));
+        return;
+    };
+    let lines = claim::lines(paint, current, width);
+    paint.document(area, Pane::Detail, "Claim", &lines, claims.scroll, focused);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(group(7), "7");
+        assert_eq!(group(1_000), "1,000");
+        assert_eq!(group(100_312), "100,312");
+    }
+}

@@ -1,0 +1,155 @@
+//! The Conflicts screen: the list of cards, and the card.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::{
+    Shape, card, empty,
+    paint::{Paint, rows, span},
+};
+use crate::{
+    api::{CardKind, CardStatus, CardSummary},
+    tui::{
+        hits::Pane,
+        state::conflicts::{CardFilter, Focus},
+        text, when,
+    },
+};
+
+/// Lines of a card in the list.
+const ROW: usize = 2;
+
+/// Draws the screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let screen = &paint.state.conflicts;
+    let deep = screen.wanted.is_some() || screen.card.is_some();
+    if screen.list.loaded() && screen.list.is_empty() && screen.wanted.is_none() {
+        return nothing(paint, area);
+    }
+    match Shape::of(area_of_screen(area)) {
+        Shape::Wide => {
+            let width = (area.width * 3 / 10).clamp(28, 46);
+            let left = Rect { width, ..area };
+            let right = Rect { x: area.x + width, width: area.width - width, ..area };
+            list(paint, left);
+            show_card(paint, right);
+        }
+        Shape::Mid | Shape::Single if screen.focus == Focus::Card && deep => show_card(paint, area),
+        Shape::Mid | Shape::Single => list(paint, area),
+    }
+}
+
+/// The shape goes by the whole screen: the body and its two rows of chrome.
+fn area_of_screen(body: Rect) -> Rect {
+    Rect { height: body.height.saturating_add(2), ..body }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect) {
+    let state = paint.state;
+    let scope = state.scope.as_ref().map_or_else(|| "in any scope".to_owned(), |scope| format!("in {scope}"));
+    let inner = paint.pane(area, &title(paint), "", true);
+    paint.hits.add_pane(inner, Pane::Cards, 1);
+    let (heading, step) = match state.conflicts.filter {
+        CardFilter::Open => (
+            format!("Nothing waits {scope}"),
+            "Refused writes and contradictions arrive here by themselves. A compares what is already active; \
+             2 shows the claims; f shows settled cards.",
+        ),
+        CardFilter::Snoozed => (format!("No card is snoozed {scope}"), "f goes on to the settled ones."),
+        CardFilter::Settled => (format!("No card was settled yet {scope}"), "f goes on to all cards."),
+        CardFilter::All => (format!("There are no cards {scope}"), "A compares what is already active."),
+    };
+    empty::card(paint, inner, &heading, &[step.to_owned()]);
+}
+
+fn title(paint: &Paint<'_>) -> String {
+    let screen = &paint.state.conflicts;
+    let scope = paint.state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
+    match screen.filter {
+        CardFilter::All => format!("All cards{scope}"),
+        filter => format!("Cards: {}{scope}", filter.as_str()),
+    }
+}
+
+fn list(paint: &mut Paint<'_>, area: Rect) {
+    let screen = &paint.state.conflicts;
+    let focused = screen.focus == Focus::List;
+    let note = match (&screen.trouble, screen.list.loaded()) {
+        (Some(trouble), _) => trouble.clone(),
+        (None, true) => format!("{} of {}", screen.list.cursor() + 1, screen.list.total()),
+        (None, false) => "reading…".to_owned(),
+    };
+    let inner = paint.pane(area, &title(paint), &note, focused);
+    let fit = (usize::from(inner.height) / ROW).max(1);
+    paint.hits.add_pane(inner, Pane::Cards, fit);
+    let top = screen.list.top(fit);
+    for slot in 0..=fit {
+        let index = top + slot;
+        if index >= screen.list.known() {
+            break;
+        }
+        let place = rows(inner, slot * ROW, ROW);
+        if place.is_empty() {
+            break;
+        }
+        let current = index == screen.list.cursor();
+        if let Some(summary) = screen.list.get(index) {
+            let lines = row(paint, summary, usize::from(place.width), current);
+            paint.lines(place, &lines, 0);
+        } else {
+            paint.line(place, 0, &Line::from(span("…", paint.theme.dim)));
+        }
+        paint.row(place, Pane::Cards, index, current, focused);
+    }
+}
+
+/// A card in two lines: what disagrees; then its kind, scope, writer and age.
+fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, current: bool) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let mark = if current { theme.glyphs.cursor } else { " " };
+    let state = match summary.status {
+        CardStatus::Open => "",
+        CardStatus::Snoozed => "snoozed ",
+        CardStatus::Settled => "settled ",
+    };
+    let style = if summary.status == CardStatus::Open { theme.text } else { theme.dim };
+    let head = format!("{state}{}", summary.headline);
+    let dot = theme.glyphs.dot;
+    let who = summary.agent.as_deref().unwrap_or(&summary.who);
+    let age = when::age(summary.at, paint.state.now);
+    let scope = if paint.state.scope.is_some() { String::new() } else { format!("{} {dot} ", summary.scope.project) };
+    let meta = format!("{} {dot} {scope}{who} {dot} {age}", kind(summary.kind));
+    vec![
+        Line::from(vec![span(mark, theme.accent), Span::raw(" "), span(text::fit(&head, width.saturating_sub(2)), style)]),
+        Line::from(vec![span(mark, theme.accent), Span::raw("   "), span(text::fit(&meta, width.saturating_sub(4)), theme.dim)]),
+    ]
+}
+
+/// The word for a kind of card.
+pub(super) fn kind(kind: CardKind) -> &'static str {
+    match kind {
+        CardKind::Refused => "refused write",
+        CardKind::Contradiction => "contradiction",
+        CardKind::Contested => "contested",
+        CardKind::Found => "found by audit",
+    }
+}
+
+fn show_card(paint: &mut Paint<'_>, area: Rect) {
+    let screen = &paint.state.conflicts;
+    let focused = screen.focus == Focus::Card;
+    let Some(open) = &screen.card else {
+        let inner = paint.pane(area, "Card", "", focused);
+        paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
+        let text = screen.trouble.clone().unwrap_or_else(|| "Reading the card…".to_owned());
+        return empty::card(paint, inner, &text, &[]);
+    };
+    let width = usize::from(area.width.saturating_sub(4));
+    let lines = card::lines(paint, open, width);
+    let summary = &open.view.summary;
+    let path = paint.theme.glyphs.path;
+    let title = format!("{} {path} card {}", summary.scope, summary.id.short());
+    paint.document(area, Pane::Card, &title, &lines, open.scroll, focused);
+}

@@ -1,0 +1,55 @@
+//! What is shown where there is nothing to show: what that means, and the next step.
+
+use ratatui::{
+    layout::{Alignment, Rect},
+    text::Line,
+};
+
+use super::paint::{Paint, centred, span};
+use crate::tui::{
+    state::{Daemon, Screen},
+    text,
+};
+
+/// A sentence in the middle of an area, with lines below it.
+pub(super) fn card(paint: &mut Paint<'_>, area: Rect, heading: &str, body: &[String]) {
+    let width = area.width.saturating_sub(2).min(64);
+    let mut lines: Vec<Line<'static>> = text::wrap(heading, usize::from(width), paint.theme.title);
+    for paragraph in body {
+        lines.push(Line::default());
+        lines.extend(text::wrap(paragraph, usize::from(width), paint.theme.text));
+    }
+    let lines: Vec<Line<'static>> = lines.into_iter().map(|line| line.alignment(Alignment::Center)).collect();
+    let place = centred(area, width, u16::try_from(lines.len()).unwrap_or(u16::MAX));
+    for (row, line) in lines.iter().enumerate() {
+        let indent = usize::from(place.width).saturating_sub(line.width()) / 2;
+        let mut spans = vec![span(" ".repeat(indent), paint.theme.text)];
+        spans.extend(line.spans.clone());
+        paint.line(place, row, &Line::from(spans));
+    }
+}
+
+/// Where no daemon answers and nothing was read before: how to start it. Says whether it drew.
+pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
+    let state = paint.state;
+    let known = match state.screen {
+        Screen::Conflicts => state.conflicts.list.loaded() || state.conflicts.card.is_some(),
+        Screen::Claims => state.claims.list.loaded(),
+        Screen::Why => state.why.chain.is_some(),
+    };
+    if known {
+        return false;
+    }
+    match &state.daemon {
+        Daemon::Starting => card(paint, area, "Starting the daemon…", &[]),
+        Daemon::Down { message } => {
+            let body = [
+                "Press s to start it, or run: ergo daemon start".to_owned(),
+                format!("({message})"),
+            ];
+            card(paint, area, "No daemon is running", &body);
+        }
+        Daemon::Up { .. } | Daemon::Unknown => return false,
+    }
+    true
+}

@@ -1,0 +1,36 @@
+//! The session's log: what was done and said, each act with its command line.
+
+use ratatui::{layout::Rect, text::Line};
+
+use super::{
+    empty,
+    paint::{Paint, labelled},
+};
+use crate::tui::{hits::Pane, state::Tone, text, when};
+
+/// Draws it over the screen, `up` lines above its end.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
+    let (theme, state) = (paint.theme, paint.state);
+    let place = Rect { x: area.x + 1, y: area.y + 1, width: area.width.saturating_sub(2), height: area.height.saturating_sub(2) };
+    paint.clear(place);
+    let width = usize::from(place.width.saturating_sub(4));
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for entry in &state.log {
+        let style = match entry.tone {
+            Tone::Info => theme.dim,
+            Tone::Done => theme.ok,
+            Tone::Warn => theme.warn,
+            Tone::Bad => theme.bad,
+        };
+        let at = when::minute(entry.at, &state.settings.zone);
+        lines.extend(labelled(&at, text::wrap(&entry.text, width.saturating_sub(18), style), 18, theme.dim));
+    }
+    let height = usize::from(place.height.saturating_sub(2));
+    let skip = lines.len().saturating_sub(height + up);
+    let inner = paint.pane(place, "Log of this session", "esc closes", true);
+    paint.hits.add_pane(inner, Pane::Picks, height);
+    if lines.is_empty() {
+        return empty::card(paint, inner, "Nothing was done yet", &["Acts appear here with their command line.".to_owned()]);
+    }
+    paint.lines(inner, &lines, skip);
+}

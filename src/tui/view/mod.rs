@@ -1,0 +1,96 @@
+//! What the app looks like: a function of the state to cells, and to where things were put.
+//!
+//! Invariant: no I/O and no clock here. Every text that comes from memory passes [`super::text`], which sanitises it.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::indexing_slicing)]
+
+mod card;
+mod chrome;
+mod claim;
+mod claims;
+mod conflicts;
+mod dialog;
+mod empty;
+mod form;
+mod log;
+mod norms;
+mod paint;
+mod palette;
+mod timeline;
+mod toasts;
+mod tree;
+mod why;
+
+#[cfg(test)]
+mod tests;
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use super::{
+    hits::HitMap,
+    state::{Overlay, Screen, State},
+    text,
+    theme::Theme,
+};
+use paint::Paint;
+
+/// The smallest size on which the app is usable, in columns and rows.
+pub const SMALLEST: (u16, u16) = (40, 10);
+
+/// How the parts of a screen are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Parts side by side.
+    Wide,
+    /// Few parts at a time.
+    Mid,
+    /// One part at a time.
+    Single,
+}
+
+impl Shape {
+    fn of(area: Rect) -> Self {
+        match (area.width, area.height) {
+            (100.., 18..) => Self::Wide,
+            (76.., 18..) => Self::Mid,
+            _ => Self::Single,
+        }
+    }
+}
+
+/// Draws the app into `area` of `buffer`; says where things are.
+pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
+    let area = area.intersection(buffer.area);
+    let mut paint = Paint::new(state, theme, buffer);
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        too_small(&mut paint, area);
+        return paint.hits;
+    }
+    let (top, body, bottom) = chrome::split(area);
+    chrome::top(&mut paint, top);
+    if empty::offline(&mut paint, body) {
+        // There is nothing to show but how to go on.
+    } else {
+        match state.screen {
+            Screen::Conflicts => conflicts::draw(&mut paint, body),
+            Screen::Claims => claims::draw(&mut paint, body),
+            Screen::Why => why::draw(&mut paint, body),
+        }
+    }
+    chrome::bottom(&mut paint, bottom);
+    toasts::draw(&mut paint, body);
+    match &state.overlay {
+        Some(Overlay::Form(open)) => form::draw(&mut paint, area, open),
+        Some(Overlay::Palette(open)) => palette::draw(&mut paint, area, open),
+        Some(Overlay::Confirm(open)) => dialog::draw(&mut paint, area, open),
+        Some(Overlay::Prompt(open)) => palette::prompt(&mut paint, bottom, open),
+        Some(Overlay::Log { up }) => log::draw(&mut paint, area, *up),
+        None => {}
+    }
+    paint.hits
+}
+
+fn too_small(paint: &mut Paint<'_>, area: Rect) {
+    let sentence = format!("ergo needs at least {} x {} cells: make the window larger.", SMALLEST.0, SMALLEST.1);
+    let lines = text::wrap(&sentence, usize::from(area.width), paint.theme.text);
+    paint.lines(area, &lines, 0);
+}

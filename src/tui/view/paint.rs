@@ -1,0 +1,156 @@
+//! The brush: bounds-checked writing into the buffer, panes, and the notes of where things are.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Clear, Widget},
+};
+
+use crate::tui::{
+    hits::{Hit, HitMap, Pane},
+    state::State,
+    text,
+    theme::Theme,
+};
+
+/// What every part of a view draws with.
+pub(super) struct Paint<'a> {
+    /// What is shown.
+    pub(super) state: &'a State,
+    /// How.
+    pub(super) theme: &'a Theme,
+    /// Where.
+    pub(super) buffer: &'a mut Buffer,
+    /// What was put where.
+    pub(super) hits: HitMap,
+}
+
+impl<'a> Paint<'a> {
+    pub(super) fn new(state: &'a State, theme: &'a Theme, buffer: &'a mut Buffer) -> Self {
+        Self { state, theme, buffer, hits: HitMap::default() }
+    }
+
+    /// Writes one line into row `row` of `area`, cut at its edge.
+    pub(super) fn line(&mut self, area: Rect, row: usize, line: &Line<'_>) {
+        let area = area.intersection(self.buffer.area);
+        let Some(row) = u16::try_from(row).ok().filter(|row| *row < area.height) else { return };
+        self.buffer.set_line(area.x, area.y + row, line, area.width);
+    }
+
+    /// Writes lines from the `skip`th on.
+    pub(super) fn lines(&mut self, area: Rect, lines: &[Line<'_>], skip: usize) {
+        for (row, line) in lines.iter().skip(skip).take(usize::from(area.height)).enumerate() {
+            self.line(area, row, line);
+        }
+    }
+
+    /// Changes the style of a whole area.
+    pub(super) fn style(&mut self, area: Rect, style: Style) {
+        self.buffer.set_style(area.intersection(self.buffer.area), style);
+    }
+
+    /// Empties an area.
+    pub(super) fn clear(&mut self, area: Rect) {
+        Clear.render(area.intersection(self.buffer.area), self.buffer);
+    }
+
+    /// A bordered pane with a title and, in its lower edge, a note; returns what is inside, with a column of air on each side.
+    pub(super) fn pane(&mut self, area: Rect, title: &str, note: &str, focused: bool) -> Rect {
+        let area = area.intersection(self.buffer.area);
+        let theme = self.theme;
+        let (border, heading) =
+            if focused { (theme.border_focus, theme.accent) } else { (theme.border, theme.title) };
+        let room = usize::from(area.width.saturating_sub(4));
+        let mut block = Block::bordered().border_set(theme.glyphs.border).border_style(border);
+        if !title.is_empty() {
+            block = block.title(Span::styled(format!(" {} ", text::fit(title, room)), heading));
+        }
+        if !note.is_empty() {
+            let note = Span::styled(format!(" {} ", text::fit(note, room)), theme.dim);
+            block = block.title_bottom(Line::from(note).right_aligned());
+        }
+        let inner = block.inner(area);
+        block.render(area, self.buffer);
+        Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }.intersection(inner)
+    }
+
+    /// A text longer than its pane: the part from `scroll` on, and how much there is in the lower edge.
+    pub(super) fn document(&mut self, area: Rect, pane: Pane, title: &str, lines: &[Line<'_>], scroll: usize, focused: bool) {
+        let height = usize::from(area.height.saturating_sub(2));
+        let overflow = lines.len().saturating_sub(height);
+        let scroll = scroll.min(overflow);
+        let [up, down] = self.theme.glyphs.more;
+        let note = match (scroll, overflow - scroll) {
+            (0, 0) => String::new(),
+            (0, below) => format!("{down} {below} more"),
+            (above, 0) => format!("{up} {above} above"),
+            (above, below) => format!("{up} {above} {down} {below}"),
+        };
+        let inner = self.pane(area, title, &note, focused);
+        self.hits.add_pane(inner, pane, height);
+        self.hits.add_overflow(pane, overflow);
+        self.lines(inner, lines, scroll);
+    }
+
+    /// Notes a row of a list in `area`, and styles it where it is under the cursor.
+    pub(super) fn row(&mut self, area: Rect, pane: Pane, index: usize, current: bool, focused: bool) {
+        if current {
+            let style = if focused { self.theme.selected } else { self.theme.selected_idle };
+            self.style(area, style);
+        }
+        self.hits.add(area, Hit::Row(pane, index));
+    }
+}
+
+/// A span.
+pub(super) fn span(text: impl Into<String>, style: Style) -> Span<'static> {
+    Span::styled(text.into(), style)
+}
+
+/// Rows `from` up to `from + count` of an area, as far as they exist.
+pub(super) fn rows(area: Rect, from: usize, count: usize) -> Rect {
+    let from = u16::try_from(from).unwrap_or(u16::MAX).min(area.height);
+    let count = u16::try_from(count).unwrap_or(u16::MAX).min(area.height - from);
+    Rect { y: area.y + from, height: count, ..area }
+}
+
+/// A rectangle of at most this size in the middle of an area.
+pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
+}
+
+/// A label column, then wrapped text beside it.
+pub(super) fn labelled(label: &str, body: Vec<Line<'static>>, column: usize, style: Style) -> Vec<Line<'static>> {
+    body.into_iter()
+        .enumerate()
+        .map(|(row, line)| {
+            let mut spans = vec![span(text::pad(if row == 0 { label } else { "" }, column), style)];
+            spans.extend(line.spans);
+            Line::from(spans)
+        })
+        .collect()
+}
+
+/// Two texts side by side, the left one padded to `width`, with a separator between.
+pub(super) fn beside(
+    left: Vec<Line<'static>>,
+    right: Vec<Line<'static>>,
+    width: usize,
+    separator: Span<'static>,
+) -> Vec<Line<'static>> {
+    let count = left.len().max(right.len());
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+    (0..count)
+        .map(|_| {
+            let mut spans = left.next().map(|line| line.spans).unwrap_or_default();
+            let used: usize = spans.iter().map(Span::width).sum();
+            spans.push(Span::raw(" ".repeat(width.saturating_sub(used))));
+            spans.push(separator.clone());
+            spans.extend(right.next().map(|line| line.spans).unwrap_or_default());
+            Line::from(spans)
+        })
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! The palette, and the line to type in.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+    widgets::Widget,
+};
+use ratatui_textarea::TextArea;
+
+use super::paint::{Paint, centred, rows, span};
+use crate::tui::{
+    action::Danger,
+    hits::Pane,
+    msg::Slot,
+    state::overlay::{Asking, Palette, Prompt},
+    text,
+    theme::Theme,
+};
+
+/// Draws the palette: a search line, then the acts with keys, those that cannot be done with the reason.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
+    let (theme, state) = (paint.theme, paint.state);
+    let place = centred(area, area.width.saturating_sub(4).min(92), area.height.saturating_sub(2));
+    paint.clear(place);
+    let acts = palette.acts(state);
+    let note = format!("{} of {}", (palette.row + 1).min(acts.len()), acts.len());
+    let inner = paint.pane(place, "Help and all acts: type to search", &note, true);
+    input(theme, &palette.input, rows(inner, 0, 1), paint.buffer, "what do you want to do?");
+    let list = rows(inner, 2, usize::from(inner.height));
+    let height = usize::from(list.height);
+    paint.hits.add_pane(list, Pane::Picks, height);
+    let top = (palette.row + 1).saturating_sub(height);
+    let width = usize::from(list.width);
+    for (slot, (index, spec)) in acts.iter().enumerate().skip(top).take(height).enumerate() {
+        let mark = match spec.danger {
+            Danger::None => " ",
+            Danger::Undoable => theme.glyphs.dot,
+            Danger::Final => theme.glyphs.alert,
+        };
+        let keys = text::pad(&spec.keys.join(" "), 14);
+        let check = spec.check(state);
+        let (style, words) = match &check {
+            Ok(()) => (theme.text, spec.help.to_owned()),
+            Err(reason) => (theme.dim, format!("not now: {reason}")),
+        };
+        let title = text::pad(spec.title, 26);
+        let line = Line::from(vec![
+            span(keys, if check.is_ok() { theme.key } else { theme.dim }),
+            span(format!("{mark} "), theme.dim),
+            span(title, style),
+            Span::raw(" "),
+            span(text::fit(&words, width.saturating_sub(43)), theme.dim),
+        ]);
+        let place = rows(list, slot, 1);
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::Picks, index, index == palette.row, true);
+    }
+}
+
+/// Draws the line to type in over the last row.
+pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &Prompt) {
+    let theme = paint.theme;
+    paint.clear(area);
+    let (label, hint) = match prompt.asking {
+        Asking::Search => (" Search ", "words; the list follows"),
+        Asking::Why => (" Why ", "a question in words, or a claim's id"),
+    };
+    let found = match prompt.asking {
+        Asking::Search if paint.state.waits(Slot::Claims) => "…".to_owned(),
+        Asking::Search => format!("{} found ", paint.state.claims.list.total()),
+        Asking::Why => "enter asks ".to_owned(),
+    };
+    paint.line(area, 0, &Line::from(span(label, theme.badge)));
+    let start = u16::try_from(label.len() + 1).unwrap_or(0);
+    let end = u16::try_from(text::width(&found) + 1).unwrap_or(0);
+    let place = Rect { x: area.x + start, width: area.width.saturating_sub(start + end), ..area }.intersection(area);
+    input(theme, &prompt.input, place, paint.buffer, hint);
+    let place = Rect { x: area.x + area.width.saturating_sub(end), width: end, ..area }.intersection(area);
+    paint.line(place, 0, &Line::from(span(found, theme.dim)));
+}
+
+/// A text area of one line, with a block as its cursor.
+pub(super) fn input(theme: &Theme, area: &TextArea<'static>, place: Rect, buffer: &mut ratatui::buffer::Buffer, hint: &str) {
+    if place.is_empty() {
+        return;
+    }
+    let mut area = area.clone();
+    area.set_style(theme.text);
+    area.set_cursor_line_style(theme.text);
+    area.set_cursor_style(theme.selected);
+    area.set_placeholder_text(text::fit(hint, usize::from(place.width.saturating_sub(1))));
+    area.set_placeholder_style(theme.dim);
+    (&area).render(place.intersection(buffer.area), buffer);
+}

@@ -1,0 +1,38 @@
+//! Short messages over the lower edge of the screen.
+
+use ratatui::{layout::Rect, text::Line};
+
+use super::paint::{Paint, rows, span};
+use crate::tui::{state::Tone, text};
+
+/// Draws them, the newest lowest.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let theme = paint.theme;
+    let width = usize::from(area.width).saturating_sub(6).max(1);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for toast in &paint.state.toasts {
+        let (mark, style) = match toast.tone {
+            Tone::Info => (theme.glyphs.dot, theme.text),
+            Tone::Done => (theme.glyphs.done, theme.ok),
+            Tone::Warn => (theme.glyphs.alert, theme.warn),
+            Tone::Bad => (theme.glyphs.alert, theme.bad),
+        };
+        for (row, line) in text::wrap(&toast.text, width, theme.title).into_iter().take(3).enumerate() {
+            let mut spans = vec![span(format!(" {} ", if row == 0 { mark } else { " " }), style)];
+            spans.extend(line.spans);
+            lines.push(Line::from(spans));
+        }
+    }
+    let height = usize::from(area.height / 2).min(lines.len());
+    let skip = lines.len() - height;
+    for (row, line) in lines.iter().skip(skip).enumerate() {
+        let y = usize::from(area.height) - height + row;
+        let place = rows(area, y, 1);
+        let wide = u16::try_from(line.width() + 2).unwrap_or(place.width).min(place.width.saturating_sub(2));
+        let place = Rect { x: place.x + 1, width: wide, ..place }.intersection(place);
+        paint.clear(place);
+        paint.style(place, paint.theme.toast);
+        paint.line(place, 0, line);
+        paint.style(place, paint.theme.toast);
+    }
+}

@@ -1,0 +1,81 @@
+//! The Why screen.
+
+use ratatui::layout::Rect;
+
+use super::{
+    empty,
+    paint::{Paint, rows},
+    timeline,
+};
+use crate::tui::{
+    hits::{Hit, Pane},
+    msg::Slot,
+    state::why::Subject,
+};
+
+/// Draws the screen: the chain, scrolled so that the node under the cursor is in view.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let why = &paint.state.why;
+    let title = match &why.subject {
+        Some(Subject::Question(question)) => format!("Why: {question}"),
+        Some(Subject::Claim(_)) | None => "Why".to_owned(),
+    };
+    let Some(chain) = why.chain.as_ref().filter(|_| why.trouble.is_none()) else {
+        let inner = paint.pane(area, &title, "", true);
+        paint.hits.add_pane(inner, Pane::Chain, 1);
+        let waiting = paint.state.waits(Slot::Why);
+        return match &why.trouble {
+            Some(trouble) => empty::card(paint, inner, trouble, &["/ asks another question; esc goes back.".to_owned()]),
+            None if waiting => empty::card(paint, inner, "Reading the chain…", &[]),
+            None => empty::card(
+                paint,
+                inner,
+                "Ask why",
+                &["/ asks a question in words; w on a claim shows what led to it.".to_owned()],
+            ),
+        };
+    };
+    let width = usize::from(area.width.saturating_sub(4));
+    let current = why.current().map(|(_, node)| node.id());
+    let items = timeline::items(paint, chain, current, width);
+    let height = usize::from(area.height.saturating_sub(2));
+    let total: usize = items.iter().map(|item| item.lines.len()).sum();
+    let scroll = scroll(&items, current, height, total);
+    let nodes = items.iter().filter(|item| item.id.is_some()).count();
+    let here = items.iter().filter(|item| item.id.is_some()).position(|item| item.id == current);
+    let note = if nodes > 1 { format!("{} of {nodes}", here.map_or(1, |here| here + 1)) } else { String::new() };
+    let inner = paint.pane(area, &title, &note, true);
+    paint.hits.add_pane(inner, Pane::Chain, 3);
+    if let Some(note) = chain.note.as_ref().filter(|_| chain.answer.is_none() && nodes == 0) {
+        return empty::card(paint, inner, note, &["/ asks another question; 2 shows the claims.".to_owned()]);
+    }
+    let (mut line, mut index) = (0, 0);
+    for item in &items {
+        for own in &item.lines {
+            if line >= scroll && line < scroll + height {
+                let place = rows(inner, line - scroll, 1);
+                paint.line(place, 0, own);
+                if item.id.is_some() {
+                    paint.hits.add(place, Hit::Row(Pane::Chain, index));
+                }
+            }
+            line += 1;
+        }
+        index += usize::from(item.id.is_some());
+    }
+}
+
+/// The first line shown: the node under the cursor with what is above it, as far as it fits; its own first line at the least.
+fn scroll(items: &[timeline::Item], current: Option<crate::tui::state::why::NodeId>, height: usize, total: usize) -> usize {
+    let mut start = 0;
+    let mut len = 0;
+    for item in items {
+        len = item.lines.len();
+        if item.id.is_some() && item.id == current {
+            break;
+        }
+        start += len;
+    }
+    let above = height.saturating_sub(len) / 2;
+    start.saturating_sub(above).min(total.saturating_sub(height))
+}
