@@ -20,4 +20,4 @@ pub mod view;
 pub mod when;
 
 pub use options::{Options, Starter, TuiError};
-pub use runtime::run;
+pub use runtime::{capture, run};

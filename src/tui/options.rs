@@ -29,6 +29,8 @@ pub struct Options {
     pub screen: Option<Screen>,
     /// Nothing may be changed.
     pub read_only: bool,
+    /// Start the daemon at once where none answers.
+    pub autostart: bool,
     /// No colours, whatever the environment says.
     pub no_color: bool,
 }
@@ -45,6 +47,7 @@ impl Options {
             claim: None,
             screen: None,
             read_only: false,
+            autostart: false,
             no_color: false,
         }
     }

@@ -38,6 +38,7 @@ pub(crate) fn settings() -> Settings {
         read_only: false,
         zone: TimeZone::UTC,
         seed: [7; 16],
+        autostart: false,
         place: "unix:/run/ergo.sock".into(),
     }
 }

@@ -42,6 +42,8 @@ pub struct Settings {
     pub zone: TimeZone,
     /// Random bytes from which the keys of acts are derived, so that a retry is recognised.
     pub seed: [u8; 16],
+    /// Start the daemon at once where none answers when the app opens.
+    pub autostart: bool,
     /// Where the daemon is looked for, for messages.
     pub place: String,
 }
@@ -218,6 +220,8 @@ pub struct State {
     pub wants: Wants,
     /// Acts of this session whose changes come back over the event stream.
     pub own: VecDeque<OpId>,
+    /// Whether the daemon is still to be started by itself.
+    pub autostart: bool,
     /// Where things were painted last.
     pub hits: HitMap,
     /// Whether the mouse is ours.
@@ -231,6 +235,7 @@ impl State {
     /// An app that knows nothing yet, on a terminal of this size.
     pub fn new(settings: Settings, size: (u16, u16), now: u64) -> Self {
         Self {
+            autostart: settings.autostart,
             settings,
             now,
             size,

@@ -10,6 +10,13 @@ use crate::{
 
 /// Asks for what the screen needs and has not.
 pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
+    if state.autostart && !matches!(state.daemon, Daemon::Unknown) {
+        state.autostart = false;
+        if matches!(state.daemon, Daemon::Down { .. }) {
+            state.daemon = Daemon::Starting;
+            out.push(Effect::Start);
+        }
+    }
     if state.is_offline() {
         return;
     }

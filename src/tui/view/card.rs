@@ -4,11 +4,11 @@
 use ratatui::text::{Line, Span};
 
 use super::{
-    conflicts, norms,
+    norms,
     paint::{Paint, beside, labelled, span},
 };
 use crate::{
-    api::{CardSide, CardStatus},
+    api::{CardKind, CardSide, CardStatus},
     domain::{
         Qualifiers,
         verdict::{Confidence, Evidence, Relation, Stage},
@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-/// Columns from which the claims stand side by side.
-const SIDE_BY_SIDE: usize = 64;
+/// Columns of the terminal from which the claims stand side by side.
+const SIDE_BY_SIDE: u16 = 100;
 
 /// Columns of the labels before reason, source and writer.
 const LABEL: usize = 9;
@@ -54,7 +54,13 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (summary, dot) = (&card.view.summary, paint.theme.glyphs.dot);
     let by = writer(&summary.who, summary.agent.as_deref());
     let ago = when::ago(summary.at, paint.state.now, &paint.state.settings.zone);
-    let text = format!("{} {dot} by {by} {dot} {ago}", conflicts::kind(summary.kind));
+    let what = match summary.kind {
+        CardKind::Refused => "a write that the guard refused",
+        CardKind::Contradiction => "two active claims contradict each other",
+        CardKind::Contested => "changed twice by writers who had not seen each other",
+        CardKind::Found => "found among what is active",
+    };
+    let text = format!("{what} {dot} by {by} {dot} {ago}");
     text::wrap(&text, width, paint.theme.dim)
 }
 
@@ -88,7 +94,7 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let evidence = card.evidence();
     let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).filter(|_| apart);
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
-    let wide = width >= SIDE_BY_SIDE;
+    let wide = paint.state.size.0 >= SIDE_BY_SIDE;
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
     let left_runs = marked(&card.diff.left, apart, words(true).map(Vec::as_slice));
     let a = side(paint, a, 0, &left_runs, theme.side_a, left);

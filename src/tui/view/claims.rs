@@ -19,7 +19,7 @@ use crate::{
 /// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let focus = paint.state.claims.focus;
-    match Shape::of(Rect { height: area.height.saturating_add(2), ..area }) {
+    match Shape::of(paint.state) {
         Shape::Wide => {
             let side = (area.width / 5).clamp(20, 32);
             let rest = area.width - side;

@@ -28,7 +28,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     if screen.list.loaded() && screen.list.is_empty() && screen.wanted.is_none() {
         return nothing(paint, area);
     }
-    match Shape::of(area_of_screen(area)) {
+    match Shape::of(paint.state) {
         Shape::Wide => {
             let width = (area.width * 3 / 10).clamp(28, 46);
             let left = Rect { width, ..area };
@@ -37,13 +37,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             show_card(paint, right);
         }
         Shape::Mid | Shape::Single if screen.focus == Focus::Card && deep => show_card(paint, area),
-        Shape::Mid | Shape::Single => list(paint, area),
+        Shape::Mid => {
+            let height = (area.height / 3).max(2 + 2 * u16::try_from(ROW).unwrap_or(2));
+            list(paint, Rect { height, ..area });
+            show_card(paint, Rect { y: area.y + height, height: area.height - height, ..area });
+        }
+        Shape::Single => list(paint, area),
     }
-}
-
-/// The shape goes by the whole screen: the body and its two rows of chrome.
-fn area_of_screen(body: Rect) -> Rect {
-    Rect { height: body.height.saturating_add(2), ..body }
 }
 
 fn nothing(paint: &mut Paint<'_>, area: Rect) {
@@ -82,7 +82,9 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         (None, false) => "reading…".to_owned(),
     };
     let inner = paint.pane(area, &title(paint), &note, focused);
-    let fit = (usize::from(inner.height) / ROW).max(1);
+    // A narrow list gives what disagrees a second line.
+    let tall = if inner.width < 60 && Shape::of(paint.state) == Shape::Wide { ROW + 1 } else { ROW };
+    let fit = (usize::from(inner.height) / tall).max(1);
     paint.hits.add_pane(inner, Pane::Cards, fit);
     let top = screen.list.top(fit);
     for slot in 0..=fit {
@@ -90,13 +92,13 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         if index >= screen.list.known() {
             break;
         }
-        let place = rows(inner, slot * ROW, ROW);
+        let place = rows(inner, slot * tall, tall);
         if place.is_empty() {
             break;
         }
         let current = index == screen.list.cursor();
         if let Some(summary) = screen.list.get(index) {
-            let lines = row(paint, summary, usize::from(place.width), current);
+            let lines = row(paint, summary, usize::from(place.width), tall, current);
             paint.lines(place, &lines, 0);
         } else {
             paint.line(place, 0, &Line::from(span("…", paint.theme.dim)));
@@ -105,8 +107,8 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// A card in two lines: what disagrees; then its kind, scope, writer and age.
-fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, current: bool) -> Vec<Line<'static>> {
+/// A card in `tall` lines: what disagrees; then its kind, scope, writer and age.
+fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, current: bool) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
     let state = match summary.status {
@@ -120,20 +122,28 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, current: bool) ->
     let who = summary.agent.as_deref().unwrap_or(&summary.who);
     let age = when::age(summary.at, paint.state.now);
     let scope = if paint.state.scope.is_some() { String::new() } else { format!("{} {dot} ", summary.scope.project) };
-    let meta = format!("{} {dot} {scope}{who} {dot} {age}", kind(summary.kind));
-    vec![
-        Line::from(vec![span(mark, theme.accent), Span::raw(" "), span(text::fit(&head, width.saturating_sub(2)), style)]),
-        Line::from(vec![span(mark, theme.accent), Span::raw("   "), span(text::fit(&meta, width.saturating_sub(4)), theme.dim)]),
-    ]
+    let meta = format!("{} {dot} {scope}{who}", kind(summary.kind));
+    let cursor = |indent: &'static str| [span(mark, theme.accent), Span::raw(indent)];
+    let mut headline = text::wrap(&head, width.saturating_sub(2), style);
+    if headline.len() >= tall {
+        let rest: String = headline.drain(tall - 2..).map(|line| line.to_string() + " ").collect();
+        headline.push(Line::from(span(text::fit(rest.trim_end(), width.saturating_sub(2)), style)));
+    }
+    let mut out: Vec<Line<'static>> =
+        headline.into_iter().map(|line| Line::from_iter(cursor(" ").into_iter().chain(line.spans))).collect();
+    let room = width.saturating_sub(text::width(&age) + 5);
+    let meta = [span(text::pad(&meta, room), theme.dim), Span::raw(" "), span(age, theme.dim)];
+    out.push(Line::from_iter(cursor("   ").into_iter().chain(meta)));
+    out
 }
 
 /// The word for a kind of card.
 pub(super) fn kind(kind: CardKind) -> &'static str {
     match kind {
-        CardKind::Refused => "refused write",
+        CardKind::Refused => "refused",
         CardKind::Contradiction => "contradiction",
         CardKind::Contested => "contested",
-        CardKind::Found => "found by audit",
+        CardKind::Found => "found",
     }
 }
 

@@ -52,12 +52,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
         paint.line(inner, y, &line);
         y += 1;
     }
+    let dot = theme.glyphs.dot;
     let how = if form.sending {
         span("Sending…", theme.warn)
     } else if form.at_end() {
-        span("enter does it, alt-enter begins a new line, tab goes on, ctrl-o opens an editor, esc keeps a draft", theme.dim)
+        span(format!("enter: do it {dot} alt-enter: new line {dot} ctrl-o: editor {dot} esc: keep as a draft"), theme.dim)
     } else {
-        span("enter goes on, ctrl-s does it, ctrl-o opens an editor, esc keeps a draft", theme.dim)
+        span(format!("enter: next {dot} ctrl-s: do it {dot} ctrl-o: editor {dot} esc: keep as a draft"), theme.dim)
     };
     let last = rows(inner, usize::from(inner.height.saturating_sub(1)), 1);
     let how = span(text::fit(&how.content, columns), how.style);

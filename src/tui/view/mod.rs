@@ -48,7 +48,9 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    fn of(area: Rect) -> Self {
+    /// By the size of the whole terminal.
+    fn of(state: &State) -> Self {
+        let area = Rect::new(0, 0, state.size.0, state.size.1);
         match (area.width, area.height) {
             (100.., 18..) => Self::Wide,
             (76.., 18..) => Self::Mid,

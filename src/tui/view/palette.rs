@@ -26,7 +26,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     let note = format!("{} of {}", (palette.row + 1).min(acts.len()), acts.len());
     let inner = paint.pane(place, "Help and all acts: type to search", &note, true);
     input(theme, &palette.input, rows(inner, 0, 1), paint.buffer, "what do you want to do?");
-    let list = rows(inner, 2, usize::from(inner.height));
+    let below = 3;
+    let list = rows(inner, 2, usize::from(inner.height).saturating_sub(2 + below));
     let height = usize::from(list.height);
     paint.hits.add_pane(list, Pane::Picks, height);
     let top = (palette.row + 1).saturating_sub(height);
@@ -54,6 +55,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         let place = rows(list, slot, 1);
         paint.line(place, 0, &line);
         paint.row(place, Pane::Picks, index, index == palette.row, true);
+    }
+    // The act under the cursor in full, below the list.
+    let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below);
+    if let Some(spec) = acts.get(palette.row) {
+        let why = spec.check(state).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
+        let lines = text::wrap(&format!("{}{why}", spec.help), width, theme.text);
+        paint.lines(foot, &lines, 0);
     }
 }
 

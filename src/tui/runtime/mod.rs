@@ -1,0 +1,335 @@
+//! The loop around the pure core: it owns the terminal, the keys, the clock, the requests and the event stream.
+
+mod calls;
+mod capture;
+mod editor;
+mod live;
+mod svg;
+mod terminal;
+
+use std::{
+    io::{IsTerminal, Write},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use crossterm::{
+    clipboard::CopyToClipboard,
+    event::{DisableMouseCapture, EnableMouseCapture, Event, EventStream},
+    execute, queue,
+    terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
+};
+use futures_util::{FutureExt, StreamExt};
+use jiff::tz::TimeZone;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{Notify, mpsc},
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep_until},
+};
+
+pub use capture::capture;
+
+use super::{
+    Options, Starter, TuiError,
+    key::KeyPress,
+    msg::{Effect, Msg},
+    state::{Settings, State},
+    theme::Theme,
+    update::{self, Opening},
+    view,
+};
+use crate::client::Client;
+use terminal::{Guard, Screen};
+
+/// The least time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// Messages that may wait, and the most that are taken before a frame.
+const QUEUE: usize = 256;
+
+/// Names the environment variable that makes the app stop by a defect after its first frame: a test looks at what is left.
+const PANIC: &str = "ERGO_TEST_PANIC";
+
+/// Runs the app until the person leaves it. Makes its own runtime on this thread: call it from outside of one.
+pub fn run(options: Options, client: Client, start: Starter) -> Result<(), TuiError> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Err(TuiError::NoTerminal);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(async { App::new(options, client, start)?.run().await });
+    // A request that hangs does not hold up the person who leaves.
+    runtime.shutdown_background();
+    result
+}
+
+/// Milliseconds since the Unix epoch.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn settings(options: &Options, client: &Client) -> Result<Settings, TuiError> {
+    let mut seed = [0; 16];
+    getrandom::fill(&mut seed).map_err(|error| TuiError::Terminal(std::io::Error::other(error.to_string())))?;
+    Ok(Settings {
+        who: options.who.clone(),
+        scope: options.home.clone(),
+        identity: options.identity.clone(),
+        read_only: options.read_only,
+        zone: TimeZone::system(),
+        seed,
+        autostart: options.autostart,
+        place: client.place(),
+    })
+}
+
+fn opening(options: &Options) -> Opening {
+    Opening {
+        card: options.conflict.clone(),
+        claim: options.claim.clone(),
+        scope: options.scope.clone(),
+        screen: options.screen,
+    }
+}
+
+struct App {
+    state: State,
+    opening: Opening,
+    theme: Theme,
+    client: Client,
+    start: Starter,
+    screen: Screen,
+    guard: Guard,
+    events: Option<EventStream>,
+    tasks: JoinSet<()>,
+    sender: mpsc::Sender<Msg>,
+    receiver: mpsc::Receiver<Msg>,
+    again: Arc<Notify>,
+    wakes: Vec<u64>,
+    dirty: bool,
+    drawn: Option<Instant>,
+    leave: bool,
+}
+
+impl App {
+    fn new(options: Options, client: Client, start: Starter) -> Result<Self, TuiError> {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let settings = settings(&options, &client)?;
+        let theme = options.theme();
+        let guard = Guard::enter(true)?;
+        let screen = terminal::screen()?;
+        let size = screen.size()?;
+        let mut state = State::new(settings, (size.width, size.height), now());
+        state.mouse = true;
+        Ok(Self {
+            state,
+            opening: opening(&options),
+            theme,
+            client,
+            start,
+            screen,
+            guard,
+            events: Some(EventStream::new()),
+            tasks: JoinSet::new(),
+            sender,
+            receiver,
+            again: Arc::new(Notify::new()),
+            wakes: Vec::new(),
+            dirty: true,
+            drawn: None,
+            leave: false,
+        })
+    }
+
+    async fn run(mut self) -> Result<(), TuiError> {
+        let mut end = [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
+        self.tasks.spawn(live::follow(self.client.clone(), self.sender.clone(), self.again.clone()));
+        let effects = update::open(&mut self.state, std::mem::take(&mut self.opening));
+        self.execute(effects)?;
+        while !self.leave {
+            self.draw_if_due()?;
+            match self.next(&mut end).await {
+                Next::Messages(messages) => self.take(messages)?,
+                Next::Time => {}
+                Next::Ended(Err(error)) if error.is_panic() => return Err(TuiError::Panicked),
+                Next::Ended(_) => {}
+                Next::Leave => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next thing to happen: nothing runs meanwhile.
+    async fn next(&mut self, end: &mut [Signal; 3]) -> Next {
+        let deadline = self.deadline();
+        let [terminate, hangup, interrupt] = end;
+        let events = async {
+            match &mut self.events {
+                Some(events) => events.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let event = tokio::select! {
+            event = events => event,
+            message = self.receiver.recv() => {
+                let mut messages: Vec<Msg> = message.into_iter().collect();
+                while messages.len() < QUEUE && let Ok(message) = self.receiver.try_recv() {
+                    messages.push(message);
+                }
+                return Next::Messages(messages);
+            }
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Next::Time,
+            Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => return Next::Ended(ended),
+            _ = terminate.recv() => return Next::Leave,
+            _ = hangup.recv() => return Next::Leave,
+            _ = interrupt.recv() => return Next::Leave,
+        };
+        let mut messages = Vec::new();
+        let mut event = event;
+        loop {
+            match event {
+                Some(Ok(event)) => messages.extend(message(event)),
+                // The terminal is gone.
+                Some(Err(_)) | None => return Next::Leave,
+            }
+            if messages.len() >= QUEUE {
+                break;
+            }
+            let Some(next) = self.events.as_mut().and_then(|events| events.next().now_or_never()) else { break };
+            event = next;
+        }
+        Next::Messages(messages)
+    }
+
+    /// When something must happen although nothing arrives: a frame that is owed, a message that goes.
+    fn deadline(&self) -> Option<Instant> {
+        let frame = self.dirty.then(|| self.drawn.map_or_else(Instant::now, |drawn| drawn + FRAME));
+        let now = now();
+        let wake = self.wakes.iter().min().map(|at| Instant::now() + Duration::from_millis(at.saturating_sub(now)));
+        frame.into_iter().chain(wake).min()
+    }
+
+    fn take(&mut self, messages: Vec<Msg>) -> Result<(), TuiError> {
+        for message in messages {
+            if matches!(message, Msg::Started(Ok(()))) {
+                self.again.notify_one();
+            }
+            update::update(&mut self.state, Msg::Clock(now()));
+            let effects = update::update(&mut self.state, message);
+            self.dirty = true;
+            self.execute(effects)?;
+        }
+        Ok(())
+    }
+
+    fn draw_if_due(&mut self) -> Result<(), TuiError> {
+        let at = now();
+        if self.wakes.iter().any(|wake| *wake <= at) {
+            self.wakes.retain(|wake| *wake > at);
+            self.take(vec![Msg::Woken])?;
+        }
+        if !self.dirty || self.drawn.is_some_and(|drawn| drawn.elapsed() < FRAME) {
+            return Ok(());
+        }
+        let (state, theme) = (&self.state, &self.theme);
+        let mut hits = None;
+        queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
+        self.screen.draw(|frame| {
+            let area = frame.area();
+            hits = Some(view::draw(state, theme, area, frame.buffer_mut()));
+        })?;
+        execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
+        self.state.painted(hits.unwrap_or_default());
+        self.dirty = false;
+        self.drawn = Some(Instant::now());
+        if std::env::var_os(PANIC).is_some() {
+            std::panic::panic_any("asked to stop by a defect");
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, effects: Vec<Effect>) -> Result<(), TuiError> {
+        for effect in effects {
+            match effect {
+                Effect::Read(ticket, read) => {
+                    let (client, sender) = (self.client.clone(), self.sender.clone());
+                    self.tasks.spawn(async move {
+                        let answer = calls::read(&client, read).await;
+                        // The app has been left: nobody waits for the answer.
+                        drop(sender.send(Msg::Reply(ticket, answer)).await);
+                    });
+                }
+                Effect::Write(ticket, write) => {
+                    let (client, sender) = (self.client.clone(), self.sender.clone());
+                    self.tasks.spawn(async move {
+                        let answer = calls::write(&client, *write).await;
+                        drop(sender.send(Msg::Reply(ticket, answer)).await);
+                    });
+                }
+                Effect::Start => {
+                    let (starting, sender) = ((self.start)(), self.sender.clone());
+                    self.tasks.spawn(async move { drop(sender.send(Msg::Started(starting.await)).await) });
+                }
+                Effect::Wake(at) => self.wakes.push(at),
+                Effect::Copy(text) => execute!(self.screen.backend_mut(), CopyToClipboard::to_clipboard_from(text))?,
+                Effect::Mouse(true) => {
+                    self.guard.mouse = true;
+                    execute!(self.screen.backend_mut(), EnableMouseCapture)?;
+                }
+                Effect::Mouse(false) => {
+                    self.guard.mouse = false;
+                    execute!(self.screen.backend_mut(), DisableMouseCapture)?;
+                }
+                Effect::Suspend => self.away(|| {
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)
+                        .map_err(std::io::Error::from)
+                })?,
+                Effect::Edit(text) => {
+                    let mut edited = None;
+                    self.away(|| {
+                        edited = editor::edit(&text)?;
+                        Ok(())
+                    })?;
+                    self.take(vec![Msg::Edited(edited)])?;
+                }
+                Effect::Quit => self.leave = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal and the keys away for the time of `work`: a reader that is only paused would go on eating keys.
+    fn away(&mut self, work: impl FnOnce() -> std::io::Result<()>) -> Result<(), TuiError> {
+        self.events = None;
+        self.screen.backend_mut().flush()?;
+        terminal::restore();
+        let result = work();
+        self.guard.again()?;
+        self.events = Some(EventStream::new());
+        self.screen.clear()?;
+        self.dirty = true;
+        self.drawn = None;
+        result.map_err(TuiError::Terminal)
+    }
+}
+
+enum Next {
+    Messages(Vec<Msg>),
+    Time,
+    Ended(Result<(), JoinError>),
+    Leave,
+}
+
+/// A terminal event as a message; those that mean nothing here are none.
+fn message(event: Event) -> Option<Msg> {
+    match event {
+        Event::Key(key) => KeyPress::from_event(key).map(Msg::Key),
+        Event::Paste(text) => Some(Msg::Paste(text)),
+        Event::Resize(columns, rows) => Some(Msg::Resize(columns, rows)),
+        Event::Mouse(mouse) => match mouse.kind {
+            crossterm::event::MouseEventKind::Moved => None,
+            kind => Some(Msg::Mouse { kind, column: mouse.column, row: mouse.row }),
+        },
+        Event::FocusGained | Event::FocusLost => None,
+    }
+}
