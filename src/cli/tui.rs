@@ -1,6 +1,14 @@
 //! `ergo tui`: opens the review app, or prints the same review as lines.
 
-use super::{CliError, Context, Exit, review};
+use std::{io::IsTerminal, path::PathBuf, sync::Arc};
+
+use futures_util::FutureExt;
+
+use super::{CliError, Context, Exit, args::When, review};
+use crate::{
+    client::{Client, Connect},
+    tui::{self, Options, Starter, TuiError, state::Screen},
+};
 
 /// Open the review app: claims, why-chains, conflicts.
 #[derive(Debug, clap::Args)]
@@ -17,13 +25,85 @@ pub(crate) struct Args {
     /// The same review as lines: no drawing, no cursor. Also where there is no terminal.
     #[arg(long)]
     plain: bool,
+    /// Write a picture of the app to this SVG file instead of opening it.
+    #[arg(long, value_name = "FILE", hide = true)]
+    capture: Option<PathBuf>,
+    /// The picture's size in columns and rows.
+    #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", hide = true)]
+    size: String,
+    /// Keys pressed before the picture is taken, separated by spaces.
+    #[arg(long, value_name = "KEYS", default_value = "", hide = true)]
+    keys: String,
+    /// The screen to begin on: conflicts, claims or why.
+    #[arg(long, value_name = "SCREEN", hide = true)]
+    screen: Option<String>,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let which = review::Which { card: args.conflict, claim: args.claim };
-    cx.block_on(async |cx| {
-        let client = cx.client().await?;
-        review::run(cx, &client, which).await
-    })
+    let lines = args.plain || cx.ui.json || !interactive();
+    if lines && args.capture.is_none() {
+        let which = review::Which { card: args.conflict, claim: args.claim };
+        return cx.block_on(async |cx| {
+            let client = cx.client().await?;
+            review::run(cx, &client, which).await
+        });
+    }
+    let here = cx.here()?;
+    let options = Options {
+        identity: here.identity,
+        scope: (cx.globals.scope.is_some() || cx.globals.project.is_some()).then(|| here.scope.clone()),
+        conflict: args.conflict,
+        claim: args.claim,
+        screen: args.screen.as_deref().and_then(screen),
+        read_only: args.read_only,
+        autostart: !cx.globals.no_spawn,
+        no_color: matches!(cx.globals.color, When::Never),
+        ..Options::new(cx.anyone()?.who, here.scope)
+    };
+    if let Some(file) = args.capture {
+        let client = cx.block_on(async |cx| cx.client().await)?;
+        return capture(cx, &options, &client, &file, (&args.size, &args.keys));
+    }
+    let connect = Connect { spawn: false, ..Connect::new(cx.paths()?.clone()) };
+    let client = connect.lazy()?;
+    let start: Starter = Arc::new(move || {
+        let connect = connect.clone();
+        async move { connect.start().await.map(drop).map_err(|error| error.to_string()) }.boxed()
+    });
+    tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
+}
+
+/// Whether there is a terminal that can be drawn on.
+fn interactive() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+fn capture(
+    cx: &mut Context,
+    options: &Options,
+    client: &Client,
+    file: &std::path::Path,
+    (size, keys): (&str, &str),
+) -> Result<Exit, CliError> {
+    let parsed = size.split_once('x').and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
+    let size = parsed
+        .filter(|(columns, rows)| (1..=400).contains(columns) && (1..=200).contains(rows))
+        .ok_or_else(|| CliError::usage(format_args!("“{size}” is no size: expected COLUMNSxROWS, such as 120x40")))?;
+    let svg = tui::capture(options, client, size, keys).map_err(failed)?;
+    std::fs::write(file, svg).map_err(|error| CliError::file("write", file, &error))?;
+    cx.ui.note(format_args!("Wrote {}", file.display()));
+    Ok(Exit::Ok)
+}
+
+fn screen(name: &str) -> Option<Screen> {
+    Screen::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(name))
+}
+
+fn failed(error: TuiError) -> CliError {
+    match error {
+        TuiError::NoTerminal => CliError::usage(error),
+        TuiError::Terminal(_) | TuiError::Panicked => CliError::internal(error),
+    }
 }

@@ -141,8 +141,9 @@ pub(crate) fn card(n: u8) -> CardView {
             .into_iter()
             .map(|act| ActOption {
                 act,
-                disabled: (act == CardAct::Discard && !refused)
-                    .then(|| "only a refused write can be discarded: retract or supersede one of the claims".to_owned()),
+                disabled: (act == CardAct::Discard && !refused).then(|| {
+                    "only a refused write can be discarded: retract or supersede one of the claims".to_owned()
+                }),
                 prefill: (act == CardAct::Supersede).then(|| "Red is what the dashboards alert on.".to_owned()),
             })
             .collect(),
@@ -215,7 +216,15 @@ pub(crate) fn history() -> History {
 }
 
 fn view_of(project: &str, active: usize, open_cards: usize) -> ScopeView {
-    ScopeView { scope: scope(project), active, total: active + 4, open_cards, needs_review: 1, latest: NOW, identity: None }
+    ScopeView {
+        scope: scope(project),
+        active,
+        total: active + 4,
+        open_cards,
+        needs_review: 1,
+        latest: NOW,
+        identity: None,
+    }
 }
 
 /// What the daemon would answer.
@@ -236,7 +245,11 @@ pub(crate) fn answer(read: &Read) -> Answer {
         Read::History(_) => Answer::History(Box::new(history())),
         Read::Why(_) => {
             let history = history();
-            Answer::Why(Box::new(WhyAnswer { answer: Some(history.claim), chain: history.chain, ..WhyAnswer::default() }))
+            Answer::Why(Box::new(WhyAnswer {
+                answer: Some(history.claim),
+                chain: history.chain,
+                ..WhyAnswer::default()
+            }))
         }
         Read::Conflicts(query) => Answer::Conflicts(match query.status.as_deref() {
             Some("open" | "all") => {

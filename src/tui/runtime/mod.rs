@@ -142,7 +142,8 @@ impl App {
     }
 
     async fn run(mut self) -> Result<(), TuiError> {
-        let mut end = [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
+        let mut end =
+            [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
         self.tasks.spawn(live::follow(self.client.clone(), self.sender.clone(), self.again.clone()));
         let effects = update::open(&mut self.state, std::mem::take(&mut self.opening));
         self.execute(effects)?;

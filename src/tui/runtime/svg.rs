@@ -51,7 +51,11 @@ fn write_run(out: &mut String, (column, row): (u16, u16), cells: u16, run: &str,
     let (x, y) = (MARGIN + f32::from(column) * CELL.0, MARGIN + f32::from(row) * CELL.1);
     let width = f32::from(cells) * CELL.0;
     if look.paper != PAPER {
-        let _ = writeln!(out, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\"/>", CELL.1, look.paper);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
+            CELL.1, look.paper
+        );
     }
     if run.trim().is_empty() {
         return;

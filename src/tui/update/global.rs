@@ -2,7 +2,7 @@
 
 use super::{claims, command_line, live, prompt};
 use crate::{
-    api::{AuditRequest, UndoRequest},
+    api::{AuditRequest, Caller, UndoRequest},
     tui::{
         action::Action,
         key::KeyPress,
@@ -22,7 +22,11 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::Undo => {
             let last = state.done.last().cloned();
             let scope = last.as_ref().map_or_else(|| state.scope_in_hand(), |(_, scope)| scope.clone());
-            let caller = state.caller(&scope);
+            let mut caller = state.caller(&scope);
+            if last.is_none() && state.scope.is_none() {
+                // Everything is shown: the last act wherever it was.
+                caller = Caller { org_id: String::new(), project: String::new(), identity: None, ..caller };
+            }
             let request = UndoRequest { caller, target_op: last.map(|(op, _)| op) };
             send(state, Write::Undo(request), Acting::Undo(scope), out);
         }
@@ -53,7 +57,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             claims::follow_scope(state);
         }
         Action::Audit => {
-            let scope = state.scope_in_hand();
+            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
             let caller = state.caller(&scope);
             out.push(state.toast(Tone::Info, format!("Comparing what is active in {scope}…")));
             send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit, out);

@@ -43,7 +43,12 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'s
     }
     if !card.view.advice.is_empty() {
         out.push(Line::default());
-        out.extend(labelled("Advice", text::wrap(&card.view.advice, width.saturating_sub(LABEL), theme.text), LABEL, theme.accent));
+        out.extend(labelled(
+            "Advice",
+            text::wrap(&card.view.advice, width.saturating_sub(LABEL), theme.text),
+            LABEL,
+            theme.accent,
+        ));
     }
     out.push(Line::default());
     out.extend(acts(paint, width));
@@ -175,7 +180,11 @@ fn side(
         field("only", &text);
     }
     if claim.dependents > 0 {
-        let text = if claim.dependents == 1 { "1 claim rests on it".to_owned() } else { format!("{} claims rest on it", claim.dependents) };
+        let text = if claim.dependents == 1 {
+            "1 claim rests on it".to_owned()
+        } else {
+            format!("{} claims rest on it", claim.dependents)
+        };
         field("bears", &text);
     }
     out
@@ -188,10 +197,11 @@ pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
 
 /// Where and when a claim holds, in words; `None` where it says nothing.
 pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
-    let parts: Vec<String> = [("env", &q.env), ("team", &q.team), ("tenant", &q.tenant), ("from", &q.valid_from), ("until", &q.valid_until)]
-        .into_iter()
-        .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}")))
-        .collect();
+    let parts: Vec<String> =
+        [("env", &q.env), ("team", &q.team), ("tenant", &q.tenant), ("from", &q.valid_from), ("until", &q.valid_until)]
+            .into_iter()
+            .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}")))
+            .collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -219,7 +229,8 @@ fn guard(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: usize) -> V
         Confidence::High => "HIGH",
     };
     let rule = evidence.rule.replace('_', " ");
-    let first = format!("{relation} {dot} {rule} {dot} {stage} {dot} {sure} {dot} score {:.2}", card.view.summary.score);
+    let first =
+        format!("{relation} {dot} {rule} {dot} {stage} {dot} {sure} {dot} score {:.2}", card.view.summary.score);
     let body = width.saturating_sub(LABEL);
     let mut out = labelled("Guard", text::wrap(&first, body, theme.text), LABEL, theme.accent);
     if !evidence.sentence.is_empty() && evidence.sentence != card.view.summary.headline {
@@ -227,12 +238,21 @@ fn guard(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: usize) -> V
     }
     let quote = |words: &[String]| words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ");
     if !evidence.words.is_empty() || !evidence.their_words.is_empty() {
-        let text = format!("A says {}, B says {}", or_nothing(quote(&evidence.words)), or_nothing(quote(&evidence.their_words)));
+        let text = format!(
+            "A says {}, B says {}",
+            or_nothing(quote(&evidence.words)),
+            or_nothing(quote(&evidence.their_words))
+        );
         out.extend(labelled("words", text::wrap(&text, body, theme.text), LABEL, theme.dim));
     }
     if !evidence.features.is_empty() {
         let parts: Vec<String> = evidence.features.iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
-        out.extend(labelled("figures", text::wrap(&parts.join(&format!(" {dot} ")), body, theme.dim), LABEL, theme.dim));
+        out.extend(labelled(
+            "figures",
+            text::wrap(&parts.join(&format!(" {dot} ")), body, theme.dim),
+            LABEL,
+            theme.dim,
+        ));
     }
     out
 }
@@ -246,7 +266,9 @@ fn acts(paint: &Paint<'_>, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Conflicts])
         .filter(|spec| {
-            spec.danger != action::Danger::None || spec.id == Action::CardWhy || (spec.id == Action::OtherSide && spec.check(state).is_ok())
+            spec.danger != action::Danger::None
+                || spec.id == Action::CardWhy
+                || (spec.id == Action::OtherSide && spec.check(state).is_ok())
         })
         .collect();
     let (can, cannot): (Vec<_>, Vec<_>) = listed.into_iter().partition(|spec| spec.check(state).is_ok());

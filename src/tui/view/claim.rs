@@ -69,7 +69,10 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
     }
     let zone = &state.settings.zone;
     let ago = when::ago(claim.at, state.now, zone);
-    field("by", &format!("{} {dot} {} ({ago})", writer(&claim.who, claim.agent.as_deref()), when::minute(claim.at, zone)));
+    field(
+        "by",
+        &format!("{} {dot} {} ({ago})", writer(&claim.who, claim.agent.as_deref()), when::minute(claim.at, zone)),
+    );
     field("device", &claim.device.short());
     field("scope", &claim.scope.to_string());
     if let Some(text) = qualifiers(&claim.qualifiers) {
@@ -79,7 +82,9 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
         field("key", key);
     }
     let ids = |ids: &[crate::domain::ClaimId]| ids.iter().map(|id| id.short()).collect::<Vec<_>>().join(", ");
-    for (label, list) in [("replaces", &claim.replaces), ("replaced by", &claim.replaced_by), ("rests on", &claim.premises)] {
+    for (label, list) in
+        [("replaces", &claim.replaces), ("replaced by", &claim.replaced_by), ("rests on", &claim.premises)]
+    {
         if !list.is_empty() {
             field(label, &ids(list));
         }

@@ -135,7 +135,8 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool) -> Lin
     .filter_map(|(set, mark)| set.then_some(mark))
     .collect();
     let age = when::age(claim.at, paint.state.now);
-    let end = [flags.as_str(), state, age.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let end =
+        [flags.as_str(), state, age.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let statement = if claim.flags.redacted { "(redacted)" } else { &claim.statement };
     let room = width.saturating_sub(text::width(&kind) + end.len() + 4);
     let style = if claim.status == Status::Active { theme.text } else { theme.dim };

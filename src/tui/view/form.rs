@@ -29,9 +29,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
     let width = area.width.saturating_sub(2).min(86);
     let columns = usize::from(width.saturating_sub(4));
     let effect = text::wrap(&form.effect, columns, theme.dim);
-    let error = form.error.as_ref().map(|(_, message)| {
-        text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, theme.bad)
-    });
+    let error = form
+        .error
+        .as_ref()
+        .map(|(_, message)| text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, theme.bad));
     let error_rows = error.as_ref().map_or(0, Vec::len);
     let fixed = effect.len() + 1 + error_rows + 2;
     let room = usize::from(area.height).saturating_sub(fixed + 2);
@@ -56,7 +57,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
     let how = if form.sending {
         span("Sending…", theme.warn)
     } else if form.at_end() {
-        span(format!("enter: do it {dot} alt-enter: new line {dot} ctrl-o: editor {dot} esc: keep as a draft"), theme.dim)
+        span(
+            format!("enter: do it {dot} alt-enter: new line {dot} ctrl-o: editor {dot} esc: keep as a draft"),
+            theme.dim,
+        )
     } else {
         span(format!("enter: next {dot} ctrl-s: do it {dot} ctrl-o: editor {dot} esc: keep as a draft"), theme.dim)
     };
@@ -108,7 +112,13 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
             let mut spans = Vec::new();
             for (index, option) in options.iter().enumerate() {
                 let on = index == *chosen;
-                let style = if on && focused { theme.selected } else if on { theme.title } else { theme.dim };
+                let style = if on && focused {
+                    theme.selected
+                } else if on {
+                    theme.title
+                } else {
+                    theme.dim
+                };
                 let mark = if on { theme.glyphs.cursor } else { " " };
                 spans.push(span(format!("{mark}{} ", text::line(option)), style));
                 spans.push(Span::raw(" "));
@@ -118,7 +128,14 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
     }
 }
 
-fn render(paint: &mut Paint<'_>, area: &TextArea<'static>, place: Rect, hint: &str, focused: bool, block: Option<Block<'static>>) {
+fn render(
+    paint: &mut Paint<'_>,
+    area: &TextArea<'static>,
+    place: Rect,
+    hint: &str,
+    focused: bool,
+    block: Option<Block<'static>>,
+) {
     let theme = paint.theme;
     let place = place.intersection(paint.buffer.area);
     if place.is_empty() || (block.is_some() && (place.height < 3 || place.width < 3)) {

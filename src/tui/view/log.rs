@@ -11,7 +11,12 @@ use crate::tui::{hits::Pane, state::Tone, text, when};
 /// Draws it over the screen, `up` lines above its end.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
     let (theme, state) = (paint.theme, paint.state);
-    let place = Rect { x: area.x + 1, y: area.y + 1, width: area.width.saturating_sub(2), height: area.height.saturating_sub(2) };
+    let place = Rect {
+        x: area.x + 1,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(2),
+    };
     paint.clear(place);
     let width = usize::from(place.width.saturating_sub(4));
     let mut lines: Vec<Line<'static>> = Vec::new();
@@ -30,7 +35,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
     let inner = paint.pane(place, "Log of this session", "esc closes", true);
     paint.hits.add_pane(inner, Pane::Picks, height);
     if lines.is_empty() {
-        return empty::card(paint, inner, "Nothing was done yet", &["Acts appear here with their command line.".to_owned()]);
+        return empty::card(
+            paint,
+            inner,
+            "Nothing was done yet",
+            &["Acts appear here with their command line.".to_owned()],
+        );
     }
     paint.lines(inner, &lines, skip);
 }

@@ -60,8 +60,7 @@ impl<'a> Paint<'a> {
     pub(super) fn pane(&mut self, area: Rect, title: &str, note: &str, focused: bool) -> Rect {
         let area = area.intersection(self.buffer.area);
         let theme = self.theme;
-        let (border, heading) =
-            if focused { (theme.border_focus, theme.accent) } else { (theme.border, theme.title) };
+        let (border, heading) = if focused { (theme.border_focus, theme.accent) } else { (theme.border, theme.title) };
         let room = usize::from(area.width.saturating_sub(4));
         let mut block = Block::bordered().border_set(theme.glyphs.border).border_style(border);
         if !title.is_empty() {
@@ -77,7 +76,15 @@ impl<'a> Paint<'a> {
     }
 
     /// A text longer than its pane: the part from `scroll` on, and how much there is in the lower edge.
-    pub(super) fn document(&mut self, area: Rect, pane: Pane, title: &str, lines: &[Line<'_>], scroll: usize, focused: bool) {
+    pub(super) fn document(
+        &mut self,
+        area: Rect,
+        pane: Pane,
+        title: &str,
+        lines: &[Line<'_>],
+        scroll: usize,
+        focused: bool,
+    ) {
         let height = usize::from(area.height.saturating_sub(2));
         let overflow = lines.len().saturating_sub(height);
         let scroll = scroll.min(overflow);

@@ -88,7 +88,13 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &Prompt) {
 }
 
 /// A text area of one line, with a block as its cursor.
-pub(super) fn input(theme: &Theme, area: &TextArea<'static>, place: Rect, buffer: &mut ratatui::buffer::Buffer, hint: &str) {
+pub(super) fn input(
+    theme: &Theme,
+    area: &TextArea<'static>,
+    place: Rect,
+    buffer: &mut ratatui::buffer::Buffer,
+    hint: &str,
+) {
     if place.is_empty() {
         return;
     }

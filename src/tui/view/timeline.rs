@@ -77,12 +77,20 @@ struct Place {
     first: bool,
 }
 
-fn link_lines(paint: &Paint<'_>, claim: &ClaimView, link: Option<&ChainLink>, place: Place, width: usize) -> Vec<Line<'static>> {
+fn link_lines(
+    paint: &Paint<'_>,
+    claim: &ClaimView,
+    link: Option<&ChainLink>,
+    place: Place,
+    width: usize,
+) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let glyphs = theme.glyphs;
     let zone = &state.settings.zone;
     let mut out = Vec::new();
-    if !place.first && let Some(link) = link {
+    if !place.first
+        && let Some(link) = link
+    {
         out.extend(change(paint, link, width));
     }
     let active = claim.status == Status::Active;
@@ -95,7 +103,12 @@ fn link_lines(paint: &Paint<'_>, claim: &ClaimView, link: Option<&ChainLink>, pl
     let head = format!("{} {dot} {} {dot} {}{asked}", claim.kind, claim::status(claim), claim.id.short());
     let style = if active { theme.ok } else { theme.dim };
     let head_style = if claim.flags.needs_review || claim.flags.contested { theme.warn } else { theme.dim };
-    out.push(Line::from(vec![span(mark, theme.accent), Span::raw(" "), span(format!("{node} "), style), span(text::fit(&head, body), head_style)]));
+    out.push(Line::from(vec![
+        span(mark, theme.accent),
+        Span::raw(" "),
+        span(format!("{node} "), style),
+        span(text::fit(&head, body), head_style),
+    ]));
     let mut push = |lines: Vec<Line<'static>>| {
         for line in lines {
             let mut spans = vec![span(mark, theme.accent), Span::raw(" "), span(format!("{rail}  "), theme.dim)];
@@ -111,7 +124,9 @@ fn link_lines(paint: &Paint<'_>, claim: &ClaimView, link: Option<&ChainLink>, pl
     if claim.reason.is_some() || claim.kind.is_guarded() {
         field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
     }
-    if claim.status == Status::Retracted && let Some(reason) = &claim.closing_reason {
+    if claim.status == Status::Retracted
+        && let Some(reason) = &claim.closing_reason
+    {
         field("retracted", reason);
     }
     if let Some(source) = &claim.source {
@@ -165,7 +180,8 @@ fn claim_line(paint: &Paint<'_>, claim: &ClaimView, here: bool, width: usize) ->
     let mark = if here { theme.glyphs.cursor } else { " " };
     let active = claim.status == Status::Active;
     let node = if active { theme.glyphs.node_active } else { theme.glyphs.node_past };
-    let state = if active && !claim.flags.needs_review { String::new() } else { format!("  ({})", claim::status(claim)) };
+    let state =
+        if active && !claim.flags.needs_review { String::new() } else { format!("  ({})", claim::status(claim)) };
     let statement = if claim.flags.redacted { "(redacted)" } else { &claim.statement };
     let room = width.saturating_sub(15 + text::width(&state));
     Line::from(vec![

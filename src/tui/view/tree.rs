@@ -40,7 +40,13 @@ fn line(paint: &Paint<'_>, row: &TreeRow<'_>, width: usize) -> Line<'static> {
         }
         TreeRow::Org(org) => ((*org).to_owned(), None, 0),
         TreeRow::Scope(view, last) => {
-            let rail = if theme.glyphs.rail == "|" { if *last { "`- " } else { "|- " } } else if *last { "└ " } else { "├ " };
+            let rail = if theme.glyphs.rail == "|" {
+                if *last { "`- " } else { "|- " }
+            } else if *last {
+                "└ "
+            } else {
+                "├ "
+            };
             (format!("{rail}{}", view.scope.project), Some(view.active), view.open_cards)
         }
     };
@@ -48,5 +54,10 @@ fn line(paint: &Paint<'_>, row: &TreeRow<'_>, width: usize) -> Line<'static> {
     let alert = if cards > 0 { format!(" {}{cards}", theme.glyphs.alert) } else { String::new() };
     let room = width.saturating_sub(count.len() + alert.len() + 1);
     let style = if active.is_none() { theme.dim } else { theme.text };
-    Line::from(vec![span(text::pad(&name, room), style), Span::raw(" "), span(count, theme.dim), span(alert, theme.warn)])
+    Line::from(vec![
+        span(text::pad(&name, room), style),
+        Span::raw(" "),
+        span(count, theme.dim),
+        span(alert, theme.warn),
+    ])
 }

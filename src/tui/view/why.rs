@@ -25,7 +25,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         paint.hits.add_pane(inner, Pane::Chain, 1);
         let waiting = paint.state.waits(Slot::Why);
         return match &why.trouble {
-            Some(trouble) => empty::card(paint, inner, trouble, &["/ asks another question; esc goes back.".to_owned()]),
+            Some(trouble) => {
+                empty::card(paint, inner, trouble, &["/ asks another question; esc goes back.".to_owned()])
+            }
             None if waiting => empty::card(paint, inner, "Reading the chain…", &[]),
             None => empty::card(
                 paint,
@@ -66,7 +68,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 }
 
 /// The first line shown: the node under the cursor with what is above it, as far as it fits; its own first line at the least.
-fn scroll(items: &[timeline::Item], current: Option<crate::tui::state::why::NodeId>, height: usize, total: usize) -> usize {
+fn scroll(
+    items: &[timeline::Item],
+    current: Option<crate::tui::state::why::NodeId>,
+    height: usize,
+    total: usize,
+) -> usize {
     let mut start = 0;
     let mut len = 0;
     for item in items {
