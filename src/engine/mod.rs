@@ -72,8 +72,10 @@ pub struct Counts {
 pub struct Engine {
     config: EngineConfig,
     guard: Guard,
-    writer: Mutex<Store>,
+    // Before the writer: fields are dropped in this order, and only a connection that may write can, as the last one, put
+    // the write-ahead log away.
     readers: Readers,
+    writer: Mutex<Store>,
     listeners: RwLock<Vec<OnChange>>,
     told: AtomicU64,
     counters: Counters,

@@ -7,6 +7,7 @@ mod cli;
 mod daemon_events;
 mod daemon_input;
 mod daemon_life;
+mod daemon_writes;
 mod deps;
 mod support;
 
