@@ -9,6 +9,7 @@ mod daemon_input;
 mod daemon_life;
 mod daemon_writes;
 mod deps;
+mod store;
 mod support;
 
 #[test]

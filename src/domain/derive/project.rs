@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{
-    Act, CardKind, ClaimState, Contest, Lineage, Premise, Rest, Settlement, active_heads, all_settled, card_of, causes,
-    claim_state, contest, contest_of_key, group_of, is_effective, is_local, is_local_kind, is_redact, is_undo, local,
-    local_note, pairs, settles, state::claim_kind, understood,
+    Act, CardKind, ClaimState, Contest, Lineage, Premise, Rest, Settlement, card_of, causes, claim_state, contest,
+    contest_of_key, group_of, is_effective, is_local, is_local_kind, is_redact, is_undo, local, local_note, pairs,
+    settles, state::claim_kind, understood,
 };
 use crate::domain::{
     Body, CardId, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope,
@@ -111,19 +111,32 @@ struct Set<'a> {
     of_candidates: HashSet<(OpId, DeviceId)>,
 }
 
-impl Lineage for Set<'_> {
+/// The line of succession within one scope.
+struct Line<'a> {
+    set: &'a Set<'a>,
+    scope: &'a Scope,
+}
+
+impl Line<'_> {
+    fn state(&self, claim: &ClaimId) -> Option<&ClaimState> {
+        let state = self.set.states.get(claim)?;
+        (self.set.events.get(claim)?.header.scope == *self.scope).then_some(state)
+    }
+}
+
+impl Lineage for Line<'_> {
     type Error = Infallible;
 
     fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Infallible> {
-        Ok(self.states.get(claim).into_iter().flat_map(|state| &state.live).filter_map(|act| act.successor).collect())
+        Ok(self.state(claim).into_iter().flat_map(|state| &state.live).filter_map(|act| act.successor).collect())
     }
 
     fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
-        Ok(self.active(claim))
+        Ok(self.state(claim).is_some_and(|state| state.status == Status::Active))
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Infallible> {
-        Ok(self.settlements_of(one).any(|settlement| settles(settlement, one, other)))
+        Ok(self.set.is_settled(one, other))
     }
 }
 
@@ -170,6 +183,10 @@ impl<'a> Set<'a> {
 
     fn settlements_of(&self, claim: &ClaimId) -> impl Iterator<Item = &Settlement> {
         self.settled.get(claim).into_iter().flatten().filter_map(|index| self.settlements.get(*index))
+    }
+
+    fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> bool {
+        self.settlements_of(one).any(|settlement| settles(settlement, one, other))
     }
 
     fn active(&self, claim: &ClaimId) -> bool {
@@ -250,11 +267,8 @@ impl<'a> Set<'a> {
         let became = self
             .pointing_at(&candidate)
             .filter(|(_, item)| is_local_kind(&item.kind, local::SETTLED) && item.header.scope == header.scope);
-        let mut became = became.filter_map(|(_, item)| item.header.successor);
-        named.contains(&candidate)
-            || became.any(|claim| {
-                named.contains(&claim) && self.events.get(&claim).is_some_and(|item| item.header.scope == header.scope)
-            })
+        let mut same = std::iter::once(candidate).chain(became.filter_map(|(_, item)| item.header.successor));
+        same.any(|id| named.contains(&id) && self.events.get(&id).is_some_and(|item| item.header.scope == header.scope))
     }
 
     fn is_claim(item: &Item<'_>) -> bool {
@@ -383,14 +397,14 @@ impl<'a> Set<'a> {
         for (id, state) in &self.states {
             let header = self.events[id].header;
             if claim_kind(header).is_guarded() {
-                let Ok(contest) = contest(*id, &state.live, self);
+                let Ok(contest) = contest(*id, &state.live, &Line { set: self, scope: &header.scope });
                 found.extend(contest.map(|contest| (Some(*id), header.scope.clone(), contest)));
             } else if let (Status::Active, Some(key)) = (state.status, header.key_hash) {
                 keys.entry((&header.scope, key)).or_default().push(*id);
             }
         }
         for ((scope, _), facts) in keys {
-            let Ok(contest) = contest_of_key(facts, self);
+            let Ok(contest) = contest_of_key(facts, &Line { set: self, scope });
             found.extend(contest.map(|contest| (None, scope.clone(), contest)));
         }
         found
@@ -413,8 +427,10 @@ impl<'a> Set<'a> {
         for claims in subjects.values() {
             for (one, other) in pairs(claims) {
                 let pair = [one.min(other), one.max(other)];
-                let Ok(settled) = self.is_settled(&one, &other);
-                if one != other && !settled && check.contradiction(self.norms(&one), self.norms(&other)).is_some() {
+                if one != other
+                    && !self.is_settled(&one, &other)
+                    && check.contradiction(self.norms(&one), self.norms(&other)).is_some()
+                {
                     found.insert(pair);
                 }
             }
@@ -501,8 +517,8 @@ impl<'a> Set<'a> {
 
     fn is_found_open(&self, card: CardId, members: &BTreeSet<ClaimId>) -> bool {
         let active: Vec<ClaimId> = members.iter().copied().filter(|id| self.active(id)).collect();
-        let Ok(settled) = all_settled(&active, self);
-        !settled && !self.notes(card).any(|(_, item)| is_settling(item))
+        pairs(&active).any(|(one, other)| !self.is_settled(&one, &other))
+            && !self.notes(card).any(|(_, item)| is_settling(item))
     }
 
     /// Whether the norms of any two of them cannot both hold.
@@ -548,28 +564,4 @@ fn is_candidate(item: &Item<'_>, scope: &Scope) -> bool {
 
 fn is_settling(item: &Item<'_>) -> bool {
     is_local_kind(&item.kind, local::SETTLED) || is_local_kind(&item.kind, local::DISCARD)
-}
-
-impl Projection {
-    /// The active claims that stand in a claim's place.
-    pub fn heads(&self, claim: ClaimId) -> BTreeSet<ClaimId> {
-        let Ok(heads) = active_heads(&[claim], self);
-        heads
-    }
-}
-
-impl Lineage for Projection {
-    type Error = Infallible;
-
-    fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Infallible> {
-        Ok(self.claims.get(claim).into_iter().flat_map(|facts| facts.replaced_by.iter().copied()).collect())
-    }
-
-    fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
-        Ok(self.claims.get(claim).is_some_and(|facts| facts.status == Status::Active))
-    }
-
-    fn is_settled(&self, _: &ClaimId, _: &ClaimId) -> Result<bool, Infallible> {
-        Ok(false)
-    }
 }

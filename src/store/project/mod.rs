@@ -96,9 +96,7 @@ impl<'a> Projector<'a> {
     pub(super) fn append(&mut self, event: &SignedEvent, scope: i64, received_at: u64) -> Result<Appended> {
         let appended = log::append(self.db, event, scope, received_at)?;
         match appended {
-            Appended::New(n) => {
-                self.new.push(n);
-            }
+            Appended::New(n) => self.new.push(n),
             Appended::Filled(n) => self.fill(n)?,
             Appended::Known => {}
         }
@@ -112,7 +110,19 @@ impl<'a> Projector<'a> {
 
     /// Brings the projections up to date and says what changed.
     pub(super) fn finish(mut self) -> Result<Changes> {
-        for n in std::mem::take(&mut self.new) {
+        let new = std::mem::take(&mut self.new);
+        // All of them first: what one of them does may reach another.
+        for n in &new {
+            let event = log::load(self.db, *n)?;
+            if event.is_claim() {
+                claims::insert(self.db, &event)?;
+                self.dirty.flipped.insert(*n);
+                self.dirty.moved.insert(*n);
+                self.dirty.texts.insert(*n);
+            }
+            self.link_card(&event)?;
+        }
+        for n in new {
             self.admit(n)?;
         }
         self.settle_states()?;
@@ -134,16 +144,9 @@ impl<'a> Projector<'a> {
         self.rev
     }
 
-    /// Takes one new event in: its claim, its card, its effect, and that of the events which waited for it.
+    /// Takes one new event in: its effect, and that of the events which waited for it.
     fn admit(&mut self, n: i64) -> Result<()> {
         let event = log::load(self.db, n)?;
-        if event.is_claim() {
-            claims::insert(self.db, &event)?;
-            self.dirty.flipped.insert(n);
-            self.dirty.moved.insert(n);
-            self.dirty.texts.insert(n);
-        }
-        self.link_card(&event)?;
         self.admit_redactions(&event)?;
         let effective = self.admit_effect(&event)?;
         self.mark(&Loaded { effective, ..event.clone() })?;
