@@ -131,13 +131,26 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The user's login name: `USER`, else `LOGNAME`, else `user-` and the numeric id.
+/// The user's login name: `USER`, else `LOGNAME`, else what the system's list of users says (a container often sets
+/// neither), else `user-` and the numeric id.
 fn login_name() -> String {
+    let id = rustix::process::getuid().as_raw();
     ["USER", "LOGNAME"]
         .into_iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.trim().is_empty())
-        .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw()))
+        .or_else(|| name_in(&fs::read_to_string("/etc/passwd").ok()?, id))
+        .unwrap_or_else(|| format!("user-{id}"))
+}
+
+/// The name of a user in a list in the form of `passwd(5)`.
+fn name_in(list: &str, id: u32) -> Option<String> {
+    let id = id.to_string();
+    list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 #[cfg(test)]
@@ -157,6 +170,13 @@ mod tests {
         .unwrap();
         assert_eq!((config.org_id.as_str(), config.who.as_str(), config.daemon.tcp), ("acme", "ada", false));
         assert_eq!(config.guard.agents_may, AgentsMay::Propose);
+    }
+
+    #[test]
+    fn a_user_is_found_by_id_in_the_systems_list() {
+        let list = "root:x:0:0:root:/root:/bin/sh\n# a comment\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(name_in(list, 1000).as_deref(), Some("ada"));
+        assert_eq!(name_in(list, 100), None);
     }
 
     #[test]
