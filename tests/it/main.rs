@@ -4,10 +4,12 @@
 
 mod arch;
 mod cli;
+mod crash;
 mod daemon_events;
 mod daemon_input;
 mod daemon_life;
 mod daemon_writes;
+mod demo;
 mod deps;
 mod store;
 mod support;

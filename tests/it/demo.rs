@@ -1,0 +1,83 @@
+//! The demonstration: it tells its story anywhere, touches nothing of the user's, and leaves nothing behind.
+
+use std::{fs, path::PathBuf, process::Stdio};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{PATIENCE, TestHome, signal, until};
+
+/// A home whose temporary folder is its own, so that what is left there is seen.
+struct Stage {
+    home: TestHome,
+    temporary: PathBuf,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let home = TestHome::new();
+        let temporary = home.path().join("t");
+        fs::create_dir(&temporary).unwrap();
+        Self { home, temporary }
+    }
+
+    fn demo(&self, args: &[&str]) -> std::process::Command {
+        let mut command = self.home.command([&["demo"], args].concat());
+        command.env("TMPDIR", &self.temporary).env("ERGO_API_URL", "http://127.0.0.1:1").env("ERGO_API_TOKEN", "x");
+        command
+    }
+
+    fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.temporary).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+#[test]
+fn three_writes_are_refused_two_are_stored_and_nothing_is_left_behind() {
+    let stage = Stage::new();
+    let output = stage.demo(&["--plain"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
+    let (writes, review) = told.split_once("A person settles").expect("the review is announced");
+    assert_eq!(writes.matches("Refused:").count(), 3, "{told}");
+    assert_eq!(writes.lines().filter(|line| line.starts_with("Stored ")).count(), 2, "{told}");
+    assert!(review.contains("3 conflicts to decide."), "{review}");
+    assert_eq!(stage.left(), [String::new(); 0]);
+    assert!(!stage.home.paths().store().exists(), "the user's own store was made");
+}
+
+#[test]
+fn its_own_decisions_do_not_contradict_one_another() {
+    let stage = Stage::new();
+    let output = stage.demo(&["--json"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [records, rules, writes @ .., _why, cards] = answers.as_slice() else { panic!("{told}") };
+    for import in [records, rules] {
+        assert_eq!(import["refused"], serde_json::json!([]), "{import:#}");
+        assert!(import["stored"].as_array().unwrap().len() >= 10, "{import:#}");
+        let warned = import["stored"].as_array().unwrap().iter().find(|row| row.get("warnings").is_some());
+        assert_eq!(warned, None, "a claim of ours is warned about");
+    }
+    let results: Vec<_> = writes.iter().map(|write| write["result"].as_str().unwrap()).collect();
+    assert_eq!(results, ["conflict", "conflict", "conflict", "stored", "stored"], "{writes:#?}");
+    assert_eq!(cards.as_array().unwrap().len(), 3, "{cards:#}");
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    for kind in [Signal::INT, Signal::TERM] {
+        let stage = Stage::new();
+        let mut child = stage.demo(&["--plain"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let socket = || stage.left().iter().any(|name| stage.temporary.join(name).join("ergo.sock").exists());
+        until("its daemon listens", socket);
+        signal(child.id(), kind);
+        let begin = std::time::Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(stage.left(), [String::new(); 0], "after {kind:?}");
+    }
+}
