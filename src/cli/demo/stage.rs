@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::home::Home;
 use crate::{
     cli::{CliError, Exit},
-    client::{Client, Connect},
+    client::Connect,
     config::{Config, Paths},
     daemon::{self, DaemonError},
 };
@@ -49,8 +49,7 @@ impl Stage {
             .name("daemon".to_owned())
             .spawn({
                 let paths = paths.clone();
-                // Nobody listens any more only where this process is ending.
-                move || daemon::run(&paths, &config, |_, _| drop(ready.send(())))
+                move || daemon::run(&paths, &config, |_, _| _ = ready.send(()))
             })
             .map_err(|error| CliError::internal(format_args!("cannot start a thread: {error}")))?;
         if is_ready.recv().is_err() {
@@ -117,15 +116,17 @@ fn end(set: &Mutex<Option<Set>>) {
     let Some(Set { home, paths, daemon }) = set.take() else { return };
     if !daemon.is_finished() {
         // A daemon that got the same signal ends by itself and need not answer.
-        drop(stop(paths));
+        stop(paths);
     }
     drop(daemon.join());
     drop(home);
 }
 
-fn stop(paths: Paths) -> Option<()> {
+/// Asks the daemon to end; where that cannot be asked, it is ending already.
+fn stop(paths: Paths) {
     let connect = Connect { spawn: false, ..Connect::private(paths) };
-    let client: Client = connect.lazy().ok()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    runtime.block_on(client.shutdown()).ok().map(drop)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let (Ok(client), Ok(runtime)) = (connect.lazy(), runtime) {
+        let _gone = runtime.block_on(client.shutdown());
+    }
 }

@@ -10,27 +10,24 @@ pub(super) struct Write {
     pub(super) refused: bool,
 }
 
-/// Three that contradict a decision or a rule, and two that only look like it.
+/// Three that contradict a decision or a rule (another value, the opposite stance, a wider limit), and two that only look
+/// like it (another subject, another place).
 pub(super) const WRITES: [Write; 5] = [
     Write {
         statement: "The TCP port of the daemon is 9000.",
         reason: "Another program has 8788 on my machine.",
         refused: true,
     },
-    Write {
-        statement: "Dependencies under the GPL are allowed.",
-        reason: "There is a good parser under the GPL.",
-        refused: true,
-    },
     Write { statement: "Tests may use a fixed port.", reason: "It is simpler to write.", refused: true },
     Write {
-        statement: "Tests must use a temporary folder.",
-        reason: "Two test runs at once share a machine.",
-        refused: false,
+        statement: "The test suite takes at most 10 minutes on two cores.",
+        reason: "The new tests are slow.",
+        refused: true,
     },
     Write {
-        statement: "The TCP port of the metrics endpoint is 9090.",
-        reason: "It is what the dashboards expect.",
+        statement: "The TCP port of the reverse proxy is 9000.",
+        reason: "The office proxy listens there.",
         refused: false,
     },
+    Write { statement: "Use `unwrap` in tests.", reason: "A test that panics says where.", refused: false },
 ];
