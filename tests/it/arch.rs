@@ -37,7 +37,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 const MAX_LINES: usize = 500;
 
 /// Files that are longer, and why: file, the most lines, why.
-const LONG_FILES: &[(&str, usize, &str)] = &[];
+const LONG_FILES: &[(&str, usize, &str)] = &[(
+    "src/domain/derive/project.rs",
+    600,
+    "the rules of the projection in one piece, which the store's incremental work is measured against",
+)];
 
 /// Modules that do no I/O and read no clock: each says so to the compiler.
 const PURE: &[&str] = &["src/domain/mod.rs", "src/guard/mod.rs", "src/interchange/mod.rs"];
@@ -145,10 +149,13 @@ fn files_stay_small() {
     let files = [rust_files("src"), rust_files("tests"), rust_files("benches")].into_iter().flatten();
     let lengths: BTreeMap<String, usize> = files.map(|(file, source)| (file, source.lines().count())).collect();
     assert!(lengths.len() > 20, "only {} files were found", lengths.len());
-    for (file, length) in &lengths {
-        let most = LONG_FILES.iter().find(|(long, ..)| long == file).map_or(MAX_LINES, |(_, most, _)| *most);
-        assert!(*length <= most, "{file} has {length} lines; at most {most}: divide it by what its parts do");
-    }
+    let most = |file: &str| LONG_FILES.iter().find(|(long, ..)| *long == file).map_or(MAX_LINES, |(_, most, _)| *most);
+    let long: Vec<String> = lengths
+        .iter()
+        .filter(|(file, length)| **length > most(file))
+        .map(|(file, length)| format!("{file} has {length} lines; at most {}", most(file)))
+        .collect();
+    assert!(long.is_empty(), "divide by what the parts do:\n{}", long.join("\n"));
     for (file, _, why) in LONG_FILES {
         let length = lengths.get(*file).copied().unwrap_or(0);
         assert!(!why.is_empty() && length > MAX_LINES, "{file} has {length} lines: it needs no place in LONG_FILES");

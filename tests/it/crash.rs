@@ -11,10 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ed25519_dalek::SigningKey;
 use ergo::{
     api::{ActRequest, RememberRequest, SupersedeRequest, WriteOutcome},
     client::Client,
     domain::{ClaimId, Status},
+    guard::StructuralPairCheck,
+    store::Store,
 };
 
 use crate::support::{TestHome, block_on, caller, decision, fact};
@@ -93,7 +96,11 @@ fn round(home: &TestHome, round: usize, life: Duration, acknowledged: &Acknowled
 
 /// Everything that was acknowledged is there as it was said, and the file is sound.
 fn check(home: &TestHome, acknowledged: &Acknowledged) {
-    home.run(["doctor"]).ok();
+    let key = SigningKey::from_bytes(&[1; 32]);
+    let store = Store::open(&home.paths().store(), key, Arc::new(StructuralPairCheck::default())).unwrap();
+    let report = store.check().unwrap();
+    assert!(report.problems.is_empty(), "{report:?}");
+    drop(store);
     let daemon = home.daemon();
     let client = home.client();
     block_on(async {

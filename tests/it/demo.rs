@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf, process::Stdio};
 
+use ergo::config::Paths;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -70,8 +71,8 @@ fn an_interrupt_leaves_nothing_behind() {
     for kind in [Signal::INT, Signal::TERM] {
         let stage = Stage::new();
         let mut child = stage.demo(&["--plain"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let socket = || stage.left().iter().any(|name| stage.temporary.join(name).join("ergo.sock").exists());
-        until("its daemon listens", socket);
+        let listens = || stage.left().iter().any(|name| Paths::under(stage.temporary.join(name)).record().exists());
+        until("its daemon listens", listens);
         signal(child.id(), kind);
         let begin = std::time::Instant::now();
         while child.try_wait().unwrap().is_none() {
