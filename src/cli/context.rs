@@ -81,14 +81,16 @@ impl Context {
         Ok(self.config.get_or_init(|| (paths, config)))
     }
 
-    /// A client of the daemon, which is started where it is not running, unless the flags say otherwise.
+    /// The way to the daemon: the one that the environment names, else the local one, started where it is not running,
+    /// unless the flags say otherwise.
+    pub(crate) fn connect(&self) -> Result<Connect, CliError> {
+        let usual = Connect::new(self.paths()?.clone());
+        Ok(Connect { spawn: !self.globals.no_spawn, environment: self.environment, ..usual })
+    }
+
+    /// A client of the daemon at the end of [`Context::connect`].
     pub(crate) async fn client(&self) -> Result<Client, CliError> {
-        let connect = Connect {
-            spawn: !self.globals.no_spawn,
-            environment: self.environment,
-            ..Connect::new(self.paths()?.clone())
-        };
-        let client = connect.client().await?;
+        let client = self.connect()?.client().await?;
         self.client.get_or_init(|| client.clone());
         Ok(client)
     }

@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         let client = cx.block_on(async |cx| cx.client().await)?;
         return capture(cx, &options, &client, &file, (&args.size, &args.keys));
     }
-    let connect = Connect { spawn: false, ..Connect::new(cx.paths()?.clone()) };
+    let connect = Connect { spawn: false, ..cx.connect()? };
     let client = connect.lazy()?;
     let start: Starter = Arc::new(move || {
         let connect = connect.clone();
