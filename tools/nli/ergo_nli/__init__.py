@@ -1,0 +1,1 @@
+"""Training pipeline of ergo's contradiction cross-encoder. See ../README.md."""

@@ -1,0 +1,98 @@
+"""Rows from the hand-written families: see the head of ../../families/code.txt for the format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_CONTRADICTION
+from .surface import PEOPLE, PLACES, Surface
+
+
+@dataclass
+class Family:
+    """One rule in several wordings, what contradicts it, and what holds beside both."""
+
+    same: list[str] = field(default_factory=list)
+    against: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+
+    @property
+    def slotted(self) -> bool:
+        return "{s}" in "".join(self.same)
+
+
+def read_families(folder: str | Path) -> list[Family]:
+    """All families of all .txt files of a folder."""
+    found: list[Family] = []
+    for path in sorted(Path(folder).glob("*.txt")):
+        current = Family()
+        for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], 1):
+            if line.startswith("#"):
+                continue
+            if not line.strip():
+                if current.same:
+                    found.append(current)
+                current = Family()
+                continue
+            kind, text = line[0], line[1:].strip()
+            lists = {"+": current.same, "-": current.against, "~": current.beside}
+            if kind not in lists or not text:
+                raise ValueError(f"{path}:{number}: a line begins with +, - or ~")
+            lists[kind].append(text)
+    return found
+
+
+def rows(families: list[Family], s: Surface, repeats: int) -> Iterator[dict]:
+    """``repeats`` rounds over all families; each draws components, places and wordings anew."""
+    for _ in range(repeats):
+        for family in families:
+            yield from _one(family, families, s)
+
+
+def _one(family: Family, families: list[Family], s: Surface) -> Iterator[dict]:
+    component = s.component()
+
+    def put(text: str, other: str | None = None) -> str:
+        return s.fill(text, other or component)
+
+    def same() -> str:
+        return s.pick(family.same)
+
+    def against() -> str:
+        return s.pick(family.against)
+
+    for b in s.rng.sample(family.against, 3):
+        yield s.row(s.said(put(same())), s.said(put(b)), CONTRADICTION, "family.contradiction")
+    place = s.pick(PLACES)
+    if s.chance(0.4):
+        yield s.row(s.scoped(put(same()), place), s.scoped(put(against()), place), CONTRADICTION, "family.same-place")
+    one, two = s.rng.sample(family.same, 2)
+    yield s.row(s.said(put(one)), s.said(put(two)), ENTAILMENT, "family.paraphrase")
+    for b in s.rng.sample(family.beside, 2):
+        yield s.row(s.said(put(same())), s.said(put(b)), NEUTRAL, "family.beside")
+    yield s.row(s.said(put(against())), s.said(put(s.pick(family.beside))), NOT_CONTRADICTION, "family.beside")
+    if s.chance(0.3):
+        one, two = s.rng.sample(family.beside, 2)
+        yield s.row(put(one), put(two), NEUTRAL, "family.beside")
+    if s.chance(0.5):
+        here, there = s.rng.sample(PLACES, 2)
+        yield s.row(s.scoped(put(same()), here), s.scoped(put(against()), there), NEUTRAL, "family.other-place")
+    if s.chance(0.25):
+        yield s.row(put(same()), s.scoped(put(against()), s.pick(PLACES)), NOT_CONTRADICTION, "family.exception")
+    if s.chance(0.25):
+        here, there = s.rng.sample(PEOPLE, 2)
+        yield s.row(s.for_people(put(same()), here), s.for_people(put(against()), there), NEUTRAL, "family.other-people")
+    if s.chance(0.25):
+        early, late = s.windows()
+        yield s.row(s.timed(put(same()), early), s.timed(put(against()), late), NEUTRAL, "family.other-time")
+    if family.slotted:
+        for _ in range(2):
+            here, there = s.two_components()
+            b = against() if s.chance(0.75) else same()
+            yield s.row(s.said(put(same(), here)), s.said(put(b, there)), NEUTRAL, "family.other-component")
+    other = s.pick(families)
+    if other is not family:
+        b = s.pick(other.same + other.against + other.beside)
+        yield s.row(s.said(put(s.pick(family.same + family.against))), s.said(put(b)), NEUTRAL, "family.other-family")

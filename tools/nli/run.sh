@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# From data to GGUF: generate, pretrain, train, mine and train again, measure, convert. See README.md.
+#   run.sh BASE DATA EVAL WORK [ROUNDS]
+#     BASE    folder with model.safetensors, tokenizer.json, vocab.txt of all-MiniLM-L6-v2
+#     DATA    folder with extra_rules, neighbour_neutrals and public_train (.jsonl.gz)
+#     EVAL    evaluation folder: measured on, never trained on
+#     WORK    everything is written here; steps whose result is there are skipped
+#     ROUNDS  rounds of mining, default 2
+# Environment: PYTHON (default python3), THREADS (0: two while the machine is idle), NLI_PAUSE (a file; work sleeps while it exists).
+set -euo pipefail
+
+if (($# < 4)); then
+  sed -n '2,10s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+base=$(realpath "$1") data=$(realpath "$2") eval=$(realpath "$3") rounds=${5:-2}
+work=$(mkdir -p "$4" && realpath "$4")
+python=${PYTHON:-python3} threads=${THREADS:-0}
+cd "$(dirname "$0")"
+
+step() { nice -n 19 "$python" -m "ergo_nli.$1" "${@:2}"; }
+train() {
+  local out=$1
+  shift
+  [[ -e $out ]] || step train "$out" --base "$base" --threads "$threads" "$@"
+}
+
+made=$work/generated
+if [[ ! -e $made/counts.json ]]; then
+  step generate "$made" --families families --data "$data" --eval "$eval"
+fi
+if [[ ! -e $work/pool.jsonl ]]; then
+  step pool "$work/pool.jsonl" --base "$base" --families families --rules "$made/rules.jsonl" --eval "$eval"
+fi
+
+# Plain sentence pairs first, the domain afterwards.
+train "$work/public.safetensors" --data "$made/public.jsonl:14000n" --lr 1.2e-4 --lr-end 4e-5
+train "$work/round0.safetensors" --init "$work/public.safetensors" --lr 1.5e-4 --lr-end 2e-5 --longest 90 --data \
+  "$made/families.jsonl" "$made/frames.jsonl:8000n" "$made/edits.jsonl:8000n" "$made/neighbours.jsonl:8000n"
+
+last=$work/round0.safetensors
+for ((round = 1; round <= rounds; round++)); do
+  next=$work/round$round.safetensors
+  fresh=$work/generated$round
+  if [[ ! -e $next ]]; then
+    step generate "$fresh" --families families --data "$data" --eval "$eval" --seed $((round + 1))
+    step mine "$last" "$work/hard$round.jsonl" --base "$base" --seed "$round" --pool \
+      "$work/pool.jsonl" "$fresh/families.jsonl:12000" "$fresh/frames.jsonl:5000" "$fresh/edits.jsonl:6000" "$made/neighbours.jsonl"
+    train "$next" --init "$last" --lr 8e-5 --lr-end 5e-6 --longest 90 --seed "$round" --data \
+      "$work/hard$round.jsonl" "$fresh/families.jsonl:0.5" "$fresh/frames.jsonl:3000n" "$fresh/edits.jsonl:3000n" "$made/public.jsonl:2000n"
+  fi
+  last=$next
+done
+
+step evaluate "$work"/round*.safetensors --base "$base" --eval "$eval" --calibration "$made/calibration.jsonl" --json "$work/figures.json"
+step convert "$last" "$work/ergo-nli-minilm-q8_0.gguf" --base "$base"

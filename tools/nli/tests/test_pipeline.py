@@ -1,0 +1,87 @@
+"""python -m unittest discover -s tests   (from this tool's folder; needs no model and no data)"""
+
+import itertools
+import random
+import tempfile
+import unittest
+from pathlib import Path
+
+from ergo_nli import licences, rows as R
+from ergo_nli.generate import edits, families, frames
+from ergo_nli.generate.surface import Surface
+
+HERE = Path(__file__).resolve().parent.parent
+
+
+def surface(seed: int = 7) -> Surface:
+    return Surface(random.Random(seed))
+
+
+class Leaks(unittest.TestCase):
+    def test_a_side_that_stands_in_the_evaluation_data_is_dropped_whatever_its_case_and_marks(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            R.write(Path(folder, "pairs.jsonl"), [{"a": "Never merge on a Friday. Ask the lead first.", "deep": [{"b": "Short one"}]}])
+            held_out = R.eval_sentences(folder)
+        rows = [{"a": "never merge on a `Friday`", "b": "x"}, {"a": "y", "b": "ASK the lead, first!"}, {"a": "short one", "b": "z"}]
+        kept, dropped = R.drop_leaks(rows, held_out)
+        self.assertEqual((kept, dropped), ([rows[2]], 2))
+
+
+class Families(unittest.TestCase):
+    def setUp(self) -> None:
+        self.families = families.read_families(HERE / "families")
+
+    def test_every_family_has_enough_of_each_kind(self) -> None:
+        for f in self.families:
+            with self.subTest(f.same[0]):
+                self.assertGreaterEqual(min(len(f.same), len(f.against), len(f.beside)), 3)
+
+    def test_no_sentence_stands_on_two_sides(self) -> None:
+        for f in self.families:
+            for one, two in itertools.combinations((f.same, f.against, f.beside), 2):
+                self.assertFalse(set(map(R.normal, one)) & set(map(R.normal, two)), f.same[0])
+
+    def test_rows_have_no_open_slot(self) -> None:
+        for r in families.rows(self.families, surface(), 1):
+            self.assertNotIn("{s}", r["a"] + r["b"])
+
+    def test_a_broken_line_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "x.txt").write_text("+ one\n* two\n")
+            with self.assertRaisesRegex(ValueError, "x.txt:2"):
+                families.read_families(folder)
+
+
+class Frames(unittest.TestCase):
+    def test_every_duration_is_written_as_what_it_is(self) -> None:
+        s = surface()
+        self.assertIn(frames.duration(s, 86400), {"a day", "one day", "1 day", "24 hours", "24 h"})
+        for seconds in frames.DURATIONS:
+            self.assertTrue(frames.duration(s, seconds))
+
+    def test_another_value_differs(self) -> None:
+        s = surface()
+        for kind in ("time", "size", "percent", "port", "retries"):
+            for v in frames.SCALES.get(kind, frames.COUNTS):
+                self.assertNotEqual(frames.other_value(s, kind, v), v)
+
+    def test_labels_are_known_and_all_classes_occur(self) -> None:
+        made = list(frames.rows(surface(), 3000))
+        self.assertEqual({r["y"] for r in made}, {R.ENTAILMENT, R.NEUTRAL, R.CONTRADICTION, R.NOT_CONTRADICTION})
+
+
+class Edits(unittest.TestCase):
+    def test_polarity_of_an_imperative(self) -> None:
+        self.assertEqual(edits.imperative("Never push to main."), (False, "push", " to main"))
+        self.assertEqual(edits.imperative("Use tabs."), (True, "use", " tabs"))
+        self.assertIsNone(edits.imperative("The sky is grey."))
+
+
+class Licences(unittest.TestCase):
+    def test_marks_of_a_source_are_stripped(self) -> None:
+        self.assertEqual(licences.public_source("rand_snli~"), "snli")
+        self.assertNotIn("snli", licences.CLEARED_PUBLIC)
+
+
+if __name__ == "__main__":
+    unittest.main()
