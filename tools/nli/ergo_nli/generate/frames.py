@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_CONTRADICTION
-from .surface import PEOPLE, PLACES, Surface, capital
-from .vocabulary import ABOUT_TOOL, CHOICES, COUNTED, OPPOSED, QUANTITIES, STYLES, TASKS, THINGS, VERSIONED, WORDS
+from .surface import MONTHS, PEOPLE, PLACES, Surface, capital
+from .vocabulary import (
+    ABOUT_TOOL,
+    CHOICES,
+    COUNTED,
+    OPPOSED,
+    PERIODS,
+    QUALITIES,
+    QUANTITIES,
+    RIGHTS,
+    STYLES,
+    TASKS,
+    THINGS,
+    VERSIONED,
+    WORDS,
+)
 
 DURATIONS = [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600, 7200, 10800, 14400, 21600, 43200,
              86400, 172800, 259200, 604800, 1209600, 2592000, 7776000]
@@ -301,8 +315,98 @@ def properties(s: Surface) -> dict:
     return s.row(s.for_people(yes(thing, x), here), s.for_people(yes(thing, y), there), NEUTRAL, "property.other-people")
 
 
+def periods(s: Surface) -> dict:
+    """What holds between two dates, against a claim about a date within or outside."""
+    during, instead = s.pick(PERIODS)
+    c, year, first = s.component(), s.rng.randint(2023, 2029), s.rng.randint(0, 8)
+    last = first + s.rng.randint(1, 2)
+    span = s.pick([f"from 1 {MONTHS[first]} to 28 {MONTHS[last]} {year}", f"between {MONTHS[first]} and {MONTHS[last]} {year}",
+                   f"from {MONTHS[first]} until the end of {MONTHS[last]} {year}"])
+    month = s.rng.randint(first, last)
+    within = s.pick([f"on {s.rng.randint(2, 27)} {MONTHS[month]} {year}", f"in {MONTHS[last]} {year}", f"in {MONTHS[month]} {year}"])
+    outside = s.pick([f"in {MONTHS[min(11, last + 1 + s.rng.randint(0, 2))]} {year}", f"in {MONTHS[month]} {year + 1}", f"on 3 {MONTHS[last + 1]} {year}"])
+    rule, other = during.format(c=c), instead.format(c=c)
+    r = s.rng.random()
+    if r < 0.5:
+        return s.row(s.timed(capital(f"{rule}."), span), s.timed(capital(f"{other}."), within), CONTRADICTION, "period.within")
+    if r < 0.9:
+        return s.row(s.timed(capital(f"{rule}."), span), s.timed(capital(f"{other}."), outside), NEUTRAL, "period.outside")
+    return s.row(s.timed(capital(f"{rule}."), span), s.timed(capital(f"{rule}."), span), ENTAILMENT, "period.same")
+
+
+def rights(s: Surface) -> dict:
+    """Who may do what: only, also, nobody, everybody."""
+    act, other_act = (a.format(c=s.component()) for a in s.rng.sample(RIGHTS, 2))
+    one, two = s.rng.sample(PEOPLE, 2)
+
+    def may(who: str, what: str) -> str:
+        return capital(s.pick([f"{who} may {what}.", f"{who} can {what}.", f"{who} are allowed to {what}.", f"let {who} {what}."]))
+
+    def may_not(who: str, what: str) -> str:
+        return capital(s.pick([f"{who} must not {what}.", f"{who} may not {what}.", f"{who} are not allowed to {what}.", f"{who} cannot {what}."]))
+
+    def only(who: str, what: str) -> str:
+        return capital(s.pick([f"only {who} may {what}.", f"nobody but {who} may {what}.", f"{who} alone may {what}.",
+                               f"the right to {what} is reserved for {who}."]))
+
+    everybody = capital(s.pick([f"everyone may {act}.", f"anybody can {act}.", f"all members may {act}."]))
+    nobody = capital(s.pick([f"nobody may {act}.", f"no one is allowed to {act}."]))
+    r = s.rng.random()
+    if r < 0.45:
+        a, b = s.pick([(only(one, act), may(two, act)), (only(one, act), everybody), (may(one, act), may_not(one, act)),
+                       (nobody, may(one, act)), (everybody, may_not(one, act)), (only(one, act), only(two, act))])
+        return s.row(s.said(a), s.said(b), CONTRADICTION, "right.contradiction")
+    if r < 0.6:
+        a, b = s.pick([(only(one, act), only(one, act)), (may(one, act), may(one, act)), (may_not(one, act), may_not(one, act))])
+        return s.row(a, b, ENTAILMENT, "right.same")
+    a, b = s.pick([(only(one, act), may_not(two, act)), (may(one, act), may_not(two, act)), (may(one, act), may_not(one, other_act)),
+                   (only(one, act), only(two, other_act)), (only(one, act), may(two, other_act)), (may(one, act), may(two, act))])
+    return s.row(s.said(a), s.said(b), NOT_CONTRADICTION if a.startswith(("Only", "Nobody")) else NEUTRAL, "right.beside")
+
+
+def quantities_of(s: Surface) -> dict:
+    """All, none, some, only one: over services and their properties."""
+    good, bad = s.pick(QUALITIES)
+    c = s.component()
+    every = capital(s.pick([f"all services are {good}.", f"every service is {good}.", f"each of our services is {good}.",
+                            f"services are {good} without exception."]))
+    broken = capital(s.pick([f"some services are {bad}.", f"{c} is {bad}.", f"no service is {good}.", f"a few services remain {bad}.",
+                             f"services are {bad}.", f"{c} is exempt: it is {bad}."]))
+    p, q = s.pick([x for x in QUALITIES if x[0] != good])
+    r = s.rng.random()
+    if r < 0.45:
+        return s.row(s.said(every), s.said(broken), CONTRADICTION, "quantifier.contradiction")
+    if r < 0.6:
+        b = capital(s.pick([f"{c} is {good}.", f"no service is {bad}.", f"there is no service that is {bad}."]))
+        return s.row(every, b, NOT_CONTRADICTION, "quantifier.same")
+    b = capital(s.pick([f"some services are {q}.", f"{c} is {q}.", f"no service is {p}.", f"all databases are {bad}.", f"the laptops are {bad}."]))
+    return s.row(s.said(every), s.said(b), NEUTRAL, "quantifier.beside")
+
+
+def lists(s: Surface) -> dict:
+    """Enumerations of what is supported, used, allowed."""
+    role = s.pick([k for k, v in CHOICES.items() if len(v) > 3 and k not in ("owner", "release day")])
+    a, b, x = s.rng.sample(CHOICES[role], 3)
+    c, d = s.two_components()
+
+    def both(c: str) -> str:
+        return capital(s.pick([f"{c} supports {a} and {b}.", f"{c} works with {a} as well as {b}.", f"{a} and {b} are supported by {c}.",
+                               f"{c} can be used with {a} or {b}.", f"the allowed values of {role} in {c} are {a} and {b}."]))
+
+    less = capital(s.pick([f"{c} supports {a} only.", f"{a} is the only {role} that {c} supports.", f"{c} does not support {b}.",
+                           f"support for {b} was removed from {c}.", f"{c} works with {a} and nothing else."]))
+    r = s.rng.random()
+    if r < 0.45:
+        return s.row(s.said(both(c)), s.said(less), CONTRADICTION, "list.contradiction")
+    if r < 0.65:
+        return s.row(both(c), both(c), ENTAILMENT, "list.same")
+    more = capital(s.pick([f"{c} does not support {x}.", f"{x} is not supported by {c}.", f"{c} will support {x} next year."]))
+    return s.row(s.said(both(c)), s.pick([more, both(d), less.replace(capital(c), capital(d)).replace(c, d)]), NEUTRAL, "list.beside")
+
+
 FRAMES: list[tuple[Callable[[Surface], dict | None], int]] = [
     (numbers, 24), (inventory, 6), (choices, 24), (tools, 24), (versions, 8), (styles, 8), (properties, 18),
+    (periods, 6), (rights, 12), (quantities_of, 4), (lists, 8),
 ]
 """Each frame with its share of the rows."""
 

@@ -110,3 +110,21 @@ OPPOSED = [
     ("visible to customers", "internal"), ("tested", "untested"), ("fixed in size", "allowed to grow"), ("loaded eagerly", "loaded lazily"),
     ("plain text", "binary"), ("centralised", "left to each team"), ("permanent", "temporary"), ("strict", "lenient"), ("pinned", "floating"),
 ]
+
+PERIODS = [  # what holds in a period, and what goes against it
+    ("the code freeze applies to {c}", "changes to {c} are merged as usual"), ("{c} is in maintenance mode", "{c} gets new features"),
+    ("deployments of {c} are suspended", "{c} is deployed every day"), ("{c} is read-only", "users write to {c}"),
+    ("support for {c} is closed", "support for {c} is on duty"), ("the discount applies to {c}", "{c} is sold at full price"),
+    ("registration for {c} is open", "nobody can register for {c}"), ("{c} is free of charge", "{c} has to be paid for"),
+    ("the budget for {c} is frozen", "money is spent on {c} freely"), ("{c} runs with two replicas", "{c} runs with five replicas"),
+]
+
+RIGHTS = ["merge to main", "deploy {c}", "delete records of {c}", "change the schema of {c}", "approve releases", "read the audit log",
+          "export customer data", "restart {c}", "rotate keys", "edit the settings of {c}", "see salaries", "close tickets", "open incidents",
+          "invite guests", "order hardware", "publish packages", "tag a release", "grant access to {c}", "speak to the press", "buy licences"]
+"""What people may or may not do."""
+
+QUALITIES = [("tested", "untested"), ("reviewed by two people", "reviewed by nobody"), ("written in Rust", "written in Go"), ("encrypted", "unencrypted"),
+             ("covered by an alert", "not monitored"), ("deployed daily", "deployed once a month"), ("documented", "undocumented"),
+             ("open source", "proprietary"), ("behind the gateway", "reachable directly"), ("backed up", "without a backup")]
+"""A property of services and its opposite."""
