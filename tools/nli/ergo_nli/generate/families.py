@@ -24,8 +24,15 @@ class Family:
 
 
 def read_families(folder: str | Path) -> list[Family]:
-    """All families of all .txt files of a folder."""
+    """All families of a folder: its .txt files, and one family a line of its .tsv files (rule || against || beside)."""
     found: list[Family] = []
+    for path in sorted(Path(folder).glob("*.tsv")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
+                parts = [p.strip() for p in line.split(" || ")]
+                if len(parts) != 3:
+                    raise ValueError(f"{path}:{number}: three parts expected, rule || against || beside")
+                found.append(Family(*([p] for p in parts)))
     for path in sorted(Path(folder).glob("*.txt")):
         current = Family()
         for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], 1):
@@ -57,24 +64,27 @@ def _one(family: Family, families: list[Family], s: Surface) -> Iterator[dict]:
     def put(text: str, other: str | None = None) -> str:
         return s.fill(text, other or component)
 
+    def some(texts: list[str], most: int) -> list[str]:
+        return s.rng.sample(texts, min(most, len(texts)))
+
     def same() -> str:
         return s.pick(family.same)
 
     def against() -> str:
         return s.pick(family.against)
 
-    for b in s.rng.sample(family.against, 3):
+    for b in some(family.against, 3):
         yield s.row(s.said(put(same())), s.said(put(b)), CONTRADICTION, "family.contradiction")
     place = s.pick(PLACES)
     if s.chance(0.4):
         yield s.row(s.scoped(put(same()), place), s.scoped(put(against()), place), CONTRADICTION, "family.same-place")
-    one, two = s.rng.sample(family.same, 2)
-    yield s.row(s.said(put(one)), s.said(put(two)), ENTAILMENT, "family.paraphrase")
-    for b in s.rng.sample(family.beside, 2):
+    for one, two in [some(family.same, 2)] if len(family.same) > 1 else []:
+        yield s.row(s.said(put(one)), s.said(put(two)), ENTAILMENT, "family.paraphrase")
+    for b in some(family.beside, 2):
         yield s.row(s.said(put(same())), s.said(put(b)), NEUTRAL, "family.beside")
     yield s.row(s.said(put(against())), s.said(put(s.pick(family.beside))), NOT_CONTRADICTION, "family.beside")
-    if s.chance(0.3):
-        one, two = s.rng.sample(family.beside, 2)
+    if s.chance(0.3) and len(family.beside) > 1:
+        one, two = some(family.beside, 2)
         yield s.row(put(one), put(two), NEUTRAL, "family.beside")
     if s.chance(0.5):
         here, there = s.rng.sample(PLACES, 2)
