@@ -13,6 +13,8 @@ mod demo;
 mod deps;
 mod store;
 mod support;
+mod term;
+mod term_flows;
 
 #[test]
 fn the_library_is_linked() {

@@ -19,7 +19,7 @@ use crossterm::{
     execute, queue,
     terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
 };
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use jiff::tz::TimeZone;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -196,7 +196,14 @@ impl App {
             if messages.len() >= QUEUE {
                 break;
             }
-            let Some(next) = self.events.as_mut().and_then(|events| events.next().now_or_never()) else { break };
+            // With the task's own waker: the stream keeps the first one it is polled with until it fires.
+            let ready = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(match &mut self.events {
+                    Some(events) => events.poll_next_unpin(context),
+                    None => std::task::Poll::Pending,
+                })
+            });
+            let std::task::Poll::Ready(next) = ready.await else { break };
             event = next;
         }
         Next::Messages(messages)

@@ -3,8 +3,9 @@
 use crate::{
     api::{ActRequest, CardAct, ResolveRequest},
     domain::OpId,
-    tui::msg::Write,
+    tui::{msg::Write, when},
 };
+use jiff::tz::TimeZone;
 
 /// The key of an act.
 pub(super) fn op(write: &Write) -> Option<OpId> {
@@ -45,30 +46,33 @@ fn act(verb: &str, request: &ActRequest) -> String {
 }
 
 fn resolve(card: &str, request: &ResolveRequest) -> String {
-    let mut out = format!("ergo resolve {} {}", short(card), request.act.as_str());
+    let mut out = format!("ergo resolve {}", short(card));
     let mut flag = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             out.push_str(" --");
             out.push_str(name);
-            out.push(' ');
-            out.push_str(&value);
+            if !value.is_empty() {
+                out.push(' ');
+                out.push_str(&value);
+            }
         }
     };
-    flag("winner", request.winner.as_deref().map(short));
-    flag("target", request.target.as_deref().map(short));
-    flag("statement", request.statement.as_deref().map(quote));
+    let side = |id: &Option<String>| id.as_deref().map(short);
+    match request.act {
+        CardAct::Supersede if request.statement.is_some() => flag("merge", request.statement.as_deref().map(quote)),
+        CardAct::Supersede => flag("keep", side(&request.winner)),
+        CardAct::Retract => flag("retract", side(&request.target)),
+        CardAct::Narrow => flag("narrow", side(&request.target)),
+        CardAct::Exception | CardAct::Dismiss | CardAct::Discard => flag(request.act.as_str(), Some(String::new())),
+        CardAct::Snooze => flag("snooze", request.until.map(|at| when::day(at, &TimeZone::UTC))),
+    }
     let q = &request.qualifiers;
     flag("env", q.env.as_deref().map(quote));
     flag("team", q.team.as_deref().map(quote));
     flag("tenant", q.tenant.as_deref().map(quote));
-    flag("valid-from", q.valid_from.as_deref().map(quote));
-    flag("valid-until", q.valid_until.as_deref().map(quote));
-    flag(
-        "until",
-        request.until.map(|at| crate::tui::when::minute(at, &jiff::tz::TimeZone::UTC).replace(' ', "T") + "Z"),
-    );
-    let reason = (request.act != CardAct::Snooze).then(|| quote(&request.reason));
-    flag("reason", reason);
+    flag("from", q.valid_from.as_deref().map(quote));
+    flag("until", q.valid_until.as_deref().map(quote));
+    flag("reason", (request.act != CardAct::Snooze).then(|| quote(&request.reason)));
     out
 }
 

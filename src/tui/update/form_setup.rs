@@ -131,11 +131,8 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     let name = |index: usize| {
         let letter = Card::letter(index);
         let Some(side) = card.view.sides.get(index) else { return letter.to_string() };
-        if side.candidate {
-            format!("{letter} (the refused write)")
-        } else {
-            format!("{letter} ({})", side.claim.id.short())
-        }
+        let text = crate::tui::text::fit(&side.claim.statement, 60);
+        format!("{letter} “{text}”")
     };
     let others = |kept: usize| {
         let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(name).collect();

@@ -357,7 +357,7 @@ fn the_log_names_the_command_that_does_the_same() {
     let mut state = cards();
     press(&mut state, "b enter");
     let line = &state.log.iter().find(|line| line.text.starts_with('$')).unwrap().text;
-    assert!(line.starts_with("$ ergo resolve 0101010101 supersede --winner "), "{line}");
+    assert!(line.starts_with("$ ergo resolve 0101010101 --keep 65995e0000 --reason "), "{line}");
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! A terminal for the app under test: everything about the emulator is here, so that it can be replaced.
+
+use std::time::Duration;
+
+use termlens::{Key, Screen, Terminal, TerminalBuilder};
+
+use crate::support::{PROGRAM, TestHome};
+
+/// How long anything may take before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The app in a terminal.
+pub(crate) struct App {
+    terminal: Terminal,
+}
+
+impl App {
+    /// Opens `ergo tui` with arguments in a home, at a size, with further environment.
+    pub(crate) fn open(home: &TestHome, args: &[&str], size: (u16, u16), env: &[(&str, &str)]) -> Self {
+        let args = std::iter::once("tui").chain(args.iter().copied());
+        Self { terminal: prepared(home, size, env).args(args).spawn(PROGRAM).unwrap() }
+    }
+
+    /// Opens the app from a shell, which says how it finds the terminal afterwards.
+    pub(crate) fn within_shell(home: &TestHome, env: &[(&str, &str)]) -> Self {
+        const SCRIPT: &str =
+            "sh -c 'echo $$ > \"$ERGO_HOME/app.pid\"; exec \"$PROGRAM\" tui --no-spawn'; stty -a; echo left the app";
+        let builder = prepared(home, (100, 30), env).env("PROGRAM", PROGRAM).args(["-c", SCRIPT]);
+        Self { terminal: builder.spawn("sh").unwrap() }
+    }
+
+    /// Sends SIGTERM to the app that a shell has opened.
+    pub(crate) fn terminate(home: &TestHome) {
+        let process = std::fs::read_to_string(home.path().join("app.pid")).unwrap();
+        assert!(std::process::Command::new("kill").args(["-TERM", process.trim()]).status().unwrap().success());
+    }
+
+    /// Waits until the screen shows a text.
+    #[track_caller]
+    pub(crate) fn sees(&mut self, text: &str) -> Screen {
+        self.until(|screen| screen.contains(text))
+    }
+
+    /// Waits until the screen is as asked.
+    #[track_caller]
+    pub(crate) fn until(&mut self, is: impl Fn(&Screen) -> bool) -> Screen {
+        self.terminal.wait_until(|screen| is(screen)).unwrap_or_else(|error| panic!("{error}"));
+        self.terminal.screen()
+    }
+
+    /// Types characters one by one.
+    pub(crate) fn keys(&mut self, keys: &str) {
+        for key in keys.chars() {
+            self.terminal.send(Key::Char(key)).unwrap();
+        }
+    }
+
+    pub(crate) fn enter(&mut self) {
+        self.terminal.send(Key::Enter).unwrap();
+    }
+
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.terminal.resize(columns, rows).unwrap();
+    }
+
+    /// Waits for the end; says whether it was a good one, and what was left on the screen.
+    pub(crate) fn ends(mut self) -> (bool, Screen) {
+        let status = self.terminal.wait_exit().unwrap_or_else(|error| panic!("{error}"));
+        (status.success(), self.terminal.screen())
+    }
+}
+
+/// A terminal with a private home and nothing of the tester's environment.
+fn prepared(home: &TestHome, size: (u16, u16), env: &[(&str, &str)]) -> TerminalBuilder {
+    let builder = Terminal::builder()
+        .size(size.0, size.1)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("TERM", "xterm-256color")
+        .env("LANG", "C.UTF-8")
+        .env("TZ", "UTC")
+        .env("USER", "ada")
+        .env("HOME", home.path())
+        .env("ERGO_HOME", home.path())
+        .current_dir(home.work())
+        .timeout(PATIENCE);
+    env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
+}
+
+/// Whether the terminal was given back: its own screen, a cursor, no mouse, no paste marks.
+#[track_caller]
+pub(crate) fn assert_clean(screen: &Screen) {
+    assert!(!screen.alternate_screen(), "the alternate screen is left");
+    assert!(screen.cursor_visible(), "the cursor is back");
+    assert_eq!(screen.mouse_mode(), termlens::MouseMode::None, "the mouse is the terminal's again");
+    assert!(!screen.bracketed_paste(), "pasted text is plain again");
+}
