@@ -1,3 +1,5 @@
 //! Measurements of the shipped program on given data: `ergo bench`.
 
 pub mod guard;
+pub mod store;
+mod store_synth;

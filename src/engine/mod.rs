@@ -254,6 +254,6 @@ impl Engine {
     /// # Errors
     /// `bad_request` where the file exists already.
     pub fn backup(&self, to: &Path) -> Result<u64, ApiError> {
-        Ok(self.writer.lock().unwrap_or_else(PoisonError::into_inner).backup(to)?)
+        Ok(self.readers.lend().backup(to)?)
     }
 }

@@ -11,6 +11,7 @@ mod daemon_life;
 mod daemon_writes;
 mod demo;
 mod deps;
+mod engine;
 mod store;
 mod support;
 mod term;

@@ -1,6 +1,9 @@
 //! A refused candidate, on its way into the store after all.
 
-use super::{hold::Proposal, new_claim::NewClaim};
+use super::{
+    hold::{Proposal, proposal},
+    new_claim::NewClaim,
+};
 use crate::{
     api::ApiError,
     domain::{ClaimId, Qualifiers, Status},
@@ -49,7 +52,7 @@ impl Session<'_> {
                 opposed.push(member);
             }
         }
-        let proposal = self.proposal(&id)?;
+        let proposal = proposal(reader, &card.id)?;
         Ok(Held { row, opposed, proposal })
     }
 
@@ -63,7 +66,7 @@ impl Session<'_> {
                 premises.push(*id);
             }
         }
-        Ok(self.reword(&held.row, replaces, premises, text))
+        self.reword(&held.row, replaces, premises, text)
     }
 
     /// A claim like `row`, with the texts that are given in place of its own.
@@ -73,8 +76,12 @@ impl Session<'_> {
         replaces: Vec<ClaimRow>,
         premises: Vec<ClaimId>,
         text: Text,
-    ) -> NewClaim {
+    ) -> Result<NewClaim, ApiError> {
         let statement = text.statement.unwrap_or_else(|| row.statement.clone());
+        if statement.is_empty() {
+            return Err(ApiError::field("statement", format!("the text of {} was redacted", row.id.short()))
+                .hint("give a `statement` in its place, or discard what is left of it"));
+        }
         let qualifiers = overlay(&row.qualifiers, text.qualifiers);
         let same = statement == row.statement && qualifiers == row.qualifiers && !row.norms.is_empty();
         let normed = if same {
@@ -91,7 +98,7 @@ impl Session<'_> {
             qualifiers,
             exception: None,
         };
-        NewClaim { draft, normed, replaces, premises }
+        Ok(NewClaim { draft, normed, replaces, premises })
     }
 }
 

@@ -5,22 +5,19 @@ use serde::{Deserialize, Serialize};
 use super::new_claim::NewClaim;
 use crate::{
     api::{ApiError, Refused, WriteOutcome},
-    domain::{ClaimId, EventId, EventKind, Verdict},
+    domain::{CardId, ClaimId, EventKind, Verdict, derive::local},
     engine::{
         judged::Judged,
         session::{Place, Session},
         words,
     },
-    store::{CardRow, Draft, Ref},
+    store::{CardRow, Draft, Reader, Ref},
 };
 
 /// The most bytes of a verdict that is kept with a card.
 const MAX_VERDICT: usize = 16 * 1024;
 
-/// The kind of the local event that keeps what the refused write wanted besides its text.
-pub(in crate::engine) const PROPOSAL: &str = "proposal";
-
-/// What a refused write wanted besides its text.
+/// What a refused write wanted besides its text; kept beside the verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::engine) struct Proposal {
@@ -65,48 +62,30 @@ impl Session<'_> {
             return Ok(WriteOutcome::Conflict(refused));
         }
 
-        let candidate = open.as_ref().and_then(|card| card.candidate);
-        let news = match &open {
-            Some(card) => opposed.iter().copied().filter(|id| !card.members.contains(id)).collect(),
-            None => opposed,
-        };
-        let mut drafts = Vec::new();
-        if open.is_none() || !news.is_empty() {
-            let mut draft = Draft::new(EventKind::Local("refused".into()), news.into_iter().map(Ref::Id));
-            draft.seen = candidate.into_iter().collect();
-            draft.claim_kind = Some(claim.draft.kind);
-            draft.body = claim.body();
-            draft.body.data = Some(verdict_data(&judged.verdict));
-            drafts.push(draft);
-        }
         let wanted = Proposal {
             supersedes: claim.replaced(),
             depends_on: claim.premises.clone(),
             exception: proposed.then(|| claim.draft.exception.clone()).flatten(),
         };
-        let had = candidate.map(|id| self.proposal(&id)).transpose()?.unwrap_or_default();
-        if wanted != had {
-            let target = candidate.map_or(Ref::Draft(0), Ref::Id);
-            let mut draft = Draft::new(EventKind::Local(PROPOSAL.into()), [target]);
-            draft.body.data = serde_json::to_string(&wanted).ok();
-            drafts.push(draft);
-        }
-        if !drafts.is_empty() {
-            let summary = words::refused_summary(&claim.draft.statement, &judged.conflicts);
-            let committed = self.commit(place, drafts, "refused", summary)?;
-            if refused.card_id.is_none() {
-                refused.card_id = match committed.events.first() {
-                    Some(id) => self.reader().cards_of(id)?.first().map(|card| card.id),
-                    None => None,
-                };
+        let candidate = open.as_ref().and_then(|card| card.candidate);
+        let known = match &open {
+            Some(card) => {
+                opposed.iter().all(|id| card.members.contains(id)) && proposal(self.reader(), &card.id)? == wanted
             }
+            None => false,
+        };
+        if !known {
+            let mut draft = Draft::new(EventKind::Local(local::REFUSED.into()), opposed.into_iter().map(Ref::Id));
+            draft.seen = candidate.into_iter().collect();
+            draft.claim_kind = Some(claim.draft.kind);
+            draft.body = claim.body();
+            draft.body.data = Some(data(&judged.verdict, &wanted));
+            let summary = words::refused_summary(&claim.draft.statement, &judged.conflicts);
+            let committed = self.commit(place, vec![draft], "refused", summary)?;
+            let id = candidate.or(committed.events.first().copied());
+            refused.card_id = id.map(|id| CardId::of_members(&[id]));
         }
         Ok(WriteOutcome::Conflict(refused))
-    }
-
-    /// What a refused candidate wanted besides its text.
-    pub(in crate::engine) fn proposal(&self, candidate: &EventId) -> Result<Proposal, ApiError> {
-        proposal(self.reader(), candidate)
     }
 
     /// The event that settles the card on which this very write waits, now that it is stored.
@@ -147,7 +126,7 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
         Some(candidate) => vec![Ref::Id(candidate)],
         None => card.members.iter().copied().map(Ref::Id).collect(),
     };
-    let kind = if act == "discard" { "discard" } else { "settled" };
+    let kind = if act == "discard" { local::DISCARD } else { local::SETTLED };
     let mut draft = Draft::new(EventKind::Local(kind.into()), targets);
     draft.successor = became;
     draft.body.reason = reason;
@@ -155,13 +134,30 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
     draft
 }
 
-/// What a refused candidate wanted besides its text: its last word counts.
-pub(in crate::engine) fn proposal(reader: &crate::store::Reader, candidate: &EventId) -> Result<Proposal, ApiError> {
-    let last = reader
-        .events_of(candidate)?
-        .into_iter()
-        .rfind(|event| event.effective && event.kind == EventKind::Local(PROPOSAL.into()));
-    Ok(last.and_then(|event| event.body?.data).and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default())
+/// What the refused write on a card wanted besides its text: its last word counts.
+pub(in crate::engine) fn proposal(reader: &Reader, card: &CardId) -> Result<Proposal, ApiError> {
+    let said = reader.events_of_card(card)?.into_iter().filter(|event| event.effective).filter_map(|event| {
+        let note: Note = serde_json::from_str(&event.body?.data?).ok()?;
+        note.proposal
+    });
+    Ok(said.last().unwrap_or_default())
+}
+
+/// What is kept with a refused write besides its verdict.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Note {
+    proposal: Option<Proposal>,
+}
+
+/// The verdict, and beside it what else was wanted, as JSON.
+fn data(verdict: &Verdict, wanted: &Proposal) -> String {
+    let verdict = serde_json::from_str::<serde_json::Value>(&verdict_data(verdict));
+    let (Ok(serde_json::Value::Object(mut note)), Ok(wanted)) = (verdict, serde_json::to_value(wanted)) else {
+        return "{}".into();
+    };
+    note.insert("proposal".into(), wanted);
+    serde_json::Value::Object(note).to_string()
 }
 
 /// A verdict as JSON that fits an event: the strongest findings first, as many as there is room for.

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{ActRequest, ApiError, ErrorCode, WriteOutcome},
-    domain::{EventId, EventKind, Scope},
+    domain::{EventId, EventKind, Scope, derive::local},
     engine::{
         Engine, check, lookup,
         session::{Place, Session},
@@ -41,7 +41,7 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
             ));
         }
         // The store drops every copy of the text with it: the refused write that a claim came from, verdicts that quote it.
-        let kind = if is_local { EventKind::Local("redact".into()) } else { EventKind::Redact };
+        let kind = if is_local { EventKind::Local(local::REDACT.into()) } else { EventKind::Redact };
         let mut draft = Draft::new(kind, [Ref::Id(found.event)]);
         draft.body.reason = Some(reason);
         // The summary never quotes what is to be forgotten.

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
-    domain::{ClaimId, EventKind, Tier},
+    domain::{CardId, ClaimId, EventKind, Tier},
     engine::{lookup, session::Session, view, words},
     store::{EventRow, Reader},
 };
@@ -23,11 +23,6 @@ pub(super) fn write(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiEr
     if let Some(candidate) = local("refused") {
         let id = candidate.seen.first().copied().unwrap_or(candidate.id);
         return refused(session, &id).map(Some);
-    }
-    if let Some(proposal) = local(super::hold::PROPOSAL)
-        && let Some(id) = proposal.targets.first()
-    {
-        return refused(session, id).map(Some);
     }
     Err(other_act(first))
 }
@@ -148,17 +143,13 @@ fn stored(session: &Session<'_>, events: &[EventRow], made: &EventRow, claim: Cl
 
 fn refused(session: &Session<'_>, candidate: &ClaimId) -> Result<WriteOutcome, ApiError> {
     let reader = session.reader();
-    let card = reader
-        .cards_of(candidate)?
-        .into_iter()
-        .find(|card| card.candidate == Some(*candidate))
-        .ok_or_else(|| ApiError::internal(format!("refused write {candidate} has no card")))?;
+    let card = lookup::card_row(reader, &CardId::of_members(&[*candidate]))?;
     let mut conflicts: Vec<Conflict> = Vec::new();
     for finding in card.verdict.findings {
         let row = lookup::row(reader, &finding.claim)?;
         conflicts.push(view::conflict(finding, view::claim(row, &session.today)));
     }
-    let proposed = session.proposal(candidate)?.exception.is_some();
+    let proposed = super::hold::proposal(reader, &card.id)?.exception.is_some();
     conflicts.sort_by_key(|conflict| conflict.tier != Tier::Block);
     Ok(WriteOutcome::Conflict(Refused {
         ways_on: words::ways_on(&conflicts, proposed),

@@ -84,7 +84,7 @@ impl Sides {
             claims.push(views::claim(lookup::row(reader, member)?, today));
         }
         let proposed = match &row.candidate {
-            Some(id) => acts::proposal(reader, id)?.exception,
+            Some(_) => acts::proposal(reader, &row.id)?.exception,
             None => None,
         };
         let evidence = row.verdict.findings.iter().map(|finding| finding.evidence.clone()).collect();

@@ -104,7 +104,8 @@ impl Asked<'_> {
             status: self.as_of.is_none().then_some(Status::Active),
             ..ClaimFilter::default()
         };
-        let page = self.reader.search(&filter, &terms.join(" OR "), CONSIDERED, None)?;
+        // The white space says that the last word is whole.
+        let page = self.reader.search(&filter, &format!("{} ", terms.join(" ")), CONSIDERED, None)?;
         let mut ranked = Vec::new();
         for (position, row) in page.items.into_iter().enumerate() {
             let Some(row) = self.then(row)? else { continue };

@@ -59,7 +59,7 @@ pub(super) fn member_claims(db: &Connection, card: &CardId) -> Result<Vec<i64>> 
 }
 
 /// The effective events that make or speak of a card, the earliest first.
-fn events_of_card(db: &Connection, card: &CardId) -> Result<Vec<Loaded>> {
+pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result<Vec<Loaded>> {
     let mut read = db.prepare_cached(log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = 3 AND e.effective = 1"
     ))?;

@@ -30,7 +30,7 @@ use crate::domain::{
     verdict::PairCheck,
 };
 
-pub(in crate::store) use cards::verdict_of;
+pub(in crate::store) use cards::{events_of_card, verdict_of};
 pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::Line;
 pub(in crate::store) use index::{content_hash, place, subject_term};

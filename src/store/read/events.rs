@@ -11,6 +11,7 @@ use crate::{
     store::{
         EventRow, Lookup, Page, Reader, Result,
         log::{self, Loaded, Role, id_at},
+        project,
     },
 };
 
@@ -75,6 +76,21 @@ impl Reader {
             found.retain(|event| !derive::is_local(&event.header));
             found.sort_by_key(|event| (event.header.clock, event.id));
             found.dedup_by_key(|event| event.id);
+            reader.event_rows(found)
+        })
+    }
+
+    /// The effective events that make or speak of a card, and what was kept beside its refusals, the earliest first.
+    pub fn events_of_card(&self, card: &CardId) -> Result<Vec<EventRow>> {
+        self.snapshot(|reader| {
+            let mut found = Vec::new();
+            for event in project::events_of_card(&reader.db, card)? {
+                let beside = log::pointing_at(&reader.db, &event.id, Role::Target, event.scope)?;
+                found.push(event);
+                found.extend(
+                    beside.into_iter().filter(|e| e.effective && derive::is_local_kind(&e.kind, local::EVIDENCE)),
+                );
+            }
             reader.event_rows(found)
         })
     }

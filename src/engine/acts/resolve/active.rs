@@ -82,7 +82,7 @@ fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order
     // The guarded kinds outrank facts, and among those the newest decides.
     let model = sides.iter().find(|row| row.kind.is_guarded()).or(sides.first());
     let model = model.ok_or_else(|| ApiError::field("act", "no claim on this card is active any more"))?;
-    let mut claim = session.reword(&unqualified(model), sides.to_vec(), Vec::new(), order.text.clone());
+    let mut claim = session.reword(&unqualified(model), sides.to_vec(), Vec::new(), order.text.clone())?;
     claim.draft.source = None;
     let aside = claim.replaced();
     store(session, place, claim, &aside, "Merged")
@@ -91,7 +91,7 @@ fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order
 fn narrow(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
     let target = pick("target", order.side("target")?, sides)?;
     must_narrow(target, &order.text)?;
-    let claim = session.reword(target, vec![target.clone()], Vec::new(), order.text.clone());
+    let claim = session.reword(target, vec![target.clone()], Vec::new(), order.text.clone())?;
     // A person says that the sides hold together now.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
     store(session, place, claim, &aside, "Narrowed")

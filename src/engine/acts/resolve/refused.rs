@@ -60,7 +60,7 @@ fn supersede(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &He
 fn merge(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
     let mut model = held.row.clone();
     model.qualifiers = crate::domain::Qualifiers::default();
-    let claim = session.reword(&model, held.opposed.clone(), Vec::new(), order.text.clone());
+    let claim = session.reword(&model, held.opposed.clone(), Vec::new(), order.text.clone())?;
     store(session, card, order, claim, Extra::default())
 }
 
@@ -104,7 +104,7 @@ fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held)
     }
     // A person says that both hold now. What else is on the card must still fit beside the candidate.
     let place = Place::at(&card.scope);
-    let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.text.clone());
+    let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.text.clone())?;
     let members: Vec<ClaimId> = held.opposed.iter().map(|row| row.id).collect();
     let judged = session.judge(&narrowed.incoming(&place), &members)?;
     if judged.blocks() {

@@ -1,0 +1,343 @@
+//! `ergo bench store`: how long writes and reads take, by the number of active claims in the scope.
+//!
+//! Every write goes through the engine's real path: normalise, candidates, judge, commit. Times are wall-clock
+//! milliseconds on a store file of its own in a private folder.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use ed25519_dalek::SigningKey;
+use serde::Serialize;
+
+use super::store_synth as synth;
+use crate::{
+    api::{ApiError, Caller, ClaimsQuery, RememberRequest, WhyRequest, WriteOutcome},
+    domain::{Body, ClaimKind, EventKind, OpId, Qualifiers, Scope},
+    engine::{Engine, EngineConfig},
+    guard::{Guard, StructuralPairCheck},
+    store::{Act, Draft, Options as StoreOptions, Store},
+};
+
+/// Claims in one act while a store is filled.
+const BATCH: usize = 500;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Active claims in the scope, ascending; each size is a row.
+    pub sizes: Vec<usize>,
+    /// Writes of each sort, and reads of each sort, that are timed.
+    pub samples: usize,
+    /// Where the store files are made; removed afterwards.
+    pub folder: PathBuf,
+}
+
+impl Options {
+    /// 1,000, 10,000 and 100,000 claims, 200 samples each, in `folder`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { sizes: vec![1_000, 10_000, 100_000], samples: 200, folder: folder.into() }
+    }
+}
+
+/// Why a measurement stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+    /// The engine refused.
+    #[error(transparent)]
+    Engine(#[from] ApiError),
+    /// The folder cannot be used.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A write that was meant to be stored, or refused, was not.
+    #[error("the write “{statement}” was not {expected}")]
+    Unexpected {
+        /// The text.
+        statement: String,
+        /// `stored` or `refused`.
+        expected: &'static str,
+    },
+}
+
+/// Quantiles of a sample, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// Half of them are at most this.
+    pub p50: f64,
+    /// 95 of 100 are at most this.
+    pub p95: f64,
+    /// The slowest.
+    pub max: f64,
+}
+
+/// One size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Active claims in the scope before the writes.
+    pub claims: usize,
+    /// Seconds that filling the store took.
+    pub fill_s: f64,
+    /// A guarded write that is stored, the disk not waited for.
+    pub write_ms: Quantiles,
+    /// The same, waiting for the disk (`synchronous=FULL`): what a caller sees.
+    pub write_fsync_ms: Quantiles,
+    /// A guarded write that is refused and put on a card, the disk not waited for.
+    pub refused_ms: Quantiles,
+    /// `why` with a question.
+    pub why_ms: Quantiles,
+    /// A page of 50 claims.
+    pub page_ms: Quantiles,
+    /// A page of a search.
+    pub search_ms: Quantiles,
+    /// The file, its log included, in MiB.
+    pub file_mib: f64,
+    /// Memory of this process, in MiB; absent where the system does not say.
+    pub memory_mib: Option<f64>,
+}
+
+/// All sizes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// By size.
+    pub rows: Vec<Row>,
+}
+
+/// Fills a store at each size and measures it. `progress` is told in words what goes on.
+pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+    let mut report = Report::default();
+    for &claims in &options.sizes {
+        let path = options.folder.join(format!("bench-{claims}.db"));
+        remove(&path)?;
+        progress(&format!("filling a store with {claims} claims"));
+        let begun = Instant::now();
+        fill(&path, claims)?;
+        let fill_s = begun.elapsed().as_secs_f64();
+        progress(&format!("measuring at {claims} claims"));
+        report.rows.push(measure(&path, claims, fill_s, options.samples)?);
+        remove(&path)?;
+    }
+    Ok(report)
+}
+
+fn remove(path: &Path) -> Result<(), BenchError> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let file = PathBuf::from(name);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(BenchError::Io { path: file, error });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_bytes(&[42; 32])
+}
+
+fn scope() -> Scope {
+    Scope { org_id: "bench".into(), project: "store".into() }
+}
+
+/// Fills a store with claims that do not contradict each other.
+fn fill(path: &Path, claims: usize) -> Result<(), BenchError> {
+    let guard = Guard::default();
+    let options = StoreOptions { durable: false };
+    let mut store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), options)?;
+    let numbers: Vec<usize> = (0..claims).collect();
+    for (batch, numbers) in numbers.chunks(BATCH).enumerate() {
+        let drafts = numbers
+            .iter()
+            .map(|n| {
+                let statement = synth::statement(*n);
+                let normed = guard.normalise(&statement, &Qualifiers::default());
+                let mut draft = Draft::new(EventKind::Assert, []);
+                draft.claim_kind = Some(ClaimKind::Decision);
+                draft.body = Body {
+                    reason: Some(synth::reason(*n)),
+                    norms: Some(normed.norms),
+                    normaliser: Some(normed.version),
+                    statement: Some(statement),
+                    ..Body::default()
+                };
+                draft
+            })
+            .collect();
+        let mut op = [0; 16];
+        op[..8].copy_from_slice(&(batch as u64 + 1).to_be_bytes());
+        store.commit(Act {
+            scope: scope(),
+            identity: None,
+            who: "bench".into(),
+            agent: None,
+            op: OpId(op),
+            now: 1_700_000_000_000 + batch as u64,
+            drafts,
+        })?;
+    }
+    Ok(())
+}
+
+fn open(path: &Path, durable: bool) -> Result<Engine, BenchError> {
+    let mut config = EngineConfig::new(path, key());
+    config.durable = durable;
+    Ok(Engine::open(config)?)
+}
+
+fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<Row, BenchError> {
+    let fast = open(path, false)?;
+    let write_ms = writes(&fast, claims, samples, "stored", synth::statement)?;
+    let refused_ms = writes(&fast, 0, samples.min(claims), "refused", synth::contrary)?;
+    let scope = scope();
+    let question = |n: usize| WhyRequest {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        question: synth::question(n * 7919 % claims),
+        as_of: None,
+    };
+    let why_ms = timed(samples, |n| fast.why(&question(n)).map(drop))?;
+    let query = ClaimsQuery {
+        org_id: Some(scope.org_id.clone()),
+        project: Some(scope.project.clone()),
+        ..ClaimsQuery::default()
+    };
+    let page_ms = timed(samples, |_| fast.claims(&query).map(drop))?;
+    let search = |n: usize| ClaimsQuery { q: Some(synth::question(n * 7919 % claims)), ..query.clone() };
+    let search_ms = timed(samples, |n| fast.claims(&search(n)).map(drop))?;
+    let file_mib = fast.counts()?.store_bytes as f64 / f64::from(1 << 20);
+    let memory_mib = memory_mib();
+    drop(fast);
+    let durable = open(path, true)?;
+    let write_fsync_ms = writes(&durable, claims + samples, samples, "stored", synth::statement)?;
+    Ok(Row { claims, fill_s, write_ms, write_fsync_ms, refused_ms, why_ms, page_ms, search_ms, file_mib, memory_mib })
+}
+
+fn writes(
+    engine: &Engine,
+    first: usize,
+    samples: usize,
+    expected: &'static str,
+    text: fn(usize) -> String,
+) -> Result<Quantiles, BenchError> {
+    let scope = scope();
+    let mut failed = None;
+    let times = timed(samples, |n| {
+        let statement = text(first + n);
+        let outcome = engine.remember(RememberRequest {
+            caller: Caller {
+                org_id: scope.org_id.clone(),
+                project: scope.project.clone(),
+                who: "bench".into(),
+                ..Caller::default()
+            },
+            statement: statement.clone(),
+            reason: Some(synth::reason(first + n)),
+            ..RememberRequest::default()
+        })?;
+        let was = if matches!(outcome, WriteOutcome::Stored(_)) { "stored" } else { "refused" };
+        if was != expected {
+            failed.get_or_insert(statement);
+        }
+        Ok(())
+    })?;
+    match failed {
+        Some(statement) => Err(BenchError::Unexpected { statement, expected }),
+        None => Ok(times),
+    }
+}
+
+/// Times a call, a few calls after the first ones, which warm the caches.
+fn timed(samples: usize, mut call: impl FnMut(usize) -> Result<(), ApiError>) -> Result<Quantiles, BenchError> {
+    let mut times = Vec::with_capacity(samples);
+    for n in 0..samples {
+        let begun = Instant::now();
+        call(n)?;
+        times.push(begun.elapsed().as_secs_f64() * 1000.0);
+    }
+    Ok(quantiles(times))
+}
+
+fn quantiles(mut times: Vec<f64>) -> Quantiles {
+    times.sort_by(f64::total_cmp);
+    // Nearest rank.
+    let at = |share: f64| {
+        let rank = (share * times.len() as f64).ceil() as usize;
+        times.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+    };
+    Quantiles { p50: at(0.5), p95: at(0.95), max: at(1.0) }
+}
+
+/// Resident memory of this process, where `/proc` says.
+fn memory_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib / 1024.0)
+}
+
+impl Report {
+    /// As a table for people, one line a size.
+    pub fn table(&self) -> String {
+        let mut text = String::from(
+            "    claims   write p50/p95   with fsync p50/p95   refused p50/p95   why p50/p95   page p95   search p95   \
+             file MiB   memory MiB\n",
+        );
+        for row in &self.rows {
+            let memory = row.memory_mib.map_or_else(|| "-".to_owned(), |mib| format!("{mib:.0}"));
+            text.push_str(&format!(
+                "{:>10}   {:>6.2}/{:<6.2}   {:>8.2}/{:<9.2}   {:>7.2}/{:<7.2}   {:>5.2}/{:<5.2}   {:>8.2}   {:>10.2}   \
+                 {:>8.1}   {memory:>10}\n",
+                row.claims,
+                row.write_ms.p50,
+                row.write_ms.p95,
+                row.write_fsync_ms.p50,
+                row.write_fsync_ms.p95,
+                row.refused_ms.p50,
+                row.refused_ms.p95,
+                row.why_ms.p50,
+                row.why_ms.p95,
+                row.page_ms.p95,
+                row.search_ms.p95,
+                row.file_mib,
+            ));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_by_nearest_rank() {
+        let all = quantiles((1..=100).map(f64::from).rev().collect());
+        assert_eq!(all, Quantiles { p50: 50.0, p95: 95.0, max: 100.0 });
+        assert_eq!(quantiles(vec![]), Quantiles::default());
+    }
+
+    #[test]
+    fn a_small_store_is_measured_end_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { sizes: vec![40], samples: 10, folder: folder.path().into() };
+        let mut said = Vec::new();
+        let report = run(&options, &mut |line| said.push(line.to_owned())).unwrap();
+        assert_eq!((report.rows.len(), report.rows[0].claims, said.len()), (1, 40, 2));
+        assert!(report.table().lines().count() == 2 && report.rows[0].file_mib > 0.0);
+        // Nothing is left behind.
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,142 @@
+//! retract, reinstate, redact, depend, reviewed.
+
+use ergo::{
+    api::{DependRequest, ErrorCode, RememberRequest},
+    domain::Status,
+    engine::AgentsMay,
+};
+
+use super::*;
+
+fn resting(bed: &Bed, statement: &str, on: ClaimId) -> ClaimId {
+    let request = RememberRequest { depends_on: vec![on.to_hex()], ..request(statement, "r") };
+    stored(bed.engine.remember(request).unwrap()).claim_id
+}
+
+#[test]
+fn a_retract_needs_a_reason_and_stays_in_history() {
+    let bed = Bed::new();
+    let id = bed.remember("We ship on Fridays", "habit");
+    assert_eq!(bed.engine.retract(on(id, " ")).unwrap_err().field.as_deref(), Some("reason"));
+    let answer = bed.retract(id, "test junk");
+    assert!(answer.summary.contains("We ship on Fridays"));
+    let claim = bed.claim(id);
+    assert_eq!((claim.status, claim.closing_reason.as_deref()), (Status::Retracted, Some("test junk")));
+    let again = stale(bed.engine.retract(on(id, "twice")).unwrap());
+    assert!(again.message.contains("already retracted") && again.can_reinstate);
+    let kinds: Vec<String> =
+        bed.engine.history(&id.to_hex()).unwrap().events.into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, ["assert", "retract"]);
+}
+
+#[test]
+fn unknown_and_ambiguous_ids_are_told_apart() {
+    let bed = Bed::new();
+    let unknown = ActRequest { target: "00000000".into(), ..on(bed.remember("a b c", "r"), "x") };
+    assert_eq!(bed.engine.retract(unknown).unwrap_err().code, ErrorCode::NotFound);
+    let odd = ActRequest { target: "not an id".into(), ..on(bed.remember("d e f", "r"), "x") };
+    let error = bed.engine.retract(odd).unwrap_err();
+    assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some("target")));
+}
+
+#[test]
+fn a_premise_that_gives_way_marks_what_rests_on_it_until_it_is_reviewed() {
+    let bed = Bed::new();
+    let base = bed.remember("We run on Postgres", "team knows it");
+    let middle = resting(&bed, "Migrations are written in SQL", base);
+    let top = resting(&bed, "Reviewers read the SQL", middle);
+    let answer = bed.retract(base, "never did");
+    assert_eq!(answer.needs_review.len(), 2);
+    assert!(bed.claim(middle).flags.needs_review && bed.claim(top).flags.needs_review);
+
+    let answer = done(bed.engine.reviewed(on(middle, "SQLite too is SQL")).unwrap());
+    assert_eq!(answer.claim_id, None);
+    assert!(!bed.claim(middle).flags.needs_review);
+    assert!(stale(bed.engine.reviewed(on(middle, "again")).unwrap()).message.contains("does not need review"));
+    bed.undo();
+    assert!(bed.claim(middle).flags.needs_review);
+}
+
+#[test]
+fn superseding_a_premise_asks_for_review_too_and_says_so() {
+    let bed = Bed::new();
+    let base = bed.remember("We run on Postgres", "team knows it");
+    let top = resting(&bed, "Migrations are written in SQL", base);
+    let outcome = stored(bed.supersede(base, "We run on SQLite", "simpler"));
+    assert!(outcome.warnings.iter().any(|warning| warning.code == "needs_review"), "{:?}", outcome.warnings);
+    assert!(bed.claim(top).flags.needs_review);
+}
+
+#[test]
+fn nothing_rests_on_itself() {
+    let bed = Bed::new();
+    let a = bed.remember("We run on Postgres", "team knows it");
+    let b = resting(&bed, "Migrations are written in SQL", a);
+    let depend = |claim: ClaimId, premise: ClaimId| DependRequest {
+        caller: caller(),
+        claim: claim.to_hex(),
+        premises: vec![premise.to_hex()],
+    };
+    assert_eq!(bed.engine.depend(depend(a, a)).unwrap_err().field.as_deref(), Some("premises"));
+    assert_eq!(bed.engine.depend(depend(a, b)).unwrap_err().field.as_deref(), Some("premises"));
+    bed.acts();
+    assert!(done(bed.engine.depend(depend(b, a)).unwrap()).summary.contains("already"));
+    assert_eq!(bed.acts(), Vec::<String>::new());
+    let c = bed.remember("Seeds are checked in", "tests");
+    done(bed.engine.depend(depend(c, a)).unwrap());
+    assert_eq!(bed.claim(c).premises, [a]);
+}
+
+#[test]
+fn reinstate_brings_back_what_nothing_stands_against() {
+    let bed = Bed::new();
+    let blue = bed.remember("Deployments must use a blue canary", "safe");
+    let red = stored(bed.supersede(blue, "Deployments must use a red canary", "changed")).claim_id;
+    // Its successor is active and contradicts it.
+    let refusal = refused(bed.engine.reinstate(on(blue, "blue after all")).unwrap());
+    assert_eq!(refusal.conflicts[0].claim.id, red);
+    bed.retract(red, "wrong");
+    assert_eq!(bed.claim(blue).status, Status::Superseded);
+    done(bed.engine.reinstate(on(blue, "blue after all")).unwrap());
+    assert_eq!(bed.claim(blue).status, Status::Active);
+    assert!(stale(bed.engine.reinstate(on(blue, "again")).unwrap()).message.contains("active already"));
+    bed.undo();
+    assert_eq!(bed.claim(blue).status, Status::Superseded);
+}
+
+#[test]
+fn redacted_text_is_gone_from_every_view_and_from_the_file() {
+    let bed = Bed::new();
+    let secret = "hunter2swordfish";
+    bed.remember("Deployments must use a blue canary", "safe");
+    let id = bed.remember(&format!("The staging password is {secret}"), "handy");
+    let card = bed.refuse(&format!("Deployments must use a red canary ({secret})"), "oops");
+    let answer = done(bed.engine.redact(on(id, "a secret was pasted")).unwrap());
+    assert!(!answer.summary.contains(secret));
+    let candidate = bed.card(card).sides[0].claim.id;
+    done(bed.engine.redact(on(candidate, "a secret was pasted")).unwrap());
+    let claim = bed.claim(id);
+    assert!(claim.flags.redacted && claim.statement.is_empty() && claim.reason.is_none());
+    assert!(bed.engine.reinstate(on(id, "x")).is_ok());
+    let error = bed.engine.undo(UndoRequest { caller: caller(), target_op: Some(answer.op_id) }).unwrap_err();
+    assert!(error.message.contains("cannot be undone"), "{error}");
+    let dir = bed.dir.path().to_owned();
+    let Bed { engine, dir: kept, .. } = bed;
+    drop(engine);
+    for file in std::fs::read_dir(&dir).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+    }
+    drop(kept);
+}
+
+#[test]
+fn an_agent_that_may_only_propose_does_not_retract_a_persons_claim() {
+    let bed = Bed::with(AgentsMay::Propose);
+    let persons = bed.remember("We ship on Fridays", "habit");
+    let by_agent = |target| ActRequest { caller: agent(), ..on(target, "looks wrong") };
+    assert_eq!(bed.engine.retract(by_agent(persons)).unwrap_err().code, ErrorCode::Forbidden);
+    let own = RememberRequest { caller: agent(), ..request("Tests run in parallel", "speed") };
+    let own = stored(bed.engine.remember(own).unwrap()).claim_id;
+    done(bed.engine.retract(by_agent(own)).unwrap());
+}

@@ -1,0 +1,207 @@
+//! The engine on a real file: each act, each refusal, the documented examples.
+
+mod acts;
+mod audit;
+mod cards;
+mod facts;
+mod reads;
+mod undo;
+mod writes;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use ed25519_dalek::SigningKey;
+use ergo::{
+    api::{
+        ActRequest, Caller, CardAct, CardView, Change, ClaimView, ConflictsQuery, Done, Refused, RememberRequest,
+        ResolveRequest, Stale, Stored, SupersedeRequest, UndoRequest, WriteOutcome,
+    },
+    domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers},
+    engine::{AgentsMay, Engine, EngineConfig},
+    guard::Guard,
+};
+use tempfile::TempDir;
+
+/// 2026-03-01T12:00:00Z.
+pub(crate) const NOON: u64 = 1_772_366_400_000;
+
+/// An engine on a file of its own, with a clock that moves one second with each look.
+pub(crate) struct Bed {
+    pub(crate) dir: TempDir,
+    pub(crate) engine: Engine,
+    pub(crate) changes: Arc<Mutex<Vec<Change>>>,
+    pub(crate) clock: Arc<AtomicU64>,
+}
+
+impl Bed {
+    pub(crate) fn new() -> Self {
+        Self::with(AgentsMay::Force)
+    }
+
+    pub(crate) fn with(agents_may: AgentsMay) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(AtomicU64::new(NOON));
+        let engine = open(&dir.path().join("store.db"), agents_may, &clock, Guard::default());
+        Self::around(dir, engine, Arc::default(), clock)
+    }
+
+    /// Closes the store and opens it again.
+    pub(crate) fn reopen(self) -> Self {
+        self.reopen_with(Guard::default())
+    }
+
+    /// Closes the store and opens it again with another guard.
+    pub(crate) fn reopen_with(self, guard: Guard) -> Self {
+        let Self { dir, engine, changes, clock } = self;
+        drop(engine);
+        let engine = open(&dir.path().join("store.db"), AgentsMay::Force, &clock, guard);
+        Self::around(dir, engine, changes, clock)
+    }
+
+    fn around(dir: TempDir, engine: Engine, changes: Arc<Mutex<Vec<Change>>>, clock: Arc<AtomicU64>) -> Self {
+        let seen = Arc::clone(&changes);
+        engine.on_change(Box::new(move |change| seen.lock().unwrap().push(change)));
+        Self { dir, engine, changes, clock }
+    }
+
+    pub(crate) fn try_remember(&self, statement: &str, reason: &str) -> WriteOutcome {
+        self.engine.remember(request(statement, reason)).unwrap()
+    }
+
+    pub(crate) fn remember(&self, statement: &str, reason: &str) -> ClaimId {
+        stored(self.try_remember(statement, reason)).claim_id
+    }
+
+    /// The card of a write that must be refused.
+    pub(crate) fn refuse(&self, statement: &str, reason: &str) -> CardId {
+        refused(self.try_remember(statement, reason)).card_id.expect("a card")
+    }
+
+    pub(crate) fn supersede(&self, target: ClaimId, statement: &str, reason: &str) -> WriteOutcome {
+        let claim = request(statement, reason);
+        self.engine
+            .supersede(SupersedeRequest { targets: vec![target.to_hex()], claim, ..SupersedeRequest::default() })
+            .unwrap()
+    }
+
+    pub(crate) fn retract(&self, target: ClaimId, reason: &str) -> Done {
+        done(self.engine.retract(on(target, reason)).unwrap())
+    }
+
+    pub(crate) fn claim(&self, id: ClaimId) -> ClaimView {
+        self.engine.claim(&id.to_hex()).unwrap()
+    }
+
+    pub(crate) fn card(&self, id: CardId) -> CardView {
+        self.engine.card(&id.to_hex()).unwrap()
+    }
+
+    pub(crate) fn open_cards(&self) -> usize {
+        self.engine.conflicts(&ConflictsQuery::default()).unwrap().total
+    }
+
+    pub(crate) fn resolve(&self, card: CardId, order: ResolveRequest) -> WriteOutcome {
+        self.engine.resolve(&card.to_hex(), order).unwrap()
+    }
+
+    /// Undoes the caller's last act.
+    pub(crate) fn undo(&self) -> ergo::api::UndoOutcome {
+        self.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap()
+    }
+
+    /// The words of the event stream since the last call.
+    pub(crate) fn acts(&self) -> Vec<String> {
+        self.changes.lock().unwrap().drain(..).map(|change| change.act).collect()
+    }
+}
+
+fn open(path: &Path, agents_may: AgentsMay, clock: &Arc<AtomicU64>, guard: Guard) -> Engine {
+    let clock = Arc::clone(clock);
+    let mut config = EngineConfig::new(path, SigningKey::from_bytes(&[7; 32]));
+    config.clock = Arc::new(move || clock.fetch_add(1000, Ordering::Relaxed));
+    config.agents_may = agents_may;
+    // Whether the disk was waited for cannot be seen here.
+    config.durable = false;
+    Engine::open_with(config, guard).unwrap()
+}
+
+pub(crate) fn caller() -> Caller {
+    Caller { org_id: "acme".into(), project: "api".into(), who: "ada".into(), ..Caller::default() }
+}
+
+pub(crate) fn agent() -> Caller {
+    Caller { agent: Some("claude".into()), ..caller() }
+}
+
+pub(crate) fn op(n: u8) -> OpId {
+    OpId([n; 16])
+}
+
+pub(crate) fn request(statement: &str, reason: &str) -> RememberRequest {
+    RememberRequest {
+        caller: caller(),
+        statement: statement.into(),
+        reason: Some(reason.into()),
+        ..RememberRequest::default()
+    }
+}
+
+pub(crate) fn fact(statement: &str) -> RememberRequest {
+    RememberRequest { kind: Some(ClaimKind::Fact), reason: None, ..request(statement, "") }
+}
+
+pub(crate) fn in_env(env: &str) -> Qualifiers {
+    Qualifiers { env: Some(env.into()), ..Qualifiers::default() }
+}
+
+pub(crate) fn on(target: ClaimId, reason: &str) -> ActRequest {
+    ActRequest { caller: caller(), target: target.to_hex(), reason: reason.into(), expect_rev: None }
+}
+
+pub(crate) fn order(act: CardAct, reason: &str) -> ResolveRequest {
+    ResolveRequest {
+        caller: caller(),
+        act,
+        reason: reason.into(),
+        winner: None,
+        target: None,
+        statement: None,
+        qualifiers: Qualifiers::default(),
+        until: None,
+        expect_rev: None,
+    }
+}
+
+pub(crate) fn stored(outcome: WriteOutcome) -> Stored {
+    match outcome {
+        WriteOutcome::Stored(stored) => stored,
+        other => panic!("not stored: {other:#?}"),
+    }
+}
+
+pub(crate) fn done(outcome: WriteOutcome) -> Done {
+    match outcome {
+        WriteOutcome::Done(done) => done,
+        other => panic!("not done: {other:#?}"),
+    }
+}
+
+pub(crate) fn refused(outcome: WriteOutcome) -> Refused {
+    match outcome {
+        WriteOutcome::Conflict(refused) => refused,
+        other => panic!("not refused: {other:#?}"),
+    }
+}
+
+pub(crate) fn stale(outcome: WriteOutcome) -> Stale {
+    match outcome {
+        WriteOutcome::Stale(stale) => stale,
+        other => panic!("not stale: {other:#?}"),
+    }
+}

@@ -1,0 +1,162 @@
+//! why, claims, history, the log, scopes, backup.
+
+use ergo::{
+    api::{ClaimsQuery, ErrorCode, LogQuery, RememberRequest, WhyAnswer, WhyRequest},
+    engine::{Engine, EngineConfig},
+};
+
+use super::*;
+
+fn why(bed: &Bed, question: &str) -> WhyAnswer {
+    let request =
+        WhyRequest { org_id: "acme".into(), project: "api".into(), question: question.into(), ..WhyRequest::default() };
+    bed.engine.why(&request).unwrap()
+}
+
+fn query() -> ClaimsQuery {
+    ClaimsQuery { org_id: Some("acme".into()), project: Some("api".into()), ..ClaimsQuery::default() }
+}
+
+#[test]
+fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
+    let bed = Bed::new();
+    let first = bed.remember("We deploy from laptops", "three people");
+    let second = stored(bed.supersede(first, "We deploy from the CI server", "laptops drifted")).claim_id;
+    let third = stored(bed.supersede(second, "We deploy only on green CI", "red builds broke prod")).claim_id;
+    bed.remember("Logs are kept for 30 days", "disk");
+    let answer = why(&bed, "why do we deploy only on green CI?");
+    assert_eq!(answer.answer.as_ref().unwrap().id, third);
+    let chain: Vec<_> = answer.chain.iter().map(|link| (link.claim.id, link.change_reason.as_deref())).collect();
+    assert_eq!(chain, [(third, None), (second, Some("red builds broke prod")), (first, Some("laptops drifted"))]);
+    assert_eq!(answer.chain[1].changed_by.as_deref(), Some("ada"));
+}
+
+#[test]
+fn a_claim_without_a_reason_never_wins() {
+    let bed = Bed::new();
+    stored(bed.engine.remember(fact("Deployments go through the green gate")).unwrap());
+    let reasoned = bed.remember("Every deployment waits for the gate", "two outages");
+    assert_eq!(why(&bed, "why do deployments go through the green gate").answer.unwrap().id, reasoned);
+    bed.retract(reasoned, "gone");
+    let answer = why(&bed, "why do deployments go through the green gate");
+    assert!(answer.answer.is_none() && answer.note.is_some());
+}
+
+#[test]
+fn nothing_known_is_said_honestly() {
+    let bed = Bed::new();
+    bed.remember("We deploy only on green CI", "red builds broke prod");
+    for question in ["why kubernetes?", "why is it so?", "why do we bill in yen through paypal on mondays"] {
+        let answer = why(&bed, question);
+        assert!(answer.answer.is_none() && answer.chain.is_empty() && answer.note.is_some(), "{question}");
+    }
+    let request = WhyRequest { org_id: "acme".into(), project: "api".into(), ..WhyRequest::default() };
+    assert_eq!(bed.engine.why(&request).unwrap_err().field.as_deref(), Some("question"));
+}
+
+#[test]
+fn why_accepts_an_id_whatever_its_state() {
+    let bed = Bed::new();
+    let old = bed.remember("We deploy from laptops", "three people");
+    let new = stored(bed.supersede(old, "We deploy from the CI server", "laptops drifted")).claim_id;
+    let answer = why(&bed, &old.short());
+    assert_eq!(answer.answer.unwrap().id, old);
+    assert_eq!(answer.others[0].id, new);
+    assert!(answer.note.unwrap().contains("superseded"));
+}
+
+#[test]
+fn why_as_of_a_time_answers_as_it_was() {
+    let bed = Bed::new();
+    let old = bed.remember("We deploy from laptops", "three people");
+    // The last look at the clock was the act's.
+    let then = bed.clock.load(std::sync::atomic::Ordering::Relaxed) - 1;
+    bed.supersede(old, "We deploy from the CI server", "laptops drifted");
+    let request = WhyRequest {
+        org_id: "acme".into(),
+        project: "api".into(),
+        question: "why do we deploy from laptops".into(),
+        as_of: Some(then),
+    };
+    assert_eq!(bed.engine.why(&request).unwrap().answer.unwrap().id, old);
+}
+
+#[test]
+fn claims_are_paged_filtered_and_searched() {
+    let bed = Bed::new();
+    for name in ["billing", "search", "mail", "checkout", "payroll", "booking", "ledger"] {
+        bed.remember(&format!("The {name} service logs to its own file"), "order");
+    }
+    stored(bed.engine.remember(fact("The build server is in Bonn")).unwrap());
+    let page = bed.engine.claims(&ClaimsQuery { limit: Some(5), ..query() }).unwrap();
+    assert_eq!((page.items.len(), page.total), (5, 8));
+    let rest = bed.engine.claims(&ClaimsQuery { limit: Some(5), cursor: page.next, ..query() }).unwrap();
+    assert_eq!((rest.items.len(), rest.next), (3, None));
+    let facts = bed.engine.claims(&ClaimsQuery { kind: Some("fact".into()), ..query() }).unwrap();
+    assert_eq!(facts.total, 1);
+    let found = bed.engine.claims(&ClaimsQuery { q: Some("bonn".into()), ..query() }).unwrap();
+    assert_eq!(found.items[0].statement, "The build server is in Bonn");
+    for (bad, field) in [
+        (ClaimsQuery { status: Some("odd".into()), ..query() }, "status"),
+        (ClaimsQuery { kind: Some("odd".into()), ..query() }, "kind"),
+        (ClaimsQuery { limit: Some(0), ..query() }, "limit"),
+        (ClaimsQuery { limit: Some(100_000), ..query() }, "limit"),
+        (ClaimsQuery { cursor: Some("odd".into()), ..query() }, "cursor"),
+        (ClaimsQuery { org_id: None, ..query() }, "org_id"),
+    ] {
+        assert_eq!(bed.engine.claims(&bad).unwrap_err().field.as_deref(), Some(field));
+    }
+}
+
+#[test]
+fn search_takes_any_text() {
+    let bed = Bed::new();
+    bed.remember("Logs are kept for 30 days", "disk");
+    for text in ["\"", "a AND", "NEAR(", "*", "col:x", "'; DROP TABLE", "(((", "-", "émigré 決定", "x\0y"] {
+        let _ = bed.engine.claims(&ClaimsQuery { q: Some(text.into()), ..query() }).unwrap();
+        if !text.contains('\0') {
+            let _ = why(&bed, text);
+        }
+    }
+}
+
+#[test]
+fn the_log_and_the_scopes_say_what_was_done_where() {
+    let bed = Bed::new();
+    let id = bed.remember("Logs are kept for 30 days", "disk");
+    let mut elsewhere = request("We ship on Fridays", "habit");
+    elsewhere.caller.project = "web".into();
+    stored(bed.engine.remember(elsewhere).unwrap());
+    bed.retract(id, "junk");
+    let log = bed.engine.log(&LogQuery::default()).unwrap();
+    let kinds: Vec<&str> = log.items.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["retract", "assert", "assert"]);
+    let scopes = bed.engine.scopes().unwrap();
+    let counts: Vec<_> =
+        scopes.items.iter().map(|scope| (scope.scope.project.as_str(), scope.active, scope.total)).collect();
+    assert_eq!(counts, [("api", 0, 1), ("web", 1, 1)]);
+}
+
+#[test]
+fn a_claim_past_its_window_is_shown_as_expired() {
+    let bed = Bed::new();
+    let past = RememberRequest {
+        qualifiers: ergo::domain::Qualifiers { valid_until: Some("2026-02-28".into()), ..Default::default() },
+        ..request("Deployments must use a blue canary", "winter")
+    };
+    let id = stored(bed.engine.remember(past).unwrap()).claim_id;
+    assert!(bed.claim(id).flags.expired);
+    // What has expired opposes nothing.
+    bed.remember("Deployments must use a red canary", "spring");
+}
+
+#[test]
+fn a_backup_is_a_whole_store_and_never_overwrites() {
+    let bed = Bed::new();
+    let id = bed.remember("Logs are kept for 30 days", "disk");
+    let copy = bed.dir.path().join("copy.db");
+    assert!(bed.engine.backup(&copy).unwrap() > 0);
+    assert_eq!(bed.engine.backup(&copy).unwrap_err().code, ErrorCode::BadRequest);
+    let restored = Engine::open(EngineConfig::new(&copy, SigningKey::from_bytes(&[8; 32]))).unwrap();
+    assert_eq!(restored.claim(&id.to_hex()).unwrap().statement, "Logs are kept for 30 days");
+}

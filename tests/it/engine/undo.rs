@@ -1,0 +1,92 @@
+//! undo: whole acts, refused where later ones build on them, itself undone.
+
+use ergo::{
+    api::{ErrorCode, RememberRequest},
+    domain::Status,
+};
+
+use super::*;
+
+fn undo_op(bed: &Bed, op: OpId) -> Result<ergo::api::UndoOutcome, ergo::api::ApiError> {
+    bed.engine.undo(UndoRequest { caller: caller(), target_op: Some(op) })
+}
+
+#[test]
+fn undo_takes_back_the_callers_own_last_act() {
+    let bed = Bed::new();
+    let mine = bed.remember("We ship on Fridays", "habit");
+    let theirs = RememberRequest {
+        caller: Caller { who: "bob".into(), ..caller() },
+        ..request("Tests run in parallel", "speed")
+    };
+    let theirs = stored(bed.engine.remember(theirs).unwrap()).claim_id;
+    let answer = bed.undo();
+    assert!(answer.summary.contains("We ship on Fridays"), "{}", answer.summary);
+    let claim = bed.claim(mine);
+    assert!(claim.flags.undone && claim.status == Status::Retracted);
+    assert_eq!(bed.claim(theirs).status, Status::Active);
+    let error = bed.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NotFound);
+}
+
+#[test]
+fn an_undo_is_an_act_and_can_be_undone() {
+    let bed = Bed::new();
+    let id = bed.remember("We ship on Fridays", "habit");
+    let first = bed.undo();
+    let redo = undo_op(&bed, first.op_id).unwrap();
+    assert_eq!(bed.claim(id).status, Status::Active);
+    assert_eq!(redo.claims[0].id, id);
+    let twice = undo_op(&bed, first.op_id).unwrap_err();
+    assert_eq!(twice.code, ErrorCode::Stale);
+}
+
+#[test]
+fn an_act_that_others_build_on_cannot_be_undone_and_they_are_named() {
+    let bed = Bed::new();
+    let a = stored(bed.try_remember("Logs are kept for 30 days", "disk"));
+    let b = stored(bed.supersede(a.claim_id, "Logs are kept for 60 days", "audit"));
+    let error = undo_op(&bed, a.op_id).unwrap_err();
+    assert_eq!((error.code, error.candidates), (ErrorCode::BuiltOn, vec![b.claim_id.to_hex()]));
+    undo_op(&bed, b.op_id).unwrap();
+    undo_op(&bed, a.op_id).unwrap();
+    assert_eq!(bed.engine.counts().unwrap().active, 0);
+}
+
+#[test]
+fn undoing_each_act_restores_what_was() {
+    let bed = Bed::new();
+    let id = bed.remember("Logs are kept for 30 days", "disk");
+    bed.supersede(id, "Logs are kept for 60 days", "audit");
+    bed.undo();
+    assert_eq!(bed.claim(id).status, Status::Active);
+    bed.retract(id, "junk");
+    bed.undo();
+    assert_eq!(bed.claim(id).status, Status::Active);
+    assert!(bed.claim(id).replaced_by.is_empty() && bed.claim(id).closing_reason.is_none());
+}
+
+#[test]
+fn the_scope_narrows_the_last_act() {
+    let bed = Bed::new();
+    let here = bed.remember("Logs are kept for 30 days", "disk");
+    let mut elsewhere = request("We ship on Fridays", "habit");
+    elsewhere.caller.project = "web".into();
+    let there = stored(bed.engine.remember(elsewhere).unwrap()).claim_id;
+    bed.undo();
+    assert_eq!((bed.claim(here).status, bed.claim(there).status), (Status::Retracted, Status::Active));
+    let anywhere = Caller { org_id: String::new(), project: String::new(), ..caller() };
+    bed.engine.undo(UndoRequest { caller: anywhere, target_op: None }).unwrap();
+    assert_eq!(bed.claim(there).status, Status::Retracted);
+}
+
+#[test]
+fn an_unknown_act_and_a_retry() {
+    let bed = Bed::new();
+    assert_eq!(undo_op(&bed, OpId([3; 16])).unwrap_err().code, ErrorCode::NotFound);
+    bed.remember("Logs are kept for 30 days", "disk");
+    let request = UndoRequest { caller: Caller { op_id: Some(op(5)), ..caller() }, target_op: None };
+    let first = bed.engine.undo(request.clone()).unwrap();
+    let again = bed.engine.undo(request).unwrap();
+    assert_eq!((first.undone, first.op_id), (again.undone, again.op_id));
+}

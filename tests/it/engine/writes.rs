@@ -1,0 +1,319 @@
+//! remember, learn, supersede: what gets in, what does not, and what is said about it.
+
+use ergo::{
+    api::{ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},
+    domain::{Qualifiers, Status, Tier},
+    engine::AgentsMay,
+};
+
+use super::*;
+
+const BLUE: &str = "Deployments must use a blue canary";
+const RED: &str = "Deployments must use a red canary";
+
+#[test]
+fn a_decision_is_stored_with_its_reason_and_survives_reopening() {
+    let bed = Bed::new();
+    let id = bed.remember("Deploy only on green CI", "red builds broke prod twice");
+    assert_eq!(bed.acts(), ["remember"]);
+    let claim = bed.reopen().claim(id);
+    assert_eq!((claim.status, claim.reason.as_deref()), (Status::Active, Some("red builds broke prod twice")));
+    assert!(!claim.norms.is_empty());
+}
+
+#[test]
+fn blue_and_red_canaries_block_and_the_refused_write_waits_on_one_card() {
+    let bed = Bed::new();
+    let blue = bed.remember(BLUE, "we can roll back at once");
+    bed.acts();
+    let first = refused(bed.try_remember(RED, "it looks better"));
+    assert_eq!(first.conflicts[0].claim.id, blue);
+    assert_eq!(first.conflicts[0].tier, Tier::Block);
+    assert_eq!(first.conflicts[0].claim.reason.as_deref(), Some("we can roll back at once"));
+    assert!(!first.ways_on.is_empty());
+    assert_eq!(bed.acts(), ["refused"]);
+
+    // The same pair never makes a second card, however the white space falls.
+    let again = refused(bed.try_remember("Deployments must  use a red canary", "it looks better"));
+    assert_eq!(again.card_id, first.card_id);
+    assert_eq!(bed.open_cards(), 1);
+    assert_eq!(bed.acts(), Vec::<String>::new());
+
+    let card = bed.card(first.card_id.unwrap());
+    assert!(card.sides[0].candidate && card.sides[0].claim.statement == RED);
+    assert_eq!(card.sides[1].claim.id, blue);
+    assert!(!card.evidence.is_empty() && !card.summary.headline.is_empty());
+    assert_eq!(bed.engine.counts().unwrap().active, 1);
+}
+
+#[test]
+fn prod_and_dev_coexist() {
+    let bed = Bed::new();
+    let prod = RememberRequest { qualifiers: in_env("prod"), ..request(BLUE, "safe") };
+    let dev = RememberRequest { qualifiers: in_env("dev"), ..request(RED, "cheap") };
+    stored(bed.engine.remember(prod).unwrap());
+    stored(bed.engine.remember(dev).unwrap());
+    assert_eq!(bed.open_cards(), 0);
+}
+
+#[test]
+fn windows_of_time_that_do_not_meet_coexist() {
+    let bed = Bed::new();
+    let until = Qualifiers { valid_until: Some("2026-06-30".into()), ..Qualifiers::default() };
+    let from = Qualifiers { valid_from: Some("2026-07-01".into()), ..Qualifiers::default() };
+    stored(bed.engine.remember(RememberRequest { qualifiers: until, ..request(BLUE, "safe") }).unwrap());
+    stored(bed.engine.remember(RememberRequest { qualifiers: from, ..request(RED, "new fleet") }).unwrap());
+}
+
+#[test]
+fn scopes_are_never_compared() {
+    let bed = Bed::new();
+    bed.remember(BLUE, "safe");
+    let mut other = request(RED, "theirs");
+    other.caller.project = "web".into();
+    stored(bed.engine.remember(other).unwrap());
+}
+
+#[test]
+fn an_exception_goes_past_the_block_and_is_on_the_record() {
+    let bed = Bed::new();
+    let blue = bed.remember(BLUE, "safe");
+    let card = bed.refuse(RED, "festival week");
+    let forced = RememberRequest { force_exception: Some("one week only".into()), ..request(RED, "festival week") };
+    let outcome = stored(bed.engine.remember(forced).unwrap());
+    assert!(outcome.warnings.iter().any(|warning| warning.code == "exception"), "{:?}", outcome.warnings);
+    let claim = bed.claim(outcome.claim_id);
+    assert!(claim.flags.excepted && bed.claim(blue).flags.excepted);
+    assert_eq!(claim.closing_reason.as_deref(), Some("one week only"));
+    // What waited on the card is stored now.
+    assert_eq!(bed.card(card).summary.status, ergo::api::CardStatus::Settled);
+    assert_eq!(bed.open_cards(), 0);
+    assert_eq!(bed.engine.counts().unwrap().guard.exception, 1);
+}
+
+#[test]
+fn an_exception_that_nothing_stands_against_is_none() {
+    let bed = Bed::new();
+    let forced = RememberRequest { force_exception: Some("to be sure".into()), ..request(BLUE, "safe") };
+    let outcome = stored(bed.engine.remember(forced).unwrap());
+    assert!(!bed.claim(outcome.claim_id).flags.excepted);
+    assert!(outcome.warnings[0].message.contains("no exception"));
+}
+
+#[test]
+fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
+    let bed = Bed::with(AgentsMay::Propose);
+    bed.remember(BLUE, "safe");
+    let forced = RememberRequest {
+        caller: agent(),
+        force_exception: Some("one week only".into()),
+        ..request(RED, "festival week")
+    };
+    let card = refused(bed.engine.remember(forced).unwrap()).card_id.unwrap();
+    let view = bed.card(card);
+    let exception = view.acts.iter().find(|option| option.act == CardAct::Exception).unwrap();
+    assert_eq!(exception.prefill.as_deref(), Some("one week only"));
+    let by_agent = ResolveRequest { caller: agent(), ..order(CardAct::Exception, "one week only") };
+    assert_eq!(bed.engine.resolve(&card.to_hex(), by_agent).unwrap_err().code, ErrorCode::Forbidden);
+    done(bed.resolve(card, order(CardAct::Exception, "one week only")));
+}
+
+#[test]
+fn a_dry_run_judges_and_keeps_nothing() {
+    let bed = Bed::new();
+    let dry = |statement| RememberRequest { dry_run: true, ..request(statement, "r") };
+    assert!(stored(bed.engine.remember(dry(BLUE)).unwrap()).dry_run);
+    bed.remember(BLUE, "safe");
+    let refusal = refused(bed.engine.remember(dry(RED)).unwrap());
+    assert_eq!((refusal.card_id, bed.open_cards()), (None, 0));
+    assert_eq!(bed.engine.counts().unwrap().claims, 1);
+}
+
+#[test]
+fn the_identical_claim_is_not_stored_twice() {
+    let bed = Bed::new();
+    let id = bed.remember(BLUE, "safe");
+    let again = stored(bed.try_remember(BLUE, "another reason"));
+    assert_eq!((again.claim_id, again.duplicate), (id, true));
+    assert!(again.warnings.iter().any(|warning| warning.code == "duplicate_reason"));
+    assert_eq!(bed.engine.counts().unwrap().claims, 1);
+}
+
+#[test]
+fn a_retry_answers_as_the_first_time() {
+    let bed = Bed::new();
+    let with_op = |n, statement| {
+        let mut request = request(statement, "r");
+        request.caller.op_id = Some(op(n));
+        request
+    };
+    let first = stored(bed.engine.remember(with_op(1, BLUE)).unwrap());
+    let again = stored(bed.engine.remember(with_op(1, BLUE)).unwrap());
+    assert_eq!((again.claim_id, again.op_id, again.replayed), (first.claim_id, first.op_id, true));
+
+    let first = refused(bed.engine.remember(with_op(2, RED)).unwrap());
+    bed.acts();
+    let again = refused(bed.engine.remember(with_op(2, RED)).unwrap());
+    assert_eq!((again.card_id, again.conflicts[0].claim.id), (first.card_id, first.conflicts[0].claim.id));
+    assert_eq!(bed.acts(), Vec::<String>::new());
+
+    let error = bed
+        .engine
+        .retract(ActRequest {
+            caller: Caller { op_id: Some(op(2)), ..caller() },
+            ..on(bed.claim(stored(bed.engine.remember(with_op(1, BLUE)).unwrap()).claim_id).id, "x")
+        })
+        .unwrap_err();
+    assert_eq!(error.field.as_deref(), Some("op_id"));
+}
+
+#[test]
+fn bad_input_names_its_field_and_loses_nothing() {
+    let bed = Bed::new();
+    let field = |request: RememberRequest| bed.engine.remember(request).unwrap_err().field.unwrap();
+    assert_eq!(field(RememberRequest { reason: None, ..request(BLUE, "") }), "reason");
+    assert_eq!(field(request("", "r")), "statement");
+    assert_eq!(field(request("a\0b", "r")), "statement");
+    assert_eq!(
+        field(RememberRequest { caller: Caller { who: String::new(), ..caller() }, ..request(BLUE, "r") }),
+        "who"
+    );
+    assert_eq!(
+        field(RememberRequest { caller: Caller { project: String::new(), ..caller() }, ..request(BLUE, "r") }),
+        "project"
+    );
+    assert_eq!(field(RememberRequest { depends_on: vec!["beef".into()], ..request(BLUE, "r") }), "depends_on");
+    let huge = bed.engine.remember(request(&"x".repeat(1 << 20), "r")).unwrap_err();
+    assert_eq!(huge.code, ErrorCode::TooLarge);
+    assert_eq!(bed.engine.learn(request(BLUE, "r")).unwrap_err().field.as_deref(), Some("source"));
+    assert_eq!(bed.engine.counts().unwrap().claims, 0);
+    // A text at the limit in every field still fits.
+    let full =
+        RememberRequest { source: Some("s".repeat(8192)), ..request(&"wörd ".repeat(1300), &"r ".repeat(4096)) };
+    stored(bed.engine.learn(full).unwrap());
+}
+
+#[test]
+fn supersede_is_compared_with_everything_but_its_targets() {
+    let bed = Bed::new();
+    let blue = bed.remember(BLUE, "safe");
+    let outcome = stored(bed.supersede(blue, RED, "the blue fleet is gone"));
+    assert_eq!(outcome.superseded, [blue]);
+    let old = bed.claim(blue);
+    assert_eq!((old.status, old.replaced_by.as_slice()), (Status::Superseded, &[outcome.claim_id][..]));
+    assert_eq!(old.closing_reason.as_deref(), Some("the blue fleet is gone"));
+
+    let port = bed.remember("The API port is 8080", "history");
+    let blocked = refused(bed.supersede(port, "Deployments must use a green canary", "why not"));
+    assert_eq!(blocked.conflicts[0].claim.id, outcome.claim_id);
+    // The targets are kept on the card, and give way when it is settled for the candidate.
+    let card = bed.card(blocked.card_id.unwrap());
+    assert!(card.summary.members.contains(&port) && card.summary.members.contains(&outcome.claim_id));
+    assert_eq!(bed.claim(port).status, Status::Active);
+}
+
+#[test]
+fn supersede_by_an_existing_claim() {
+    let bed = Bed::new();
+    let a = bed.remember("Logs are kept for 30 days", "disk");
+    let b = bed.remember("Retention follows the data policy", "audit");
+    let by = |target: ClaimId, successor: ClaimId| SupersedeRequest {
+        targets: vec![target.to_hex()],
+        successor: Some(successor.to_hex()),
+        expect_rev: None,
+        claim: RememberRequest { caller: caller(), reason: Some("one rule".into()), ..RememberRequest::default() },
+    };
+    let outcome = stored(bed.engine.supersede(by(a, b)).unwrap());
+    assert_eq!((outcome.claim_id, outcome.superseded), (b, vec![a]));
+    assert_eq!(bed.claim(a).replaced_by, [b]);
+    assert_eq!(bed.engine.supersede(by(b, b)).unwrap_err().field.as_deref(), Some("successor"));
+    assert_eq!(stale(bed.engine.supersede(by(b, a)).unwrap()).claim.unwrap().id, a);
+}
+
+#[test]
+fn a_target_that_is_gone_answers_stale_with_what_stands_there_now() {
+    let bed = Bed::new();
+    let a = bed.remember(BLUE, "safe");
+    let b = stored(bed.supersede(a, RED, "changed")).claim_id;
+    let answer = stale(bed.supersede(a, "Deployments must use a green canary", "changed again"));
+    assert_eq!(answer.heads.iter().map(|head| head.id).collect::<Vec<_>>(), [b]);
+    assert!(!answer.can_reinstate);
+    bed.retract(b, "wrong");
+    let answer = stale(bed.supersede(a, "Deployments must use a green canary", "changed again"));
+    assert!(answer.can_reinstate && answer.heads.is_empty());
+}
+
+#[test]
+fn expect_rev_guards_against_acting_on_something_else() {
+    let bed = Bed::new();
+    let id = bed.remember(BLUE, "safe");
+    let rev = bed.claim(id).rev;
+    let request = |expect_rev| SupersedeRequest {
+        targets: vec![id.to_hex()],
+        expect_rev: Some(expect_rev),
+        claim: request(RED, "changed"),
+        ..SupersedeRequest::default()
+    };
+    assert_eq!(stale(bed.engine.supersede(request(rev + 1)).unwrap()).claim.unwrap().id, id);
+    stored(bed.engine.supersede(request(rev)).unwrap());
+}
+
+#[test]
+fn a_fact_is_no_way_around_the_guard() {
+    let bed = Bed::new();
+    let id = bed.remember(BLUE, "safe");
+    let request = SupersedeRequest {
+        targets: vec![id.to_hex()],
+        claim: fact("The canary is red"),
+        ..SupersedeRequest::default()
+    };
+    assert_eq!(bed.engine.supersede(request).unwrap_err().field.as_deref(), Some("kind"));
+}
+
+#[test]
+fn a_scope_name_with_another_identity_is_renamed_and_says_so() {
+    let bed = Bed::new();
+    let with = |identity: &str, statement: &str| {
+        let mut request = request(statement, "r");
+        request.caller.identity = Some(identity.into());
+        stored(bed.engine.remember(request).unwrap())
+    };
+    let first = with("https://example.org/one.git", BLUE);
+    assert!(first.warnings.is_empty() && first.scope.project == "api");
+    let second = with("https://example.org/two.git", RED);
+    assert_eq!(second.scope.project, "api-2");
+    assert_eq!(second.warnings[0].code, "scope_renamed");
+    assert_eq!(with("https://example.org/two.git", RED).claim_id, second.claim_id);
+}
+
+#[test]
+fn what_a_write_rests_on_must_be_active_and_of_its_scope() {
+    let bed = Bed::new();
+    let premise = bed.remember("We run on Postgres", "team knows it");
+    let resting = RememberRequest {
+        depends_on: vec![premise.short()],
+        ..request("Migrations are written in SQL", "one database")
+    };
+    let id = stored(bed.engine.remember(resting.clone()).unwrap()).claim_id;
+    assert_eq!(bed.claim(id).premises, [premise]);
+    assert_eq!(bed.claim(premise).dependents, 1);
+
+    let mut elsewhere = RememberRequest { statement: "Another".into(), ..resting.clone() };
+    elsewhere.caller.project = "web".into();
+    assert_eq!(bed.engine.remember(elsewhere).unwrap_err().field.as_deref(), Some("depends_on"));
+    bed.retract(premise, "never did");
+    let late = RememberRequest { statement: "Backups use pg_dump".into(), ..resting };
+    assert!(matches!(bed.engine.remember(late).unwrap(), WriteOutcome::Stale(_)));
+}
+
+#[test]
+fn a_write_that_a_person_dropped_before_makes_no_new_card() {
+    let bed = Bed::new();
+    bed.remember(BLUE, "safe");
+    let card = bed.refuse(RED, "prettier");
+    done(bed.resolve(card, order(CardAct::Discard, "blue stays")));
+    let again = refused(bed.try_remember(RED, "prettier"));
+    assert_eq!(again.card_id, Some(card));
+    assert!(again.ways_on[0].contains("blue stays"), "{:?}", again.ways_on);
+    assert_eq!(bed.open_cards(), 0);
+}
