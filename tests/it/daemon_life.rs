@@ -127,6 +127,8 @@ fn a_home_with_a_long_name_works() {
     assert!(run("status").status.success());
     assert!(run("stop").status.success());
     until("the socket is gone", || !record.socket.exists());
+    // It stood in the shared temporary directory: leave nothing there.
+    fs::remove_dir(record.socket.parent().unwrap()).unwrap();
 }
 
 #[test]
