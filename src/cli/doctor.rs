@@ -1,12 +1,229 @@
-//! `ergo doctor`: (being written)
+//! `ergo doctor`: looks over the installation and the store file itself, and rebuilds what can be rebuilt.
 
-use super::{CliError, Context, Exit};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
-/// Check the store.
+use ed25519_dalek::SigningKey;
+use serde::Serialize;
+
+use super::{CliError, Context, Exit, show::text::count, status::bytes, ui::Style};
+use crate::{
+    client::Connect,
+    config::{Config, Paths, StoreLock},
+    domain::text::sanitize,
+    guard::StructuralPairCheck,
+    store::{CheckReport, Store},
+};
+
+/// Check the installation and the store, and rebuild what can be rebuilt.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "\
+Without the daemon, the whole file is checked: SQLite's own checks, every signature, and whether the claims are what the
+events say. While the daemon runs it owns the file: then it is asked what it knows.")]
+pub(crate) struct Args {
+    /// Make claims, cards and indexes anew from the events; the daemon must be stopped.
+    #[arg(long)]
+    rebuild: bool,
+}
+
+/// How one thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Health {
+    Ok,
+    Note,
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: &'static str,
+    health: Health,
+    told: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
 
 /// Runs the verb.
-pub(crate) fn run(_args: Args, _cx: &mut Context) -> Result<Exit, CliError> {
-    Err(CliError::internal("`ergo doctor` is not there yet"))
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let paths = Paths::find()?;
+    let mut findings = vec![configuration(&paths)];
+    findings.extend(places(&paths));
+    let owner = StoreLock::owner(&paths);
+    match owner {
+        Some(owner) if args.rebuild => {
+            return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use by {owner}"))
+                .hint("ergo daemon stop && ergo doctor --rebuild"));
+        }
+        Some(_) => findings.extend(cx.block_on(async |_| Ok(ask_daemon(&paths).await))?),
+        None => findings.extend(examine(&paths, args.rebuild, cx)),
+    }
+    show(&findings, cx);
+    let sick = findings.iter().any(|finding| finding.health == Health::Problem);
+    Ok(if sick { Exit::Internal } else { Exit::Ok })
+}
+
+fn show(findings: &[Finding], cx: &mut Context) {
+    if cx.ui.json {
+        cx.ui.value(&serde_json::json!({ "findings": findings }));
+        return;
+    }
+    for finding in findings {
+        let (word, style) = match finding.health {
+            Health::Ok => ("ok", Style::Good),
+            Health::Note => ("note", Style::Warn),
+            Health::Problem => ("PROBLEM", Style::Bad),
+        };
+        if cx.ui.quiet && finding.health == Health::Ok {
+            continue;
+        }
+        let word = cx.ui.paint(style, format_args!("{word:<8}"));
+        let told = sanitize(&finding.told);
+        cx.ui.line(format_args!("{word}{:<14} {told}", finding.what));
+        if let Some(hint) = &finding.hint {
+            let label = cx.ui.paint(Style::Code, "Hint:");
+            cx.ui.line(format_args!("{:23}{label} {}", "", sanitize(hint)));
+        }
+    }
+}
+
+fn fine(what: &'static str, told: String) -> Finding {
+    Finding { what, health: Health::Ok, told, hint: None }
+}
+
+fn note(what: &'static str, told: String) -> Finding {
+    Finding { what, health: Health::Note, told, hint: None }
+}
+
+fn problem(what: &'static str, told: String, hint: impl Into<Option<String>>) -> Finding {
+    Finding { what, health: Health::Problem, told, hint: hint.into() }
+}
+
+fn configuration(paths: &Paths) -> Finding {
+    let place = paths.config.display();
+    match Config::load(paths) {
+        Ok(_) if paths.config.exists() => fine("configuration", place.to_string()),
+        Ok(_) => fine("configuration", format!("{place} is absent: everything has its default")),
+        Err(error) => problem("configuration", error.to_string(), error.hint()),
+    }
+}
+
+/// Folders and secrets that only their owner may enter or read.
+fn places(paths: &Paths) -> Vec<Finding> {
+    let mut out = Vec::new();
+    let folders = [("store folder", Some(&*paths.data)), ("socket folder", paths.socket.parent())];
+    for (what, folder) in folders {
+        let Some(folder) = folder else { continue };
+        out.push(private(what, folder, 0o022, "others can write to it"));
+    }
+    for (what, file) in [("device key", paths.device_key()), ("token", paths.token())] {
+        if file.exists() {
+            out.push(private(what, &file, 0o077, "others can read it"));
+        }
+    }
+    out
+}
+
+fn private(what: &'static str, path: &Path, forbidden: u32, why: &str) -> Finding {
+    let place = path.display();
+    match fs::metadata(path) {
+        Ok(meta) if meta.mode() & forbidden != 0 => {
+            let mode = if meta.is_dir() { 700 } else { 600 };
+            problem(what, format!("{place}: {why}"), format!("chmod {mode} {place}"))
+        }
+        Ok(_) => fine(what, place.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            note(what, format!("{place} is not there yet: the first command that needs it makes it"))
+        }
+        Err(error) => problem(what, format!("{place}: {error}"), None),
+    }
+}
+
+/// What the daemon says about itself; the file is not touched.
+async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
+    let connect = Connect { spawn: false, ..Connect::private(paths.clone()) };
+    let answer = async { connect.client().await?.diagnose().await }.await;
+    match answer {
+        Ok(diagnose) => {
+            let health = &diagnose.health;
+            let mut out = vec![
+                fine("daemon", format!("ergo {} runs (process {}) and owns the store", health.version, health.pid)),
+                fine(
+                    "store",
+                    format!(
+                        "{}: {}, {}",
+                        diagnose.store,
+                        bytes(diagnose.store_bytes),
+                        count(diagnose.events, "event", "events")
+                    ),
+                ),
+                Finding {
+                    hint: Some("ergo daemon stop && ergo doctor".to_owned()),
+                    ..note("file", "not checked itself, since the daemon has it open".to_owned())
+                },
+            ];
+            out.extend(diagnose.problems.into_iter().map(|told| problem("daemon", told, None)));
+            out
+        }
+        Err(error) => {
+            let hint = error.hint().unwrap_or_default();
+            vec![problem("daemon", format!("the store is owned by a process that does not answer: {error}"), hint)]
+        }
+    }
+}
+
+/// Looks the file over while nobody has it.
+fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
+    let mut out = vec![fine("daemon", "not running".to_owned())];
+    let file = paths.store();
+    if !file.exists() {
+        out.push(note("store", format!("{} is not there yet: the first write makes it", file.display())));
+        return out;
+    }
+    // Held until the end, so that no daemon starts meanwhile.
+    let _lock = match StoreLock::take(paths, "doctor") {
+        Ok(lock) => lock,
+        Err(error) => {
+            out.push(problem("store", error.to_string(), error.hint()));
+            return out;
+        }
+    };
+    cx.ui.progress("checking the store …");
+    out.extend(examine_file(&file, rebuild));
+    cx.ui.progress_done();
+    out
+}
+
+fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
+    let place = file.display();
+    // Nothing is signed here, so any key will do.
+    let key = SigningKey::from_bytes(&[0; 32]);
+    let mut store = match Store::open(file, key, Arc::new(StructuralPairCheck)) {
+        Ok(store) => store,
+        Err(error) => {
+            let hint = "restore a backup: `ergo backup` makes one".to_owned();
+            return vec![problem("store", format!("{place} cannot be opened: {error}"), hint)];
+        }
+    };
+    let mut out = Vec::new();
+    if rebuild {
+        match store.rebuild() {
+            Ok(()) => out.push(fine("rebuild", "claims, cards and indexes were made anew from the events".to_owned())),
+            Err(error) => out.push(problem("rebuild", error.to_string(), None)),
+        }
+    }
+    match store.check() {
+        Ok(CheckReport { events, redacted, problems, notes }) => {
+            let size = fs::metadata(file).map_or(0, |meta| meta.len());
+            let events = count(events, "event", "events");
+            let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
+            let told = format!("{place}: {}, {events}{redacted}", bytes(size));
+            let hint = (!rebuild).then(|| "ergo doctor --rebuild".to_owned());
+            out.push(if problems.is_empty() { fine("store", told) } else { problem("store", told, hint) });
+            out.extend(problems.into_iter().map(|told| problem("store", told, None)));
+            out.extend(notes.into_iter().map(|told| note("store", told)));
+        }
+        Err(error) => out.push(problem("store", format!("{place} cannot be checked: {error}"), None)),
+    }
+    out
 }

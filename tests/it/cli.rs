@@ -1,5 +1,6 @@
 //! The command line, from outside: what it prints, how it ends, what it reads and writes.
 
+mod care;
 mod docs;
 mod flow;
 mod import;

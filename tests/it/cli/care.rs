@@ -1,0 +1,82 @@
+//! Looking after a store: doctor, backup, status.
+
+use super::{super::support::TestHome, remember};
+
+fn finding<'a>(report: &'a serde_json::Value, what: &str) -> &'a serde_json::Value {
+    report["findings"].as_array().unwrap().iter().find(|finding| finding["what"] == what).unwrap()
+}
+
+#[test]
+fn the_doctor_looks_the_file_over_and_rebuilds_it_while_no_daemon_has_it() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let output = home.run(["doctor", "--rebuild"]);
+    assert_eq!(output.code, Some(3), "{output:?}");
+    assert!(output.stderr.contains("ergo daemon stop"), "{output:?}");
+    let asked = home.run(["doctor", "--json"]).ok().json();
+    assert!(finding(&asked, "daemon")["told"].as_str().unwrap().contains("owns the store"), "{asked}");
+
+    assert_eq!(daemon.terminate(), Some(0));
+    let alone = home.run(["doctor", "--json"]).ok().json();
+    assert_eq!(finding(&alone, "daemon")["told"], "not running");
+    assert!(finding(&alone, "store")["told"].as_str().unwrap().contains("1 event"), "{alone}");
+    home.run(["doctor", "--rebuild"]).ok();
+    let _daemon = home.daemon();
+    assert_eq!(home.run(["claims", "--json"]).ok().json()["total"], 1);
+}
+
+#[test]
+fn a_damaged_store_is_a_problem_with_a_way_on() {
+    let home = TestHome::new();
+    std::fs::write(home.paths().store(), "no database at all, but long enough to be looked at as one").unwrap();
+    let output = home.run(["doctor"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.stdout.contains("PROBLEM") && output.stdout.contains("Hint: restore a backup"), "{output:?}");
+}
+
+#[test]
+fn secrets_that_others_can_read_are_a_problem() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = TestHome::new();
+    home.daemon().terminate();
+    let key = home.paths().device_key();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let output = home.run(["doctor"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.stdout.contains("others can read it") && output.stdout.contains("chmod 600"), "{output:?}");
+}
+
+#[test]
+fn a_home_without_anything_is_healthy() {
+    let home = TestHome::new();
+    let output = home.run(["doctor"]).ok();
+    assert!(output.stdout.contains("the first write makes it"), "{output:?}");
+    assert!(!home.paths().store().exists(), "looking makes nothing");
+}
+
+#[test]
+fn a_backup_is_a_whole_store() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    home.run(["backup", "copy.db"]).ok();
+    assert_eq!(home.run(["backup", "copy.db"]).code, Some(2), "nothing is overwritten");
+
+    let other = TestHome::new();
+    std::fs::copy(home.work().join("copy.db"), other.paths().store()).unwrap();
+    let _daemon = other.daemon();
+    let found = other.run(["claims", "--all", "--json"]).ok().json();
+    assert_eq!(found["items"][0]["statement"], "Deploys run at noon.");
+}
+
+#[test]
+fn status_tells_what_is_here_and_starts_nothing() {
+    let home = TestHome::new();
+    assert_eq!(home.run(["status"]).code, Some(3));
+    assert!(!home.paths().store().exists());
+    let _daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let text = home.run(["status"]).ok().stdout;
+    assert!(text.contains("claude-code/work: 1 in force") && text.contains("ergo.db"), "{text}");
+}
