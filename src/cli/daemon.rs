@@ -7,10 +7,10 @@ use serde_json::json;
 use super::{CliError, Context, Exit, ui::Style};
 use crate::{
     client::{
-        ClientError, Connect,
+        Connect,
         launch::{Status, Stopped},
     },
-    config::{Config, ConfigError, DaemonRecord, Paths},
+    config::{Config, DaemonRecord, Paths},
     daemon::{self, DaemonError, install},
 };
 
@@ -41,7 +41,7 @@ enum Act {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let paths = Paths::find().map_err(config_error)?;
+    let paths = Paths::find()?;
     match args.act {
         Act::Run => be(&paths, cx),
         Act::Install { dry_run } => install(&paths, dry_run, cx),
@@ -58,8 +58,8 @@ fn local(paths: Paths) -> Connect {
 
 async fn start(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
     // A mistake in the settings is told here and at once, not by way of a log.
-    Config::load(&paths).map_err(config_error)?;
-    let started = local(paths).start().await.map_err(client_error)?;
+    Config::load(&paths)?;
+    let started = local(paths).start().await?;
     if cx.ui.json {
         let result = if started.fresh { "started" } else { "running" };
         cx.ui.value(&json!({"result": result, "place": started.client.place(), "health": started.health}));
@@ -75,7 +75,7 @@ async fn start(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
 }
 
 async fn stop(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
-    let stopped = local(paths).stop().await.map_err(client_error)?;
+    let stopped = local(paths).stop().await?;
     match (&stopped, cx.ui.json) {
         (Stopped::Ended { pid }, true) => cx.ui.value(&json!({"result": "stopped", "pid": pid})),
         (Stopped::NotRunning, true) => cx.ui.value(&json!({"result": "not_running"})),
@@ -143,7 +143,7 @@ fn places(record: &DaemonRecord, cx: &mut Context) {
 
 /// Becomes the daemon. It never writes to a screen by itself: where there is one, this says once that it is there.
 fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
-    let config = Config::load(paths).map_err(config_error)?;
+    let config = Config::load(paths)?;
     let person = std::io::stdout().is_terminal();
     daemon::run(paths, &config, |record, problems| {
         if person {
@@ -162,7 +162,7 @@ fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
 fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliError> {
     let plan = install::plan(install::System::here(), paths).map_err(daemon_error)?;
     if !dry_run {
-        install::write(&plan).map_err(config_error)?;
+        install::write(&plan)?;
     }
     if cx.ui.json {
         cx.ui.value(&json!({
@@ -197,34 +197,11 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-fn hinted(kind: Exit, error: impl std::fmt::Display, hint: Option<String>) -> CliError {
-    let mut out = CliError::new(kind, error);
-    out.hints.extend(hint);
-    out
-}
-
-fn client_error(error: ClientError) -> CliError {
-    match error {
-        ClientError::Api(error) => error.into(),
-        ClientError::Config(error) => config_error(error),
-        error => hinted(Exit::Unreachable, &error, error.hint()),
-    }
-}
-
-fn config_error(error: ConfigError) -> CliError {
-    let kind = match error {
-        ConfigError::Owned { .. } => Exit::Unreachable,
-        ConfigError::NoHome | ConfigError::Invalid { .. } | ConfigError::NotPrivate { .. } => Exit::Usage,
-        ConfigError::Io { .. } => Exit::Internal,
-    };
-    hinted(kind, &error, error.hint())
-}
-
 fn daemon_error(error: DaemonError) -> CliError {
     match error {
-        DaemonError::Config(error) => config_error(error),
+        DaemonError::Config(error) => error.into(),
         DaemonError::Engine(error) => error.into(),
-        error @ DaemonError::System { .. } => hinted(Exit::Internal, &error, error.hint()),
+        error @ DaemonError::System { .. } => CliError::internal(error),
     }
 }
 

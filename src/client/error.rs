@@ -43,7 +43,7 @@ pub enum ClientError {
         cause: String,
     },
     /// A daemon was started and did not become ready.
-    #[error("the daemon did not start: {cause}{}{tail}", if tail.is_empty() { "" } else { "; its log says:\n" })]
+    #[error("the daemon did not start: {cause}")]
     NotStarted {
         /// What happened.
         cause: String,

@@ -31,6 +31,9 @@ pub const START_DEADLINE: Duration = Duration::from_secs(10);
 /// How long between two looks at a daemon that starts or ends.
 const LOOK: Duration = Duration::from_millis(15);
 
+/// The exit code of `ergo daemon run` where another process owns the store.
+const EXIT_OWNED: i32 = 3;
+
 /// How many lines of the log an error shows.
 const TAIL_LINES: usize = 12;
 
@@ -113,11 +116,8 @@ impl Connect {
             if let Some(status) = ended {
                 child = None;
                 // Another client was faster, or the daemon before this one is still ending: it will answer, or go.
-                if owner.is_none() && !status.success() && again.elapsed() > LOOK {
-                    let said = tail(&self.paths.log(), log_start);
-                    if !said.contains("is owned by") {
-                        return Err(failed(format!("it ended with {status}")));
-                    }
+                if status.code() != Some(EXIT_OWNED) {
+                    return Err(failed(format!("it ended with {status}")));
                 }
                 again = Instant::now() + Duration::from_millis(100);
             }

@@ -196,7 +196,8 @@ impl Client {
 
     /// `POST /shutdown`; over the socket only.
     pub async fn shutdown(&self) -> Answer<Stopping> {
-        self.value(Request::new(Method::POST, "/shutdown")).await
+        // It only sets a flag: a daemon that needs longer hangs, and the caller has other means.
+        self.value(Request { deadline: Duration::from_secs(3), ..Request::new(Method::POST, "/shutdown") }).await
     }
 
     /// `GET /events`: what changes from now on. See [`Api::changes`].

@@ -42,15 +42,6 @@ pub enum DaemonError {
 }
 
 impl DaemonError {
-    /// What to do next, where there is something.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Config(error) => error.hint(),
-            Self::Engine(error) => error.hint.clone(),
-            Self::System { .. } => None,
-        }
-    }
-
     fn system(act: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let act = act.into();
         move |cause| Self::System { act, cause }

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::IsTerminal,
     sync::{Arc, atomic::AtomicU64},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rustix::fs::Mode;
@@ -23,6 +23,9 @@ use crate::{
     config::{AgentsMay, Config, DaemonRecord, Paths, StoreLock},
     engine::{self, Engine, EngineConfig},
 };
+
+/// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
+const THREAD_REST: Duration = Duration::from_secs(2);
 
 /// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
 /// once it answers, with where it listens and what is not as it should be.
@@ -46,6 +49,7 @@ fn owned(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[Str
     let lock = StoreLock::take(paths, "daemon")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .thread_keep_alive(THREAD_REST)
         .build()
         .map_err(DaemonError::system("start the runtime"))?;
     let result = runtime.block_on(live(paths, config, ready));

@@ -3,8 +3,9 @@
 use std::{fs, os::unix::fs::PermissionsExt, os::unix::net::UnixListener};
 
 use ergo::config::{DaemonRecord, StoreLock};
+use rustix::process::Signal;
 
-use crate::support::{TestHome, block_on, until};
+use crate::support::{TestHome, block_on, signal, until};
 
 #[test]
 fn a_command_starts_it_status_finds_it_and_stop_leaves_nothing() {
@@ -148,4 +149,26 @@ fn installing_shows_first_and_then_writes() {
     assert!(path.starts_with(home.path()) && !path.exists());
     home.run(["daemon", "install"]).ok();
     assert_eq!(fs::read_to_string(path).unwrap(), shown["text"].as_str().unwrap());
+}
+
+#[test]
+fn a_daemon_that_hangs_is_told_apart_from_none() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    signal(daemon.pid(), Signal::STOP);
+    let status = home.run(["daemon", "status", "--json"]);
+    assert_eq!((status.code, status.json()["result"].as_str()), (Some(3), Some("silent")), "{status:?}");
+    assert_eq!(status.json()["owner"]["pid"], daemon.pid());
+    signal(daemon.pid(), Signal::CONT);
+    assert_eq!(home.run(["daemon", "status", "--json"]).ok().json()["result"], "running");
+}
+
+#[test]
+fn a_socket_that_was_swept_away_does_not_make_the_daemon_unstoppable() {
+    let home = TestHome::new();
+    let mut daemon = home.daemon();
+    fs::remove_file(home.paths().socket).unwrap();
+    home.run(["daemon", "stop"]).ok();
+    until("it has ended", || !daemon.alive());
+    home.run(["daemon", "start"]).ok();
 }
