@@ -77,7 +77,7 @@ pub(crate) struct Act {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
     if args.interactive {
-        return review::run(cx, &client, review::Which { card: args.card, claim: None }).await;
+        return review::run(cx, &client, review::Which { card: args.card, ..review::Which::default() }).await;
     }
     let card = match &args.card {
         Some(card) => client.card(card).await?,

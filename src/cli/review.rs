@@ -25,6 +25,8 @@ pub(crate) struct Which {
     pub(crate) card: Option<String>,
     /// Only the cards on which this claim takes part.
     pub(crate) claim: Option<String>,
+    /// Ask nothing, change nothing.
+    pub(crate) read_only: bool,
 }
 
 /// What a line of a person means.
@@ -67,7 +69,7 @@ pub(crate) async fn run(cx: &mut Context, client: &Client, which: Which) -> Resu
         ]);
         return Ok(Exit::Ok);
     }
-    let mut asker = Asker::new();
+    let mut asker = if which.read_only { None } else { Asker::new() };
     let total = cards.len();
     cx.ui.line(format_args!("{} to decide.", count(total, "conflict", "conflicts")));
     for (at, id) in cards.iter().enumerate() {

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Change nothing.
     #[arg(long)]
     read_only: bool,
-    /// The same review as lines: no drawing, no cursor. Also where there is no terminal.
+    /// The same review as lines: no drawing, no cursor; reads well aloud. Also where there is no terminal.
     #[arg(long)]
     plain: bool,
     /// Write a picture of the app to this SVG file instead of opening it.
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let lines = args.plain || cx.ui.json || !interactive();
     if lines && args.capture.is_none() {
-        let which = review::Which { card: args.conflict, claim: args.claim };
+        let which = review::Which { card: args.conflict, claim: args.claim, read_only: args.read_only };
         return cx.block_on(async |cx| {
             let client = cx.client().await?;
             review::run(cx, &client, which).await
@@ -52,7 +52,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let here = cx.here()?;
     let options = Options {
         identity: here.identity,
-        scope: (cx.globals.scope.is_some() || cx.globals.project.is_some()).then(|| here.scope.clone()),
+        scope: (cx.globals.scope.is_some() || cx.globals.org.is_some() || cx.globals.project.is_some())
+            .then(|| here.scope.clone()),
         conflict: args.conflict,
         claim: args.claim,
         screen: args.screen.as_deref().and_then(screen),

@@ -30,7 +30,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/daemon.rs", "daemon", "the verb that is the daemon"),
     ("src/cli/bench.rs", "bench", "measures without a daemon"),
     ("src/cli/doctor.rs", "store", "examines the file itself, also where no daemon can open it"),
-    ("src/cli/backup.rs", "store", "copies the file also where no daemon runs"),
+    ("src/cli/doctor.rs", "guard", "the store is opened with the guard's comparison"),
 ];
 
 /// The most lines that a file has, unless [`LONG_FILES`] says otherwise.
