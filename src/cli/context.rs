@@ -95,12 +95,6 @@ impl Context {
         Ok(client)
     }
 
-    /// How to come to the daemon.
-    pub(crate) fn connect(&self) -> Result<Connect, CliError> {
-        let usual = Connect::new(self.paths()?.clone());
-        Ok(Connect { spawn: !self.globals.no_spawn, environment: self.environment, ..usual })
-    }
-
     /// Says aloud that the daemon is of another version than this program, where one was spoken to.
     pub(crate) fn say_skew(&mut self) {
         if let Some(skew) = self.client.get().and_then(Client::skew) {
