@@ -21,7 +21,7 @@ pub(crate) enum Link {
 
 /// Whether `part` is the first component of the path or module `whole`: `testing` of `testing/quick`.
 fn is_part(whole: &str, part: &str) -> bool {
-    part.len() >= 4 && whole.strip_prefix(part).is_some_and(|rest| rest.starts_with(['/', ':']))
+    part.len() >= 4 && whole.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// How `x` relates to `y`, if at all.
@@ -118,8 +118,8 @@ fn is_ordinal_label(word: &str) -> bool {
 }
 
 /// Whether the number at `at` is a name.
-fn names_something(parsed: &Parsed, at: usize) -> bool {
-    at.checked_sub(1).and_then(|i| parsed.items.get(i)).is_some_and(|before| {
+pub(crate) fn names_something(items: &[Item], at: usize) -> bool {
+    at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(|before| {
         is_ordinal_label(before.lower.trim_end_matches('s'))
             || before.lower.starts_with("rfc")
             || before.lower.starts_with('#')
@@ -179,6 +179,17 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     let mut out = Alignment::default();
     let (mut left_done, mut right_done) = (vec![false; left.len()], vec![false; right.len()]);
     for wanted in 0..5 {
+        if wanted == 1 {
+            // A word that the other side says twice has its counterpart both times.
+            for (j, &y) in right.iter().enumerate() {
+                if !right_done[j]
+                    && let Some(&x) = left.iter().find(|&&x| link(&ours.items[x], &theirs.items[y]) == Some(Link::Same))
+                {
+                    right_done[j] = true;
+                    out.pairs.push(Pair { ours: x, theirs: y, link: Link::Same });
+                }
+            }
+        }
         for (i, &x) in left.iter().enumerate() {
             if left_done[i] {
                 continue;
@@ -188,7 +199,7 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                     return None;
                 }
                 let mut link = link(&ours.items[x], &theirs.items[y])?;
-                if link == Link::Amount && (names_something(ours, x) || names_something(theirs, y)) {
+                if link == Link::Amount && (names_something(&ours.items, x) || names_something(&theirs.items, y)) {
                     link = Link::Contrast;
                 }
                 // "small files …", "large files …": which thing is meant, not what is said of it.
@@ -205,22 +216,13 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                 (rank == wanted).then_some((j, y, link))
             });
             if let Some((j, y, link)) = found {
+                if link == Link::Same && !right_done[j] {
+                    out.shared += f32::midpoint(weight(&ours.items[x]), weight(&theirs.items[y]));
+                }
                 left_done[i] = true;
                 right_done[j] = true;
                 out.pairs.push(Pair { ours: x, theirs: y, link });
-                if link == Link::Same {
-                    out.shared += weight(&ours.items[x]);
-                }
             }
-        }
-    }
-    // A word that the other side says twice has its counterpart both times.
-    for (j, &y) in right.iter().enumerate() {
-        if !right_done[j]
-            && let Some(&x) = left.iter().find(|&&x| link(&ours.items[x], &theirs.items[y]) == Some(Link::Same))
-        {
-            right_done[j] = true;
-            out.pairs.push(Pair { ours: x, theirs: y, link: Link::Same });
         }
     }
     let rest = |items: &[Item], all: &[usize], done: &[bool]| {
@@ -267,6 +269,9 @@ pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     }
     if ours.place.is_disjoint(&theirs.place) || ours.window.is_disjoint(theirs.window) {
         return None;
+    }
+    if let Some(found) = super::oppose::swapped(ours, theirs) {
+        return Some(found);
     }
     for (i, a) in ours.clauses.iter().take(MAX_CLAUSES).enumerate() {
         for (j, b) in theirs.clauses.iter().take(MAX_CLAUSES).enumerate() {

@@ -108,7 +108,7 @@ impl Lexicon {
             for (number, member) in members.split(',').enumerate() {
                 keys.push(member.split('=').next().unwrap_or(member).trim().to_owned());
                 for phrase in member.split('=').map(str::trim) {
-                    lexicon.update(phrase, |entry| {
+                    lexicon.update_all(phrase, |entry| {
                         entry.alternative.get_or_insert((set as u16, number as u16));
                     });
                 }
@@ -120,7 +120,7 @@ impl Lexicon {
         {
             for (number, member) in members.split(',').enumerate() {
                 for phrase in member.split('=').map(str::trim) {
-                    lexicon.update(phrase, |entry| {
+                    lexicon.update_all(phrase, |entry| {
                         entry.contrast.get_or_insert((set as u16, number as u16));
                     });
                 }
@@ -224,6 +224,19 @@ impl Lexicon {
             bucket.len() - 1
         });
         change(&mut bucket[index].1);
+    }
+
+    /// Changes the entry of `phrase` and those of its synonyms.
+    fn update_all(&mut self, phrase: &str, change: impl Fn(&mut Entry)) {
+        let stems = self.stems(phrase);
+        let (key, opposite) =
+            self.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
+        self.update(phrase, &change);
+        for entry in self.words.values_mut().chain(self.phrases.values_mut().flatten().map(|(_, entry)| entry)) {
+            if entry.key == key && entry.opposite == opposite {
+                change(entry);
+            }
+        }
     }
 
     /// Puts `phrase` and its synonyms on one side of the opposites that `key` names, unless they have a side already.

@@ -13,6 +13,8 @@ pub mod normalise;
 pub(crate) mod oppose;
 pub mod pair;
 pub mod structural;
+#[cfg(test)]
+mod tests;
 
 pub use judge::{Ruling, Stages};
 pub use nli::{Inference, Nli, NoNli};

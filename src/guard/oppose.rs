@@ -31,9 +31,43 @@ fn ramp(x: f32, low: f32, high: f32) -> f32 {
     ((x - low) / (high - low)).clamp(0.0, 1.0)
 }
 
+/// "A rather than B" against "B rather than A".
+pub(crate) fn swapped(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
+    let holds = |parsed: &Parsed, inner: &Clause, other: &Parsed, outer: &Clause| {
+        !inner.core.is_empty()
+            && inner.core.iter().all(|&x| {
+                outer.core.iter().any(|&y| super::align::link(&parsed.items[x], &other.items[y]) == Some(Link::Same))
+            })
+    };
+    for (i, a) in ours.clauses.iter().enumerate() {
+        let Some(chosen_a) = a.chosen.and_then(|main| ours.clauses.get(main)) else { continue };
+        for (j, b) in theirs.clauses.iter().enumerate() {
+            let Some(chosen_b) = b.chosen.and_then(|main| theirs.clauses.get(main)) else { continue };
+            if holds(ours, a, theirs, chosen_b)
+                && holds(theirs, b, ours, chosen_a)
+                && !holds(ours, a, theirs, b)
+                && !has_contrast(&super::align::align(ours, chosen_a, theirs, chosen_b))
+            {
+                return Some(Opposition {
+                    rule: "swapped_choice",
+                    score: 0.9,
+                    clauses: (i, j),
+                    ours: chosen_a.core.iter().chain(&a.stance).chain(&a.core).copied().collect(),
+                    theirs: chosen_b.core.iter().chain(&b.stance).chain(&b.core).copied().collect(),
+                    features: Vec::new(),
+                });
+            }
+        }
+    }
+    None
+}
+
 /// Saturating evidence: little shared weight proves little.
-fn evidence(shared: f32) -> f32 {
-    (shared / 2.0).min(1.0)
+fn evidence(alignment: &Alignment) -> f32 {
+    let enough = (alignment.shared / 2.0).min(1.0);
+    // Where everything but the point at issue is the same, a few plain words are enough.
+    let whole = alignment.our_rest < 0.01 && alignment.their_rest < 0.01 && alignment.shared >= 0.7;
+    if whole { enough.max(0.8) } else { enough }
 }
 
 /// Whether both sides put different names before the same noun ("the Kafka transport", "the Redis transport"): two things of one kind.
@@ -57,14 +91,17 @@ fn other_conditions(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> b
     if a.conditions.is_empty() || b.conditions.is_empty() {
         return false;
     }
-    let held = a.conditions.iter().filter(|&&x| {
-        b.conditions.iter().any(|&y| {
-            let (x, y) = (&ours.items[x], &theirs.items[y]);
+    let held = |xs: &Parsed, x: usize, ys: &Parsed, conditions: &[usize]| {
+        conditions.iter().any(|&y| {
+            let (x, y) = (&xs.items[x], &ys.items[y]);
             x.id == y.id && x.opposite == y.opposite
         })
-    });
-    let shared = held.count() * 2;
-    shared < a.conditions.len() || shared < b.conditions.len()
+    };
+    let differ = |xs: &Parsed, x: &Clause, ys: &Parsed, y: &Clause| {
+        let lacking: Vec<usize> = x.conditions.iter().copied().filter(|&at| !held(xs, at, ys, &y.conditions)).collect();
+        lacking.len() * 4 > x.conditions.len() || lacking.iter().any(|&at| xs.items[at].code)
+    };
+    differ(ours, a, theirs, b) || differ(theirs, b, ours, a)
 }
 
 /// Whether both clauses name a subject, and each is unknown to the other.
@@ -99,6 +136,7 @@ fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: boo
             item.weight >= 0.9
                 && item.quantity.is_none()
                 && !alignment.pairs.iter().any(|p| if theirs { p.theirs == at } else { p.ours == at })
+                && !beside_choice(alignment, at, theirs)
                 && preposition_before(parsed, at).is_some_and(|word| {
                     matches!(
                         word,
@@ -107,6 +145,14 @@ fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: boo
                 })
         })
         .count()
+}
+
+/// Whether the word stands in the very phrase that names an alternative or an amount.
+fn beside_choice(alignment: &Alignment, at: usize, theirs: bool) -> bool {
+    alignment.pairs.iter().any(|p| {
+        let chosen = if theirs { p.theirs } else { p.ours };
+        matches!(p.link, Link::Alternative(_) | Link::Amount) && chosen.abs_diff(at) <= 1
+    })
 }
 
 /// The preposition that governs the phrase that the word at `at` stands in.
@@ -129,7 +175,7 @@ fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
 /// What is left of a score where one side speaks of a narrower thing, or each of its own.
 fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> f32 {
     let placed = if ours.place.is_one_sided(&theirs.place) || ours.window.is_open() != theirs.window.is_open() {
-        0.7
+        0.45
     } else {
         1.0
     };
@@ -153,7 +199,7 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         (Modality::MayNot, _) => return None,
         (Modality::ShouldNot, Modality::May) => 0.7,
         // "Humans may …" beside "do not …": leave for some.
-        (_, Modality::May) if ours.place.is_one_sided(&theirs.place) => 0.6,
+        (_, Modality::May) if ours.place.is_one_sided(&theirs.place) => 0.45,
         _ => 1.0,
     };
     let side = |pair: &Pair| if flip { pair.theirs } else { pair.ours };
@@ -240,11 +286,17 @@ fn from_pairs(
     }
 }
 
+/// The words that a clause is about: its head, and the head of its object with the word before a property said of it.
+fn heads(parsed: &Parsed, clause: &Clause) -> Vec<u64> {
+    let beside = clause
+        .object
+        .and_then(|at| at.checked_sub(1))
+        .filter(|at| clause.core.contains(at) && clause.verb != Some(*at));
+    [clause.head, clause.object, beside].into_iter().flatten().map(|i| parsed.items[i].id).collect()
+}
+
 /// Whether the heads of both clauses are the same word.
 fn same_head(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
-    let heads = |p: &Parsed, c: &Clause| -> Vec<u64> {
-        [c.head, c.object].into_iter().flatten().map(|i| p.items[i].id).collect()
-    };
     let ours = heads(ours, a);
     heads(theirs, b).iter().any(|id| ours.contains(id))
 }
@@ -254,7 +306,11 @@ fn described<'a>(parsed: &'a Parsed, clause: &Clause, at: usize) -> Option<&'a I
     match parsed.items.get(at + 1) {
         Some(next) if next.kind == ItemKind::Content => Some(next),
         _ if clause.subject.contains(&at) => None,
-        _ => clause.head.filter(|head| *head != at).and_then(|head| parsed.items.get(head)),
+        _ => match clause.head {
+            // "Keep functions short."
+            Some(head) if head == at => parsed.items.get(at.checked_sub(1)?).filter(|before| before.is_content()),
+            head => parsed.items.get(head?),
+        },
     }
 }
 
@@ -268,14 +324,16 @@ fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
     if turned.iter().any(|p| ours.items[p.ours].operation || theirs.items[p.theirs].operation) {
         return None;
     }
-    let score = evidence(alignment.shared)
+    let score = evidence(alignment)
         * ramp(alignment.containment(), 0.5, 0.95)
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.6 };
     // Opposite properties of one noun: the rest of the sentences need not agree.
     let noun = described(ours, a, turned[0].ours)
         .zip(described(theirs, b, turned[0].theirs))
-        .is_some_and(|(x, y)| x.id == y.id && x.weight >= 0.9);
+        .is_some_and(|(x, y)| x.id == y.id && heads(ours, a).contains(&x.id) && heads(theirs, b).contains(&y.id));
+    let verbal = a.imperative && a.verb == Some(turned[0].ours) || b.imperative && b.verb == Some(turned[0].theirs);
+    let noun = noun && !verbal;
     let score = if noun && a.modality != Modality::May && b.modality != Modality::May {
         score.max(0.75 * narrowing(ours, a, theirs, b, alignment))
     } else {
@@ -312,7 +370,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
         return None;
     }
     let head = same_head(ours, a, theirs, b);
-    let score = evidence(alignment.shared)
+    let score = evidence(alignment)
         * ramp(alignment.containment(), 0.5, 0.95)
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.8 }
@@ -355,7 +413,7 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let head = same_head(ours, a, theirs, b);
-    let score = evidence(alignment.shared)
+    let score = evidence(alignment)
         * ramp(alignment.containment(), 0.5, 0.95)
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.7 }

@@ -190,3 +190,108 @@ pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
     }
     says(Unknown, Low, "other_subject", "subject")
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// A norm in shorthand: `subject.attribute object =value <=max >=min @env #team from..until`, with its stance.
+    fn norm(modality: Modality, text: &str) -> Norm {
+        let mut norm = Norm { modality, subject_kind: SubjectKind::Present, ..Norm::default() };
+        for (index, word) in text.split_whitespace().enumerate() {
+            if index == 0 {
+                let (subject, attribute) = word.split_once('.').map_or((word, None), |(s, a)| (s, Some(a.to_owned())));
+                subject.clone_into(&mut norm.subject);
+                norm.attribute = attribute;
+            } else if let Some(value) = word.strip_prefix('=') {
+                norm.value = Some(value.replace('_', " "));
+            } else if let Some(max) = word.strip_prefix("<=") {
+                norm.limit = Some(Limit { max: Some(max.into()), ..Limit::default() });
+            } else if let Some(min) = word.strip_prefix(">=") {
+                norm.limit = Some(Limit { min: Some(min.into()), ..Limit::default() });
+            } else if let Some(env) = word.strip_prefix('@') {
+                norm.scope.env = Some(env.into());
+            } else if let Some(team) = word.strip_prefix('#') {
+                norm.scope.team = Some(team.into());
+            } else if let Some((from, until)) = word.split_once("..") {
+                norm.valid_from = (!from.is_empty()).then(|| from.to_owned());
+                norm.valid_until = (!until.is_empty()).then(|| until.to_owned());
+            } else {
+                norm.object = Some(word.into());
+            }
+        }
+        norm
+    }
+
+    use Confidence::{High, Low, Med};
+    use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
+    use Relation::{Coexist, Consistent, Contradiction, Uncertain, Unknown};
+
+    #[rstest]
+    // Opposing stances on the same.
+    #[case(Must, "deploy used", MustNot, "deploy used", Contradiction, High, "opposing_modality")]
+    #[case(Should, "deploy used", MustNot, "deploy used", Contradiction, High, "opposing_modality")]
+    #[case(May, "deploy used", MustNot, "deploy used", Contradiction, High, "opposing_modality")]
+    #[case(Must, "doc required", MayNot, "doc required", Contradiction, High, "opposing_modality")]
+    #[case(May, "deploy used", ShouldNot, "deploy used", Uncertain, Med, "undecided")]
+    #[case(May, "deploy used", Must, "deploy used", Uncertain, Med, "undecided")]
+    // A determined, equal stance with another atomic value.
+    #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =red", Contradiction, High, "value_conflict")]
+    #[case(Should, "deploy.canary used =blue", Must, "deploy.canary used =red", Contradiction, High, "value_conflict")]
+    #[case(May, "deploy.canary used =blue", May, "deploy.canary used =red", Uncertain, Med, "undecided")]
+    #[case(MustNot, "deploy.canary used =blue", MustNot, "deploy.canary used =red", Uncertain, Med, "undecided")]
+    #[case(MustNot, "api.port =80", Must, "api.port =443", Uncertain, Med, "other_value")]
+    #[case(Must, "api.port =80", Must, "api.port =a_b_c", Uncertain, Med, "undecided")]
+    // Values compare only within one attribute and state verb.
+    #[case(Must, "postgres.port =5432", Must, "postgres.version =16", Unknown, Low, "other_aspect")]
+    #[case(Must, "cache used", Must, "cache tested", Unknown, Low, "other_object")]
+    // Opposite states.
+    #[case(Must, "cache enabled", Must, "cache disabled", Contradiction, High, "opposing_object")]
+    #[case(MustNot, "cache disabled", Must, "cache enabled", Consistent, Med, "double_opposition")]
+    // Limits are ranges.
+    #[case(Must, "upload <=5", Must, "upload >=10", Contradiction, High, "disjoint_limits")]
+    #[case(Must, "upload <=5", Must, "upload <=10", Uncertain, Med, "other_limit")]
+    #[case(Must, "upload <=5", Must, "upload <=5", Consistent, High, "same_norm")]
+    #[case(Must, "upload <=5", Must, "upload =7", Contradiction, High, "disjoint_limits")]
+    #[case(Must, "upload <=5", Must, "upload =3", Uncertain, Med, "other_limit")]
+    // Disjoint places and times coexist, on principle.
+    #[case(Must, "deploy used =blue @prod", Must, "deploy used =red @dev", Coexist, High, "disjoint_scope")]
+    #[case(Must, "deploy used #data", MustNot, "deploy used #web", Coexist, High, "disjoint_scope")]
+    #[case(Must, "api.port =80 ..2026-03-31", Must, "api.port =81 2026-04-01..", Coexist, High, "disjoint_time")]
+    #[case(Must, "api.port =80 ..2026-04-01", Must, "api.port =81 2026-04-01..", Contradiction, High, "value_conflict")]
+    #[case(Must, "deploy used =blue", Must, "deploy used =red @dev", Uncertain, Med, "narrower_scope")]
+    // The same, and something else.
+    #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =blue", Consistent, High, "same_norm")]
+    #[case(Must, "deploy used", Must, "deploy used", Consistent, High, "same_norm")]
+    #[case(Must, "deploy used", Must, "deploy used =blue", Uncertain, Med, "undecided")]
+    #[case(Must, "deploy used", MustNot, "test used", Unknown, Low, "other_subject")]
+    fn the_comparison(
+        #[case] a: Modality,
+        #[case] ours: &str,
+        #[case] b: Modality,
+        #[case] theirs: &str,
+        #[case] relation: Relation,
+        #[case] confidence: Confidence,
+        #[case] rule: &str,
+    ) {
+        for (x, y) in [(norm(a, ours), norm(b, theirs)), (norm(b, theirs), norm(a, ours))] {
+            let said = compare(&x, &y);
+            assert_eq!((said.relation, said.confidence, said.rule), (relation, confidence, rule), "{ours} / {theirs}");
+        }
+    }
+
+    #[test]
+    fn nothing_compares_with_what_has_no_subject_and_vague_subjects_are_left_to_inference() {
+        let (missing, fuzzy) = (
+            Norm { subject_kind: SubjectKind::Missing, ..norm(Must, "deploy used") },
+            Norm { subject_kind: SubjectKind::Fuzzy, ..norm(MustNot, "deploy used") },
+        );
+        let plain = norm(MustNot, "deploy used");
+        assert_eq!(compare(&missing, &plain).relation, Relation::Incomparable);
+        assert_eq!(compare(&plain, &missing).relation, Relation::Incomparable);
+        let said = compare(&fuzzy, &norm(Must, "deploy used"));
+        assert_eq!((said.relation, said.confidence, said.rule), (Unknown, Low, "fuzzy_subject"));
+    }
+}

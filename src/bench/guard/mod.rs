@@ -12,6 +12,7 @@ mod path;
 mod replay;
 mod report;
 mod score;
+mod shipped;
 
 use std::path::PathBuf;
 
@@ -30,17 +31,35 @@ pub struct Options {
     pub explain: bool,
 }
 
-/// Measures. Fails only where a file that is there cannot be read.
-pub fn run(options: &Options) -> Result<Report, DataError> {
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The data could not be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The private store of the measurement could not be opened.
+    #[error("the store for the measurement could not be opened: {0}")]
+    Store(#[from] crate::api::ApiError),
+}
+
+/// Measures. A write that fails is counted as clean, and named in the report.
+pub fn run(options: &Options) -> Result<Report, BenchError> {
     let data = data::Data::load(&options.data)?;
     let mut report = Report { skipped: data.skipped.clone(), ..Report::default() };
+    let note = |name: &str, path: &dyn GuardPath, failed: &mut Vec<String>| {
+        if let Some(first) = path.failures().first() {
+            failed.push(format!("{name}: {} acts failed, the first: {first}", path.failures().len()));
+        }
+    };
     for way in Ways::ALL {
-        let mut path = way.open();
+        let mut path = way.open()?;
         report.rows.push(score::row(way.name(), path.as_mut(), &data, options.explain));
+        note(way.name(), path.as_ref(), &mut report.failed);
     }
-    let mut path: Box<dyn GuardPath> = Ways::Default.open();
     for set in &data.facts {
+        let mut path = Ways::Default.open()?;
         report.fact_consolidation.push(facts::measure(path.as_mut(), set));
+        note(&set.size, path.as_ref(), &mut report.failed);
     }
     Ok(report)
 }

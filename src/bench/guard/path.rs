@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::{lexical::Lexical, memory::Memory};
+use super::{lexical::Lexical, memory::Memory, shipped::Shipped};
 use crate::{
+    api::ApiError,
     domain::{ClaimKind, Tier},
     guard::{Guard, NoNli, Stages},
 };
@@ -39,6 +40,11 @@ pub(super) trait GuardPath {
 
     /// The active statement that best answers a question.
     fn answer(&mut self, question: &str) -> Option<String>;
+
+    /// What went wrong on the way, in words.
+    fn failures(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// The rows of the report.
@@ -60,12 +66,12 @@ impl Ways {
         }
     }
 
-    pub(super) fn open(self) -> Box<dyn GuardPath> {
+    pub(super) fn open(self) -> Result<Box<dyn GuardPath>, ApiError> {
         let guard = || Guard::new(Box::new(NoNli));
-        match self {
+        Ok(match self {
             Self::Lexical => Box::new(Lexical::default()),
             Self::Structural => Box::new(Memory::new(guard().with_stages(Stages { structural: true, aligned: false }))),
-            Self::Default => Box::new(Memory::new(guard())),
-        }
+            Self::Default => Box::new(Shipped::open()?),
+        })
     }
 }

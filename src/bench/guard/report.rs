@@ -15,6 +15,9 @@ pub struct Report {
     pub fact_consolidation: Vec<Facts>,
     /// Data files that were not there.
     pub skipped: Vec<String>,
+    /// Acts that failed, which should be none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
 }
 
 /// One way to compare.
@@ -217,6 +220,9 @@ impl fmt::Display for Report {
         }
         for name in &self.skipped {
             writeln!(f, "skipped, not there: {name}")?;
+        }
+        for what in &self.failed {
+            writeln!(f, "failed: {what}")?;
         }
         for row in &self.rows {
             for wrong in &row.wrong {

@@ -34,6 +34,8 @@ pub(crate) struct Clause {
     pub(crate) exceptions: Vec<usize>,
     /// It was set aside: "rather than X".
     pub(crate) contrast: bool,
+    /// The clause that it was set aside for, by its number.
+    pub(crate) chosen: Option<usize>,
     /// "only".
     pub(crate) only: bool,
     /// "also".
@@ -67,8 +69,6 @@ const OPEN_VERBS: &[&str] = &[
     "have",
     "test",
     "speak",
-    "need",
-    "requir",
     "understand",
     "expos",
     "emit",
@@ -233,7 +233,7 @@ fn segments(items: &[Item]) -> Vec<Segment> {
                 }
                 (from, lead) = (at + 1, None);
             }
-            ItemKind::Punct(_) if joins_clauses(items, at, lead == Some(Cue::If)) => {
+            ItemKind::Punct(_) if joins_clauses(items, at, matches!(lead, Some(Cue::If | Cue::Because))) => {
                 close(from, at, lead, sentence, &mut out);
                 (from, lead) = (at + 1, None);
             }
@@ -244,7 +244,9 @@ fn segments(items: &[Item]) -> Vec<Segment> {
                 if items[from..at].iter().any(Item::is_content) || lead.is_some() {
                     close(from, at, lead, sentence, &mut out);
                 }
-                (from, lead) = (at + 1, Some(cue));
+                // "Although it is slow, …": granted, not stated.
+                let granted = matches!(item.lower.as_str(), "although" | "though" | "whereas");
+                (from, lead) = (at + 1, Some(if granted { Cue::Because } else { cue }));
             }
             ItemKind::Stop if is_and(item) && items.get(at + 1).and_then(Item::cue).is_some_and(Cue::is_stance) => {
                 if items[from..at].iter().any(Item::is_content) {
@@ -309,7 +311,11 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     let before = &out[previous];
                     let elliptic = clause.core.len() == 1
                         || clause.core.len() == 2 && !clause.core.first().is_some_and(|at| is_verb(&items[*at]));
-                    if !before.subject.is_empty()
+                    let bare = before.subject.is_empty() && before.stance.is_empty() && before.verb.is_none();
+                    if bare && before.context.is_empty() && begins_with_stance(items, segment.from, segment.to) {
+                        // "Maps, …, are forbidden."
+                        clause.core.extend(before.core.iter().copied());
+                    } else if !before.subject.is_empty()
                         && !clause.stance.is_empty()
                         && begins_with_stance(items, segment.from, segment.to)
                     {
@@ -326,27 +332,41 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 // "…, are forbidden" without its subject: nobody can say of what.
                 if clause.subject.is_empty()
                     && clause.core.iter().all(|at| clause.stance.first().is_some_and(|stance| stance < at))
-                    && clause
-                        .stance
-                        .first()
-                        .is_some_and(|at| matches!(items[*at].lower.as_str(), "is" | "are" | "has" | "have"))
+                    && clause.stance.first().is_some_and(|at| {
+                        let impersonal =
+                            at.checked_sub(1).is_some_and(|i| matches!(items[i].lower.as_str(), "it" | "there"));
+                        !impersonal && matches!(items[*at].lower.as_str(), "is" | "are" | "has" | "have")
+                    })
                 {
                     continue;
+                }
+                // "…, not X": set aside, as "rather than X" is.
+                if clause.negative
+                    && !clause.context.is_empty()
+                    && clause.core.iter().all(|at| !is_verb(&items[*at]) && !is_participle(&items[*at]))
+                {
+                    clause.contrast = true;
+                }
+                if clause.negative && !clause.context.is_empty() {
+                    clause.chosen =
+                        last_main.filter(|(_, sentence)| *sentence == segment.sentence).map(|(main, _)| main);
                 }
                 last_main = Some((out.len(), segment.sentence));
                 out.push(clause);
             }
             Role::Contrast => {
                 let core = content(segment);
-                let Some((main, _)) = last_main.filter(|(_, sentence)| *sentence == segment.sentence) else { continue };
-                if core.is_empty() || out[main].negative {
+                let Some((chosen, _)) = last_main.filter(|(_, sentence)| *sentence == segment.sentence) else {
+                    continue;
+                };
+                if core.is_empty() || out[chosen].negative {
                     // "Do not merge without review": a restriction of what is forbidden.
-                    let restricted = &mut out[main];
+                    let restricted = &mut out[chosen];
                     restricted.core.extend(core);
                     restricted.conditional = true;
                     continue;
                 }
-                let main = &out[main];
+                let main = &out[chosen];
                 out.push(Clause {
                     modality: if main.modality == Modality::Should { Modality::ShouldNot } else { Modality::MustNot },
                     negative: true,
@@ -355,6 +375,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     context: main.subject.iter().chain(&main.core).copied().collect(),
                     core,
                     contrast: true,
+                    chosen: Some(chosen),
                     ..Clause::default()
                 });
             }
@@ -545,6 +566,10 @@ fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
         }
     }
     clause.negative = negations % 2 == 1;
+    // "Not optional" is mandatory.
+    if released && clause.negative {
+        (released, clause.negative, required) = (false, false, true);
+    }
     clause.modality = if released && !clause.negative {
         Modality::MayNot
     } else if clause.negative {

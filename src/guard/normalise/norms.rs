@@ -173,6 +173,10 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
     }
 
     let (value, limit) = value(parsed, clause, verb);
+    let preposition = value
+        .as_ref()
+        .and_then(|(at, _)| before(items, *at.first()?))
+        .filter(|_| clause.imperative || value.as_ref().is_some_and(|(at, _)| items[at[0]].quantity.is_none()));
     if let Some((at, text)) = value {
         for &i in &at {
             used[i] = true;
@@ -204,6 +208,8 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
     {
         head = Some(other);
     }
+    // A bare verb is no subject: "set it to none".
+    let head = head.filter(|head| clause.verb != Some(*head) || !clause.imperative);
     let Some(head) = head else {
         out.subject_kind = SubjectKind::Fuzzy;
         return out;
@@ -220,6 +226,12 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
         .filter(|at| !used[*at] && (env.is_none() || super::place::env(&items[*at].lower).as_ref() != env))
         .map(|at| if items[at].opposite { format!("~{}", items[at].key) } else { items[at].key.clone() })
         .collect();
+    // "stored in X" and "stored with X" say different things of X.
+    if out.value.is_some()
+        && let Some(word) = preposition
+    {
+        rest.push(format!("@{word}"));
+    }
     rest.sort_unstable();
     rest.dedup();
     out.subject_kind =
@@ -233,7 +245,11 @@ type Value = (Option<(Vec<usize>, String)>, Option<(Limit, String)>);
 
 fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     let items = &parsed.items;
-    if let Some(&at) = clause.all().collect::<Vec<_>>().iter().find(|at| items[**at].quantity.is_some())
+    if let Some(&at) = clause
+        .all()
+        .collect::<Vec<_>>()
+        .iter()
+        .find(|at| items[**at].quantity.is_some() && !crate::guard::align::names_something(items, **at))
         && let Some(quantity) = &items[at].quantity
     {
         let text = if quantity.base.is_empty() {
@@ -264,6 +280,12 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
         }),
         None,
     )
+}
+
+/// The preposition right before an item.
+fn before(items: &[Item], at: usize) -> Option<&'static str> {
+    let word = items.get(at.checked_sub(1)?).filter(|i| i.kind == ItemKind::Stop)?;
+    ["in", "on", "with", "by", "to", "at", "from", "for"].into_iter().find(|p| *p == word.lower)
 }
 
 /// The bound that a number is, from the cue around it: whether it is an upper one, and the cue.

@@ -105,19 +105,22 @@ pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
         if let Some(env) = env(&item.lower) {
             // "development dependencies" and "QA team" are no environments; "in development", "production runs", "prod cluster" are.
             let next = word(at + 1);
-            let plain = matches!(env, "prod" | "staging" | "local" | "ci" | "uat")
-                || matches!(before, "in" | "on" | "for" | "the" | "outside")
-                || matches!(
-                    next,
-                    "environment"
-                        | "environments"
-                        | "cluster"
-                        | "server"
-                        | "servers"
-                        | "machine"
-                        | "machines"
-                        | "stage"
-                );
+            let housed = matches!(
+                next,
+                "environment"
+                    | "environments"
+                    | "cluster"
+                    | "server"
+                    | "servers"
+                    | "machine"
+                    | "machines"
+                    | "stage"
+                    | "development"
+            );
+            let plain = housed
+                || (item.lower != "local"
+                    && (matches!(env, "prod" | "staging" | "ci" | "uat" | "local")
+                        || matches!(before, "in" | "on" | "for" | "the" | "outside")));
             if plain && next != "team" && !place.envs.contains(&env) {
                 place.envs.push(env);
             }

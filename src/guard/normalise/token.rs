@@ -66,7 +66,11 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
                 } else {
                     c.is_alphanumeric()
                         || at == start
-                        || (is_joiner(c) && (next.is_some_and(char::is_alphanumeric) || (matches!(c, '+' | '#' | '%'))))
+                        || (is_joiner(c)
+                            && (next.is_some_and(|n| {
+                                n.is_alphanumeric() || (c == '/' && matches!(n, '.' | '_' | '@' | '$'))
+                            }) || matches!(c, '+' | '#' | '%')))
+                        || (c == '-' && text[start..].starts_with("--"))
                         || (c == ',' && previous.is_ascii_digit() && thousands(&text[at..]))
                         || (c == '-' && previous.is_ascii_digit() && next.is_some_and(|n| n.is_ascii_digit()))
                 };
