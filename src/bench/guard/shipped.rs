@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
@@ -20,6 +21,9 @@ use crate::{
 
 const ORG: &str = "bench";
 
+/// Stores that this process has opened: each has a folder of its own.
+static OPENED: AtomicUsize = AtomicUsize::new(0);
+
 /// The engine, one project after the other in one store.
 pub(super) struct Shipped {
     engine: Engine,
@@ -36,7 +40,11 @@ pub(super) struct Shipped {
 impl Shipped {
     /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
     pub(super) fn open() -> Result<Self, ApiError> {
-        let folder = std::env::temp_dir().join(format!("ergo-bench-guard-{}-{:p}", std::process::id(), &raw const ORG));
+        let folder = std::env::temp_dir().join(format!(
+            "ergo-bench-guard-{}-{}",
+            std::process::id(),
+            OPENED.fetch_add(1, Ordering::Relaxed)
+        ));
         // A folder left by an earlier process of the same number.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)
