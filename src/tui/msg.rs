@@ -50,7 +50,7 @@ pub enum Live {
     /// Connected: from here on every change arrives.
     Up,
     /// Something changed.
-    Change(Change),
+    Change(Box<Change>),
     /// The stream ended; it is tried again.
     Down(String),
 }

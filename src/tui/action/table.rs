@@ -1,4 +1,5 @@
 //! The table itself.
+#![allow(clippy::enum_glob_use, reason = "the table names every act")]
 
 use super::{
     Action::{self, *},

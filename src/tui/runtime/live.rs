@@ -24,7 +24,7 @@ pub(super) async fn follow(client: Client, sender: mpsc::Sender<Msg>, again: Arc
         while let Some(change) = changes.next().await {
             let live = match change {
                 Ok(change) if change.event == "hello" || change.event == "lagged" => Live::Up,
-                Ok(change) => Live::Change(change),
+                Ok(change) => Live::Change(Box::new(change)),
                 Err(error) => {
                     said = error.to_string();
                     break;

@@ -251,6 +251,7 @@ impl App {
         self.dirty = false;
         self.drawn = Some(Instant::now());
         if std::env::var_os(PANIC).is_some() {
+            #[allow(clippy::panic, reason = "a test asks for it")]
             std::panic::panic_any("asked to stop by a defect");
         }
         Ok(())

@@ -10,7 +10,7 @@ use ratatui::{
 use crate::tui::text;
 
 /// Width, height and baseline of a cell, in pixels.
-const CELL: (f32, f32, f32) = (8.4, 18.0, 13.5);
+const CELL: (f32, f32, f32) = (8.4, 16.5, 12.8);
 
 /// Air around the frame, in pixels.
 const MARGIN: f32 = 14.0;

@@ -53,6 +53,7 @@ impl Default for StatusFilter {
 
 impl StatusFilter {
     /// The next one round.
+    #[must_use]
     pub fn next(self) -> Self {
         Self(match self.0 {
             Some(Status::Active) => None,

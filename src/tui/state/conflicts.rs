@@ -23,6 +23,7 @@ pub enum CardFilter {
 
 impl CardFilter {
     /// The next one round.
+    #[must_use]
     pub fn next(self) -> Self {
         match self {
             Self::Open => Self::Snoozed,

@@ -187,7 +187,7 @@ impl<T: Row + Clone> Windowed<T> {
         }
         let next = self.pages.last()?.next.clone()?;
         (self.to_end || self.cursor + AHEAD >= self.known())
-            .then(|| PageRequest { index: self.pages.len(), cursor: Some(next) })
+            .then_some(PageRequest { index: self.pages.len(), cursor: Some(next) })
     }
 
     /// Asks again for what is in view, and for the rest when it comes into view, since something changed; what is shown stays

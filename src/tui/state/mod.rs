@@ -334,7 +334,9 @@ impl State {
         let text = text.into();
         self.note(tone, text.clone());
         let until = self.now + TOAST_MS;
-        self.toasts.retain(|toast| toast.text != text);
+        // News of one kind replaces the news before it; what went wrong stays its time.
+        let news = |tone| matches!(tone, Tone::Done | Tone::Info);
+        self.toasts.retain(|toast| toast.text != text && !(news(tone) && news(toast.tone)));
         self.toasts.push(Toast { tone, text, until });
         if self.toasts.len() > 3 {
             self.toasts.remove(0);
@@ -367,6 +369,11 @@ impl State {
     /// Whether nothing can be had from the daemon.
     pub fn is_offline(&self) -> bool {
         matches!(self.daemon, Daemon::Down { .. } | Daemon::Starting)
+    }
+
+    /// Whether the terminal has room for one part of a screen at a time only.
+    pub fn is_narrow(&self) -> bool {
+        self.size.0 < 76 || self.size.1 < 18
     }
 
     /// How many cards wait, over all scopes.

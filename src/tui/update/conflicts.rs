@@ -60,6 +60,10 @@ fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyP
     let Some(card) = state.conflicts.current() else { return };
     let form = form_setup::card(card, act, winner);
     let form = form_setup::with_draft(state, form, key);
+    if state.is_narrow() {
+        // Behind the form stands the card that it is about.
+        state.conflicts.focus = Focus::Card;
+    }
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use super::form_setup::chosen_target;
 use crate::{
     api::{ActRequest, Caller, CardAct, RememberRequest, ResolveRequest, SupersedeRequest},
-    domain::Qualifiers,
+    domain::{ClaimId, Qualifiers},
     tui::{
         msg::Write,
         state::form::{About, ClaimAct, FieldId, Form, SNOOZES},
@@ -35,8 +35,8 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                 caller,
                 act,
                 reason,
-                winner: winner.map(|id| id.to_hex()),
-                target: target.map(|id| id.to_hex()),
+                winner: winner.map(ClaimId::to_hex),
+                target: target.map(ClaimId::to_hex),
                 statement: merged.then_some(statement),
                 qualifiers,
                 until: (act == CardAct::Snooze).then(|| now + hours * 3_600_000),

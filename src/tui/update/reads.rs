@@ -2,6 +2,7 @@
 
 use crate::{
     api::WhyRequest,
+    domain::CardId,
     tui::{
         msg::{Effect, Read, Slot},
         state::{Daemon, Screen, State, why::Subject},
@@ -52,7 +53,7 @@ fn cards(state: &mut State, out: &mut Vec<Effect>) {
 
 fn card(state: &mut State, out: &mut Vec<Effect>) {
     let wanted = state.conflicts.wanted.clone();
-    let Some(id) = wanted.or_else(|| state.conflicts.list.anchor().map(|id| id.to_hex())) else { return };
+    let Some(id) = wanted.or_else(|| state.conflicts.list.anchor().map(CardId::to_hex)) else { return };
     let fresh = state.wants.asked_card.as_ref() == Some(&id);
     if fresh && (!state.wants.card || state.waits(Slot::Card)) {
         return;

@@ -179,7 +179,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
     let mut state = cards();
     press(&mut state, "d m i n e");
     let change = Change { event: "change".into(), act: "resolve".into(), cards: vec![card_id(1)], ..Change::default() };
-    let out = step(&mut state, Msg::Live(Live::Change(change)));
+    let out = step(&mut state, Msg::Live(Live::Change(Box::new(change))));
     for effect in out {
         let Effect::Read(ticket, read) = effect else { continue };
         let reply = match read {
@@ -326,7 +326,7 @@ fn live_changes_keep_the_cursor_on_its_claim() {
     press(&mut state, "j j");
     let held = state.claims.list.anchor();
     let change = Change { event: "change".into(), claims: vec![id(99)], ..Change::default() };
-    for effect in step(&mut state, Msg::Live(Live::Change(change))) {
+    for effect in step(&mut state, Msg::Live(Live::Change(Box::new(change)))) {
         if let Effect::Read(ticket, read) = effect {
             let mut reply = answer(&read);
             if let Answer::Claims(page) = &mut reply {
@@ -391,7 +391,7 @@ fn anything() -> impl Strategy<Value = Msg> {
         1 => Just(Msg::Live(Live::Up)),
         1 => Just(Msg::Live(Live::Down("gone".into()))),
         1 => Just(Msg::Started(Ok(()))),
-        1 => Just(Msg::Live(Live::Change(Change { cards: vec![card_id(1)], ..Change::default() }))),
+        1 => Just(Msg::Live(Live::Change(Box::new(Change { cards: vec![card_id(1)], ..Change::default() })))),
         1 => Just(Msg::Woken),
         1 => (0u64..400).prop_map(|ms| Msg::Clock(crate::tui::sample::NOW + ms * 37)),
     ]

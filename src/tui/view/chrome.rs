@@ -6,11 +6,14 @@ use ratatui::{
 };
 
 use super::paint::{Paint, span};
-use crate::tui::{
-    action::{self, Action, ActionSpec},
-    hits::Hit,
-    state::{Daemon, Overlay, Screen, why::Subject},
-    text,
+use crate::{
+    domain::{CardId, ClaimId},
+    tui::{
+        action::{self, Action, ActionSpec},
+        hits::Hit,
+        state::{Daemon, Overlay, Screen, why::Subject},
+        text,
+    },
 };
 
 /// The first row, the last row, and what is between.
@@ -91,8 +94,8 @@ fn crumbs(paint: &Paint<'_>) -> String {
     let scope = state.scope.as_ref().map_or_else(|| "all scopes".to_owned(), ToString::to_string);
     let mut parts = vec![scope];
     match state.screen {
-        Screen::Conflicts => parts.extend(state.conflicts.list.anchor().map(|id| id.short())),
-        Screen::Claims => parts.extend(state.claims.list.anchor().map(|id| id.short())),
+        Screen::Conflicts => parts.extend(state.conflicts.list.anchor().map(CardId::short)),
+        Screen::Claims => parts.extend(state.claims.list.anchor().map(ClaimId::short)),
         Screen::Why => {
             if let Some(Subject::Claim(id)) = &state.why.subject {
                 parts.push(id.chars().take(10).collect());

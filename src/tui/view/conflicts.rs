@@ -130,10 +130,10 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
         headline.push(Line::from(span(text::fit(rest.trim_end(), width.saturating_sub(2)), style)));
     }
     let mut out: Vec<Line<'static>> =
-        headline.into_iter().map(|line| Line::from_iter(cursor(" ").into_iter().chain(line.spans))).collect();
+        headline.into_iter().map(|line| cursor(" ").into_iter().chain(line.spans).collect()).collect();
     let room = width.saturating_sub(text::width(&age) + 5);
     let meta = [span(text::pad(&meta, room), theme.dim), Span::raw(" "), span(age, theme.dim)];
-    out.push(Line::from_iter(cursor("   ").into_iter().chain(meta)));
+    out.push(cursor("   ").into_iter().chain(meta).collect());
     out
 }
 

@@ -21,6 +21,7 @@ mod tree;
 mod why;
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing)]
 mod tests;
 
 use ratatui::{buffer::Buffer, layout::Rect};
@@ -50,11 +51,12 @@ pub(crate) enum Shape {
 impl Shape {
     /// By the size of the whole terminal.
     fn of(state: &State) -> Self {
-        let area = Rect::new(0, 0, state.size.0, state.size.1);
-        match (area.width, area.height) {
-            (100.., 18..) => Self::Wide,
-            (76.., 18..) => Self::Mid,
-            _ => Self::Single,
+        if state.is_narrow() {
+            Self::Single
+        } else if state.size.0 >= 100 {
+            Self::Wide
+        } else {
+            Self::Mid
         }
     }
 }

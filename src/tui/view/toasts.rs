@@ -26,10 +26,11 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let height = usize::from(area.height / 2).min(lines.len());
     let skip = lines.len() - height;
     for (row, line) in lines.iter().skip(skip).enumerate() {
-        let y = usize::from(area.height) - height + row;
+        // Above the lower edge of the panes.
+        let y = (usize::from(area.height) - height + row).saturating_sub(1);
         let place = rows(area, y, 1);
-        let wide = u16::try_from(line.width() + 2).unwrap_or(place.width).min(place.width.saturating_sub(2));
-        let place = Rect { x: place.x + 1, width: wide, ..place }.intersection(place);
+        let wide = u16::try_from(line.width() + 2).unwrap_or(place.width).min(place.width.saturating_sub(4));
+        let place = Rect { x: place.x + 2, width: wide, ..place }.intersection(place);
         paint.clear(place);
         paint.style(place, paint.theme.toast);
         paint.line(place, 0, line);

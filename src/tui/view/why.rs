@@ -24,9 +24,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         let inner = paint.pane(area, &title, "", true);
         paint.hits.add_pane(inner, Pane::Chain, 1);
         let waiting = paint.state.waits(Slot::Why);
-        return match &why.trouble {
+        match &why.trouble {
             Some(trouble) => {
-                empty::card(paint, inner, trouble, &["/ asks another question; esc goes back.".to_owned()])
+                empty::card(paint, inner, trouble, &["/ asks another question; esc goes back.".to_owned()]);
             }
             None if waiting => empty::card(paint, inner, "Reading the chain…", &[]),
             None => empty::card(
@@ -35,7 +35,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 "Ask why",
                 &["/ asks a question in words; w on a claim shows what led to it.".to_owned()],
             ),
-        };
+        }
+        return;
     };
     let width = usize::from(area.width.saturating_sub(4));
     let current = why.current().map(|(_, node)| node.id());
