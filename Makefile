@@ -46,4 +46,5 @@ test-clients: setup ## flows with other programs' clients (may install them)
 	@bash scripts/test-clients.sh
 
 capture: setup ## draw the README's pictures anew: docs/img
-	$(CARGO) test --locked --test it capture_ -- --ignored
+	@$(CARGO) run --locked --quiet -- demo --capture docs/img/conflict.svg >/dev/null
+	@chmod 644 docs/img/conflict.svg

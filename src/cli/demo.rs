@@ -8,7 +8,7 @@ mod home;
 mod stage;
 mod writes;
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use clap::Parser;
 
@@ -32,10 +32,16 @@ pub(crate) struct Args {
     /// The review as lines instead of the app. Also where there is no terminal.
     #[arg(long)]
     plain: bool,
+    /// Write a picture of the app on the first card to this SVG file, and end.
+    #[arg(long, value_name = "FILE", hide = true)]
+    capture: Option<PathBuf>,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let capture = args.capture.map(std::path::absolute).transpose();
+    let capture =
+        capture.map_err(|error| CliError::usage(format_args!("cannot tell the working directory: {error}")))?;
     let home = Home::make()?;
     // Records and rules lie there as in a repository, so that sources read as they do in one.
     let work = home.path().join("ergo");
@@ -55,7 +61,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let stage = Stage::set(home, paths, config)?;
     say(cx, &format!("A demonstration in {place}, which is removed at the end. Your own memory is not touched."));
     tell(cx)?;
-    review(cx, &stage, args.plain)
+    let first = first_card(cx)?;
+    head(cx, "A person settles what was refused:");
+    let exit = match (&first, capture) {
+        (Some(card), Some(file)) => one(cx, &["tui", "--conflict", card, "--capture", &file.to_string_lossy()])?,
+        (Some(card), None) if cx.ui.terminal && !args.plain && !cx.ui.json => {
+            stage.during_app(|| one(cx, &["tui", "--conflict", card]))?
+        }
+        _ => one(cx, &["tui", "--plain"])?,
+    };
+    say(cx, "\nThat was the demonstration. In a repository of your own: ergo remember '…' --reason '…'");
+    Ok(exit)
 }
 
 fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
@@ -82,21 +98,13 @@ fn tell(cx: &mut Context) -> Result<(), CliError> {
     step(cx, &["why", "what performs every act?"])
 }
 
-/// Opens the app on the first card; without a terminal, or if asked for, prints the same review as lines.
-fn review(cx: &mut Context, stage: &Stage, plain: bool) -> Result<Exit, CliError> {
-    let first = cx.block_on(async |cx| {
+/// The card that waits longest.
+fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
+    cx.block_on(async |cx| {
         let query = ConflictsQuery { limit: Some(MAX_PAGE), ..ConflictsQuery::default() };
         let page = cx.client().await?.conflicts(&query).await?;
         Ok(page.items.last().map(|card| card.id.to_hex()))
-    })?;
-    let command = match &first {
-        Some(card) if cx.ui.terminal && !plain && !cx.ui.json => vec!["tui", "--conflict", card],
-        _ => vec!["tui", "--plain"],
-    };
-    head(cx, "A person settles what was refused:");
-    let exit = stage.during_app(|| one(cx, &command))?;
-    say(cx, "\nThat was the demonstration. In a repository of your own: ergo remember '…' --reason '…'");
-    Ok(exit)
+    })
 }
 
 /// Runs a command line and shows it before its answer. A refusal is part of the story.
