@@ -46,5 +46,5 @@ test-clients: setup ## flows with other programs' clients (may install them)
 	@bash scripts/test-clients.sh
 
 capture: setup ## draw the README's pictures anew: docs/img
-	@$(CARGO) run --locked --quiet -- demo --capture docs/img/conflict.svg >/dev/null
+	@USER=ada $(CARGO) run --locked --quiet -- demo --capture docs/img/conflict.svg >/dev/null
 	@chmod 644 docs/img/conflict.svg
