@@ -37,11 +37,15 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 const MAX_LINES: usize = 500;
 
 /// Files that are longer, and why: file, the most lines, why.
-const LONG_FILES: &[(&str, usize, &str)] = &[(
-    "src/domain/derive/project.rs",
-    600,
-    "the rules of the projection in one piece, which the store's incremental work is measured against",
-)];
+const LONG_FILES: &[(&str, usize, &str)] = &[
+    (
+        "src/domain/derive/project.rs",
+        600,
+        "the rules of the projection in one piece, which the store's incremental work is measured against",
+    ),
+    ("src/guard/normalise/clause.rs", 660, "how one clause is read, step by step; the steps share its items"),
+    ("src/tui/state/list.rs", 540, "a third of it are its own tests"),
+];
 
 /// Modules that do no I/O and read no clock: each says so to the compiler.
 const PURE: &[&str] = &[
@@ -51,7 +55,7 @@ const PURE: &[&str] = &[
     "src/tui/update/mod.rs",
     "src/tui/view/mod.rs",
 ];
-const PURITY: &str = "#![deny(clippy::disallowed_methods, clippy::disallowed_types)]";
+const PURITY: [&str; 3] = ["#![deny(", "clippy::disallowed_methods", "clippy::disallowed_types"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -206,7 +210,8 @@ fn no_file_is_forgotten() {
 fn pure_modules_say_so_to_the_compiler() {
     for file in PURE {
         let source = std::fs::read_to_string(root().join(file)).unwrap();
-        assert!(source.lines().any(|line| line == PURITY), "{file} lacks {PURITY}");
+        let says = |line: &str| PURITY.iter().all(|part| line.contains(part));
+        assert!(source.lines().any(says), "{file} lacks {}", PURITY.join(" "));
     }
 }
 
