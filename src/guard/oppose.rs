@@ -378,7 +378,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs("exclusive_alternative", score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
-fn anchor<'a>(parsed: &'a Parsed, at: usize, step: isize) -> Option<&'a Item> {
+fn anchor(parsed: &Parsed, at: usize, step: isize) -> Option<&Item> {
     let mut at = at as isize + step;
     for _ in 0..3 {
         let item = parsed.items.get(usize::try_from(at).ok()?)?;

@@ -248,11 +248,13 @@ fn segments(items: &[Item]) -> Vec<Segment> {
                 let granted = matches!(item.lower.as_str(), "although" | "though" | "whereas");
                 (from, lead) = (at + 1, Some(if granted { Cue::Because } else { cue }));
             }
-            ItemKind::Stop if is_and(item) && items.get(at + 1).and_then(Item::cue).is_some_and(Cue::is_stance) => {
-                if items[from..at].iter().any(Item::is_content) {
-                    close(from, at, lead, sentence, &mut out);
-                    (from, lead) = (at + 1, None);
-                }
+            ItemKind::Stop
+                if is_and(item)
+                    && items.get(at + 1).and_then(Item::cue).is_some_and(Cue::is_stance)
+                    && items[from..at].iter().any(Item::is_content) =>
+            {
+                close(from, at, lead, sentence, &mut out);
+                (from, lead) = (at + 1, None);
             }
             _ => {}
         }
@@ -415,12 +417,12 @@ fn ends_phrase(item: &Item) -> bool {
 /// The last content word of the phrase that starts at `from`.
 fn phrase_head(items: &[Item], from: usize, to: usize) -> Option<usize> {
     let mut head = None;
-    for at in from..to {
-        if ends_phrase(&items[at]) {
+    for (at, item) in items.iter().enumerate().take(to).skip(from) {
+        if ends_phrase(item) {
             if head.is_some() {
                 break;
             }
-        } else if items[at].is_content() {
+        } else if item.is_content() {
             head = Some(at);
         }
     }
@@ -574,9 +576,7 @@ fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
         Modality::MayNot
     } else if clause.negative {
         if preferred && !required { Modality::ShouldNot } else { Modality::MustNot }
-    } else if negations > 0 {
-        Modality::Must
-    } else if required {
+    } else if negations > 0 || required {
         Modality::Must
     } else if preferred {
         Modality::Should
@@ -590,11 +590,9 @@ fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
     }
     let verb_at = governor.or_else(|| finite_verb(items, from, to));
     let split = verb_at.unwrap_or(from);
-    for at in from..to {
-        if items[at].is_content() {
-            if at < split { clause.subject.push(at) } else { clause.core.push(at) }
-        }
-    }
+    let (before, under): (Vec<usize>, Vec<usize>) =
+        (from..to).filter(|at| items[*at].is_content()).partition(|at| *at < split);
+    (clause.subject, clause.core) = (before, under);
     clause.imperative = clause.subject.is_empty();
     clause.verb = match verb_at {
         Some(at) if items[at].is_content() => Some(at),

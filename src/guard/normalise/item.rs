@@ -67,7 +67,7 @@ impl Item {
     }
 }
 
-/// A hash of a key that is the same on every machine and run.
+/// A hash of a key, for comparison within one process; never stored.
 pub(crate) fn hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
@@ -189,7 +189,7 @@ fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
     match cue {
         // "is approved by two reviewers" requires; "is approved" allows.
         Cue::May if length == 2 && matches!(tokens[at + 1].lower.as_str(), "approved" | "granted" | "accepted") => {
-            !next.is_some_and(|t| t.lower == "by")
+            next.is_none_or(|t| t.lower != "by")
         }
         // "under 10 ms" bounds; "under the hood" does not.
         Cue::AtMost | Cue::AtLeast => {
