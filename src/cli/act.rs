@@ -23,9 +23,8 @@ pub(crate) async fn run(
     cx: &mut Context,
     call: impl AsyncFnOnce(&Client, &ActRequest) -> Result<WriteOutcome, ClientError>,
 ) -> Result<Exit, CliError> {
-    // The claim says in which scope it is.
-    let request = ActRequest { caller: cx.caller()?, target: args.target, reason: args.reason, expect_rev: None };
-    let client = cx.client().await?;
+    let (client, caller) = cx.writer().await?;
+    let request = ActRequest { caller, target: args.target, reason: args.reason, expect_rev: None };
     let outcome = call(&client, &request).await?;
     Ok(show::outcome::show(cx, &outcome, None))
 }

@@ -12,7 +12,7 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    api::Caller,
+    api::{Caller, ScopeView},
     client::{Client, Connect},
     config::{Config, Paths},
     domain::Scope,
@@ -34,8 +34,40 @@ pub(crate) struct Context {
 pub(crate) struct Here {
     /// The scope as the flags, the configuration and the working directory name it.
     pub(crate) scope: Scope,
-    /// What tells the project from another of that name; absent where a flag named the project.
-    pub(crate) identity: Option<String>,
+    /// What tells the project from another of that name, the best first; none where a flag named the project.
+    pub(crate) identities: Vec<String>,
+}
+
+impl Here {
+    /// The best identity.
+    pub(crate) fn identity(&self) -> Option<String> {
+        self.identities.first().cloned()
+    }
+
+    /// The scope under which the daemon knows this project, and the identity by which: where two projects have one name,
+    /// the second is `name-2`; and one that has a remote by now is still the one that it was before.
+    fn known(self, scopes: &[ScopeView]) -> (Scope, Option<String>) {
+        let Self { scope, identities } = self;
+        let Some(best) = identities.first() else { return (scope, None) };
+        let ours = |known: &&ScopeView| known.scope.org_id == scope.org_id;
+        let namesake = |project: &str| {
+            let rest = project.strip_prefix(&*scope.project);
+            rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok()))
+        };
+        for identity in &identities {
+            let bound =
+                |known: &&ScopeView| known.identity.as_ref() == Some(identity) && namesake(&known.scope.project);
+            if let Some(known) = scopes.iter().filter(ours).find(bound) {
+                return (known.scope.clone(), Some(identity.clone()));
+            }
+        }
+        let taken = |project: &str| {
+            scopes.iter().filter(ours).any(|known| known.scope.project == project && known.identity.is_some())
+        };
+        let names = std::iter::once(scope.project.clone()).chain((2_u32..).map(|n| format!("{}-{n}", scope.project)));
+        let free = names.into_iter().find(|name| !taken(name));
+        (Scope { project: free.unwrap_or_else(|| scope.project.clone()), ..scope.clone() }, Some(best.clone()))
+    }
 }
 
 impl Context {
@@ -119,15 +151,15 @@ impl Context {
             Some(org) => org,
             None => self.config()?.org_id.clone(),
         };
-        let (project, identity) = if let Some(project) = project {
-            (project, None)
+        let (project, identities) = if let Some(project) = project {
+            (project, Vec::new())
         } else {
-            let Project { name, identity } = working_project()?;
-            (name, Some(identity))
+            let Project { name, identities } = working_project()?;
+            (name, identities)
         };
         let scope = Scope::new(org_id, project)
             .map_err(|error| CliError::usage(error).hint("name it with `--scope ORG/PROJECT`"))?;
-        Ok(Here { scope, identity })
+        Ok(Here { scope, identities })
     }
 
     /// A client, and where to read; a scope that is none is told before any daemon is started.
@@ -138,24 +170,27 @@ impl Context {
         Ok((client, scope))
     }
 
-    /// Where to read: as [`Context::here`], but under the name by which the daemon knows this project, which is another
-    /// where two projects have one name.
+    /// Where to read: as [`Context::here`], but under the name by which the daemon knows this project.
     pub(crate) async fn known_scope(&self, client: &Client) -> Result<Scope, CliError> {
-        let Here { scope, identity } = self.here()?;
-        let Some(identity) = identity else { return Ok(scope) };
-        let scopes = client.scopes().await?.items;
-        let mine = scopes.into_iter().find(|known| {
-            known.scope.org_id == scope.org_id
-                && known.identity.as_deref() == Some(identity.as_str())
-                && known.scope.project.starts_with(&scope.project)
-        });
-        Ok(mine.map_or(scope, |known| known.scope))
+        self.known(client).await.map(|(scope, _)| scope)
     }
 
-    /// Who acts, and where.
-    pub(crate) fn caller(&self) -> Result<Caller, CliError> {
-        let Here { scope, identity } = self.here()?;
-        Ok(Caller { org_id: scope.org_id, project: scope.project, identity, ..self.anyone()? })
+    async fn known(&self, client: &Client) -> Result<(Scope, Option<String>), CliError> {
+        let here = self.here()?;
+        if here.identities.is_empty() {
+            return Ok((here.scope, None));
+        }
+        let scopes = client.scopes().await?.items;
+        Ok(here.known(&scopes))
+    }
+
+    /// A client, who acts, and where; a scope that is none is told before any daemon is started.
+    pub(crate) async fn writer(&self) -> Result<(Client, Caller), CliError> {
+        let Here { scope, .. } = self.here()?;
+        let client = self.client().await?;
+        let (_, identity) = self.known(&client).await?;
+        let caller = Caller { org_id: scope.org_id, project: scope.project, identity, ..self.anyone()? };
+        Ok((client, caller))
     }
 
     /// Who acts, wherever it is.
@@ -176,4 +211,51 @@ fn working_project() -> Result<Project, CliError> {
             .hint("name the project with `--project NAME`")
     })?;
     Ok(scope::project_of(&folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(project: &str) -> Scope {
+        Scope { org_id: "acme".into(), project: project.into() }
+    }
+
+    fn view(project: &str, identity: Option<&str>) -> ScopeView {
+        ScopeView {
+            scope: scope(project),
+            active: 1,
+            total: 1,
+            open_cards: 0,
+            needs_review: 0,
+            latest: 0,
+            identity: identity.map(str::to_owned),
+        }
+    }
+
+    fn known(identities: &[&str], scopes: &[ScopeView]) -> (String, Option<String>) {
+        let identities = identities.iter().map(|&identity| identity.to_owned()).collect();
+        let (scope, identity) = Here { scope: scope("api"), identities }.known(scopes);
+        (scope.project, identity)
+    }
+
+    #[test]
+    fn a_project_is_found_by_what_it_is_not_by_its_name_alone() {
+        let scopes = [view("api", Some("host/a")), view("api-2", Some("host/b")), view("api-docs", Some("host/c"))];
+        assert_eq!(known(&["host/b", "/b"], &scopes), ("api-2".into(), Some("host/b".into())));
+        assert_eq!(
+            known(&["host/c", "/c"], &scopes),
+            ("api-3".into(), Some("host/c".into())),
+            "never another's memory"
+        );
+        assert_eq!(known(&["host/x"], &[view("api", None)]), ("api".into(), Some("host/x".into())), "a free name");
+        assert_eq!(known(&[], &scopes), ("api".into(), None), "a flag means what it says");
+    }
+
+    #[test]
+    fn a_remote_that_came_later_makes_no_other_project() {
+        let scopes = [view("api", Some("/home/ada/api/.git"))];
+        let identity = "/home/ada/api/.git";
+        assert_eq!(known(&["host/api", identity], &scopes), ("api".into(), Some(identity.into())));
+    }
 }

@@ -16,7 +16,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let request = DependRequest { caller: cx.caller()?, claim: args.claim, premises: args.premises };
-    let outcome = cx.client().await?.depend(&request).await?;
+    let (client, caller) = cx.writer().await?;
+    let request = DependRequest { caller, claim: args.claim, premises: args.premises };
+    let outcome = client.depend(&request).await?;
     Ok(show::outcome::show(cx, &outcome, None))
 }

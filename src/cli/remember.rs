@@ -26,7 +26,8 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let statement = write::statement(&args.statement)?;
-    let request = args.said.request(cx, statement, args.source)?;
-    let outcome = cx.client().await?.remember(&request).await?;
+    let (client, caller) = cx.writer().await?;
+    let request = args.said.request(caller, statement, args.source);
+    let outcome = client.remember(&request).await?;
     Ok(show::outcome::show(cx, &outcome, Some(&request.statement)))
 }

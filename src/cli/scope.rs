@@ -10,22 +10,25 @@ use std::{
 pub(crate) struct Project {
     /// The base name of the repository, the same in all its worktrees; else of the folder.
     pub(crate) name: String,
-    /// What tells it from another project of that name: the remote, else the common directory, else the folder.
-    pub(crate) identity: String,
+    /// What tells it from another project of that name, the best first: the remote, the common directory, the folder.
+    /// The later ones are what it was known by before it had a remote, or was a repository.
+    pub(crate) identities: Vec<String>,
 }
 
 /// The project that `folder` belongs to.
 pub(crate) fn project_of(folder: &Path) -> Project {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let Some(common) = folder.ancestors().find_map(common_dir) else {
-        return Project { name: base_name(&folder), identity: folder.display().to_string() };
+        return Project { name: base_name(&folder), identities: vec![folder.display().to_string()] };
     };
     let name = match common.parent() {
         Some(parent) if common.file_name().is_some_and(|name| name == ".git") => base_name(parent),
         _ => base_name(&common).trim_end_matches(".git").to_owned(),
     };
     let remote = fs::read_to_string(common.join("config")).ok().and_then(|config| origin(&config));
-    Project { name, identity: remote.map_or_else(|| common.display().to_string(), |url| plain_url(&url)) }
+    let folders = [Some(&*common), common.parent().filter(|_| common.ends_with(".git"))];
+    let folders = folders.into_iter().flatten().map(|folder| folder.display().to_string());
+    Project { name, identities: remote.map(|url| plain_url(&url)).into_iter().chain(folders).collect() }
 }
 
 /// The top of the working tree that `folder` is in, else `folder` itself.

@@ -36,10 +36,11 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let statement = write::statement(&args.statement)?;
-    let claim = args.said.request(cx, statement, args.source)?;
+    let (client, caller) = cx.writer().await?;
+    let claim = args.said.request(caller, statement, args.source);
     let targets = std::iter::once(args.target).chain(args.also).collect();
     let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
-    let outcome = cx.client().await?.supersede(&request).await?;
+    let outcome = client.supersede(&request).await?;
     let written = Some(request.claim.statement.as_str()).filter(|statement| !statement.is_empty());
     Ok(show::outcome::show(cx, &outcome, written))
 }

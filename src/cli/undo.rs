@@ -1,6 +1,6 @@
 //! `ergo undo`: takes an act back; the undo is an act too.
 
-use super::{CliError, Context, Exit, show::text::count, ui::Style};
+use super::{CliError, Context, Exit, context::Here, show::text::count, ui::Style};
 use crate::{
     api::{Caller, LogQuery, MAX_PAGE, UndoRequest},
     client::Client,
@@ -31,7 +31,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     // The last act is looked for everywhere, unless the flags name a scope.
     let flags = &cx.globals;
     let narrowed = flags.scope.is_some() || flags.org.is_some() || flags.project.is_some();
-    let caller = if narrowed { Caller { identity: None, ..cx.caller()? } } else { cx.anyone()? };
+    let caller = if narrowed {
+        let Here { scope, .. } = cx.here()?;
+        Caller { org_id: scope.org_id, project: scope.project, ..cx.anyone()? }
+    } else {
+        cx.anyone()?
+    };
     let outcome = client.undo(&UndoRequest { caller, target_op }).await?;
     if cx.ui.json {
         cx.ui.value(&outcome);

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::{CliError, Context};
+use super::CliError;
 use crate::{
-    api::RememberRequest,
+    api::{Caller, RememberRequest},
     domain::{ClaimKind, Qualifiers},
 };
 
@@ -63,14 +63,9 @@ pub(crate) struct Said {
 
 impl Said {
     /// The request that these arguments make.
-    pub(crate) fn request(
-        self,
-        cx: &Context,
-        statement: String,
-        source: Option<String>,
-    ) -> Result<RememberRequest, CliError> {
-        Ok(RememberRequest {
-            caller: cx.caller()?,
+    pub(crate) fn request(self, caller: Caller, statement: String, source: Option<String>) -> RememberRequest {
+        RememberRequest {
+            caller,
             statement,
             kind: self.kind,
             reason: self.reason,
@@ -80,7 +75,7 @@ impl Said {
             qualifiers: self.holds.into(),
             force_exception: self.force_exception,
             dry_run: self.dry_run,
-        })
+        }
     }
 }
 

@@ -39,12 +39,12 @@ pub(super) struct Sender {
 impl Sender {
     /// An import of a form (`adr`, `rules`) from what a person named.
     pub(super) async fn new(cx: &Context, form: &str, named: &str, scope: &Scope) -> Result<Self, CliError> {
-        let client = cx.client().await?;
+        let (client, caller) = cx.writer().await?;
         let mut number = [0; NUMBER_BYTES];
         let hash = hash(&["ergo/import/1", form, named, &scope.org_id, &scope.project]);
         number.copy_from_slice(hash.as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
         let report = Report::new(form, named, scope, hex::encode(number));
-        Ok(Self { client, caller: cx.caller()?, number, report })
+        Ok(Self { client, caller, number, report })
     }
 
     /// Stores one row, and gives the id of its claim: the new one, or that which says the same already.

@@ -68,3 +68,30 @@ fn the_flags_overrule_the_folder() {
     assert_eq!(run_in(&home, &home.work(), &["claims", "--org", "acme", "--project", "web"])["total"], 1);
     assert_eq!(run_in(&home, &home.work(), &["claims", "--all"])["total"], 1);
 }
+
+#[test]
+fn a_project_keeps_its_memory_when_it_becomes_a_repository_and_gets_a_remote() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let folder = home.work().join("notes");
+    std::fs::create_dir(&folder).unwrap();
+    run_in(&home, &folder, &["remember", "Prices are whole cents.", "--reason", "Floats lost money."]);
+    git(&folder, &["init", "-q"]);
+    assert_eq!(run_in(&home, &folder, &["claims"])["total"], 1, "after git init");
+    git(&folder, &["remote", "add", "origin", "git@example.org:acme/notes.git"]);
+    let again = run_in(&home, &folder, &["remember", "Taxes are added last.", "--reason", "The law says so."]);
+    assert_eq!(again["scope"]["project"], "notes", "{again}");
+    assert_eq!(run_in(&home, &folder, &["claims"])["total"], 2, "with a remote");
+}
+
+#[test]
+fn a_namesake_does_not_read_what_it_did_not_write() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let (mine, other) = (home.work().join("a/api"), home.work().join("b/api"));
+    for folder in [&mine, &other] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    run_in(&home, &mine, &["remember", "Prices are whole cents.", "--reason", "Floats lost money."]);
+    assert_eq!(run_in(&home, &other, &["claims"])["total"], 0);
+}
