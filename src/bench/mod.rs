@@ -3,3 +3,4 @@
 pub mod guard;
 pub mod store;
 mod store_synth;
+pub mod synth;

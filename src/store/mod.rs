@@ -73,7 +73,7 @@ impl Store {
     pub fn open_with(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>, options: Options) -> Result<Self> {
         let mut db = open::writer(path, options)?;
         let epoch = open::epoch(&db, path)?;
-        if open::setting::<u32>(&db, "check")? != Some(check.version()) {
+        if open::setting::<String>(&db, "derived")? != Some(rebuild::version(&*check)) {
             let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             rebuild::rebuild(&tx, &*check)?;
             tx.commit()?;

@@ -12,6 +12,14 @@ const BATCH: usize = 1_000;
 const DERIVED: [&str; 10] =
     ["card_members", "card_sources", "cards", "postings", "terms", "causes", "live_acts", "claims", "lanes", "texts"];
 
+/// The version of how projections are made here: grows whenever the same log would give other tables.
+const PROJECTION: u32 = 1;
+
+/// What the projections were made with: a store that was made with something else is rebuilt when it is opened.
+pub(super) fn version(check: &dyn PairCheck) -> String {
+    format!("{PROJECTION}/{}", check.version())
+}
+
 impl Store {
     /// Drops every projection and makes it anew from both logs, in one transaction.
     pub fn rebuild(&mut self) -> Result<()> {
@@ -50,5 +58,5 @@ pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
         None => Hlc::default(),
     };
     commit::save_clock(db, clock.max(commit::load_clock(db)?))?;
-    open::set(db, "check", check.version())
+    open::set(db, "derived", version(check))
 }

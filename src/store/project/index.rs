@@ -1,6 +1,7 @@
 //! The text index, the candidate index and the hash that finds identical claims.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use rust_stemmers::{Algorithm, Stemmer};
 
 use super::{Projector, claims};
 use crate::{
@@ -48,6 +49,20 @@ pub(in crate::store) fn content_hash(
     hasher.update(&minicbor::to_vec(qualifiers).unwrap_or_default());
     hasher.update(collapsed(statement).as_bytes());
     *hasher.finalize().as_bytes()
+}
+
+/// A text as the text index has it: words in lower case, reduced to their stems (Porter, "Snowball: a language for
+/// stemming algorithms", 2001). FTS5's own stemmer is the older one, for which *deploy* and *deployment* are two words.
+pub(in crate::store) fn stemmed(text: &str) -> String {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut out = String::with_capacity(text.len());
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&stemmer.stem(&word.to_lowercase()));
+    }
+    out
 }
 
 /// A subject as it stands among the terms.
@@ -129,9 +144,9 @@ impl Projector<'_> {
         };
         self.db.prepare_cached(sql)?.execute(params![
             claim.n,
-            body.statement.as_deref().unwrap_or_default(),
-            body.reason.as_deref().unwrap_or_default(),
-            body.source.as_deref().unwrap_or_default(),
+            stemmed(body.statement.as_deref().unwrap_or_default()),
+            stemmed(body.reason.as_deref().unwrap_or_default()),
+            stemmed(body.source.as_deref().unwrap_or_default()),
             place(claim.scope),
         ])?;
         Ok(())

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, params};
 
 use super::{claims::claims_at_places, pages};
-use crate::store::{ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log, project::place};
+use crate::store::{ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log, project::{place, stemmed}};
 
 /// The most matches that one search ranks.
 const MAX_MATCHES: usize = 1_000;
@@ -124,20 +124,18 @@ fn joined(words: &[Word], with: &str) -> String {
 
 /// The words of a text as FTS5 strings; the last one also as the beginning of a word.
 fn tokens(text: &str) -> Vec<String> {
-    let mut words: Vec<String> =
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
-    let typed = text.ends_with(char::is_alphanumeric);
-    let last = words.last().cloned();
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words: Vec<String> = words.map(str::to_lowercase).collect();
     words.dedup();
+    let last = if text.ends_with(char::is_alphanumeric) { words.pop() } else { None };
     words.truncate(MAX_WORDS);
     let mut queries: Vec<String> = Vec::new();
-    for word in words {
-        let quoted = format!("\"{word}\"");
-        let query = if typed && Some(&word) == last.as_ref() && word.chars().count() >= MIN_PREFIX {
-            format!("({quoted} OR {quoted}*)")
-        } else {
-            quoted
-        };
+    let exact = |word: &str| format!("\"{}\"", stemmed(word));
+    let typed = last.map(|word| match word.chars().count() >= MIN_PREFIX {
+        true => format!("({} OR \"{word}\"*)", exact(&word)),
+        false => exact(&word),
+    });
+    for query in words.iter().map(|word| exact(word)).chain(typed) {
         if !queries.contains(&query) {
             queries.push(query);
         }
@@ -193,7 +191,7 @@ mod tests {
 
     #[test]
     fn punctuation_and_operators_are_words_or_nothing() {
-        assert_eq!(tokens("Why \"NOT* green-CI? "), ["\"why\"", "\"not\"", "\"green\"", "\"ci\""]);
+        assert_eq!(tokens("Why \"NOT* green-CI? "), ["\"whi\"", "\"not\"", "\"green\"", "\"ci\""]);
         assert_eq!(tokens("deplo"), ["(\"deplo\" OR \"deplo\"*)"]);
         assert!(tokens("?!").is_empty());
     }

@@ -164,12 +164,12 @@ CREATE TABLE postings (
     PRIMARY KEY (term, claim)
 ) STRICT, WITHOUT ROWID;
 
--- The text index over all claims; contentless, so that the words are stored once, with the event. `place` holds the
--- scope as a word.
+-- The text index over all claims; contentless, so that the text is stored once, with the event. It is given words
+-- that are stems already. `place` holds the scope as a word.
 CREATE VIRTUAL TABLE texts USING fts5 (
     statement, reason, source, place,
     content = '',
-    tokenize = "porter unicode61 remove_diacritics 2",
+    tokenize = "unicode61 remove_diacritics 2",
     detail = full
 );
 INSERT INTO texts (texts, rank) VALUES ('secure-delete', 1);

@@ -1,4 +1,7 @@
 //! The store: the log, its projections, and what they survive.
 
+mod files;
 mod laws;
+mod lists;
+mod rules;
 mod support;

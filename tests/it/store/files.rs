@@ -1,0 +1,208 @@
+//! The file: what is refused, what survives, what is gone.
+
+use std::{fs, sync::Arc};
+
+use ergo::{
+    domain::{ClaimId, EventKind, OpId, derive::local},
+    store::{Act, ClaimFilter, Draft, Ref, Store, StoreError},
+};
+
+use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede};
+
+fn act(op: u8, drafts: Vec<Draft>) -> Act {
+    Act {
+        scope: scope("api"),
+        identity: None,
+        who: "ada".into(),
+        agent: None,
+        op: OpId([op; 16]),
+        now: 1_700_000_000_000,
+        drafts,
+    }
+}
+
+#[test]
+fn an_act_that_fails_leaves_nothing() {
+    let mut f = Fixture::new();
+    f.add(decision("port", "80"));
+    let before = (f.store.reader().projection().unwrap(), f.store.reader().counts().unwrap());
+    let mut beyond = decision("host", "ada");
+    beyond.targets = vec![Ref::Draft(7)];
+    let mut huge = decision("cache", "on");
+    huge.body.reason = Some("x".repeat(40_000));
+    let bad =
+        [beyond, huge, Draft::new(EventKind::Retract, []), Draft::new(EventKind::Unknown("roster.add".into()), [])];
+    for (n, bad) in bad.into_iter().enumerate() {
+        let drafts = vec![decision("other", "1"), bad];
+        assert!(f.store.commit(act(200 + n as u8, drafts)).is_err());
+        assert_eq!((f.store.reader().projection().unwrap(), f.store.reader().counts().unwrap()), before);
+    }
+}
+
+#[test]
+fn a_redacted_secret_is_in_no_byte_of_the_file_or_its_log() {
+    const SECRET: &str = "hunter2xyzzy";
+    let mut f = Fixture::new();
+    let mut draft = decision("password", SECRET);
+    draft.body.source = Some(format!("env:{SECRET}"));
+    let other = f.add(decision("port", "80"));
+    let mut refused = on(local_kind(local::REFUSED), &[other], "");
+    refused.claim_kind = Some(ergo::domain::ClaimKind::Decision);
+    refused.body = body("password", SECRET, true);
+    refused.body.data = Some(format!(r#"{{"note":"{SECRET}"}}"#));
+    let candidate = f.act(vec![refused]).events[0];
+    let mut settled = on(local_kind(local::SETTLED), &[candidate], "");
+    settled.successor = Some(Ref::Draft(0));
+    let secret = f.act(vec![draft, settled]).created[0];
+    let path = f.dir.path().join("ergo.db");
+    let bytes = |path: &std::path::Path| {
+        let mut all = Vec::new();
+        for file in fs::read_dir(path.parent().unwrap()).unwrap() {
+            let file = file.unwrap().path();
+            if !file.to_string_lossy().ends_with("-shm") {
+                all.extend(fs::read(file).unwrap());
+            }
+        }
+        all
+    };
+    let found = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window.eq_ignore_ascii_case(SECRET.as_bytes()));
+    assert!(found(&bytes(&path)), "it is there before");
+    f.act(vec![on(EventKind::Redact, &[secret], "a pasted password")]);
+    assert!(!found(&bytes(&path)), "gone while the store is open");
+    let row = f.store.reader().claim(&secret).unwrap().unwrap();
+    assert!(row.flags.redacted && row.statement.is_empty() && row.reason.is_none());
+    assert!(f.store.reader().candidate(&candidate).unwrap().unwrap().flags.redacted);
+    let report = f.store.check().unwrap();
+    assert_eq!((report.problems, report.redacted), (vec![], 3));
+    f.store.rebuild().unwrap();
+    let found_again = f.store.reader().search(&ClaimFilter::default(), SECRET, 10, None).unwrap();
+    assert_eq!(found_again.total, 0);
+    drop(f.store);
+    assert!(!found(&bytes(&path)));
+}
+
+#[test]
+fn a_copy_goes_on_in_a_chain_of_its_own() {
+    let mut f = Fixture::new();
+    let a = f.add(decision("port", "80"));
+    let copy = f.dir.path().join("copy.db");
+    assert!(f.store.backup(&copy).unwrap() > 0);
+    assert!(matches!(f.store.backup(&copy), Err(StoreError::Exists(_))), "never overwrites");
+    let mut other = open(&copy);
+    assert_eq!(other.reader().projection().unwrap(), f.store.reader().projection().unwrap());
+    other.commit(act(101, vec![supersede(&[a], decision("port", "81"))])).unwrap();
+    f.act(vec![supersede(&[a], decision("port", "82"))]);
+    // Both went on from one event with one key: nothing forks, and they meet again.
+    let theirs: Vec<_> = other.reader().signed_events(0, 100).unwrap().into_iter().map(|(_, event)| event).collect();
+    f.store.import(&theirs, 1).unwrap();
+    other.import(&f.events(), 1).unwrap();
+    assert_eq!(other.reader().projection().unwrap(), f.store.reader().projection().unwrap());
+    let report = f.store.check().unwrap();
+    assert_eq!((report.problems, report.notes), (vec![], vec![]));
+    // The same file opened again goes on in its chain.
+    let epochs = |store: &Store| {
+        let events = store.reader().signed_events(0, 100).unwrap();
+        events.into_iter().map(|(_, event)| event.header.epoch).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    drop(other);
+    let mut other = open(&copy);
+    other.commit(act(102, vec![decision("cache", "on")])).unwrap();
+    assert_eq!(epochs(&other), 2);
+}
+
+#[test]
+fn forged_and_foreign_events_are_refused_as_a_whole() {
+    let mut f = Fixture::new();
+    f.add(decision("port", "80"));
+    let mut other = Fixture::new();
+    let mut events = vec![f.events().remove(0)];
+    let mut forged = events[0].clone();
+    forged.signature[3] ^= 1;
+    events.push(forged);
+    assert!(matches!(other.store.import(&events, 1), Err(StoreError::Event(_))));
+    assert_eq!(other.store.reader().counts().unwrap().events, 0);
+    let mut f2 = Fixture::new();
+    let a = f2.add(decision("port", "80"));
+    f2.act(vec![on(local_kind(local::SNOOZE), &[a], "")]);
+    let imported = other.store.import(&f2.events(), 1).unwrap();
+    assert_eq!((imported.stored, imported.ignored), (1, 1));
+}
+
+#[test]
+fn a_newer_schema_and_a_foreign_file_are_refused_in_words() {
+    let f = Fixture::new();
+    let path = f.dir.path().join("ergo.db");
+    drop(f.store);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    let error = Store::open(&path, key(1), Arc::new(Plain)).err().unwrap().to_string();
+    assert!(error.contains("99") && error.contains("newer ergo"), "{error}");
+    let foreign = f.dir.path().join("notes.txt");
+    fs::write(&foreign, "these are my notes, and they are not a database ".repeat(40)).unwrap();
+    assert!(matches!(Store::open(&foreign, key(1), Arc::new(Plain)), Err(StoreError::NotAStore { .. })));
+    let database = f.dir.path().join("other.db");
+    rusqlite::Connection::open(&database).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+    assert!(matches!(Store::open(&database, key(1), Arc::new(Plain)), Err(StoreError::NotAStore { .. })));
+}
+
+#[test]
+fn damage_is_found() {
+    let mut f = Fixture::new();
+    let a = f.add(decision("port", "80"));
+    f.add(fact("db.port", "5432", []));
+    let path = f.dir.path().join("ergo.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("UPDATE claims SET status = 1 WHERE id = ?1", [a.0]).unwrap();
+    db.execute("UPDATE events SET signature = zeroblob(64) WHERE n = 2", []).unwrap();
+    let problems = f.store.check().unwrap().problems;
+    assert!(problems.iter().any(|line| line.contains(&a.to_hex()) && line.contains("--rebuild")), "{problems:?}");
+    assert!(problems.iter().any(|line| line.contains("signature")), "{problems:?}");
+    f.store.rebuild().unwrap();
+    assert_eq!(f.store.check().unwrap().problems.len(), 1, "a rebuild mends what is derived, and no forgery");
+}
+
+#[test]
+fn the_same_name_with_another_identity_is_another_scope() {
+    let mut f = Fixture::new();
+    let with = |op: u8, identity: Option<&str>| Act {
+        identity: identity.map(str::to_owned),
+        ..act(op, vec![decision(&format!("s{op}"), "1")])
+    };
+    let places: Vec<String> = [Some("git@a"), Some("git@b"), None, Some("git@b"), Some("git@c")]
+        .into_iter()
+        .enumerate()
+        .map(|(n, identity)| f.store.commit(with(50 + n as u8, identity)).unwrap().scope.project)
+        .collect();
+    assert_eq!(places, ["api", "api-2", "api", "api-2", "api-3"]);
+    assert_eq!(f.store.reader().scope_for(&scope("api"), Some("git@a")).unwrap(), scope("api"));
+}
+
+/// The claims of the fixture file: made once by the program that wrote schema version 1, and opened ever after.
+#[test]
+fn a_file_of_each_schema_version_opens() {
+    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema/v1.db");
+    if std::env::var_os("ERGO_WRITE_FIXTURES").is_some() {
+        let mut f = Fixture::new();
+        let a = f.add(decision("port", "80"));
+        f.add(supersede(&[a], decision("port", "81")));
+        f.add(fact("db.port", "5432", []));
+        let gone = f.add(decision("password", "secret"));
+        f.act(vec![on(EventKind::Redact, &[gone], "a secret")]);
+        fs::remove_file(&fixture).ok();
+        f.store.backup(&fixture).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("v1.db");
+    fs::copy(&fixture, &copy).unwrap();
+    let mut store = open(&copy);
+    assert_eq!(store.reader().schema().unwrap(), ergo::store::SCHEMA);
+    assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
+    let counts = store.reader().counts().unwrap();
+    assert_eq!((counts.claims, counts.active, counts.events), (4, 3, 5));
+    let done = store.commit(act(1, vec![decision("cache", "on")])).unwrap();
+    assert_eq!(done.created.len(), 1);
+    let ids: Vec<ClaimId> =
+        store.reader().claims(&ClaimFilter::default(), 10, None).unwrap().items.iter().map(|row| row.id).collect();
+    assert_eq!(ids.len(), 5);
+}

@@ -1,0 +1,139 @@
+//! Lists: pages, totals, search, candidates.
+
+use ergo::{
+    domain::{ClaimKind, EventKind, Status, norm::IndexTerms},
+    store::{CandidateQuery, ClaimFilter, Draft, StoreError},
+};
+
+use super::support::{Fixture, body, claim, decision, fact, on, scope};
+
+fn walk(f: &Fixture, filter: &ClaimFilter, limit: usize) -> Vec<ergo::domain::ClaimId> {
+    let mut found = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let page = f.store.reader().claims(filter, limit, cursor.as_deref()).unwrap();
+        assert!(page.items.len() <= limit);
+        found.extend(page.items.iter().map(|row| row.id));
+        assert!(page.total >= found.len());
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => {
+                assert_eq!(page.total, found.len());
+                return found;
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_hold_every_claim_once_newest_first_whatever_their_size() {
+    let mut f = Fixture::new();
+    let mut made = Vec::new();
+    for n in 0..17 {
+        let kind = ClaimKind::ALL[n % 4];
+        made.push(f.add(claim(kind, body(&format!("s{n}"), "1", true))));
+    }
+    made.push(f.add(fact("k", "1", [])));
+    f.act(vec![on(EventKind::Retract, &[made[3]], "x")]);
+    made.reverse();
+    for limit in [1, 4, 18, 200] {
+        assert_eq!(walk(&f, &ClaimFilter::default(), limit), made);
+    }
+    let active = ClaimFilter { status: Some(Status::Active), scope: Some(scope("api")), ..ClaimFilter::default() };
+    assert_eq!(walk(&f, &active, 5).len(), 17);
+    let rejections = ClaimFilter { kinds: vec![ClaimKind::Rejection, ClaimKind::Fact], ..active.clone() };
+    assert_eq!(walk(&f, &rejections, 3).len(), 5);
+    let nobody = ClaimFilter { who: Some("bob".into()), ..active.clone() };
+    assert_eq!(walk(&f, &nobody, 3).len(), 0);
+    let elsewhere = ClaimFilter { scope: Some(scope("web")), ..active };
+    assert_eq!(walk(&f, &elsewhere, 3).len(), 0);
+    let error = f.store.reader().claims(&ClaimFilter::default(), 3, Some("x")).unwrap_err();
+    assert!(matches!(error, StoreError::BadCursor(_)));
+}
+
+fn texts(f: &Fixture, words: &str) -> Vec<String> {
+    let filter = ClaimFilter { scope: Some(scope("api")), status: Some(Status::Active), ..ClaimFilter::default() };
+    f.store.reader().search(&filter, words, 10, None).unwrap().items.into_iter().map(|row| row.statement).collect()
+}
+
+fn plain(statement: &str, reason: &str) -> Draft {
+    let mut draft = decision("x", "1");
+    draft.body.norms = None;
+    draft.body.statement = Some(statement.into());
+    draft.body.reason = Some(reason.into());
+    draft
+}
+
+#[test]
+fn search_finds_word_forms_accents_and_beginnings_within_the_scope() {
+    let mut f = Fixture::new();
+    f.act(vec![
+        plain("Deployments run through the Zürich gateway", "latency"),
+        plain("Logs are kept for thirty days", "deploying is audited"),
+        plain("Colours are blue", "taste"),
+    ]);
+    f.act_in("web", vec![plain("Deploys are frozen", "elsewhere")]);
+    assert_eq!(
+        texts(&f, "why deploy")[0],
+        "Deployments run through the Zürich gateway",
+        "a statement outweighs a reason"
+    );
+    assert_eq!(texts(&f, "why deploy").len(), 2);
+    assert_eq!(texts(&f, "zurich "), ["Deployments run through the Zürich gateway"]);
+    assert_eq!(texts(&f, "gatew").len(), 1, "as it is typed");
+    for hostile in ["", "\"", "* OR", "a:b NEAR(", "scope1", "(((", "\u{0}"] {
+        assert!(texts(&f, hostile).len() <= 3, "{hostile}");
+    }
+    assert!(texts(&f, "scope1 ").is_empty(), "how scopes are written is no word");
+}
+
+#[test]
+fn search_pages_follow_each_other() {
+    let mut f = Fixture::new();
+    for n in 0..7 {
+        f.add(plain(&format!("gateway number {n}"), "since"));
+    }
+    let filter = ClaimFilter::default();
+    let first = f.store.reader().search(&filter, "gateway ", 4, None).unwrap();
+    let second = f.store.reader().search(&filter, "gateway ", 4, first.next.as_deref()).unwrap();
+    assert_eq!((first.total, first.items.len(), second.items.len(), second.next.is_some()), (7, 4, 3, false));
+    assert!(first.items.iter().all(|row| second.items.iter().all(|other| other.id != row.id)));
+}
+
+fn candidates(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> Vec<String> {
+    let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let query = CandidateQuery {
+        scope: scope("api"),
+        terms: IndexTerms { subjects: list(subjects), terms: list(terms) },
+        exclude: Vec::new(),
+        limit,
+    };
+    f.store.reader().candidates(&query).unwrap().into_iter().map(|row| row.statement).collect()
+}
+
+#[test]
+fn candidates_share_a_subject_or_rare_words_and_are_active_and_guarded() {
+    let mut f = Fixture::new();
+    let a = f.add(decision("port", "80"));
+    f.act(vec![decision("host", "ada"), fact("port", "80", [])]);
+    f.act_in("web", vec![decision("port", "80")]);
+    assert_eq!(candidates(&f, &["port"], &[], 24), ["port must be 80"]);
+    assert_eq!(candidates(&f, &[], &["ada"], 24), ["host must be ada"]);
+    assert!(candidates(&f, &["cache"], &["never-seen"], 24).is_empty());
+    f.act(vec![on(EventKind::Retract, &[a], "x")]);
+    assert!(candidates(&f, &["port"], &[], 24).is_empty());
+}
+
+#[test]
+fn a_rare_shared_word_wins_over_many_common_ones() {
+    let mut f = Fixture::new();
+    let old = f.add(decision("deploy", "zebra"));
+    let drafts = (0..1_500).map(|n| decision("deploy", &format!("v{n}"))).map(|mut draft| {
+        draft.body.norms = None;
+        draft
+    });
+    f.act(drafts.collect());
+    let found = candidates(&f, &["deploy"], &["be", "must", "zebra"], 8);
+    assert_eq!(found[0], f.store.reader().claim(&old).unwrap().unwrap().statement);
+    assert_eq!(found.len(), 8);
+}
