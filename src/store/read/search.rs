@@ -7,7 +7,10 @@
 use rusqlite::{Connection, params};
 
 use super::{claims::claims_at_places, pages};
-use crate::store::{ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log, project::{place, stemmed}};
+use crate::store::{
+    ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log,
+    project::{place, stemmed},
+};
 
 /// The most matches that one search ranks.
 const MAX_MATCHES: usize = 1_000;
