@@ -6,23 +6,24 @@
 #     EVAL    evaluation folder: measured on, never trained on
 #     WORK    everything is written here; steps whose result is there are skipped
 #     ROUNDS  rounds of mining, default 2
-# Environment: PYTHON (default python3), THREADS (0: two while the machine is idle), NLI_PAUSE (a file; work sleeps while it exists).
+# Environment: PYTHON (default python3), THREADS (0: two while the machine is idle), LIMIT (seconds a training step may take; its
+# schedule is shortened to fit), NLI_PAUSE (a file; work sleeps while it exists, and that time does not count).
 set -euo pipefail
 
 if (($# < 4)); then
-  sed -n '2,10s/^# \{0,1\}//p' "$0"
+  sed -n '2,11s/^# \{0,1\}//p' "$0"
   exit 2
 fi
 base=$(realpath "$1") data=$(realpath "$2") eval=$(realpath "$3") rounds=${5:-2}
 work=$(mkdir -p "$4" && realpath "$4")
-python=${PYTHON:-python3} threads=${THREADS:-0}
+python=${PYTHON:-python3} threads=${THREADS:-0} limit=${LIMIT:-1000000}
 cd "$(dirname "$0")"
 
 step() { nice -n 19 "$python" -m "ergo_nli.$1" "${@:2}"; }
 train() {
   local out=$1
   shift
-  [[ -e $out ]] || step train "$out" --base "$base" --threads "$threads" "$@"
+  [[ -e $out ]] || step train "$out" --base "$base" --threads "$threads" --max-seconds "$limit" "$@"
 }
 
 made=$work/generated
