@@ -1,6 +1,6 @@
 //! What the guard says of a write, with the stored claims that it speaks of.
 
-use std::{collections::HashMap, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use super::{
     gate::{self, Normed},
@@ -66,10 +66,10 @@ impl Session<'_> {
             exclude: exclude.to_vec(),
             limit: MAX_CANDIDATES,
         })?;
-        Ok(self.compare(incoming, rows))
+        self.compare(incoming, &rows)
     }
 
-    fn compare(&self, incoming: &Incoming<'_>, rows: Vec<ClaimRow>) -> Judged {
+    fn compare(&self, incoming: &Incoming<'_>, rows: &[ClaimRow]) -> Result<Judged, ApiError> {
         let against: Vec<Candidate> = rows.iter().map(candidate).collect();
         let ours = Candidate {
             id: None,
@@ -79,20 +79,15 @@ impl Session<'_> {
         };
         let verdict = match gate::judge(&self.engine.guard, &ours, &against, &self.today) {
             Ok(verdict) => verdict,
-            Err(warning) => return Judged { warnings: vec![*warning], ungated: true, ..Judged::default() },
+            Err(warning) => return Ok(Judged { warnings: vec![*warning], ungated: true, ..Judged::default() }),
         };
-        let rows: HashMap<ClaimId, ClaimRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-        let conflicts: Vec<Conflict> = verdict
-            .findings
-            .iter()
-            .filter_map(|finding| {
-                let row = rows.get(&finding.claim)?;
-                Some(view::conflict(finding.clone(), view::claim(row.clone(), &self.today)))
-            })
-            .collect();
+        let mut conflicts = Vec::new();
+        for finding in &verdict.findings {
+            conflicts.push(view::conflict(finding.clone(), self.view(&finding.claim)?));
+        }
         let mut warnings: Vec<Warning> = conflicts.iter().filter(|c| c.tier == Tier::Warn).map(softer).collect();
         warnings.extend(gate::skipped(&verdict));
-        Judged { verdict, conflicts, warnings, ungated: false }
+        Ok(Judged { verdict, conflicts, warnings, ungated: false })
     }
 
     /// Counts what became of a guarded write.

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, params};
 
-use super::claims::claims_at_places;
+use super::claims::bare_claims_at_places;
 use crate::store::{CandidateQuery, ClaimRow, Reader, Result, log, project::subject_term};
 
 /// The most postings that one look-up reads.
@@ -31,7 +31,8 @@ struct Term {
 }
 
 impl Reader {
-    /// Active guarded claims of the scope that a new claim should be compared with, the likeliest first.
+    /// Active guarded claims of the scope that a new claim should be compared with, the likeliest first. Their relations
+    /// (premises, dependents, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn candidates(&self, query: &CandidateQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, &query.scope)? else { return Ok(Vec::new()) };
@@ -73,7 +74,7 @@ impl Reader {
                 }
             }
             rank(&mut ranked, query.limit);
-            claims_at_places(&reader.db, ranked.into_iter().map(|(claim, _)| claim))
+            bare_claims_at_places(&reader.db, ranked.into_iter().map(|(claim, _)| claim))
         })
     }
 

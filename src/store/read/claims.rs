@@ -160,6 +160,12 @@ pub(super) fn claims_at_places(db: &Connection, places: impl IntoIterator<Item =
     Ok(rows)
 }
 
+/// Claims by their places, in that order, without their relations.
+pub(super) fn bare_claims_at_places(db: &Connection, places: impl IntoIterator<Item = i64>) -> Result<Vec<ClaimRow>> {
+    let mut read = db.prepare_cached(select_claim!("WHERE c.n = ?1"))?;
+    places.into_iter().map(|n| Ok(read.query_row([n], read_claim)?.row)).collect()
+}
+
 fn claims_with_ids(db: &Connection, ids: impl IntoIterator<Item = ClaimId>) -> Result<Vec<ClaimRow>> {
     let mut rows = Vec::new();
     for id in ids {
