@@ -4,6 +4,7 @@
 //! milliseconds on a store file of its own in a private folder.
 
 use std::{
+    fmt::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -31,7 +32,7 @@ pub struct Options {
     pub sizes: Vec<usize>,
     /// Writes of each sort, and reads of each sort, that are timed.
     pub samples: usize,
-    /// Where the store files are made; removed afterwards.
+    /// Where the store files are made, and removed afterwards; made where it is absent.
     pub folder: PathBuf,
 }
 
@@ -114,6 +115,7 @@ pub struct Report {
 
 /// Fills a store at each size and measures it. `progress` is told in words what goes on.
 pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+    std::fs::create_dir_all(&options.folder).map_err(|error| BenchError::Io { path: options.folder.clone(), error })?;
     let mut report = Report::default();
     for &claims in &options.sizes {
         let path = options.folder.join(format!("bench-{claims}.db"));
@@ -297,9 +299,10 @@ impl Report {
         );
         for row in &self.rows {
             let memory = row.memory_mib.map_or_else(|| "-".to_owned(), |mib| format!("{mib:.0}"));
-            text.push_str(&format!(
+            let _ = writeln!(
+                text,
                 "{:>10}   {:>6.2}/{:<6.2}   {:>8.2}/{:<9.2}   {:>7.2}/{:<7.2}   {:>5.2}/{:<5.2}   {:>8.2}   {:>10.2}   \
-                 {:>8.1}   {memory:>10}\n",
+                 {:>8.1}   {memory:>10}",
                 row.claims,
                 row.write_ms.p50,
                 row.write_ms.p95,
@@ -312,7 +315,7 @@ impl Report {
                 row.page_ms.p95,
                 row.search_ms.p95,
                 row.file_mib,
-            ));
+            );
         }
         text
     }
@@ -332,12 +335,12 @@ mod tests {
     #[test]
     fn a_small_store_is_measured_end_to_end() {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options { sizes: vec![40], samples: 10, folder: folder.path().into() };
+        let options = Options { sizes: vec![40], samples: 10, folder: folder.path().join("new") };
         let mut said = Vec::new();
         let report = run(&options, &mut |line| said.push(line.to_owned())).unwrap();
         assert_eq!((report.rows.len(), report.rows[0].claims, said.len()), (1, 40, 2));
         assert!(report.table().lines().count() == 2 && report.rows[0].file_mib > 0.0);
         // Nothing is left behind.
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 0);
     }
 }

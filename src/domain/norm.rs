@@ -153,6 +153,8 @@ pub struct Norm {
 pub struct IndexTerms {
     /// Canonical subjects of the norms: a claim that shares one is a candidate. Sorted, without repeats.
     pub subjects: Vec<String>,
+    /// Keys of which two claims that contradict share one: a subject with its attribute. Sorted, without repeats.
+    pub pairs: Vec<String>,
     /// Content terms of the statement: lower-case stems, and `#name` for a set of exclusive alternatives that the
     /// statement names a member of. Candidates are ranked by how many (rare) terms they share. Sorted, without repeats.
     pub terms: Vec<String>,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    claim::ClaimKind,
     id::ClaimId,
     norm::{IndexTerms, Norm},
 };
@@ -127,7 +128,21 @@ pub struct Verdict {
     pub compared: usize,
 }
 
-/// The comparison that derived conflict cards rest on: a pure function of the norms that two events carry.
+/// What an event carries of a claim, as far as claims are compared by it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Carried<'a> {
+    /// The claim's kind.
+    pub kind: ClaimKind,
+    /// Its statement; empty once redacted.
+    pub statement: &'a str,
+    /// Its norms; none once redacted.
+    pub norms: &'a [Norm],
+    /// When it was written, in milliseconds since the Unix epoch, by event clock: a claim whose window had passed by then
+    /// was not opposed.
+    pub written: u64,
+}
+
+/// The comparison that derived conflict cards rest on: a pure function of what two events carry.
 ///
 /// Cards that sync are computed from it on every machine, so an implementation with another answer for any pair must have another
 /// [`PairCheck::version`]; a store that sees a new version recomputes its derived cards.
@@ -135,9 +150,10 @@ pub trait PairCheck: Send + Sync {
     /// The version of the comparison.
     fn version(&self) -> u32;
 
-    /// The evidence, where the norms of two claims cannot both hold; symmetric in whether there is any.
-    fn contradiction(&self, ours: &[Norm], theirs: &[Norm]) -> Option<Evidence>;
+    /// The evidence, where two claims cannot both hold; symmetric in whether there is any. Says nothing of a pair that
+    /// the guard would let pass: a write that was stored as clean must not open a card.
+    fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence>;
 
-    /// What to index of a claim. Two claims that contradict share a subject.
+    /// What to index of a claim. Two claims that contradict share one of the [`IndexTerms::pairs`].
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms;
 }

@@ -6,7 +6,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     api::Warning,
-    domain::{Norm, Qualifiers, Tier, Verdict},
+    domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict},
     guard::{Candidate, Guard},
 };
 
@@ -31,9 +31,9 @@ pub(super) fn day(now: u64) -> String {
 }
 
 /// Normalises a statement. A failure is a warning, so that the claim is stored un-gated.
-pub(super) fn normalise(guard: &Guard, statement: &str, qualifiers: &Qualifiers) -> Normed {
+pub(super) fn normalise(guard: &Guard, kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> Normed {
     // The guard is total by contract; a defect in it must still not cost a write.
-    match catch_unwind(AssertUnwindSafe(|| guard.normalise(statement, qualifiers))) {
+    match catch_unwind(AssertUnwindSafe(|| guard.normalise_claim(kind, statement, qualifiers))) {
         Ok(done) if !done.norms.is_empty() => {
             Normed { norms: fitting(done.norms), version: done.version, warning: None }
         }
@@ -127,16 +127,31 @@ mod tests {
 
     #[test]
     fn a_broken_normaliser_costs_a_warning_and_no_write() {
-        let normed = normalise(&Guard::default().with_normaliser(Box::new(Broken)), "x", &Qualifiers::default());
+        let normed = normalise(
+            &Guard::default().with_normaliser(Box::new(Broken)),
+            ClaimKind::Decision,
+            "x",
+            &Qualifiers::default(),
+        );
         assert_eq!(normed.norms, []);
         assert_eq!(normed.warning.unwrap().code, "ungated");
-        let normed = normalise(&Guard::default().with_normaliser(Box::new(Wordless)), "x", &Qualifiers::default());
+        let normed = normalise(
+            &Guard::default().with_normaliser(Box::new(Wordless)),
+            ClaimKind::Decision,
+            "x",
+            &Qualifiers::default(),
+        );
         assert!(normed.warning.unwrap().message.contains("chatter"));
     }
 
     #[test]
     fn norms_never_outgrow_an_event() {
-        let normed = normalise(&Guard::default().with_normaliser(Box::new(Verbose)), "x", &Qualifiers::default());
+        let normed = normalise(
+            &Guard::default().with_normaliser(Box::new(Verbose)),
+            ClaimKind::Decision,
+            "x",
+            &Qualifiers::default(),
+        );
         assert_eq!(normed.norms.len(), 6);
         assert!(minicbor::to_vec(&normed.norms).unwrap().len() <= MAX_NORMS + 8);
     }

@@ -1,13 +1,18 @@
 //! The comparison of carried norms that derived conflict cards rest on, and what the store indexes.
 
+use jiff::{Timestamp, tz::TimeZone};
+
 use super::{
-    explain, judge,
+    Candidate, Stages, judge,
     normalise::{self, item::ItemKind},
 };
 use crate::domain::{
-    norm::{IndexTerms, Norm},
-    verdict::{Evidence, PairCheck, Relation, Stage},
+    norm::{IndexTerms, Norm, SubjectKind},
+    verdict::{Carried, Evidence, PairCheck, Relation, Tier},
 };
+
+/// The stage whose answer every machine can repeat from what events carry.
+const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
 
 /// Terms that are indexed of one statement, at most.
 const MAX_TERMS: usize = 64;
@@ -21,26 +26,35 @@ impl PairCheck for StructuralPairCheck {
         1
     }
 
-    fn contradiction(&self, ours: &[Norm], theirs: &[Norm]) -> Option<Evidence> {
-        let (comparison, i, j) = judge::strongest(ours, theirs)?;
-        (comparison.relation == Relation::Contradiction).then(|| Evidence {
-            stage: Stage::Structural,
-            rule: comparison.rule.into(),
-            relation: comparison.relation,
-            confidence: comparison.confidence,
-            sentence: explain::structural(comparison, &ours[i], &theirs[j]),
-            field: comparison.field.into(),
-            words: ours[i].words.clone(),
-            their_words: theirs[j].words.clone(),
-            norm: ours[i].clone(),
-            their_norm: theirs[j].clone(),
-            features: std::collections::BTreeMap::new(),
-        })
+    fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence> {
+        // Norms alone are quick to compare; only what they call a contradiction is read again and judged as a write is.
+        let (comparison, ..) = judge::strongest(ours.norms, theirs.norms)?;
+        if comparison.relation != Relation::Contradiction {
+            return None;
+        }
+        let (a, b) = (candidate(ours), candidate(theirs));
+        if super::is_over(&a, &day(theirs.written)) || super::is_over(&b, &day(ours.written)) {
+            return None;
+        }
+        let (a, b) = (judge::prepare(&a), judge::prepare(&b));
+        let ruling = judge::rule(&a, ours.statement, &b, theirs.statement, STRUCTURAL);
+        (ruling.tier == Tier::Block).then_some(ruling.evidence)
     }
 
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms {
         index_terms(norms, statement)
     }
+}
+
+/// The day of a time in milliseconds since the Unix epoch, in UTC, as `YYYY-MM-DD`.
+fn day(written: u64) -> String {
+    let stamp =
+        i64::try_from(written).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
+    stamp.to_zoned(TimeZone::UTC).date().to_string()
+}
+
+fn candidate(carried: Carried<'_>) -> Candidate {
+    Candidate { id: None, kind: carried.kind, statement: carried.statement.to_owned(), norms: carried.norms.to_vec() }
 }
 
 pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
@@ -59,5 +73,13 @@ pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
         .collect();
     terms.sort_unstable();
     terms.dedup();
-    IndexTerms { subjects, terms }
+    // Norms are compared within one subject and attribute: see `structural::compare`.
+    let mut pairs: Vec<String> = norms
+        .iter()
+        .filter(|norm| norm.subject_kind == SubjectKind::Present && !norm.subject.is_empty())
+        .map(|norm| format!("{}\u{1f}{}", norm.subject, norm.attribute.as_deref().unwrap_or_default()))
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    IndexTerms { subjects, pairs, terms }
 }

@@ -99,7 +99,7 @@ fn restrict(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let io = |error| StoreError::Io { what: "cannot restrict the permissions of", path: path.to_owned(), error };
     let mode = fs::metadata(path).map_err(io)?.permissions().mode();
-    if mode & 0o077 == 0 {
+    if mode.trailing_zeros() >= 6 {
         return Ok(());
     }
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)

@@ -97,14 +97,15 @@ fn round(home: &TestHome, round: usize, life: Duration, acknowledged: &Acknowled
 /// Everything that was acknowledged is there as it was said, and the file is sound.
 fn check(home: &TestHome, acknowledged: &Acknowledged) {
     let key = SigningKey::from_bytes(&[1; 32]);
-    let store = Store::open(&home.paths().store(), key, Arc::new(StructuralPairCheck::default())).unwrap();
+    let store = Store::open(&home.paths().store(), key, Arc::new(StructuralPairCheck)).unwrap();
     let report = store.check().unwrap();
     assert!(report.problems.is_empty(), "{report:?}");
     drop(store);
     let daemon = home.daemon();
     let client = home.client();
+    let acknowledged = acknowledged.lock().unwrap().clone();
     block_on(async {
-        for (id, (statement, end)) in acknowledged.lock().unwrap().iter() {
+        for (id, (statement, end)) in &acknowledged {
             let claim = client.claim(&id.to_hex()).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
             assert_eq!(claim.statement, *statement);
             if let Some(end) = end {

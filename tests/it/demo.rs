@@ -44,7 +44,7 @@ fn three_writes_are_refused_two_are_stored_and_nothing_is_left_behind() {
     assert_eq!(writes.matches("Refused:").count(), 3, "{told}");
     assert_eq!(writes.lines().filter(|line| line.starts_with("Stored ")).count(), 2, "{told}");
     assert!(review.contains("3 conflicts to decide."), "{review}");
-    assert_eq!(stage.left(), [String::new(); 0]);
+    assert_eq!(stage.left(), Vec::<String>::new());
     assert!(!stage.home.paths().store().exists(), "the user's own store was made");
 }
 
@@ -79,6 +79,6 @@ fn an_interrupt_leaves_nothing_behind() {
             assert!(begin.elapsed() < PATIENCE, "it does not end");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        assert_eq!(stage.left(), [String::new(); 0], "after {kind:?}");
+        assert_eq!(stage.left(), Vec::<String>::new(), "after {kind:?}");
     }
 }

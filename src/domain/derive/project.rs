@@ -13,7 +13,8 @@ use super::{
 };
 use crate::domain::{
     Body, CardId, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope,
-    SignedEvent, Status, verdict::PairCheck,
+    SignedEvent, Status,
+    verdict::{Carried, PairCheck},
 };
 
 /// What is derived about a claim.
@@ -411,7 +412,7 @@ impl<'a> Set<'a> {
     }
 
     fn contradictions(&self, check: &dyn PairCheck) -> Vec<[ClaimId; 2]> {
-        let mut subjects: BTreeMap<(&Scope, String), Vec<ClaimId>> = BTreeMap::new();
+        let mut sharing: BTreeMap<(&Scope, String), Vec<ClaimId>> = BTreeMap::new();
         for id in self.states.keys() {
             let header = self.events[id].header;
             if !self.active(id) || !claim_kind(header).is_guarded() {
@@ -419,23 +420,29 @@ impl<'a> Set<'a> {
             }
             let Some(body) = &self.events[id].body else { continue };
             let terms = check.index_terms(self.norms(id), body.statement.as_deref().unwrap_or_default());
-            for subject in terms.subjects {
-                subjects.entry((&header.scope, subject)).or_default().push(*id);
+            for key in terms.pairs {
+                sharing.entry((&header.scope, key)).or_default().push(*id);
             }
         }
         let mut found = BTreeSet::new();
-        for claims in subjects.values() {
+        for claims in sharing.values() {
             for (one, other) in pairs(claims) {
                 let pair = [one.min(other), one.max(other)];
                 if one != other
                     && !self.is_settled(&one, &other)
-                    && check.contradiction(self.norms(&one), self.norms(&other)).is_some()
+                    && check.contradiction(self.carried(&one), self.carried(&other)).is_some()
                 {
                     found.insert(pair);
                 }
             }
         }
         found.into_iter().collect()
+    }
+
+    fn carried(&self, id: &EventId) -> Carried<'_> {
+        let Some(item) = self.events.get(id) else { return Carried::default() };
+        let statement = item.body.as_ref().and_then(|body| body.statement.as_deref()).unwrap_or_default();
+        Carried { kind: claim_kind(item.header), statement, norms: self.norms(id), written: item.header.clock.wall }
     }
 
     fn norms(&self, id: &EventId) -> &[Norm] {
@@ -521,10 +528,10 @@ impl<'a> Set<'a> {
             && !self.notes(card).any(|(_, item)| is_settling(item))
     }
 
-    /// Whether the norms of any two of them cannot both hold.
+    /// Whether any two of them cannot both hold.
     fn opposed(&self, members: &BTreeSet<ClaimId>, check: &dyn PairCheck) -> bool {
         let members: Vec<ClaimId> = members.iter().copied().collect();
-        pairs(&members).any(|(one, other)| check.contradiction(self.norms(&one), self.norms(&other)).is_some())
+        pairs(&members).any(|(one, other)| check.contradiction(self.carried(&one), self.carried(&other)).is_some())
     }
 
     fn notes(&self, card: CardId) -> impl Iterator<Item = (EventId, &Item<'a>)> {

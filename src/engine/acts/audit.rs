@@ -142,7 +142,7 @@ impl Work<'_> {
 
     /// A claim as the present normaliser reads it.
     fn fresh(&self, row: &ClaimRow) -> Candidate {
-        let normed = gate::normalise(self.guard, &row.statement, &row.qualifiers);
+        let normed = gate::normalise(self.guard, row.kind, &row.statement, &row.qualifiers);
         if normed.warning.is_some() || row.normaliser.as_deref() == Some(normed.version.as_str()) {
             return candidate(row);
         }

@@ -87,7 +87,7 @@ impl Session<'_> {
         let normed = if same {
             Normed { norms: row.norms.clone(), version: row.normaliser.clone().unwrap_or_default(), warning: None }
         } else {
-            self.normalise(&statement, &qualifiers)
+            self.normalise(row.kind, &statement, &qualifiers)
         };
         let draft = Draft {
             kind: row.kind,

@@ -136,11 +136,11 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
 
 /// What the refused write on a card wanted besides its text: its last word counts.
 pub(in crate::engine) fn proposal(reader: &Reader, card: &CardId) -> Result<Proposal, ApiError> {
-    let said = reader.events_of_card(card)?.into_iter().filter(|event| event.effective).filter_map(|event| {
+    let mut said = reader.events_of_card(card)?.into_iter().rev().filter_map(|event| {
         let note: Note = serde_json::from_str(&event.body?.data?).ok()?;
         note.proposal
     });
-    Ok(said.last().unwrap_or_default())
+    Ok(said.next().unwrap_or_default())
 }
 
 /// What is kept with a refused write besides its verdict.

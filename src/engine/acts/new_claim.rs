@@ -90,8 +90,8 @@ impl NewClaim {
 
 impl Session<'_> {
     /// Normalises a text that is only known under the lock: a card's candidate, narrowed or merged.
-    pub(in crate::engine) fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normed {
-        gate::normalise(&self.engine.guard, statement, qualifiers)
+    pub(in crate::engine) fn normalise(&self, kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> Normed {
+        gate::normalise(&self.engine.guard, kind, statement, qualifiers)
     }
 
     /// The active facts that a fact with this key replaces.

@@ -16,7 +16,7 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     let draft = check::draft(request, ClaimKind::default())?;
     check::scope(&request.caller)?;
     let premises = check::ids("depends_on", &request.depends_on)?;
-    let normed = gate::normalise(&engine.guard, &draft.statement, &draft.qualifiers);
+    let normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     engine.act(&request.caller, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);

@@ -38,7 +38,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     };
     let draft = check::draft(&request.claim, kind)?;
     let premises = check::ids("depends_on", &request.claim.depends_on)?;
-    let normed = gate::normalise(&engine.guard, &draft.statement, &draft.qualifiers);
+    let normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     engine.act(&request.claim.caller, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);

@@ -98,10 +98,10 @@ pub(in crate::store) fn verdict_of(
         && let Some((first, others)) = members.split_first()
         && let Some(mine) = log::number_of(db, first)?
     {
-        let ours = pairs::norms(db, mine)?;
+        let ours = pairs::held(db, mine)?;
         for other in others {
             let Some(n) = log::number_of(db, other)? else { continue };
-            if let Some(evidence) = check.contradiction(&ours, &pairs::norms(db, n)?) {
+            if let Some(evidence) = check.contradiction(ours.carried(), pairs::held(db, n)?.carried()) {
                 told.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
                 told.tier = Tier::Block;
             }
@@ -279,7 +279,7 @@ impl Projector<'_> {
         for event in events {
             let is_found = derive::is_local_kind(&event.kind, local::FOUND);
             let is_resolve = matches!(event.kind, EventKind::Resolve(_));
-            if !is_found && !(is_resolve && !self.settles_a_candidate(event)?) {
+            if !is_found && (!is_resolve || self.settles_a_candidate(event)?) {
                 continue;
             }
             let members = self.members(&event.header.targets, event.scope)?;
@@ -297,7 +297,7 @@ impl Projector<'_> {
         }
         let Some(kind) = kinds.last().copied() else { return Ok(None) };
         let Some(scope) = self.scope_of(&ids)? else { return Ok(None) };
-        let mut members = self.members(&Vec::from_iter(ids.iter().copied()), scope)?;
+        let mut members = self.members(&ids.iter().copied().collect::<Vec<_>>(), scope)?;
         members.sort_by_key(|member| std::cmp::Reverse((member.clock, member.id)));
         let Some(newest) = members.first() else { return Ok(None) };
         let mut settled = last_settling(events, scope).map(|event| (event.header.clock, event.id, event.n));
@@ -343,14 +343,11 @@ impl Projector<'_> {
     }
 
     fn opposed(&self, members: &[Member]) -> Result<bool> {
-        let mut norms = Vec::new();
-        for member in members {
-            norms.push(pairs::norms(self.db, member.n)?);
-        }
-        Ok(norms
-            .iter()
-            .enumerate()
-            .any(|(i, ours)| norms[i + 1..].iter().any(|theirs| self.check.contradiction(ours, theirs).is_some())))
+        let held = members.iter().map(|member| pairs::held(self.db, member.n)).collect::<Result<Vec<_>>>()?;
+        Ok(held.iter().enumerate().any(|(i, ours)| {
+            let opposes = |theirs: &pairs::Held| self.check.contradiction(ours.carried(), theirs.carried()).is_some();
+            held[i + 1..].iter().any(opposes)
+        }))
     }
 
     /// Those of `ids` that are claims of this scope, each once, in the order given.

@@ -99,10 +99,10 @@ impl Projector<'_> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
             read.query_row([n], |row| Ok((id_at(row, 0)?, row.get(1)?, row.get(2)?, log::optional_id_at(row, 3)?)))?;
-        if !claims::kind_of(kind).is_guarded() {
-            origins.extend(key.map(|key| Origin::Key(scope, key)));
-        } else {
+        if claims::kind_of(kind).is_guarded() {
             origins.insert(Origin::Claim(n));
+        } else {
+            origins.extend(key.map(|key| Origin::Key(scope, key)));
         }
         // Forks are rare: without one in the scope there is nothing to walk for.
         let forked = "SELECT EXISTS (SELECT 1 FROM claims WHERE scope = ?1 AND forked = 1)";

@@ -26,7 +26,7 @@ struct Indexed {
     scope: i64,
     kind: ClaimKind,
     active: bool,
-    indexed: i64,
+    parts: i64,
 }
 
 /// A text with every run of white space as one space: what "the same statement" means.
@@ -68,6 +68,11 @@ pub(in crate::store) fn stemmed(text: &str) -> String {
 /// A subject as it stands among the terms.
 pub(in crate::store) fn subject_term(subject: &str) -> String {
     format!("={subject}")
+}
+
+/// A key of [`crate::domain::norm::IndexTerms::pairs`] as it stands among the terms.
+pub(in crate::store) fn pair_term(key: &str) -> String {
+    format!("~{key}")
 }
 
 /// The word that stands for a scope in the text index.
@@ -114,13 +119,13 @@ impl Projector<'_> {
                 scope: row.get(0)?,
                 kind: claims::kind_of(row.get(1)?),
                 active: claims::status_of(row.get(2)?) == Status::Active,
-                indexed: row.get(3)?,
+                parts: row.get(3)?,
             })
         })?)
     }
 
     fn index(&self, claim: &Indexed, body: &Body, wanted: i64) -> Result<()> {
-        let changed = claim.indexed ^ wanted;
+        let changed = claim.parts ^ wanted;
         if changed & TEXT != 0 {
             self.index_text(claim, body, wanted & TEXT != 0)?;
         }
@@ -157,8 +162,10 @@ impl Projector<'_> {
         let norms = body.norms.as_deref().unwrap_or_default();
         let found = self.check.index_terms(norms, body.statement.as_deref().unwrap_or_default());
         let subjects = found.subjects.iter().map(|subject| subject_term(subject));
-        let terms = found.terms.into_iter().filter(|term| term.len() <= MAX_TERM && !term.starts_with('='));
-        let mut all: Vec<String> = subjects.chain(terms.take(MAX_TERMS)).collect();
+        let pairs = found.pairs.iter().map(|key| pair_term(key));
+        let words = |term: &String| term.len() <= MAX_TERM && !term.starts_with(['=', '~']);
+        let terms = found.terms.into_iter().filter(words);
+        let mut all: Vec<String> = subjects.chain(pairs).chain(terms.take(MAX_TERMS)).collect();
         all.sort_unstable();
         all.dedup();
         all

@@ -8,35 +8,55 @@ use rusqlite::{Connection, params};
 use super::{Projector, claims, contests::Line, index};
 use crate::{
     domain::{
-        CardId, ClaimId, Norm, Status,
+        CardId, ClaimId, ClaimKind, Norm, Status,
         derive::{CardKind, Lineage},
+        verdict::Carried,
     },
-    store::{
-        Result,
-        log::{self, id_at},
-    },
+    store::{Result, log::id_at},
 };
 
-/// The one part of a body that is compared.
+/// The parts of a body that are compared.
 #[derive(Default, Decode)]
 #[cbor(map)]
-struct Norms {
+struct Words {
+    #[n(0)]
+    statement: Option<String>,
     #[n(3)]
     norms: Option<Vec<Norm>>,
 }
 
-/// The norms of an event; none where it carries none, or was redacted.
-pub(super) fn norms(db: &Connection, n: i64) -> Result<Vec<Norm>> {
-    let mut read = db.prepare_cached("SELECT body FROM events WHERE n = ?1")?;
-    let norms = read.query_row([n], |row| {
-        let bytes = row.get_ref(0)?.as_blob_or_null()?;
-        Ok(bytes.and_then(|bytes| minicbor::decode::<Norms>(bytes).ok()).unwrap_or_default())
-    })?;
-    Ok(norms.norms.unwrap_or_default())
+/// What an event carries of its claim.
+pub(super) struct Held {
+    kind: ClaimKind,
+    written: u64,
+    words: Words,
+}
+
+impl Held {
+    fn of(kind: i64, wall: i64, body: Option<&[u8]>) -> Self {
+        let words = body.and_then(|bytes| minicbor::decode(bytes).ok()).unwrap_or_default();
+        Self { kind: claims::kind_of(kind), written: wall.unsigned_abs(), words }
+    }
+
+    pub(super) fn carried(&self) -> Carried<'_> {
+        Carried {
+            kind: self.kind,
+            statement: self.words.statement.as_deref().unwrap_or_default(),
+            norms: self.words.norms.as_deref().unwrap_or_default(),
+            written: self.written,
+        }
+    }
+}
+
+/// What the event of a claim carries; nothing where it was redacted.
+pub(super) fn held(db: &Connection, n: i64) -> Result<Held> {
+    let mut read =
+        db.prepare_cached("SELECT c.kind, c.wall, e.body FROM claims c JOIN events e ON e.n = c.n WHERE c.n = ?1")?;
+    Ok(read.query_row([n], |row| Ok(Held::of(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob_or_null()?)))?)
 }
 
 impl Projector<'_> {
-    /// Recomputes which active claims each changed claim contradicts. They share a subject, so the index finds them.
+    /// Recomputes which active claims each changed claim contradicts. They share a key, so the index finds them.
     pub(super) fn update_contradictions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.flipped.clone();
         claims.extend(&self.dirty.texts);
@@ -62,23 +82,23 @@ impl Projector<'_> {
         if !claims::kind_of(kind).is_guarded() || claims::status_of(status) != Status::Active {
             return Ok(found);
         }
-        let Some(body) = log::body(self.db, n)? else { return Ok(found) };
-        let ours = body.norms.unwrap_or_default();
-        if ours.is_empty() {
+        let ours = held(self.db, n)?;
+        let carried = ours.carried();
+        if carried.norms.is_empty() {
             return Ok(found);
         }
         let line = Line { db: self.db, scope };
-        let terms = self.check.index_terms(&ours, body.statement.as_deref().unwrap_or_default());
+        let terms = self.check.index_terms(carried.norms, carried.statement);
         let mut sharing = self.db.prepare_cached(
-            "SELECT e.id, e.body FROM terms t JOIN postings p ON p.term = t.n JOIN events e ON e.n = p.claim
+            "SELECT e.id, c.kind, c.wall, e.body FROM terms t
+             JOIN postings p ON p.term = t.n JOIN claims c ON c.n = p.claim JOIN events e ON e.n = p.claim
              WHERE t.scope = ?1 AND t.term = ?2 AND p.claim <> ?3",
         )?;
-        for subject in &terms.subjects {
-            let mut rows = sharing.query(params![scope, index::subject_term(subject), n])?;
+        for key in &terms.pairs {
+            let mut rows = sharing.query(params![scope, index::pair_term(key), n])?;
             while let Some(row) = rows.next()? {
-                let theirs = row.get_ref(1)?.as_blob_or_null().ok().flatten();
-                let theirs = theirs.and_then(|bytes| minicbor::decode::<Norms>(bytes).ok()).unwrap_or_default();
-                if self.check.contradiction(&ours, theirs.norms.as_deref().unwrap_or_default()).is_some() {
+                let theirs = Held::of(row.get(1)?, row.get(2)?, row.get_ref(3)?.as_blob_or_null().ok().flatten());
+                if self.check.contradiction(carried, theirs.carried()).is_some() {
                     let other = id_at(row, 0)?;
                     if !found.contains(&other) && !line.is_settled(&id, &other)? {
                         found.insert(other);

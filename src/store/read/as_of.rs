@@ -8,7 +8,7 @@ use crate::{
         ClaimId, Norm, Scope, SignedEvent,
         derive::{ClaimFacts, Projection, project},
         norm::IndexTerms,
-        verdict::{Evidence, PairCheck},
+        verdict::{Carried, Evidence, PairCheck},
     },
     store::{ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log},
 };
@@ -21,7 +21,7 @@ impl PairCheck for NoCards {
         0
     }
 
-    fn contradiction(&self, _: &[Norm], _: &[Norm]) -> Option<Evidence> {
+    fn contradiction(&self, _: Carried<'_>, _: Carried<'_>) -> Option<Evidence> {
         None
     }
 

@@ -134,9 +134,8 @@ fn tokens(text: &str) -> Vec<String> {
     words.truncate(MAX_WORDS);
     let mut queries: Vec<String> = Vec::new();
     let exact = |word: &str| format!("\"{}\"", stemmed(word));
-    let typed = last.map(|word| match word.chars().count() >= MIN_PREFIX {
-        true => format!("({} OR \"{word}\"*)", exact(&word)),
-        false => exact(&word),
+    let typed = last.map(|word| {
+        if word.chars().count() >= MIN_PREFIX { format!("({} OR \"{word}\"*)", exact(&word)) } else { exact(&word) }
     });
     for query in words.iter().map(|word| exact(word)).chain(typed) {
         if !queries.contains(&query) {

@@ -150,7 +150,8 @@ CREATE TABLE card_members (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX card_members_member ON card_members (member, card);
 
--- The candidate index: subjects (written "=subject") and content terms of active guarded claims, per scope.
+-- The candidate index of active guarded claims, per scope: subjects (written "=subject"), the keys that contradicting
+-- claims share ("~subject, attribute"), and content terms.
 CREATE TABLE terms (
     n     INTEGER PRIMARY KEY,
     scope INTEGER NOT NULL REFERENCES scopes (n),

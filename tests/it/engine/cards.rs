@@ -328,3 +328,12 @@ fn the_text_of_a_redacted_candidate_cannot_be_stored() {
     assert!(error.message.contains("redacted"), "{error}");
     done(bed.resolve(card, order(CardAct::Discard, "nothing left")));
 }
+
+#[test]
+fn what_the_guard_lets_pass_opens_no_card() {
+    let bed = Bed::new();
+    for (label, port) in [("Rule 1", 3001), ("Rule 2", 3002), ("Rule 3", 3003)] {
+        bed.remember(&format!("{label}: the service listens on port {port}"), "each rule has its own");
+    }
+    assert_eq!(bed.open_cards(), 0);
+}

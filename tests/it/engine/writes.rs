@@ -307,6 +307,37 @@ fn what_a_write_rests_on_must_be_active_and_of_its_scope() {
 }
 
 #[test]
+fn many_writers_at_once_lose_nothing_and_a_listener_may_read() {
+    let bed = std::sync::Arc::new(Bed::new());
+    let engine = std::sync::Arc::downgrade(&bed);
+    let read = std::sync::Arc::new(AtomicU64::new(0));
+    let counted = std::sync::Arc::clone(&read);
+    bed.engine.on_change(Box::new(move |change| {
+        let bed = engine.upgrade().unwrap();
+        // The change is committed and no lock is held: what it names can be read.
+        for id in &change.claims {
+            assert_eq!(bed.claim(*id).status, Status::Active);
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    }));
+    let names = ["billing", "search", "mail", "checkout", "payroll", "booking"];
+    std::thread::scope(|scope| {
+        for name in names {
+            let bed = &bed;
+            scope.spawn(move || {
+                for part in ["logs to its own file", "answers in JSON", "runs as its own user"] {
+                    bed.remember(&format!("The {name} service {part}"), "order");
+                }
+            });
+        }
+    });
+    assert_eq!((bed.engine.counts().unwrap().active, read.load(Ordering::Relaxed)), (18, 18));
+    let mut seqs: Vec<u64> = bed.changes.lock().unwrap().iter().map(|change| change.seq).collect();
+    seqs.sort_unstable();
+    assert_eq!(seqs, (1..=18).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_write_that_a_person_dropped_before_makes_no_new_card() {
     let bed = Bed::new();
     bed.remember(BLUE, "safe");

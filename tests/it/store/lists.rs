@@ -15,13 +15,11 @@ fn walk(f: &Fixture, filter: &ClaimFilter, limit: usize) -> Vec<ergo::domain::Cl
         assert!(page.items.len() <= limit);
         found.extend(page.items.iter().map(|row| row.id));
         assert!(page.total >= found.len());
-        match page.next {
-            Some(next) => cursor = Some(next),
-            None => {
-                assert_eq!(page.total, found.len());
-                return found;
-            }
+        if page.next.is_none() {
+            assert_eq!(page.total, found.len());
+            return found;
         }
+        cursor = page.next;
     }
 }
 
@@ -104,7 +102,7 @@ fn candidates(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> V
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let query = CandidateQuery {
         scope: scope("api"),
-        terms: IndexTerms { subjects: list(subjects), terms: list(terms) },
+        terms: IndexTerms { subjects: list(subjects), pairs: Vec::new(), terms: list(terms) },
         exclude: Vec::new(),
         limit,
     };

@@ -8,7 +8,7 @@ use ergo::{
         Body, ClaimId, ClaimKind, EventId, EventKind, Norm, OpId, Scope, SignedEvent,
         derive::local,
         norm::{IndexTerms, Modality, SubjectKind},
-        verdict::{Evidence, PairCheck},
+        verdict::{Carried, Evidence, PairCheck},
     },
     store::{Act, Committed, Draft, Options, Ref, Store},
 };
@@ -22,12 +22,12 @@ impl PairCheck for Plain {
         1
     }
 
-    fn contradiction(&self, ours: &[Norm], theirs: &[Norm]) -> Option<Evidence> {
+    fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence> {
         let opposed = |a: &Norm, b: &Norm| {
             a.subject == b.subject
                 && (a.modality != b.modality || (a.value.is_some() && b.value.is_some() && a.value != b.value))
         };
-        let found = ours.iter().any(|a| theirs.iter().any(|b| opposed(a, b)));
+        let found = ours.norms.iter().any(|a| theirs.norms.iter().any(|b| opposed(a, b)));
         found.then(|| Evidence { rule: "plain".into(), ..Evidence::default() })
     }
 
@@ -38,7 +38,7 @@ impl PairCheck for Plain {
         let mut subjects: Vec<String> = norms.iter().map(|norm| norm.subject.clone()).collect();
         subjects.sort_unstable();
         subjects.dedup();
-        IndexTerms { subjects, terms }
+        IndexTerms { pairs: subjects.clone(), subjects, terms }
     }
 }
 
