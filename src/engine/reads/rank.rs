@@ -43,13 +43,14 @@ pub(in crate::engine) fn coverage(terms: &[String], texts: &[&str]) -> f32 {
     if terms.is_empty() {
         return 0.0;
     }
+    let stemmer = Stemmer::create(Algorithm::English);
     let stems: BTreeSet<String> = texts
         .iter()
         .flat_map(|text| text.unicode_words())
         .flat_map(|word| word.split(['\'', '’', '_']))
-        .map(|word| stem(&word.to_lowercase()))
+        .map(|word| stemmer.stem(&word.to_lowercase()).into_owned())
         .collect();
-    let found = terms.iter().filter(|term| stems.contains(&stem(term))).count();
+    let found = terms.iter().filter(|term| stems.contains(&*stemmer.stem(term))).count();
     found as f32 / terms.len() as f32
 }
 

@@ -8,8 +8,9 @@ use crate::{
     store::{ClaimFilter, ClaimRow, Lookup, Reader},
 };
 
-/// Full-text matches that are ranked.
-const CONSIDERED: usize = 50;
+/// Full-text matches that are read at a time, and how often: the best few decide, unless they have no reasons.
+const CONSIDERED: usize = 20;
+const PAGES: usize = 5;
 
 /// Further claims that an answer names.
 const OTHERS: usize = 5;
@@ -105,21 +106,29 @@ impl Asked<'_> {
             ..ClaimFilter::default()
         };
         // The white space says that the last word is whole.
-        let page = self.reader.search(&filter, &format!("{} ", terms.join(" ")), CONSIDERED, None)?;
+        let words = format!("{} ", terms.join(" "));
         let mut ranked = Vec::new();
-        for (position, row) in page.items.into_iter().enumerate() {
-            let Some(row) = self.then(row)? else { continue };
-            let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty()) else { continue };
-            if row.status != Status::Active {
-                continue;
+        let mut cursor = None;
+        for round in 0..PAGES {
+            let page = self.reader.search(&filter, &words, CONSIDERED, cursor.as_deref())?;
+            for (place, row) in page.items.into_iter().enumerate() {
+                let Some(row) = self.then(row)? else { continue };
+                let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty()) else { continue };
+                if row.status != Status::Active {
+                    continue;
+                }
+                let mut texts = vec![row.statement.as_str(), reason];
+                texts.extend(row.source.as_deref());
+                texts.extend(row.norms.iter().map(|norm| norm.subject.as_str()));
+                let coverage = rank::coverage(terms, &texts);
+                let score = rank::score(round * CONSIDERED + place, coverage, row.kind);
+                if score > 0.0 {
+                    ranked.push((score, coverage, row));
+                }
             }
-            let mut texts = vec![row.statement.as_str(), reason];
-            texts.extend(row.source.as_deref());
-            texts.extend(row.norms.iter().map(|norm| norm.subject.as_str()));
-            let coverage = rank::coverage(terms, &texts);
-            let score = rank::score(position, coverage, row.kind);
-            if score > 0.0 {
-                ranked.push((score, coverage, row));
+            cursor = page.next;
+            if cursor.is_none() || !ranked.is_empty() {
+                break;
             }
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -43,6 +43,17 @@ fn a_claim_without_a_reason_never_wins() {
 }
 
 #[test]
+fn facts_without_reasons_do_not_hide_the_claim_that_has_one() {
+    let bed = Bed::new();
+    let reasoned = bed.remember("Every deployment of the whole fleet waits for the gate", "two outages");
+    for n in 0..45 {
+        let key = Some(format!("gate/{n}"));
+        stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Gate {n}: deployment gate")) }).unwrap());
+    }
+    assert_eq!(why(&bed, "why a gate for each deployment").answer.unwrap().id, reasoned);
+}
+
+#[test]
 fn nothing_known_is_said_honestly() {
     let bed = Bed::new();
     bed.remember("We deploy only on green CI", "red builds broke prod");
