@@ -25,6 +25,14 @@ struct Words {
     norms: Option<Vec<Norm>>,
 }
 
+/// The part of a header that is compared.
+#[derive(Default, Decode)]
+#[cbor(map)]
+struct Kind {
+    #[n(13)]
+    claim_kind: Option<ClaimKind>,
+}
+
 /// What an event carries of its claim.
 pub(super) struct Held {
     kind: ClaimKind,
@@ -33,9 +41,9 @@ pub(super) struct Held {
 }
 
 impl Held {
-    fn of(kind: i64, wall: i64, body: Option<&[u8]>) -> Self {
+    fn of(kind: ClaimKind, wall: i64, body: Option<&[u8]>) -> Self {
         let words = body.and_then(|bytes| minicbor::decode(bytes).ok()).unwrap_or_default();
-        Self { kind: claims::kind_of(kind), written: wall.unsigned_abs(), words }
+        Self { kind, written: wall.unsigned_abs(), words }
     }
 
     pub(super) fn carried(&self) -> Carried<'_> {
@@ -48,11 +56,13 @@ impl Held {
     }
 }
 
-/// What the event of a claim carries; nothing where it was redacted.
+/// What the event of a claim or of a refused candidate carries; nothing where it was redacted.
 pub(super) fn held(db: &Connection, n: i64) -> Result<Held> {
-    let mut read =
-        db.prepare_cached("SELECT c.kind, c.wall, e.body FROM claims c JOIN events e ON e.n = c.n WHERE c.n = ?1")?;
-    Ok(read.query_row([n], |row| Ok(Held::of(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob_or_null()?)))?)
+    let mut read = db.prepare_cached("SELECT header, wall, body FROM events WHERE n = ?1")?;
+    Ok(read.query_row([n], |row| {
+        let kind = minicbor::decode::<Kind>(row.get_ref(0)?.as_blob()?).unwrap_or_default();
+        Ok(Held::of(kind.claim_kind.unwrap_or_default(), row.get(1)?, row.get_ref(2)?.as_blob_or_null()?))
+    })?)
 }
 
 impl Projector<'_> {
@@ -97,7 +107,11 @@ impl Projector<'_> {
         for key in &terms.pairs {
             let mut rows = sharing.query(params![scope, index::pair_term(key), n])?;
             while let Some(row) = rows.next()? {
-                let theirs = Held::of(row.get(1)?, row.get(2)?, row.get_ref(3)?.as_blob_or_null().ok().flatten());
+                let theirs = Held::of(
+                    claims::kind_of(row.get(1)?),
+                    row.get(2)?,
+                    row.get_ref(3)?.as_blob_or_null().ok().flatten(),
+                );
                 if self.check.contradiction(carried, theirs.carried()).is_some() {
                     let other = id_at(row, 0)?;
                     if !found.contains(&other) && !line.is_settled(&id, &other)? {
