@@ -56,7 +56,8 @@ pub struct ClaimRow {
     pub dependents: usize,
     /// The acts that keep it out of the active set, latest last; a `reinstate` names them in `seen`.
     pub live_acts: Vec<EventId>,
-    /// The acts on its premises for which it needs review; a `resolve.reviewed` names them in `seen`.
+    /// The acts on its premises for which it needs review; a `resolve.reviewed` names them in `seen`. Empty
+    /// unless `flags.needs_review`.
     pub causes: Vec<EventId>,
     /// Why it left the active set: the reason of the latest live act; for an active claim stored as an exception,
     /// the justification.

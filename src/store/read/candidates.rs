@@ -12,7 +12,10 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{OptionalExtension, params};
 
 use super::claims::bare_claims_at_places;
-use crate::store::{CandidateQuery, ClaimRow, Reader, Result, log, project::subject_term};
+use crate::store::{
+    CandidateQuery, ClaimRow, Reader, Result, log,
+    project::{pair_term, subject_term},
+};
 
 /// The most postings that one look-up reads.
 const BUDGET: usize = 2_000;
@@ -22,6 +25,9 @@ const PER_TERM: usize = 1_000;
 
 /// How much a shared subject counts beside a shared word of the same rarity: norms compare only within a subject.
 const SUBJECT_WEIGHT: f64 = 3.0;
+
+/// How much a shared subject and attribute count: whatever norms contradict each other by their structure share them.
+const PAIR_WEIGHT: f64 = 6.0;
 
 /// A word of the new claim, as the index has it.
 struct Term {
@@ -49,16 +55,14 @@ impl Reader {
             let mut cut_short: Vec<(&Term, HashSet<i64>)> = Vec::new();
             for term in &terms {
                 let limit = budget.min(PER_TERM);
-                let mut read_now = HashSet::new();
-                let mut rows = read.query(params![term.n, limit])?;
-                while let Some(row) = rows.next()? {
-                    let claim = row.get(0)?;
-                    *scores.entry(claim).or_default() += term.weight;
-                    read_now.insert(claim);
+                let claims = read.query_map(params![term.n, limit], |row| row.get(0))?;
+                let claims = claims.collect::<rusqlite::Result<Vec<i64>>>()?;
+                for claim in &claims {
+                    *scores.entry(*claim).or_default() += term.weight;
                 }
-                budget -= read_now.len();
+                budget -= claims.len();
                 if term.df > limit {
-                    cut_short.push((term, read_now));
+                    cut_short.push((term, claims.into_iter().collect()));
                 }
             }
             let mut ranked: Vec<(i64, f64)> =
@@ -86,8 +90,9 @@ impl Reader {
         )?;
         let claims: usize = claims.query_row([scope], |row| row.get(0))?;
         let subjects = query.terms.subjects.iter().map(|subject| (subject_term(subject), SUBJECT_WEIGHT));
+        let pairs = query.terms.pairs.iter().map(|key| (pair_term(key), PAIR_WEIGHT));
         let words = query.terms.terms.iter().map(|term| (term.clone(), 1.0));
-        for (term, weight) in subjects.chain(words) {
+        for (term, weight) in pairs.chain(subjects).chain(words) {
             let known: Option<(i64, usize)> =
                 read.query_row(params![scope, term], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
             if let Some((n, df)) = known {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::id_range;
 use crate::{
     domain::{
-        Body, ClaimId, ClaimKind, EventId, EventKind, Flags, Header, Qualifiers, ResolveAct, Scope, derive,
+        Body, ClaimId, ClaimKind, EventId, EventKind, Flags, Header, Qualifiers, ResolveAct, Scope, Status, derive,
         derive::active_heads,
     },
     store::{
@@ -66,7 +66,7 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
             _ => header.claim_kind.unwrap_or_default(),
         },
         scope: header.scope,
-        status: crate::domain::Status::Active,
+        status: Status::Active,
         flags: Flags::default(),
         statement: body.statement.unwrap_or_default(),
         reason: body.reason,
@@ -95,18 +95,9 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
 /// Reads what a claim's relations are.
 pub(super) fn complete(db: &Connection, base: Base) -> Result<ClaimRow> {
     let Base { n, scope, mut row } = base;
-    let mut acts = db.prepare_cached(
-        "SELECT e.id, a.successor FROM live_acts a JOIN events e ON e.n = a.act WHERE a.claim = ?1
-         ORDER BY e.wall, e.tick, e.id",
-    )?;
-    for act in acts.query_map([n], |row| Ok((id_at(row, 0)?, log::optional_id_at(row, 1)?)))? {
-        let (act, successor) = act?;
-        row.live_acts.push(act);
-        if let Some(successor) = successor
-            && !row.replaced_by.contains(&successor)
-        {
-            row.replaced_by.push(successor);
-        }
+    // An active claim has no live acts, and only one that needs review has causes to show.
+    if row.status != Status::Active {
+        read_live_acts(db, n, &mut row)?;
     }
     let mut replaced = db.prepare_cached(
         "SELECT DISTINCT c.id FROM live_acts a JOIN claims c ON c.n = a.claim
@@ -123,10 +114,29 @@ pub(super) fn complete(db: &Connection, base: Base) -> Result<ClaimRow> {
          WHERE x.dst = ?1 AND x.role = 0 AND x.ord > 0 AND first.dst <> ?1",
     )?;
     row.dependents = dependents.query_row(params![row.id.0, scope], |row| row.get(0))?;
-    let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
-    row.causes = causes.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+    if row.flags.needs_review {
+        let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
+        row.causes = causes.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
+    }
     row.closing_reason = closing_reason(db, &row, scope)?;
     Ok(row)
+}
+
+fn read_live_acts(db: &Connection, n: i64, row: &mut ClaimRow) -> Result<()> {
+    let mut acts = db.prepare_cached(
+        "SELECT e.id, a.successor FROM live_acts a JOIN events e ON e.n = a.act WHERE a.claim = ?1
+         ORDER BY e.wall, e.tick, e.id",
+    )?;
+    for act in acts.query_map([n], |row| Ok((id_at(row, 0)?, log::optional_id_at(row, 1)?)))? {
+        let (act, successor) = act?;
+        row.live_acts.push(act);
+        if let Some(successor) = successor
+            && !row.replaced_by.contains(&successor)
+        {
+            row.replaced_by.push(successor);
+        }
+    }
+    Ok(())
 }
 
 fn closing_reason(db: &Connection, row: &ClaimRow, scope: i64) -> Result<Option<String>> {
