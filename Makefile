@@ -16,6 +16,7 @@ setup: ## install what the build needs and is missing
 	@bash scripts/setup.sh
 
 run: setup ## build, then the demonstration: writes refused and stored, and the app on the first card
+	@$(CARGO) build --locked
 	@$(CARGO) run --locked --quiet -- demo $(ARGS)
 
 test: setup ## every test (minutes; no network beyond the crates)
