@@ -5,9 +5,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The one list of what the build needs besides Rust: what it is | the function below that proves it | Debian packages.
-# (cmake, libclang and a C++ compiler join it with the first feature that compiles C++.)
 NEEDS=(
   "a C compiler with its headers, for the bundled SQLite|have_c|gcc libc6-dev"
+  "a C++ compiler with its library, for llama.cpp|have_cxx|g++"
+  "make and cmake, for llama.cpp|have_cmake|make cmake"
+  "libclang, which reads llama.cpp's headers|have_libclang|libclang-dev"
 )
 
 have_c() {
@@ -21,6 +23,31 @@ have_c() {
   local status=$?
   rm -f "$out"
   return "$status"
+}
+
+have_cxx() {
+  local compiler=${CXX:-c++} out
+  command -v ${compiler%% *} >/dev/null || return 1
+  out=$(mktemp) || return 1
+  # shellcheck disable=SC2086
+  printf '#include <string>\nint main() { return std::string().size(); }\n' | ${compiler} -x c++ - -o "$out" 2>/dev/null
+  local status=$?
+  rm -f "$out"
+  return "$status"
+}
+
+have_cmake() { command -v cmake >/dev/null && { command -v make || command -v ninja; } >/dev/null; }
+
+have_libclang() {
+  # Where the bindings generator looks: LIBCLANG_PATH, llvm-config's folder, the system's folders.
+  local folder
+  for folder in "${LIBCLANG_PATH:-/nonexistent}" "$(llvm-config --libdir 2>/dev/null || echo /nonexistent)" \
+    /usr/lib/llvm-*/lib /usr/lib /usr/lib64 /usr/lib/*-linux-gnu /usr/local/lib \
+    /Library/Developer/CommandLineTools/usr/lib /Applications/Xcode.app/Contents/Developer/Toolchains/XcodeDefault.xctoolchain/usr/lib; do
+    compgen -G "$folder/libclang*.so*" >/dev/null && return 0
+    compgen -G "$folder/libclang.dylib" >/dev/null && return 0
+  done
+  return 1
 }
 
 say() { printf 'setup: %s\n' "$*" >&2; }

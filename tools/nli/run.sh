@@ -6,7 +6,7 @@
 #     EVAL    evaluation folder: measured on, never trained on
 #     WORK    everything is written here; steps whose result is there are skipped
 #     ROUNDS  rounds of mining, default 2
-# Environment: PYTHON (default python3), THREADS (0: two while the machine is idle), LIMIT (seconds a training step may take; its
+# Environment: PYTHON (default python3), NICE (default 19), THREADS (0: two while the machine is idle), LIMIT (seconds a training step may take; its
 # schedule is shortened to fit), NLI_PAUSE (a file; work sleeps while it exists, and that time does not count).
 set -euo pipefail
 
@@ -19,7 +19,7 @@ work=$(mkdir -p "$4" && realpath "$4")
 python=${PYTHON:-python3} threads=${THREADS:-0} limit=${LIMIT:-1000000}
 cd "$(dirname "$0")"
 
-step() { nice -n 19 "$python" -m "ergo_nli.$1" "${@:2}"; }
+step() { nice -n "${NICE:-19}" "$python" -m "ergo_nli.$1" "${@:2}"; }
 train() {
   local out=$1
   shift
