@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod domain;
 pub mod engine;
 pub mod guard;
+pub mod infer;
 pub mod interchange;
 pub mod store;
 pub mod tui;

@@ -9,6 +9,8 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 
+use crate::infer::{Models, NoModels};
+
 /// Tells the time: milliseconds since 1970-01-01 UTC. Replaced in tests.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
@@ -37,6 +39,8 @@ pub struct EngineConfig {
     pub readers: usize,
     /// Wait for the disk at each write (`synchronous=FULL`). Off only to measure what that costs.
     pub durable: bool,
+    /// The models; none, unless set.
+    pub models: Arc<dyn Models>,
 }
 
 impl EngineConfig {
@@ -49,6 +53,7 @@ impl EngineConfig {
             agents_may: AgentsMay::default(),
             readers: 3,
             durable: true,
+            models: Arc::new(NoModels),
         }
     }
 }

@@ -1,0 +1,158 @@
+//! Models that are written down instead of computed: for tests of whatever asks models.
+
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{Call, InferError, Models, ModelsInfo, Prompt, Role, RoleInfo};
+
+type Embed = Box<dyn Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync>;
+type Classify = Box<dyn Fn(&str, &str) -> Result<[f32; 3], InferError> + Send + Sync>;
+type Generate = Box<dyn Fn(&Prompt) -> Result<String, InferError> + Send + Sync>;
+type Answers = Box<dyn Fn(&Prompt, &[String]) -> Result<Vec<f32>, InferError> + Send + Sync>;
+
+/// Models whose answers are given by functions. A role without a function has no model.
+#[derive(Default)]
+pub struct FakeModels {
+    embed: Option<Embed>,
+    classify: Option<Classify>,
+    generate: Option<Generate>,
+    answers: Option<Answers>,
+    asked: Mutex<Vec<(Role, Call)>>,
+}
+
+impl fmt::Debug for FakeModels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeModels").finish_non_exhaustive()
+    }
+}
+
+impl FakeModels {
+    /// How many numbers a vector of [`FakeModels::bag_of_words`] has.
+    pub const DIMENSION: usize = 64;
+
+    /// No model in any role.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An embedder.
+    #[must_use]
+    pub fn embedding(mut self, with: impl Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync + 'static) -> Self {
+        self.embed = Some(Box::new(with));
+        self
+    }
+
+    /// A cross-encoder.
+    #[must_use]
+    pub fn classifying(
+        mut self,
+        with: impl Fn(&str, &str) -> Result<[f32; 3], InferError> + Send + Sync + 'static,
+    ) -> Self {
+        self.classify = Some(Box::new(with));
+        self
+    }
+
+    /// A language model that generates.
+    #[must_use]
+    pub fn generating(mut self, with: impl Fn(&Prompt) -> Result<String, InferError> + Send + Sync + 'static) -> Self {
+        self.generate = Some(Box::new(with));
+        self
+    }
+
+    /// A language model that weighs answers.
+    #[must_use]
+    pub fn answering(
+        mut self,
+        with: impl Fn(&Prompt, &[String]) -> Result<Vec<f32>, InferError> + Send + Sync + 'static,
+    ) -> Self {
+        self.answers = Some(Box::new(with));
+        self
+    }
+
+    /// A vector of length 1 from the words of a text alone: the more words two texts share, the closer they are.
+    pub fn bag_of_words(text: &str) -> Vec<f32> {
+        let mut vector = vec![0.0_f32; Self::DIMENSION];
+        for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            let hash = blake3::hash(word.to_lowercase().as_bytes());
+            let at = usize::from(hash.as_bytes()[0]) % Self::DIMENSION;
+            if let Some(number) = vector.get_mut(at) {
+                *number += 1.0;
+            }
+        }
+        let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        vector.iter().map(|number| number / length).collect()
+    }
+
+    /// What was asked so far, in order.
+    pub fn asked(&self) -> Vec<(Role, Call)> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, role: Role, call: Call) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((role, call));
+    }
+}
+
+impl Models for FakeModels {
+    fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
+        self.note(Role::Embedder, call);
+        let embed = self.embed.as_ref().ok_or(InferError::NoModel { role: Role::Embedder })?;
+        texts.iter().map(|text| embed(text)).collect()
+    }
+
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+        self.note(Role::Nli, call);
+        let classify = self.classify.as_ref().ok_or(InferError::NoModel { role: Role::Nli })?;
+        pairs.iter().map(|(premise, hypothesis)| classify(premise, hypothesis)).collect()
+    }
+
+    fn generate(&self, prompt: &Prompt, _grammar: &str, _max: usize, call: Call) -> Result<String, InferError> {
+        self.note(Role::Llm, call);
+        self.generate.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt)
+    }
+
+    fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
+        self.note(Role::Llm, call);
+        self.answers.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt, answers)
+    }
+
+    fn info(&self) -> ModelsInfo {
+        let has = |role| match role {
+            Role::Embedder => self.embed.is_some(),
+            Role::Nli => self.classify.is_some(),
+            Role::Llm => self.generate.is_some() || self.answers.is_some(),
+        };
+        let roles = Role::ALL.into_iter().filter(|role| has(*role)).map(|role| RoleInfo {
+            role,
+            name: format!("fake-{role}"),
+            sha256: String::new(),
+            loaded: true,
+            dimension: (role == Role::Embedder).then_some(Self::DIMENSION),
+            computes: Some("CPU".to_owned()),
+            gpu_layers: 0,
+            problem: None,
+        });
+        ModelsInfo { roles: roles.collect(), ..ModelsInfo::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_role_without_a_function_has_no_model_and_what_is_asked_is_noted() {
+        let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+        let call = Call::foreground(Duration::from_secs(1));
+        let vectors = models.embed(&["Use Postgres".into(), "use postgres!".into()], call).unwrap();
+        assert_eq!(vectors[0], vectors[1]);
+        let error = models.classify(&[("a".into(), "b".into())], call).unwrap_err();
+        assert_eq!((error.kind(), error.to_string().contains("nli")), ("no_model", true));
+        assert_eq!(models.asked(), [(Role::Embedder, call), (Role::Nli, call)]);
+        assert_eq!(models.info().roles.len(), 1);
+    }
+}

@@ -1,0 +1,242 @@
+//! The words of inference: roles, calls, prompts, models and what is told about them.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+/// What a model is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Turns a text into a vector.
+    Embedder,
+    /// The cross-encoder: judges a pair of texts.
+    Nli,
+    /// The language model: refines norms and judges deeply.
+    Llm,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Embedder, Self::Nli, Self::Llm];
+
+    /// Its name in commands, settings and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Embedder => "embedder",
+            Self::Nli => "nli",
+            Self::Llm => "llm",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Who waits for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// A person or an agent: overtakes everything that waits in the background.
+    Foreground,
+    /// Nobody.
+    Background,
+}
+
+/// How urgent a call is, and how long its caller waits in all, queueing and loading included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Who waits.
+    pub priority: Priority,
+    /// After this the answer is [`super::InferError::Timeout`].
+    pub deadline: Duration,
+}
+
+impl Call {
+    /// Somebody waits.
+    pub const fn foreground(deadline: Duration) -> Self {
+        Self { priority: Priority::Foreground, deadline }
+    }
+
+    /// Nobody waits.
+    pub const fn background(deadline: Duration) -> Self {
+        Self { priority: Priority::Background, deadline }
+    }
+}
+
+/// Who says a [`Turn`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The instruction at the beginning.
+    System,
+    /// Who asks.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl Speaker {
+    /// The word that chat templates have for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Turn {
+    /// Who says it.
+    pub speaker: Speaker,
+    /// What. Ours, hence trusted: the model's control tokens are recognised in it.
+    pub text: String,
+}
+
+/// A conversation that the model is to continue. The model's own chat template puts it into words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// Instruction and examples, the same from call to call: evaluated once and kept in the model's cache.
+    pub prefix: Vec<Turn>,
+    /// What is asked now, as the last message of the user. Not trusted: control tokens in it are plain text.
+    pub text: String,
+}
+
+/// A model file that is built into the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddedModel {
+    /// Its name, for people; also the stem of the file that is written out.
+    pub name: &'static str,
+    /// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
+    pub sha256: &'static str,
+    /// The GGUF file.
+    pub bytes: &'static [u8],
+}
+
+impl fmt::Debug for EmbeddedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the megabytes.
+        f.debug_struct("EmbeddedModel")
+            .field("name", &self.name)
+            .field("sha256", &self.sha256)
+            .field("bytes", &self.bytes.len())
+            .finish()
+    }
+}
+
+/// A model file on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelFile {
+    /// Its name, for people.
+    pub name: String,
+    /// SHA-256 of the file as it was accepted; empty where nobody computed it.
+    pub sha256: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Where a model comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelSource {
+    /// Built into the program; written to the data directory before its first use, since llama.cpp loads from a path.
+    Embedded(&'static EmbeddedModel),
+    /// A file.
+    File(ModelFile),
+}
+
+impl ModelSource {
+    /// The model's name, for people.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Embedded(model) => model.name,
+            Self::File(file) => &file.name,
+        }
+    }
+
+    /// SHA-256 in hexadecimal digits; empty where nobody computed it.
+    pub fn sha256(&self) -> &str {
+        match self {
+            Self::Embedded(model) => model.sha256,
+            Self::File(file) => &file.sha256,
+        }
+    }
+}
+
+/// Which model has which role; a role may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelSet {
+    /// The embedder.
+    pub embedder: Option<ModelSource>,
+    /// The cross-encoder.
+    pub nli: Option<ModelSource>,
+    /// The language model.
+    pub llm: Option<ModelSource>,
+}
+
+impl ModelSet {
+    /// The model of a role.
+    pub fn role(&self, role: Role) -> Option<&ModelSource> {
+        match role {
+            Role::Embedder => self.embedder.as_ref(),
+            Role::Nli => self.nli.as_ref(),
+            Role::Llm => self.llm.as_ref(),
+        }
+    }
+}
+
+/// Which models there are, and how they do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelsInfo {
+    /// The roles that have a model.
+    pub roles: Vec<RoleInfo>,
+    /// The worker processes.
+    pub workers: Vec<WorkerInfo>,
+    /// Calls that failed since the daemon started, by [`super::InferError::kind`].
+    pub failures: BTreeMap<&'static str, u64>,
+}
+
+impl ModelsInfo {
+    /// What is known of a role; `None` where it has no model.
+    pub fn role(&self, role: Role) -> Option<&RoleInfo> {
+        self.roles.iter().find(|info| info.role == role)
+    }
+}
+
+/// A role that has a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoleInfo {
+    /// The role.
+    pub role: Role,
+    /// The model's name.
+    pub name: String,
+    /// SHA-256 of its file; empty where nobody computed it.
+    pub sha256: String,
+    /// Whether it is in memory now.
+    pub loaded: bool,
+    /// How many numbers a vector of it has, from the first time that it was loaded; for the embedder alone.
+    pub dimension: Option<usize>,
+    /// Where it computes, from the first time that it was loaded: `CPU`, or a device's name.
+    pub computes: Option<String>,
+    /// Layers that are computed there and not by the processor.
+    pub gpu_layers: u32,
+    /// Why it is not used, where that is so until its file changes.
+    pub problem: Option<String>,
+}
+
+/// A worker process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerInfo {
+    /// The roles that it serves.
+    pub roles: Vec<Role>,
+    /// Its process id; `None` while nothing needs it.
+    pub pid: Option<u32>,
+    /// Memory that it holds, in bytes, mapped files included; 0 where it does not run or the system does not say.
+    pub rss_bytes: u64,
+    /// How often it was started again after it had died.
+    pub restarts: u64,
+}
