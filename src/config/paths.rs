@@ -73,6 +73,11 @@ impl Paths {
         self.data.join("ergo.db.lock")
     }
 
+    /// The folder of this machine's model files, and of the record of which one serves which role.
+    pub fn models(&self) -> PathBuf {
+        self.data.join("models")
+    }
+
     /// The daemon's record of where it listens.
     pub fn record(&self) -> PathBuf {
         self.state.join("daemon.json")

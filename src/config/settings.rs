@@ -3,7 +3,7 @@
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,41 @@ pub struct Config {
     pub daemon: DaemonSettings,
     /// The guard.
     pub guard: GuardSettings,
+    /// The models.
+    pub models: ModelSettings,
+}
+
+/// The `[models]` section: which model serves which role. What stands here goes before what `ergo models use` chose.
+///
+/// A model is named as `ergo models list` names it, by the absolute path of a GGUF file, or as `default` or `none`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Turns a text into a vector.
+    pub embedder: Option<String>,
+    /// Judges a pair of texts.
+    pub nli: Option<String>,
+    /// The language model.
+    pub llm: Option<String>,
+    /// A file with further models, in the form of the built-in catalogue: an organisation's own, from its own server.
+    pub catalogue: Option<PathBuf>,
+    /// Whether nothing may ever be fetched: `ergo models pull` refuses.
+    pub offline: bool,
+}
+
+impl ModelSettings {
+    /// The roles, by their names.
+    pub const ROLES: [&str; 3] = ["embedder", "nli", "llm"];
+
+    /// What stands here for a role; `None` for a word that is none.
+    pub fn named(&self, role: &str) -> Option<&str> {
+        match role {
+            "embedder" => self.embedder.as_deref(),
+            "nli" => self.nli.as_deref(),
+            "llm" => self.llm.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// The `[daemon]` section.
@@ -68,6 +103,7 @@ impl Default for Config {
             who: login_name(),
             daemon: DaemonSettings::default(),
             guard: GuardSettings::default(),
+            models: ModelSettings::default(),
         }
     }
 }
@@ -117,6 +153,12 @@ impl Config {
             );
             return Err(invalid(line_with("address"), message));
         }
+        for role in ModelSettings::ROLES {
+            if config.models.named(role).is_some_and(|model| model.trim().is_empty()) {
+                let message = format!("`{role}` must name a model, or say `default` or `none`");
+                return Err(invalid(line_with(role), message));
+            }
+        }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
             if value.trim().is_empty() || value.len() > crate::domain::scope::MAX_NAME {
                 let message = format!("`{key}` must be a text of 1 to {} bytes", crate::domain::scope::MAX_NAME);
@@ -165,11 +207,13 @@ mod tests {
     fn an_empty_file_is_the_default_and_a_full_one_is_read() {
         assert_eq!(parse("").unwrap(), Config::default());
         let config = parse(
-            "org_id = \"acme\"\nwho = \"ada\"\n[daemon]\ntcp = false\naddress = \"[::1]:0\"\n[guard]\nagents_may = \"propose\"\n",
+            "org_id = \"acme\"\nwho = \"ada\"\n[daemon]\ntcp = false\naddress = \"[::1]:0\"\n[guard]\nagents_may = \"propose\"\n[models]\nllm = \"none\"\noffline = true\n",
         )
         .unwrap();
         assert_eq!((config.org_id.as_str(), config.who.as_str(), config.daemon.tcp), ("acme", "ada", false));
         assert_eq!(config.guard.agents_may, AgentsMay::Propose);
+        assert_eq!((config.models.named("llm"), config.models.named("nli")), (Some("none"), None));
+        assert!(config.models.offline);
     }
 
     #[test]
@@ -186,6 +230,8 @@ mod tests {
             ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "this machine alone"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
+            ("[models]\nnli = \"\"\n", 2, "`nli`"),
+            ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
             ("who = \"\"\n", 1, "`who`"),
             ("who = \n", 1, ""),
         ];

@@ -3,6 +3,7 @@
 //! The engine knows the trait [`Models`] alone. llama.cpp runs in worker processes of this same program, since a C++
 //! exception or a corrupt file ends the process that it happens in.
 
+pub mod catalogue;
 mod error;
 mod fake;
 mod types;

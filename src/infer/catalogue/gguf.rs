@@ -1,0 +1,347 @@
+//! The header of a GGUF file, read far enough to say what the model is: architecture, pooling, labels, size of a vector.
+//!
+//! A file may be anything, so every length in it is checked before it is believed.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    path::Path,
+};
+
+use crate::infer::Role;
+
+/// The versions of the format that llama.cpp reads and whose header looks like this.
+const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
+/// The longest text that is kept; a longer one (a chat template) is only measured.
+const MAX_KEPT: u64 = 1 << 10;
+/// The longest header, in bytes: vocabularies have some megabytes.
+const MAX_HEADER: u64 = 256 << 20;
+/// The most keys, and the most labels, that a file may have.
+const MAX_KEYS: u64 = 10_000;
+const MAX_LABELS: u64 = 64;
+/// `pooling_type` of a sequence classifier, in llama.cpp's numbers.
+const POOLING_RANK: u64 = 4;
+/// Architectures whose models read a text as a whole, and do not write.
+const ENCODERS: &[&str] =
+    &["bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "neo-bert"];
+
+/// What a GGUF file says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// `bert`, `qwen2`, …
+    pub architecture: String,
+    /// The model's name as its maker wrote it.
+    pub name: Option<String>,
+    /// Its licence as its maker wrote it.
+    pub licence: Option<String>,
+    /// How many numbers a vector of it has.
+    pub dimension: Option<u64>,
+    /// How token vectors become one: llama.cpp's number.
+    pub pooling: Option<u64>,
+    /// The labels of a classifier.
+    pub labels: Vec<String>,
+    /// Whether it says how a conversation is written down.
+    pub chat_template: bool,
+}
+
+/// What a value is, where it matters here.
+enum Value {
+    Text(String),
+    Number(u64),
+    Texts(Vec<String>),
+    Other,
+}
+
+impl Header {
+    /// Reads a file's header.
+    ///
+    /// # Errors
+    /// In words for people, where the file cannot be read or is no model.
+    pub fn of(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
+        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+            return Err("it is a folder".to_owned());
+        }
+        Self::read(&mut BufReader::with_capacity(1 << 16, file))
+    }
+
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// In words for people, where it is none.
+    pub fn read(input: &mut dyn Read) -> Result<Self, String> {
+        let mut reader = Reader { input: Box::new(input.take(MAX_HEADER)) };
+        reader.header().map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it ends in the middle of its header: a part of it is missing".to_owned(),
+            io::ErrorKind::InvalidData => error.to_string(),
+            _ => format!("it cannot be read: {error}"),
+        })
+    }
+
+    /// What such a model can be used for.
+    ///
+    /// # Errors
+    /// In words for people, where ergo has no use for it.
+    pub fn role(&self) -> Result<Role, String> {
+        let encoder = ENCODERS.contains(&self.architecture.as_str());
+        match (encoder, self.pooling == Some(POOLING_RANK) || !self.labels.is_empty()) {
+            (_, true) if self.labels.is_empty() || self.labels.len() == 3 => Ok(Role::Nli),
+            (_, true) => Err(format!(
+                "it is a classifier with {} labels ({}), and ergo's has three: entailment, neutral, contradiction",
+                self.labels.len(),
+                self.labels.join(", ")
+            )),
+            (true, false) => Ok(Role::Embedder),
+            (false, false) if self.architecture == "clip" => {
+                Err("it is a part of a model for pictures, not a language model".to_owned())
+            }
+            (false, false) => Ok(Role::Llm),
+        }
+    }
+}
+
+struct Reader<'a> {
+    input: Box<dyn Read + 'a>,
+}
+
+fn wrong(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+impl Reader<'_> {
+    fn header(&mut self) -> io::Result<Header> {
+        let mut magic = [0; 4];
+        // Shorter than that, it is no GGUF file either.
+        let begins = self.input.read_exact(&mut magic).is_ok() && magic == *b"GGUF";
+        if !begins {
+            return Err(wrong("it is no GGUF file: it does not begin with `GGUF`"));
+        }
+        let version = self.u32()?;
+        if !VERSIONS.contains(&version) {
+            return Err(wrong(format!("it is a GGUF file of version {version}; ergo reads 2 and 3")));
+        }
+        let tensors = self.u64()?;
+        let keys = self.u64()?;
+        if keys > MAX_KEYS {
+            return Err(wrong(format!("its header is damaged: {keys} keys")));
+        }
+        let mut header = Header::default();
+        for _ in 0..keys {
+            let key = self.text()?.unwrap_or_default();
+            let kind = self.u32()?;
+            let value = self.value(kind, &key)?;
+            header.take(&key, value);
+        }
+        if tensors == 0 || header.architecture.is_empty() {
+            return Err(wrong("it holds no model: a GGUF file of a vocabulary or of an adapter alone"));
+        }
+        Ok(header)
+    }
+
+    fn value(&mut self, kind: u32, key: &str) -> io::Result<Value> {
+        Ok(match kind {
+            8 => self.text()?.map_or(Value::Other, Value::Text),
+            9 => {
+                let (of, count) = (self.u32()?, self.u64()?);
+                match of {
+                    8 if key.ends_with(".classifier.output_labels") => {
+                        if count > MAX_LABELS {
+                            return Err(wrong(format!("its header is damaged: {count} labels")));
+                        }
+                        let labels = (0..count).map(|_| Ok(self.text()?.unwrap_or_default()));
+                        Value::Texts(labels.collect::<io::Result<_>>()?)
+                    }
+                    8 => {
+                        for _ in 0..count {
+                            self.skip_text()?;
+                        }
+                        Value::Other
+                    }
+                    _ => {
+                        let size = size_of(of).ok_or_else(|| wrong("its header is damaged: an unknown type"))?;
+                        let length = count.checked_mul(size).ok_or_else(|| wrong("its header is damaged: a length"))?;
+                        self.skip(length)?;
+                        Value::Other
+                    }
+                }
+            }
+            _ => {
+                let size = size_of(kind).ok_or_else(|| wrong("its header is damaged: an unknown type"))?;
+                let mut bytes = [0; 8];
+                self.input.read_exact(bytes.get_mut(..size as usize).unwrap_or_default())?;
+                // 6 and 12 are floating point numbers.
+                if matches!(kind, 6 | 12) { Value::Other } else { Value::Number(u64::from_le_bytes(bytes)) }
+            }
+        })
+    }
+
+    fn u32(&mut self) -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        self.input.read_exact(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn u64(&mut self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.input.read_exact(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A text; `None` where it is too long to be kept.
+    fn text(&mut self) -> io::Result<Option<String>> {
+        let length = self.u64()?;
+        if length > MAX_KEPT {
+            self.skip(length)?;
+            return Ok(None);
+        }
+        let mut bytes = vec![0; length as usize];
+        self.input.read_exact(&mut bytes)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn skip_text(&mut self) -> io::Result<()> {
+        let length = self.u64()?;
+        self.skip(length)
+    }
+
+    fn skip(&mut self, length: u64) -> io::Result<()> {
+        let skipped = io::copy(&mut (&mut self.input).take(length), &mut io::sink())?;
+        if skipped < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    }
+}
+
+impl Header {
+    fn take(&mut self, key: &str, value: Value) {
+        match (key, value) {
+            ("general.architecture", Value::Text(text)) => self.architecture = text,
+            ("general.name", Value::Text(text)) => self.name = Some(text),
+            ("general.license", Value::Text(text)) => self.licence = Some(text),
+            ("tokenizer.chat_template", _) => self.chat_template = true,
+            (key, Value::Number(number)) if key.ends_with(".embedding_length") => self.dimension = Some(number),
+            (key, Value::Number(number)) if key.ends_with(".pooling_type") => self.pooling = Some(number),
+            (_, Value::Texts(labels)) => self.labels = labels,
+            _ => {}
+        }
+    }
+}
+
+/// The size of a value of a GGUF type that is no text and no list, in bytes.
+fn size_of(kind: u32) -> Option<u64> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod written {
+    //! GGUF headers for tests.
+
+    fn text(text: &str) -> Vec<u8> {
+        [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+    }
+
+    pub(crate) fn string(key: &str, value: &str) -> Vec<u8> {
+        [text(key), 8_u32.to_le_bytes().to_vec(), text(value)].concat()
+    }
+
+    pub(crate) fn number(key: &str, value: u32) -> Vec<u8> {
+        [text(key), 4_u32.to_le_bytes().to_vec(), value.to_le_bytes().to_vec()].concat()
+    }
+
+    pub(crate) fn strings(key: &str, values: &[&str]) -> Vec<u8> {
+        let head = [text(key), 9_u32.to_le_bytes().to_vec(), 8_u32.to_le_bytes().to_vec()].concat();
+        let items = values.iter().flat_map(|value| text(value)).collect();
+        [head, (values.len() as u64).to_le_bytes().to_vec(), items].concat()
+    }
+
+    /// A file with these keys, that says to have one tensor.
+    pub(crate) fn file(keys: &[Vec<u8>]) -> Vec<u8> {
+        let head = [&b"GGUF"[..], &3_u32.to_le_bytes(), &1_u64.to_le_bytes(), &(keys.len() as u64).to_le_bytes()];
+        [head.concat(), keys.concat()].concat()
+    }
+
+    /// An embedder's header.
+    pub(crate) fn embedder() -> Vec<u8> {
+        file(&[
+            string("general.architecture", "bert"),
+            string("general.name", "A small one"),
+            number("bert.embedding_length", 384),
+            number("bert.pooling_type", 1),
+            strings("tokenizer.ggml.tokens", &["a", "b", "c"]),
+        ])
+    }
+
+    /// A language model's header.
+    pub(crate) fn llm() -> Vec<u8> {
+        file(&[string("general.architecture", "llama"), string("tokenizer.chat_template", &"x".repeat(5_000))])
+    }
+
+    /// A classifier's header.
+    pub(crate) fn classifier(labels: &[&str]) -> Vec<u8> {
+        file(&[
+            string("general.architecture", "bert"),
+            number("bert.pooling_type", 4),
+            strings("bert.classifier.output_labels", labels),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{written::*, *};
+
+    fn read(bytes: &[u8]) -> Result<Header, String> {
+        Header::read(&mut &*bytes)
+    }
+
+    #[test]
+    fn a_header_says_what_the_model_is_for() {
+        let header = read(&embedder()).unwrap();
+        assert_eq!(
+            (header.name.as_deref(), header.dimension, header.pooling),
+            (Some("A small one"), Some(384), Some(1))
+        );
+        assert_eq!(header.role(), Ok(Role::Embedder));
+        let header = read(&llm()).unwrap();
+        assert!(header.chat_template);
+        assert_eq!(header.role(), Ok(Role::Llm));
+        let header = read(&classifier(&["entailment", "neutral", "contradiction"])).unwrap();
+        assert_eq!(header.role(), Ok(Role::Nli));
+        let two = read(&classifier(&["no", "yes"])).unwrap().role().unwrap_err();
+        assert!(two.contains("2 labels (no, yes)"), "{two}");
+    }
+
+    #[test]
+    fn what_is_no_model_is_told_so() {
+        for (bytes, told) in [
+            (b"".to_vec(), "no GGUF"),
+            (b"PK\x03\x04 and so on".to_vec(), "no GGUF"),
+            (b"<!doctype html><html>Log in</html>".to_vec(), "no GGUF"),
+            ([&b"GGUF"[..], &9_u32.to_le_bytes()].concat(), "version 9"),
+            (file(&[]), "no model"),
+            (embedder()[..60].to_vec(), "missing"),
+            ([&b"GGUF"[..], &[3, 0, 0, 0], &[1; 8], &[255; 8]].concat(), "damaged"),
+            (file(&[[&[255; 8][..], &[0; 4]].concat()]), "missing"),
+        ] {
+            let error = read(&bytes).unwrap_err();
+            assert!(error.contains(told), "{told}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic_or_take_much_memory(noise in proptest::collection::vec(any::<u8>(), 0..400), cut in 0..400_usize) {
+            let _ = read(&noise);
+            let mut bytes = embedder();
+            bytes.truncate(24 + cut % 300);
+            bytes.extend(noise);
+            let _ = read(&bytes);
+        }
+    }
+}

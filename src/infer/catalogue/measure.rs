@@ -1,0 +1,130 @@
+//! How long the models of this machine take: what `ergo models bench` shows.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::infer::{Call, InferError, Models, Prompt, Role, Speaker, Turn};
+
+/// How long one call may take.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// Pairs in one call to a classifier: about what a guarded write asks.
+const BATCH: usize = 8;
+
+/// Tokens that a language model is made to write.
+const TOKENS: usize = 32;
+
+/// Sentences of the usual length, to take turns.
+const SENTENCES: [&str; 8] = [
+    "Every service writes its logs to standard output, one JSON object a line.",
+    "The public API is versioned in its path, and a version is kept for a year.",
+    "Nightly jobs run between two and four in the morning, never on a release day.",
+    "Passwords are stored with a memory-hard hash and are never logged.",
+    "A pull request needs one review by somebody who did not write it.",
+    "Images are served from the content network with a cache time of one week.",
+    "The billing service is the only one that may write to the ledger.",
+    "Feature flags are removed within two releases after they are fully on.",
+];
+
+/// How long one sort of call took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timing {
+    /// What was timed: `load`, `sentence`, `pair`, …
+    pub what: &'static str,
+    /// How many of these one number stands for: a call's time is divided by it.
+    pub per_call: usize,
+    /// Calls that were timed.
+    pub calls: usize,
+    /// The middle one, in milliseconds for one of these.
+    pub p50_ms: f64,
+    /// 95 of 100 take at most this long.
+    pub p95_ms: f64,
+}
+
+/// Times the model of a role with `calls` calls of each sort, after one that loads it.
+///
+/// # Errors
+/// The first [`InferError`].
+pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<Timing>, InferError> {
+    let call = Call::foreground(DEADLINE);
+    let sentence = |at: usize| SENTENCES.get(at % SENTENCES.len()).copied().unwrap_or_default().to_owned();
+    let pairs = |at: usize, count: usize| -> Vec<_> {
+        (at..at + count).map(|at| (sentence(at), sentence(at + 1 + at / SENTENCES.len() % 7))).collect()
+    };
+    match role {
+        Role::Embedder => {
+            let texts = |at: usize, count: usize| (at..at + count).map(sentence).collect::<Vec<_>>();
+            Ok(vec![
+                once(&mut || models.embed(&texts(0, 1), call).map(drop))?,
+                many("sentence", 1, calls, &mut |at| models.embed(&texts(at, 1), call).map(drop))?,
+                many("sentence, 8 a call", BATCH, calls, &mut |at| models.embed(&texts(at, BATCH), call).map(drop))?,
+            ])
+        }
+        Role::Nli => Ok(vec![
+            once(&mut || models.classify(&pairs(0, 1), call).map(drop))?,
+            many("pair", 1, calls, &mut |at| models.classify(&pairs(at, 1), call).map(drop))?,
+            many("pair, 8 a call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
+        ]),
+        Role::Llm => {
+            let prefix = vec![
+                Turn { speaker: Speaker::System, text: "Repeat what is said, in other words.".to_owned() },
+                Turn { speaker: Speaker::User, text: sentence(1) },
+                Turn { speaker: Speaker::Assistant, text: sentence(2) },
+            ];
+            let prompt = |at: usize| Prompt { prefix: prefix.clone(), text: sentence(at) };
+            // A grammar without an end: exactly so many tokens are written.
+            let letters = "root ::= [a-z ]+ \"\\x00\"";
+            let weigh = |at: usize| models.answers(&prompt(at), &["yes".to_owned(), "no".to_owned()], call).map(drop);
+            let write = |at: usize| models.generate(&prompt(at), letters, TOKENS, call).map(drop);
+            Ok(vec![
+                once(&mut || weigh(0))?,
+                many("answer weighed", 1, calls, &mut |at| weigh(at))?,
+                many("token written", TOKENS, calls.div_ceil(4), &mut |at| write(at))?,
+            ])
+        }
+    }
+}
+
+fn once(work: &mut dyn FnMut() -> Result<(), InferError>) -> Result<Timing, InferError> {
+    many("load and first", 1, 1, &mut |_| work())
+}
+
+fn many(
+    what: &'static str,
+    per_call: usize,
+    calls: usize,
+    work: &mut dyn FnMut(usize) -> Result<(), InferError>,
+) -> Result<Timing, InferError> {
+    let mut times = Vec::with_capacity(calls);
+    for at in 0..calls.max(1) {
+        let begin = Instant::now();
+        work(at)?;
+        times.push(begin.elapsed().as_secs_f64() * 1e3 / per_call as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default();
+    Ok(Timing { what, per_call, calls: times.len(), p50_ms: at(0.5), p95_ms: at(0.95) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::{FakeModels, NoModels};
+
+    #[test]
+    fn every_role_is_timed_and_a_failure_is_the_answer() {
+        let models = FakeModels::new()
+            .embedding(|text| Ok(FakeModels::bag_of_words(text)))
+            .classifying(|_, _| Ok([0.0; 3]))
+            .generating(|_| Ok(String::new()))
+            .answering(|_, answers| Ok(vec![0.0; answers.len()]));
+        for role in Role::ALL {
+            let timings = measure(role, &models, 3).unwrap();
+            assert_eq!(timings.len(), 3, "{role}");
+            assert!(timings.iter().all(|timing| timing.p50_ms <= timing.p95_ms), "{timings:?}");
+            assert_eq!(timings[1].calls, 3);
+            assert_eq!(measure(role, &NoModels, 3).unwrap_err().kind(), "no_model");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The models that ergo knows (`assets/models.toml`), and those that this machine has.
+//!
+//! The catalogue is built in and says what a file must be: its size and its hash. The [`Shelf`] is a folder of this machine
+//! with the files, and the record of which one serves which role. Nothing here loads a model.
+
+pub mod digest;
+pub mod fetch;
+pub mod gguf;
+pub mod http;
+pub mod measure;
+pub mod probe;
+pub mod resolve;
+pub mod shelf;
+
+use std::{fs, path::Path, sync::OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::{EmbeddedModel, Role};
+use digest::Sha256;
+
+pub use resolve::{Chosen, Serving};
+pub use shelf::{Installed, Shelf, ShelfError};
+
+const TEXT: &str = include_str!("../../../assets/models.toml");
+
+/// The model files that ship inside the program, each the default of its role.
+pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[(
+    Role::Embedder,
+    EmbeddedModel {
+        name: "minilm-l6",
+        sha256: "53cf5979d8ab88451f2440320d89252f4f282bd40011a6b440859a952afc5b8d",
+        bytes: include_bytes!("../../../assets/models/minilm-l6-q8_0.gguf"),
+    },
+)];
+
+/// The embedded default of a role.
+pub fn embedded(role: Role) -> Option<&'static EmbeddedModel> {
+    EMBEDDED.iter().find(|(serves, _)| *serves == role).map(|(_, model)| model)
+}
+
+/// A model that ergo knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Its name in commands and settings.
+    pub name: String,
+    /// What it is used for.
+    pub role: Role,
+    /// The file's name.
+    pub file: String,
+    /// The file's size.
+    pub bytes: u64,
+    /// The file's hash.
+    pub sha256: Sha256,
+    /// The licence of the weights, as an SPDX expression.
+    pub licence: String,
+    /// Who publishes it.
+    pub publisher: String,
+    /// The publisher's page about it.
+    pub page: String,
+    /// The publisher's address of the file; absent where there is nothing to fetch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Whether it ships inside the program.
+    #[serde(default)]
+    pub embedded: bool,
+    /// What it is for, in a few words.
+    pub about: String,
+    /// How good it was measured to be.
+    pub quality: String,
+    /// How long it was measured to take.
+    pub time: String,
+    /// On what, and how, both were measured.
+    pub measured: String,
+}
+
+/// All models that ergo knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    #[serde(rename = "model")]
+    models: Vec<Entry>,
+}
+
+impl Catalogue {
+    /// Reads a catalogue from its text.
+    ///
+    /// # Errors
+    /// What is wrong with it, where it is no catalogue or contradicts itself.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let catalogue: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        catalogue.check().map(|()| catalogue)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (at, model) in self.models.iter().enumerate() {
+            let problem = |what: &str| Err(format!("model {:?}: {what}", model.name));
+            let before = self.models.get(..at).unwrap_or_default();
+            if !is_name(&model.name) {
+                return problem("a name has only lower-case letters, digits, `.`, `_` and `-`");
+            }
+            if !is_name(&model.file) || !has_extension(&model.file) {
+                return problem("`file` must be a plain name that ends in .gguf");
+            }
+            if before.iter().any(|known| known.name == model.name || known.file == model.file) {
+                return problem("its name or file stands twice");
+            }
+            if before.iter().any(|known| known.sha256 == model.sha256) {
+                return problem("its hash stands twice");
+            }
+            let web = |link: &String| link.starts_with("https://") || link.starts_with("http://");
+            if !std::iter::once(&model.page).chain(&model.url).all(web) {
+                return problem("an address must begin with https:// or http://");
+            }
+            if model.bytes == 0 || model.licence.is_empty() {
+                return problem("`bytes` and `licence` must say something");
+            }
+        }
+        Ok(())
+    }
+
+    /// The built-in catalogue, read once.
+    pub fn builtin() -> &'static Self {
+        static BUILTIN: OnceLock<Catalogue> = OnceLock::new();
+        // A unit test holds that it can be read.
+        BUILTIN.get_or_init(|| Self::parse(TEXT).unwrap_or_default())
+    }
+
+    /// The built-in catalogue, and behind it the models of a file in the same form: an organisation's own.
+    ///
+    /// # Errors
+    /// In words for people, where the file cannot be read, is no catalogue, or names again what is built in.
+    pub fn with(own: Option<&Path>) -> Result<Self, String> {
+        let builtin = Self::builtin().clone();
+        let Some(path) = own else { return Ok(builtin) };
+        let wrong = |error: &dyn std::fmt::Display| format!("the catalogue {} cannot be used: {error}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let own = Self::parse(&text).map_err(|error| wrong(&error))?;
+        if let Some(model) = own.models.iter().find(|model| model.embedded) {
+            return Err(wrong(&format!("model {:?} cannot be embedded", model.name)));
+        }
+        let mut models = builtin.models;
+        models.extend(own.models);
+        let all = Self { models };
+        all.check().map_err(|error| wrong(&error))?;
+        Ok(all)
+    }
+
+    /// The models, in the catalogue's order.
+    pub fn models(&self) -> &[Entry] {
+        &self.models
+    }
+
+    /// The model of this name.
+    pub fn named(&self, name: &str) -> Option<&Entry> {
+        self.models.iter().find(|model| model.name == name)
+    }
+
+    /// The model whose file has this hash.
+    pub fn hashed(&self, sha256: &Sha256) -> Option<&Entry> {
+        self.models.iter().find(|model| model.sha256 == *sha256)
+    }
+}
+
+/// Whether a text can be the name of a model or of its file: it stands in paths, settings and commands.
+pub fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    let first = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    first && text.len() <= 80 && text.chars().all(plain)
+}
+
+fn has_extension(file: &str) -> bool {
+    std::path::Path::new(file).extension().is_some_and(|extension| extension == "gguf")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_catalogue_is_complete_and_true() {
+        let catalogue = Catalogue::parse(TEXT).unwrap();
+        assert_eq!(catalogue, *Catalogue::builtin());
+        for role in [Role::Embedder, Role::Llm] {
+            assert!(catalogue.models().iter().any(|model| model.role == role), "no model for {role}");
+        }
+        assert!(catalogue.models().iter().any(|model| model.url.is_some()), "nothing can be fetched");
+        for model in catalogue.models() {
+            assert!(!model.about.is_empty() && !model.quality.is_empty() && !model.measured.is_empty(), "{model:?}");
+            assert!(!model.embedded || model.url.is_none(), "{}: what is inside need not be fetched", model.name);
+            let secure = std::iter::once(&model.page).chain(&model.url).all(|link| link.starts_with("https://"));
+            assert!(secure, "{}", model.name);
+        }
+    }
+
+    #[test]
+    fn what_ships_inside_is_what_the_catalogue_says() {
+        let catalogue = Catalogue::builtin();
+        for (role, model) in EMBEDDED {
+            let entry = catalogue.named(model.name).unwrap();
+            assert!(entry.embedded && entry.role == *role, "{entry:?}");
+            assert_eq!(entry.bytes, model.bytes.len() as u64);
+            assert_eq!(entry.sha256.to_string(), model.sha256);
+            assert_eq!(digest::of_bytes(model.bytes), entry.sha256, "the asset is another file");
+            let header = gguf::Header::read(&mut &*model.bytes).unwrap();
+            assert_eq!(header.role(), Ok(*role));
+        }
+        let inside = catalogue.models().iter().filter(|model| model.embedded).count();
+        assert_eq!(inside, EMBEDDED.len(), "the catalogue calls a model embedded that is not");
+    }
+
+    #[test]
+    fn a_catalogue_that_contradicts_itself_is_refused() {
+        let one = TEXT.split("[[model]]").nth(1).unwrap();
+        let with = |from: &str, to: &str| {
+            assert!(one.contains(from));
+            Catalogue::parse(&format!("[[model]]{}", one.replacen(from, to, 1))).unwrap_err()
+        };
+        for (from, to, told) in [
+            ("minilm-l6\"", "../x\"", "lower-case"),
+            (".gguf\"", ".bin\"", ".gguf"),
+            ("https://", "ftp://", "https://"),
+            ("53cf", "53c", "64"),
+            ("53cf", "53CF", "64"),
+            ("25279232", "0", "bytes"),
+            ("role = \"embedder\"", "role = \"oracle\"", "oracle"),
+        ] {
+            let error = with(from, to);
+            assert!(error.contains(told), "{to}: {error}");
+        }
+        let twice = format!("[[model]]{one}[[model]]{one}");
+        assert!(Catalogue::parse(&twice).unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn an_own_catalogue_adds_models_and_replaces_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("own.toml");
+        assert_eq!(Catalogue::with(None).unwrap(), *Catalogue::builtin());
+        assert!(Catalogue::with(Some(&path)).unwrap_err().contains("own.toml"));
+        let inside = TEXT.split("[[model]]").nth(1).unwrap();
+        let own = format!("[[model]]{inside}").replace("minilm-l6", "ours").replace("53cf", "0000");
+        fs::write(&path, &own).unwrap();
+        assert!(Catalogue::with(Some(&path)).unwrap_err().contains("embedded"));
+        let own = own.replace("embedded = true", "");
+        fs::write(&path, &own).unwrap();
+        let both = Catalogue::with(Some(&path)).unwrap();
+        assert_eq!(both.models().len(), Catalogue::builtin().models().len() + 1);
+        assert_eq!(both.named("ours").unwrap().role, Role::Embedder);
+        fs::write(&path, own.replace("\"ours\"", "\"minilm-l6\"")).unwrap();
+        assert!(Catalogue::with(Some(&path)).unwrap_err().contains("twice"));
+    }
+}

@@ -1,0 +1,193 @@
+//! Asking a model a few things whose answers are known, before it is accepted for a role.
+
+use std::time::Duration;
+
+use crate::infer::{Call, InferError, Models, Prompt, Role};
+
+/// How long one question may take, loading included: a slow disk, a large model, a busy machine.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// Two sentences that say the same, and one about something else.
+const SENTENCES: [&str; 3] = [
+    "Release notes are written in English.",
+    "We write the notes of each release in English.",
+    "The kitchen closes at six on Fridays.",
+];
+
+/// Pairs that cannot both hold.
+const CONTRADICTIONS: [(&str, &str); 4] = [
+    ("Indent the code with tabs.", "Never indent the code with tabs."),
+    ("Release notes must be written in English.", "Release notes must not be written in English."),
+    ("The scheduler runs every hour.", "The scheduler does not run every hour."),
+    ("Backups are encrypted.", "Backups are not encrypted."),
+];
+
+/// Pairs that can: the same in other words, and strangers.
+const COMPATIBLE: [(&str, &str); 4] = [
+    ("Indent the code with tabs.", "The code is indented with tabs."),
+    ("Release notes must be written in English.", "English is the language of the release notes."),
+    ("The scheduler runs every hour.", "Logos are stored as vector graphics."),
+    ("Backups are encrypted.", "Indent the code with tabs."),
+];
+
+/// How many of the sixteen comparisons of a contradiction with a compatible pair a classifier must get right: what a model
+/// that means the three labels otherwise, or guesses, does not.
+const ENOUGH: usize = 12;
+
+/// What the question to a language model is held to.
+const GRAMMAR: &str = "root ::= \"{\\\"limit\\\": \" [0-9]+ \", \\\"unit\\\": \\\"\" [a-z]+ \"\\\"}\"";
+
+/// What a probed model showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probed {
+    /// How many numbers a vector of it has; for an embedder.
+    pub dimension: Option<usize>,
+    /// What was asked and answered, in one sentence.
+    pub told: String,
+}
+
+/// Asks the model of a role what such a model must know.
+///
+/// # Errors
+/// In words for people, as the rest of a sentence: why it cannot serve.
+pub fn probe(role: Role, models: &dyn Models) -> Result<Probed, String> {
+    match role {
+        Role::Embedder => embedder(models),
+        Role::Nli => classifier(models),
+        Role::Llm => writer(models),
+    }
+}
+
+fn call() -> Call {
+    Call::foreground(DEADLINE)
+}
+
+fn failed(error: InferError) -> String {
+    match error {
+        InferError::BadModel { why, .. } => why,
+        other => other.to_string(),
+    }
+}
+
+fn embedder(models: &dyn Models) -> Result<Probed, String> {
+    let texts = SENTENCES.map(str::to_owned);
+    let vectors = models.embed(&texts, call()).map_err(failed)?;
+    let [one, same, other] = vectors.as_slice() else {
+        return Err(format!("it gave {} vectors for 3 sentences", vectors.len()));
+    };
+    let dimension = one.len();
+    if dimension == 0 || vectors.iter().any(|vector| vector.len() != dimension) {
+        return Err("its vectors have different lengths, or none".to_owned());
+    }
+    if vectors.iter().flatten().any(|number| !number.is_finite()) {
+        return Err("its vectors hold numbers that are none".to_owned());
+    }
+    let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let (near, far) = (cosine(one, same), cosine(one, other));
+    if near <= far {
+        return Err(format!("it puts strangers ({far:.2}) as near as sentences of one meaning ({near:.2})"));
+    }
+    let told = format!("{dimension} numbers a sentence; one meaning {near:.2}, strangers {far:.2}");
+    Ok(Probed { dimension: Some(dimension), told })
+}
+
+/// How much more a pair is a contradiction than anything else, both orders together.
+fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, String> {
+    let both: Vec<(String, String)> = pairs
+        .iter()
+        .flat_map(|(a, b)| [((*a).to_owned(), (*b).to_owned()), ((*b).to_owned(), (*a).to_owned())])
+        .collect();
+    let logits = models.classify(&both, call()).map_err(failed)?;
+    if logits.len() != both.len() {
+        return Err(format!("it judged {} of {} pairs", logits.len(), both.len()));
+    }
+    if logits.iter().flatten().any(|logit| !logit.is_finite()) {
+        return Err("its judgements hold numbers that are none".to_owned());
+    }
+    let margin = |[entailment, neutral, contradiction]: [f32; 3]| {
+        let most = entailment.max(neutral);
+        contradiction - most - ((entailment - most).exp() + (neutral - most).exp()).ln()
+    };
+    Ok(logits.chunks(2).map(|orders| orders.iter().map(|logits| margin(*logits)).sum()).collect())
+}
+
+fn classifier(models: &dyn Models) -> Result<Probed, String> {
+    let against = margins(models, &CONTRADICTIONS)?;
+    let beside = margins(models, &COMPATIBLE)?;
+    let right = against.iter().flat_map(|a| beside.iter().filter(move |b| a > *b)).count();
+    let all = against.len() * beside.len();
+    if right < ENOUGH {
+        return Err(format!(
+            "it tells contradictions from other pairs in {right} of {all} comparisons, and at least {ENOUGH} are needed: \
+             its labels must mean entailment, neutral and contradiction"
+        ));
+    }
+    Ok(Probed {
+        dimension: None,
+        told: format!("contradictions told from other pairs in {right} of {all} comparisons"),
+    })
+}
+
+fn writer(models: &dyn Models) -> Result<Probed, String> {
+    let prompt = Prompt {
+        prefix: Vec::new(),
+        text: "Answer as JSON with the keys limit and unit. Uploads are limited to 16 megabytes.".to_owned(),
+    };
+    let answer = models.generate(&prompt, GRAMMAR, 48, call()).map_err(failed)?;
+    let read = serde_json::from_str::<serde_json::Value>(&answer).ok();
+    let held = read.as_ref().is_some_and(|value| value["limit"].is_number() && value["unit"].is_string());
+    if !held {
+        return Err(format!("it does not keep to a grammar: it answered {:?}", shown(&answer)));
+    }
+    Ok(Probed { dimension: None, told: format!("answered {}", shown(&answer)) })
+}
+
+fn shown(answer: &str) -> String {
+    answer.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::{FakeModels, NoModels};
+
+    fn told(role: Role, models: &dyn Models) -> String {
+        probe(role, models).unwrap_err()
+    }
+
+    #[test]
+    fn an_embedder_must_put_one_meaning_nearer_than_strangers() {
+        let good = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+        let probed = probe(Role::Embedder, &good).unwrap();
+        assert_eq!(probed.dimension, Some(FakeModels::DIMENSION));
+        let same = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0]));
+        assert!(told(Role::Embedder, &same).contains("strangers"));
+        let broken = FakeModels::new().embedding(|_| Ok(vec![f32::NAN, 0.0]));
+        assert!(told(Role::Embedder, &broken).contains("none"));
+        let ragged = FakeModels::new().embedding(|text| Ok(vec![1.0; text.len()]));
+        assert!(told(Role::Embedder, &ragged).contains("lengths"));
+        assert!(told(Role::Embedder, &NoModels).contains("embedder"));
+    }
+
+    #[test]
+    fn a_classifier_must_mean_the_three_labels_as_ergo_does() {
+        let opposed =
+            |a: &str, b: &str| [a, b].into_iter().filter(|s| s.contains("ever ") || s.contains(" not ")).count() == 1;
+        let good = FakeModels::new()
+            .classifying(move |a, b| Ok(if opposed(a, b) { [0.0, 0.0, 4.0] } else { [2.0, 2.0, 0.0] }));
+        assert!(probe(Role::Nli, &good).unwrap().told.contains("16 of 16"));
+        let turned = FakeModels::new()
+            .classifying(move |a, b| Ok(if opposed(a, b) { [4.0, 0.0, 0.0] } else { [0.0, 2.0, 2.0] }));
+        assert!(told(Role::Nli, &turned).contains("must mean"));
+        let constant = FakeModels::new().classifying(|_, _| Ok([0.0, 0.0, 1.0]));
+        assert!(told(Role::Nli, &constant).contains("0 of 16"));
+    }
+
+    #[test]
+    fn a_language_model_must_keep_to_a_grammar() {
+        let good = FakeModels::new().generating(|_| Ok("{\"limit\": 16, \"unit\": \"megabytes\"}".into()));
+        assert!(probe(Role::Llm, &good).unwrap().told.contains("16"));
+        let chatty = FakeModels::new().generating(|_| Ok("Sure! The limit is 16.".into()));
+        assert!(told(Role::Llm, &chatty).contains("grammar"));
+    }
+}
