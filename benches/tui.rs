@@ -60,7 +60,12 @@ fn answer(read: &Read) -> Option<Answer> {
             let from: usize = query.cursor.as_deref().map_or(0, |cursor| cursor.parse().unwrap());
             let to = (from + query.limit.unwrap_or(200)).min(TOTAL);
             let next = (to < TOTAL).then(|| to.to_string());
-            Some(Answer::Claims(ClaimsPage { items: (from..to).map(claim).collect(), total: TOTAL, next }))
+            Some(Answer::Claims(ClaimsPage {
+                items: (from..to).map(claim).collect(),
+                total: TOTAL,
+                at_least: false,
+                next,
+            }))
         }
         Read::Scopes => Some(Answer::Scopes(Scopes {
             items: vec![ScopeView {

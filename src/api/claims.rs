@@ -104,6 +104,9 @@ pub struct ClaimsPage {
     pub items: Vec<ClaimView>,
     /// How many there are in all pages together.
     pub total: usize,
+    /// There may be more than `total`: a search looks at 1,000 matches and no more. Absent where it is false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// Where the next page begins; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

@@ -19,7 +19,7 @@ use crate::{
     domain::{Body, ClaimKind, EventKind, OpId, Qualifiers, Scope},
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
-    store::{Act, Draft, Options as StoreOptions, Store},
+    store::{Act, Draft, NeighbourQuery, Options as StoreOptions, Ref, Store, VectorModel},
 };
 
 /// Claims in one act while a store is filled.
@@ -100,6 +100,8 @@ pub struct Row {
     pub page_ms: Quantiles,
     /// A page of a search.
     pub search_ms: Quantiles,
+    /// The ten claims whose vectors are nearest to one.
+    pub neighbours_ms: Quantiles,
     /// The file, its log included, in MiB.
     pub file_mib: f64,
     /// Memory of this process, in MiB; absent where the system does not say.
@@ -146,6 +148,10 @@ fn remove(path: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
+fn model() -> VectorModel {
+    VectorModel { name: "made up".into(), dimension: synth::DIMENSION }
+}
+
 fn key() -> SigningKey {
     SigningKey::from_bytes(&[42; 32])
 }
@@ -180,7 +186,7 @@ fn fill(path: &Path, claims: usize) -> Result<(), BenchError> {
             .collect();
         let mut op = [0; 16];
         op[..8].copy_from_slice(&(batch as u64 + 1).to_be_bytes());
-        store.commit(Act {
+        let act = Act {
             scope: scope(),
             identity: None,
             who: "bench".into(),
@@ -188,7 +194,10 @@ fn fill(path: &Path, claims: usize) -> Result<(), BenchError> {
             op: OpId(op),
             now: 1_700_000_000_000 + batch as u64,
             drafts,
-        })?;
+        };
+        let vectors: Vec<_> =
+            numbers.iter().enumerate().map(|(draft, n)| (Ref::Draft(draft), synth::vector(*n, 0))).collect();
+        store.commit_with_vectors(act, &model(), &vectors)?;
     }
     Ok(())
 }
@@ -222,9 +231,38 @@ fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<Ro
     let file_mib = fast.counts()?.store_bytes as f64 / f64::from(1 << 20);
     let memory_mib = memory_mib();
     drop(fast);
+    let neighbours_ms = neighbours(path, claims, samples)?;
     let durable = open(path, true)?;
     let write_fsync_ms = writes(&durable, claims + samples, samples, "stored", synth::statement)?;
-    Ok(Row { claims, fill_s, write_ms, write_fsync_ms, refused_ms, why_ms, page_ms, search_ms, file_mib, memory_mib })
+    Ok(Row {
+        claims,
+        fill_s,
+        write_ms,
+        write_fsync_ms,
+        refused_ms,
+        why_ms,
+        page_ms,
+        search_ms,
+        neighbours_ms,
+        file_mib,
+        memory_mib,
+    })
+}
+
+fn neighbours(path: &Path, claims: usize, samples: usize) -> Result<Quantiles, BenchError> {
+    let options = StoreOptions { durable: false };
+    let store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), options)?;
+    let queries: Vec<NeighbourQuery> = (0..samples)
+        .map(|n| NeighbourQuery {
+            scope: scope(),
+            model: model(),
+            vector: synth::vector(n * 7919 % claims, 1),
+            facts: false,
+            exclude: Vec::new(),
+            limit: 10,
+        })
+        .collect();
+    timed(samples, |n| Ok(store.reader().neighbours(&queries[n]).map(drop)?))
 }
 
 fn writes(
@@ -294,26 +332,23 @@ impl Report {
     /// As a table for people, one line a size.
     pub fn table(&self) -> String {
         let mut text = String::from(
-            "    claims   write p50/p95   with fsync p50/p95   refused p50/p95   why p50/p95   page p95   search p95   \
-             file MiB   memory MiB\n",
+            "    claims   write p50/p95   with fsync p50/p95   refused p50/p95     why p50/p95    page p50/p95  \
+             search p50/p95   neighbours p50/p95   file MiB   memory MiB\n",
         );
         for row in &self.rows {
             let memory = row.memory_mib.map_or_else(|| "-".to_owned(), |mib| format!("{mib:.0}"));
+            let pair = |times: Quantiles| format!("{:.2}/{:.2}", times.p50, times.p95);
             let _ = writeln!(
                 text,
-                "{:>10}   {:>6.2}/{:<6.2}   {:>8.2}/{:<9.2}   {:>7.2}/{:<7.2}   {:>5.2}/{:<5.2}   {:>8.2}   {:>10.2}   \
-                 {:>8.1}   {memory:>10}",
+                "{:>10}   {:>13}   {:>18}   {:>15}   {:>13}   {:>13}   {:>14}   {:>18}   {:>8.1}   {memory:>10}",
                 row.claims,
-                row.write_ms.p50,
-                row.write_ms.p95,
-                row.write_fsync_ms.p50,
-                row.write_fsync_ms.p95,
-                row.refused_ms.p50,
-                row.refused_ms.p95,
-                row.why_ms.p50,
-                row.why_ms.p95,
-                row.page_ms.p95,
-                row.search_ms.p95,
+                pair(row.write_ms),
+                pair(row.write_fsync_ms),
+                pair(row.refused_ms),
+                pair(row.why_ms),
+                pair(row.page_ms),
+                pair(row.search_ms),
+                pair(row.neighbours_ms),
                 row.file_mib,
             );
         }

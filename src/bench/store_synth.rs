@@ -112,6 +112,30 @@ pub(super) fn reason(n: usize) -> String {
     format!("{} (case {n})", REASONS[n % REASONS.len()])
 }
 
+/// The dimension of the made-up vectors: that of the embedder that ships.
+pub(super) const DIMENSION: usize = 384;
+
+/// What claim `n` could have become in an embedding model: claims of one subject lie near each other, those of one rule a
+/// little, all others are strangers. Another `voice` says the same in other words.
+pub(super) fn vector(n: usize, voice: u64) -> Vec<f32> {
+    let (subject, rule) = place(n);
+    let of = |text: &str| {
+        let mut seed = [0; 8];
+        blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut seed);
+        u64::from_le_bytes(seed)
+    };
+    let mut parts = [of(&subject), of(RULES[rule].0), of(&format!("{n} {voice}"))];
+    let mut number = |part: usize| {
+        // Xorshift: Marsaglia, "Xorshift RNGs", 2003. As a float, -1 to 1.
+        let state = &mut parts[part];
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        (*state >> 40) as f32 / (1_u32 << 23) as f32 - 1.0
+    };
+    (0..DIMENSION).map(|_| number(0) + 0.5 * number(1) + 0.7 * number(2)).collect()
+}
+
 /// A question that claim `n` answers.
 pub(super) fn question(n: usize) -> String {
     format!("why is it that {}?", statement(n).to_lowercase())
@@ -128,5 +152,17 @@ mod tests {
         let all: BTreeSet<String> = (0..250_000).step_by(7).map(statement).collect();
         assert_eq!(all.len(), 250_000_usize.div_ceil(7));
         assert_ne!(statement(5), contrary(5));
+    }
+
+    #[test]
+    fn vectors_of_one_subject_lie_near_each_other() {
+        let cosine = |a: &[f32], b: &[f32]| {
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+            dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+        };
+        let (one, same_subject, stranger) = (vector(3, 0), vector(20_003, 0), vector(44_444, 0));
+        assert_eq!(place(3).0, place(20_003).0);
+        assert!(cosine(&one, &vector(3, 1)) > cosine(&one, &same_subject));
+        assert!(cosine(&one, &same_subject) > cosine(&one, &stranger) + 0.2);
     }
 }

@@ -99,7 +99,8 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
     if let Some(next) = &page.next {
         let shown = page.items.len();
         cx.ui.note(format_args!(
-            "{shown} of {} shown. More: ergo claims --cursor {next}",
+            "{shown} of {}{} shown. More: ergo claims --cursor {next}",
+            if page.at_least { "at least " } else { "" },
             count(page.total, "claim", "claims")
         ));
     }

@@ -158,4 +158,7 @@ pub struct IndexTerms {
     /// Content terms of the statement: lower-case stems, and `#name` for a set of exclusive alternatives that the
     /// statement names a member of. Candidates are ranked by how many (rare) terms they share. Sorted, without repeats.
     pub terms: Vec<String>,
+    /// Two of these terms that stand near each other, in one order whatever the text's. Where every word is common, they
+    /// find the few claims that share many. Sorted, without repeats.
+    pub phrases: Vec<String>,
 }

@@ -4,7 +4,10 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
     Candidate, Stages, judge,
-    normalise::{self, item::ItemKind},
+    normalise::{
+        self,
+        item::{Item, ItemKind},
+    },
 };
 use crate::domain::{
     norm::{IndexTerms, Norm, SubjectKind},
@@ -16,6 +19,12 @@ const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
 
 /// Terms that are indexed of one statement, at most.
 const MAX_TERMS: usize = 64;
+
+/// Phrases that are indexed of one statement, at most.
+const MAX_PHRASES: usize = 48;
+
+/// How many of the terms that follow a term make a phrase with it: a word put in between must not hide it.
+const NEAR: usize = 2;
 
 /// The structural comparison, as the store uses it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +82,7 @@ pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
         .collect();
     terms.sort_unstable();
     terms.dedup();
+    let phrases = phrases(&items);
     // Norms are compared within one subject and attribute: see `structural::compare`.
     let mut pairs: Vec<String> = norms
         .iter()
@@ -81,5 +91,45 @@ pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
         .collect();
     pairs.sort_unstable();
     pairs.dedup();
-    IndexTerms { subjects, pairs, terms }
+    IndexTerms { subjects, pairs, terms, phrases }
+}
+
+/// Pairs of content words that stand near each other. A member of a set of exclusive alternatives stands for its set: what
+/// contradicts names another member.
+fn phrases(items: &[Item]) -> Vec<String> {
+    let names: Vec<String> = items
+        .iter()
+        .filter(|item| item.kind == ItemKind::Content)
+        .map(|item| match item.alternative {
+            Some((set, _)) => format!("#{}", super::lexicon::lexicon().set_name(set)),
+            None => item.key.clone(),
+        })
+        .collect();
+    let near = |at: usize| names.iter().skip(at + 1).take(NEAR).map(move |other| (at, other));
+    let mut phrases: Vec<String> = (0..names.len())
+        .flat_map(near)
+        .filter(|(at, other)| names[*at] != **other)
+        .map(|(at, other)| format!("{} {}", names[at].as_str().min(other), names[at].as_str().max(other)))
+        .take(MAX_PHRASES)
+        .collect();
+    phrases.sort_unstable();
+    phrases.dedup();
+    phrases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::index_terms;
+
+    #[test]
+    fn what_contradicts_shares_phrases_whatever_its_value_and_order() {
+        let phrases = |text: &str| index_terms(&[], text).phrases;
+        let blue = phrases("The archive api must use a blue canary");
+        assert_eq!(blue, phrases("The archive api must use a red canary"));
+        assert!(blue.contains(&"api archiv".to_owned()), "{blue:?}");
+        let turned = phrases("A blue canary must be used by the api of the archive");
+        assert!(turned.iter().filter(|phrase| blue.contains(phrase)).count() >= 2, "{turned:?}");
+        assert!(phrases(&"word number ".repeat(1000)).len() <= super::MAX_PHRASES);
+        assert!(phrases("").is_empty());
+    }
 }

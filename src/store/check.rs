@@ -31,6 +31,7 @@ impl Reader {
             let events = reader.check_events(&mut report)?;
             check_chains(&events, &mut report);
             compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
+            report.problems.extend(super::vectors::problem(&reader.db)?);
             Ok(report)
         })
     }

@@ -8,6 +8,7 @@ use super::{
     open,
     project::{Changes, Projector},
     scopes,
+    vectors::{self, VectorModel},
 };
 use crate::domain::{
     Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent,
@@ -16,7 +17,11 @@ use crate::domain::{
 };
 
 impl Store {
-    pub(super) fn write_act(&mut self, act: Act) -> Result<Committed> {
+    pub(super) fn write_act(
+        &mut self,
+        act: Act,
+        vectors: Option<(&VectorModel, &[(Ref, Vec<f32>)])>,
+    ) -> Result<Committed> {
         let author = DeviceId(self.key.verifying_key().to_bytes());
         let tx = begin(&mut self.reader.db)?;
         if let Some(known) = replayed(&tx, &act.op, &author)? {
@@ -55,6 +60,14 @@ impl Store {
             }
         }
         let changes = projector.finish()?;
+        if let Some((model, vectors)) = vectors {
+            let mut of_claims = Vec::with_capacity(vectors.len());
+            for (index, (claim, vector)) in vectors.iter().enumerate() {
+                let claim = resolve(index, &[*claim], &events)?;
+                of_claims.extend(claim.into_iter().map(|id| (id, vector.as_slice())));
+            }
+            vectors::put(&tx, model, of_claims)?;
+        }
         save_clock(&tx, clock)?;
         if changes.redacted {
             open::set(&tx, "scrub", 1)?;
@@ -116,7 +129,7 @@ impl Store {
     }
 }
 
-fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
+pub(super) fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
     Ok(db.transaction_with_behavior(TransactionBehavior::Immediate)?)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::VectorModel;
 use crate::domain::event::EventError;
 
 /// An error of the store.
@@ -59,6 +60,20 @@ pub enum StoreError {
     /// `backup` never overwrites.
     #[error("{0} exists already: name a file that does not")]
     Exists(PathBuf),
+    /// Vectors of two models cannot be compared.
+    #[error(
+        "the store's vectors were made with {stored}, and these are of {given}: choose the embedding model that they \
+         were made with; until then claims are found by their words alone"
+    )]
+    VectorModel {
+        /// The model that the first vector locked.
+        stored: Box<VectorModel>,
+        /// The other.
+        given: Box<VectorModel>,
+    },
+    /// A vector is not one of its model's.
+    #[error("a vector {0}: the embedding model does not do what it says; `ergo models verify` checks its file")]
+    BadVector(String),
     /// Something in the file that ergo itself wrote cannot be read.
     #[error("the store is damaged: {0}; run `ergo doctor`, or restore a backup")]
     Damaged(String),

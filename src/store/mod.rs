@@ -16,6 +16,7 @@ mod read;
 mod rebuild;
 mod row;
 mod scopes;
+mod vectors;
 
 use std::{
     fs,
@@ -29,15 +30,16 @@ pub use act::{Act, Committed, Draft, Imported, Ref};
 pub use error::StoreError;
 pub use row::{
     CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, Lookup,
-    Page, ScopeRow,
+    Neighbour, NeighbourQuery, Page, ScopeRow,
 };
+pub use vectors::VectorModel;
 
 use rusqlite::Connection;
 
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -98,7 +100,7 @@ impl Store {
     ///
     /// An act whose `op` this device has stored before is answered as `replayed`, and nothing happens.
     pub fn commit(&mut self, act: Act) -> Result<Committed> {
-        self.write_act(act)
+        self.write_act(act, None)
     }
 
     /// Verifies and stores events of the shared log that were made elsewhere, in any order; all of them, or none.

@@ -8,13 +8,13 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use super::{Options, Result, SCHEMA, StoreError};
+use super::{Options, Result, SCHEMA, StoreError, vectors};
 
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
 const APPLICATION: u32 = 0x6572_676f;
 
 /// Migrations by the version that they lead to, from 1 without gaps.
-const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("schema/v1.sql")];
+const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("schema/v1.sql"), include_str!("schema/v2.sql")];
 
 /// How long a connection waits for another's lock.
 const BUSY: Duration = Duration::from_secs(10);
@@ -28,6 +28,7 @@ const READER_CACHE_KIB: i64 = 4 * 1024;
 
 /// Opens the writer's connection, makes the file where it is absent, and migrates it.
 pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
+    vectors::index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(BUSY)?;
@@ -52,6 +53,7 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
 
 /// Opens a connection that can only read.
 pub(super) fn reader(path: &Path) -> Result<Connection> {
+    vectors::index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(BUSY)?;

@@ -2,18 +2,30 @@
 
 use rusqlite::Connection;
 
-use super::{Result, Store, commit, log, open, project::Projector};
+use super::{Result, Store, commit, log, open, project::Projector, vectors};
 use crate::domain::{Hlc, verdict::PairCheck};
 
 /// Events that are projected together.
 const BATCH: usize = 1_000;
 
-/// The tables that hold nothing but projections, what refers to others first.
-const DERIVED: [&str; 10] =
-    ["card_members", "card_sources", "cards", "postings", "terms", "causes", "live_acts", "claims", "lanes", "texts"];
+/// The tables that hold nothing but projections, what refers to others first. The vector index is emptied beside them, and
+/// filled from the vectors, which are kept.
+const DERIVED: [&str; 11] = [
+    "card_members",
+    "card_sources",
+    "cards",
+    "phrases",
+    "postings",
+    "terms",
+    "causes",
+    "live_acts",
+    "claims",
+    "lanes",
+    "texts",
+];
 
 /// The version of how projections are made here: grows whenever the same log would give other tables.
-const PROJECTION: u32 = 1;
+const PROJECTION: u32 = 2;
 
 /// What the projections were made with: a store that was made with something else is rebuilt when it is opened.
 pub(super) fn version(check: &dyn PairCheck) -> String {
@@ -40,6 +52,7 @@ pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
         };
         db.execute(&sql, [])?;
     }
+    vectors::clear_index(db)?;
     db.execute("DELETE FROM edges WHERE role = ?1", [log::Role::Card as i64])?;
     db.execute("UPDATE events SET effective = 1", [])?;
     db.execute("UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0)", [])?;

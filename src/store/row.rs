@@ -240,6 +240,8 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// How many there are in all pages together.
     pub total: usize,
+    /// There may be more than `total`: a search stops looking at some point.
+    pub at_least: bool,
     /// Where the next page begins; `None` on the last.
     pub next: Option<String>,
 }
@@ -255,6 +257,32 @@ pub struct CandidateQuery {
     pub exclude: Vec<ClaimId>,
     /// How many at most.
     pub limit: usize,
+}
+
+/// What neighbours are looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeighbourQuery {
+    /// Where.
+    pub scope: Scope,
+    /// The model that the vector was made with.
+    pub model: super::VectorModel,
+    /// The vector, of any length but zero.
+    pub vector: Vec<f32>,
+    /// Whether facts are looked at beside the guarded kinds.
+    pub facts: bool,
+    /// Claims to leave out: the targets of a supersede.
+    pub exclude: Vec<ClaimId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// A claim that is near to a vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// The claim, without its relations.
+    pub claim: ClaimRow,
+    /// The cosine of the angle between the two, -1 to 1.
+    pub cosine: f32,
 }
 
 /// What [`super::Store::check`] found.

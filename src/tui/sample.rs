@@ -178,7 +178,7 @@ pub(crate) fn claims() -> ClaimsPage {
             claim
         })
         .collect();
-    ClaimsPage { total: items.len(), items, next: None }
+    ClaimsPage { total: items.len(), items, at_least: false, next: None }
 }
 
 /// A claim's history: twice replaced, with premises, dependents and a card.

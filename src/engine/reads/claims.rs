@@ -31,7 +31,12 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
         (None, Some(as_of)) => reader.claims_at(&filter, as_of, limit, cursor)?,
         (None, None) => reader.claims(&filter, limit, cursor)?,
     };
-    Ok(ClaimsPage { items: view::claims(page.items, &today), total: page.total, next: page.next })
+    Ok(ClaimsPage {
+        items: view::claims(page.items, &today),
+        total: page.total,
+        at_least: page.at_least,
+        next: page.next,
+    })
 }
 
 /// `GET /claims/{id}`.

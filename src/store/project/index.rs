@@ -1,4 +1,4 @@
-//! The text index, the candidate index and the hash that finds identical claims.
+//! The text index, the candidate index, the vector index and the hash that finds identical claims.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use rust_stemmers::{Algorithm, Stemmer};
@@ -6,13 +6,15 @@ use rust_stemmers::{Algorithm, Stemmer};
 use super::{Projector, claims};
 use crate::{
     domain::{Body, ClaimKind, Qualifiers, Status},
-    store::{Result, log},
+    store::{Result, log, vectors},
 };
 
 /// In the text index.
-const TEXT: i64 = 1;
+pub(in crate::store) const TEXT: i64 = 1;
 /// In the candidate index.
 const CANDIDATE: i64 = 2;
+/// In the vector index.
+pub(in crate::store) const VECTOR: i64 = 4;
 
 /// The longest term that is indexed, in bytes: longer ones are hashes and addresses that nothing else shares.
 const MAX_TERM: usize = 64;
@@ -75,6 +77,16 @@ pub(in crate::store) fn pair_term(key: &str) -> String {
     format!("~{key}")
 }
 
+/// A phrase of a scope as a number.
+pub(in crate::store) fn phrase_key(scope: i64, phrase: &str) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&scope.to_le_bytes());
+    hasher.update(phrase.as_bytes());
+    let mut first = [0; 8];
+    hasher.finalize_xof().fill(&mut first);
+    i64::from_le_bytes(first)
+}
+
 /// The word that stands for a scope in the text index.
 pub(in crate::store) fn place(scope: i64) -> String {
     format!("scope{scope}")
@@ -88,9 +100,11 @@ impl Projector<'_> {
             let claim = self.indexed(n)?;
             let body = log::body(self.db, n)?.filter(|body| body.statement.is_some());
             let candidate = body.is_some() && claim.active && claim.kind.is_guarded();
-            let wanted = if body.is_some() { TEXT } else { 0 } | if candidate { CANDIDATE } else { 0 };
+            let mut wanted = if body.is_some() { TEXT } else { 0 } | if candidate { CANDIDATE } else { 0 };
             if let Some(body) = &body {
-                self.index(&claim, body, wanted)?;
+                let vector = if claim.active { vectors::stored(self.db, n)? } else { None };
+                wanted |= if vector.is_some() { VECTOR } else { 0 };
+                self.index(&claim, body, vector.as_deref(), wanted)?;
             }
             let content = body.filter(|_| claim.active).map(|body| {
                 let qualifiers = body.qualifiers.clone().unwrap_or_default();
@@ -106,7 +120,7 @@ impl Projector<'_> {
     /// Takes a claim out of every index, while its words are still there.
     pub(super) fn unindex(&mut self, n: i64, body: &Body) -> Result<()> {
         let claim = self.indexed(n)?;
-        self.index(&claim, body, 0)?;
+        self.index(&claim, body, None, 0)?;
         self.db.prepare_cached("UPDATE claims SET indexed = 0, content = NULL WHERE n = ?1")?.execute([n])?;
         Ok(())
     }
@@ -124,18 +138,36 @@ impl Projector<'_> {
         })?)
     }
 
-    fn index(&self, claim: &Indexed, body: &Body, wanted: i64) -> Result<()> {
+    fn index(&self, claim: &Indexed, body: &Body, vector: Option<&[u8]>, wanted: i64) -> Result<()> {
         let changed = claim.parts ^ wanted;
         if changed & TEXT != 0 {
             self.index_text(claim, body, wanted & TEXT != 0)?;
         }
         if changed & CANDIDATE != 0 {
-            for term in self.terms(body) {
+            let (terms, phrases) = self.terms(body);
+            for term in terms {
                 if wanted & CANDIDATE != 0 {
                     add_posting(self.db, claim, &term)?;
                 } else {
                     remove_posting(self.db, claim, &term)?;
                 }
+            }
+            let write = if wanted & CANDIDATE != 0 {
+                "INSERT OR IGNORE INTO phrases (phrase, claim) VALUES (?1, ?2)"
+            } else {
+                "DELETE FROM phrases WHERE phrase = ?1 AND claim = ?2"
+            };
+            let mut write = self.db.prepare_cached(write)?;
+            for phrase in phrases {
+                write.execute([phrase_key(claim.scope, &phrase), claim.n])?;
+            }
+        }
+        if changed & VECTOR != 0 {
+            match vector {
+                Some(code) => {
+                    vectors::index::add(self.db, claim.n, vectors::index::lane(claim.scope, claim.kind), code)?
+                }
+                None => vectors::index::remove(self.db, claim.n)?,
             }
         }
         Ok(())
@@ -157,8 +189,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The terms under which a claim stands in the candidate index.
-    fn terms(&self, body: &Body) -> Vec<String> {
+    /// The terms and phrases under which a claim stands in the candidate index.
+    fn terms(&self, body: &Body) -> (Vec<String>, Vec<String>) {
         let norms = body.norms.as_deref().unwrap_or_default();
         let found = self.check.index_terms(norms, body.statement.as_deref().unwrap_or_default());
         let subjects = found.subjects.iter().map(|subject| subject_term(subject));
@@ -168,7 +200,7 @@ impl Projector<'_> {
         let mut all: Vec<String> = subjects.chain(pairs).chain(terms.take(MAX_TERMS)).collect();
         all.sort_unstable();
         all.dedup();
-        all
+        (all, found.phrases)
     }
 }
 

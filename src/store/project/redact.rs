@@ -14,6 +14,7 @@ use crate::{
     store::{
         Result,
         log::{self, Loaded, Role},
+        vectors,
     },
 };
 
@@ -145,6 +146,8 @@ impl Projector<'_> {
         }
         self.changes.redacted = true;
         if event.is_claim() {
+            // A statement can be guessed back from its vector.
+            vectors::forget(self.db, event.n)?;
             self.dirty.texts.insert(event.n);
             self.dirty.rows.insert(event.n);
             self.dirty.touched.insert(event.n);

@@ -88,6 +88,7 @@ impl Reader {
             Ok(Page {
                 next: next.and(rows.last()).map(|(place, _)| place.cursor()),
                 total,
+                at_least: false,
                 items: rows.into_iter().map(|(_, row)| row).collect(),
             })
         })

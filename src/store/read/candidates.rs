@@ -1,27 +1,31 @@
 //! The candidates with which the guard compares a new claim.
 //!
-//! Found by the words they share with it, from postings kept per scope. The rarest words are followed first, and no more
-//! than a fixed number of postings is read, so that the cost does not grow with the scope. A word that the limit cuts
-//! short is followed from its newest claims.
+//! Found by the words and phrases that they share with it, from lists kept per scope. The rarest are followed first, and no
+//! more than a fixed number of entries is read, so that the cost does not grow with the scope. A list that the limit cuts
+//! short is followed from its newest claims. Phrases find what shares nothing but common words: few claims share two of
+//! them side by side, however large the scope is.
 //!
 //! Ranked by inverse document frequency: Spärck Jones, "A statistical interpretation of term specificity and its
 //! application in retrieval", 1972.
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::claims::bare_claims_at_places;
 use crate::store::{
     CandidateQuery, ClaimRow, Reader, Result, log,
-    project::{pair_term, subject_term},
+    project::{pair_term, phrase_key, subject_term},
 };
 
-/// The most postings that one look-up reads.
+/// The most entries of words that one look-up reads, and as many of phrases beyond their first.
 const BUDGET: usize = 2_000;
 
-/// The most postings of one word.
-const PER_TERM: usize = 1_000;
+/// The most entries of one word.
+const PER_WORD: usize = 1_000;
+
+/// Entries that are read of every phrase, to see how rare it is.
+const PER_PHRASE: usize = 64;
 
 /// How much a shared subject counts beside a shared word of the same rarity: norms compare only within a subject.
 const SUBJECT_WEIGHT: f64 = 3.0;
@@ -29,11 +33,70 @@ const SUBJECT_WEIGHT: f64 = 3.0;
 /// How much a shared subject and attribute count: whatever norms contradict each other by their structure share them.
 const PAIR_WEIGHT: f64 = 6.0;
 
-/// A word of the new claim, as the index has it.
-struct Term {
-    n: i64,
+/// How many claims are ranked by all of their words, for each that is asked for.
+const RECONSIDERED: usize = 2;
+
+/// Which lists of the index are read.
+#[derive(Clone, Copy)]
+enum Source {
+    Words,
+    Phrases,
+}
+
+impl Source {
+    /// Reads entries before a place, the newest first.
+    fn before(self, db: &Connection) -> Result<CachedStatement<'_>> {
+        Ok(db.prepare_cached(match self {
+            Self::Words => "SELECT claim FROM postings WHERE term = ?1 AND claim < ?2 ORDER BY claim DESC LIMIT ?3",
+            Self::Phrases => "SELECT claim FROM phrases WHERE phrase = ?1 AND claim < ?2 ORDER BY claim DESC LIMIT ?3",
+        })?)
+    }
+
+    /// Asks for one entry.
+    fn has(self, db: &Connection) -> Result<CachedStatement<'_>> {
+        Ok(db.prepare_cached(match self {
+            Self::Words => "SELECT 1 FROM postings WHERE term = ?1 AND claim = ?2",
+            Self::Phrases => "SELECT 1 FROM phrases WHERE phrase = ?1 AND claim = ?2",
+        })?)
+    }
+}
+
+/// The claims that have a word or phrase of the new claim, as far as they were read.
+struct List {
+    source: Source,
+    key: i64,
+    /// How many claims are in it; of a phrase that was not read to the end, an estimate.
     df: usize,
     weight: f64,
+    /// The newest first.
+    claims: Vec<i64>,
+    complete: bool,
+}
+
+impl List {
+    fn new(source: Source, key: i64) -> Self {
+        Self { source, key, df: 0, weight: 1.0, claims: Vec::new(), complete: false }
+    }
+
+    /// The oldest entry that was read.
+    fn end(&self) -> i64 {
+        self.claims.last().copied().unwrap_or(i64::MAX)
+    }
+
+    /// Reads up to `limit` further entries.
+    fn read(&mut self, db: &Connection, limit: usize) -> Result<usize> {
+        let mut read = self.source.before(db)?;
+        let rows = read.query_map(params![self.key, self.end(), limit], |row| row.get(0))?;
+        let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+        self.complete = rows.len() < limit;
+        self.claims.extend(&rows);
+        Ok(rows.len())
+    }
+
+    /// What sharing it is worth among so many claims.
+    fn worth(&self, claims: usize) -> f64 {
+        self.weight * (1.0 + claims as f64 / self.df.max(1) as f64).ln()
+    }
 }
 
 impl Reader {
@@ -41,67 +104,88 @@ impl Reader {
     /// (premises, dependents, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn candidates(&self, query: &CandidateQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
-            let Some(scope) = log::known_scope(&reader.db, &query.scope)? else { return Ok(Vec::new()) };
-            let mut terms = reader.terms_of(scope, query)?;
-            terms.sort_by_key(|term| term.df);
+            let db = &reader.db;
+            let Some(scope) = log::known_scope(db, &query.scope)? else { return Ok(Vec::new()) };
+            let claims: usize = db
+                .prepare_cached(
+                    "SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = ?1 AND status = 0 AND kind <> 0",
+                )?
+                .query_row([scope], |row| row.get(0))?;
+            let mut lists = words(db, scope, query)?;
+            lists.extend(phrases(db, scope, query, claims)?);
             let mut excluded = HashSet::new();
             for id in &query.exclude {
-                excluded.extend(log::number_of(&reader.db, id)?);
+                excluded.extend(log::number_of(db, id)?);
             }
             let mut scores: HashMap<i64, f64> = HashMap::new();
-            let mut budget = BUDGET;
-            let mut read =
-                reader.db.prepare_cached("SELECT claim FROM postings WHERE term = ?1 ORDER BY claim DESC LIMIT ?2")?;
-            let mut cut_short: Vec<(&Term, HashSet<i64>)> = Vec::new();
-            for term in &terms {
-                let limit = budget.min(PER_TERM);
-                let claims = read.query_map(params![term.n, limit], |row| row.get(0))?;
-                let claims = claims.collect::<rusqlite::Result<Vec<i64>>>()?;
-                for claim in &claims {
-                    *scores.entry(*claim).or_default() += term.weight;
-                }
-                budget -= claims.len();
-                if term.df > limit {
-                    cut_short.push((term, claims.into_iter().collect()));
+            for list in &lists {
+                let worth = list.worth(claims);
+                for claim in &list.claims {
+                    *scores.entry(*claim).or_default() += worth;
                 }
             }
             let mut ranked: Vec<(i64, f64)> =
                 scores.into_iter().filter(|(claim, _)| !excluded.contains(claim)).collect();
-            // The best so far are asked for the words whose postings were not all read.
-            rank(&mut ranked, query.limit.saturating_mul(8));
-            let mut has = reader.db.prepare_cached("SELECT 1 FROM postings WHERE term = ?1 AND claim = ?2")?;
-            for (term, read_before) in cut_short {
-                for (claim, score) in &mut ranked {
-                    if !read_before.contains(claim) && has.exists(params![term.n, *claim])? {
-                        *score += term.weight;
+            // The best so far are asked for the words and phrases whose lists were not read to the end.
+            rank(&mut ranked, query.limit.saturating_mul(RECONSIDERED));
+            for list in lists.iter().filter(|list| !list.complete) {
+                let (worth, mut has) = (list.worth(claims), list.source.has(db)?);
+                for (claim, score) in ranked.iter_mut().filter(|(claim, _)| *claim < list.end()) {
+                    if has.exists(params![list.key, *claim])? {
+                        *score += worth;
                     }
                 }
             }
             rank(&mut ranked, query.limit);
-            bare_claims_at_places(&reader.db, ranked.into_iter().map(|(claim, _)| claim))
+            bare_claims_at_places(db, ranked.into_iter().map(|(claim, _)| claim))
         })
     }
+}
 
-    fn terms_of(&self, scope: i64, query: &CandidateQuery) -> Result<Vec<Term>> {
-        let mut read = self.db.prepare_cached("SELECT n, df FROM terms WHERE scope = ?1 AND term = ?2")?;
-        let mut found = Vec::new();
-        let mut claims = self.db.prepare_cached(
-            "SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = ?1 AND status = 0 AND kind <> 0",
-        )?;
-        let claims: usize = claims.query_row([scope], |row| row.get(0))?;
-        let subjects = query.terms.subjects.iter().map(|subject| (subject_term(subject), SUBJECT_WEIGHT));
-        let pairs = query.terms.pairs.iter().map(|key| (pair_term(key), PAIR_WEIGHT));
-        let words = query.terms.terms.iter().map(|term| (term.clone(), 1.0));
-        for (term, weight) in pairs.chain(subjects).chain(words) {
-            let known: Option<(i64, usize)> =
-                read.query_row(params![scope, term], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-            if let Some((n, df)) = known {
-                let rarity = (1.0 + claims as f64 / df.max(1) as f64).ln();
-                found.push(Term { n, df, weight: weight * rarity });
-            }
-        }
-        Ok(found)
+/// The lists of the new claim's words, the rarest read first.
+fn words(db: &Connection, scope: i64, query: &CandidateQuery) -> Result<Vec<List>> {
+    let mut read = db.prepare_cached("SELECT n, df FROM terms WHERE scope = ?1 AND term = ?2")?;
+    let subjects = query.terms.subjects.iter().map(|subject| (subject_term(subject), SUBJECT_WEIGHT));
+    let pairs = query.terms.pairs.iter().map(|key| (pair_term(key), PAIR_WEIGHT));
+    let terms = query.terms.terms.iter().map(|term| (term.clone(), 1.0));
+    let mut lists = Vec::new();
+    for (term, weight) in pairs.chain(subjects).chain(terms) {
+        let known: Option<(i64, usize)> =
+            read.query_row(params![scope, term], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        lists.extend(known.map(|(key, df)| List { df, weight, ..List::new(Source::Words, key) }));
     }
+    lists.sort_by_key(|list| list.df);
+    let mut budget = BUDGET;
+    for list in &mut lists {
+        budget -= list.read(db, budget.min(PER_WORD))?;
+    }
+    Ok(lists)
+}
+
+/// The lists of the new claim's phrases: the first entries of each, then more of the rarest.
+fn phrases(db: &Connection, scope: i64, query: &CandidateQuery, claims: usize) -> Result<Vec<List>> {
+    let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
+    let mut lists = Vec::new();
+    for phrase in &query.terms.phrases {
+        let mut list = List::new(Source::Phrases, phrase_key(scope, phrase));
+        list.df = list.read(db, PER_PHRASE)?;
+        if !list.complete {
+            // As dense before the oldest that was read as after it.
+            let share = list.df as f64 / (newest - list.end() + 1).max(1) as f64;
+            list.df = ((share * newest as f64) as usize).clamp(list.df, claims.max(list.df));
+        }
+        lists.push(list);
+    }
+    lists.sort_by_key(|list| list.df);
+    let mut budget = BUDGET;
+    for list in lists.iter_mut().filter(|list| !list.complete) {
+        // A part of a long list says little of the claims that are in it.
+        if list.df > budget {
+            break;
+        }
+        budget -= list.read(db, budget)?;
+    }
+    Ok(lists)
 }
 
 /// The best first; among equals the newest.

@@ -120,7 +120,7 @@ impl Reader {
             let scope = match &filter.scope {
                 Some(scope) => match log::known_scope(&reader.db, scope)? {
                     Some(scope) => Some(scope),
-                    None => return Ok(Page { items: Vec::new(), total: 0, next: None }),
+                    None => return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None }),
                 },
                 None => None,
             };
@@ -158,7 +158,7 @@ impl Reader {
             found.truncate(limit);
             let next = found.last().filter(|_| more).map(|card| card.place.cursor());
             let items = found.into_iter().map(|card| reader.card_row(card)).collect::<Result<_>>()?;
-            Ok(Page { items, total, next })
+            Ok(Page { items, total, at_least: false, next })
         })
     }
 

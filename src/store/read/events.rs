@@ -168,7 +168,7 @@ impl Reader {
             let mut events = match scope {
                 Some(scope) => {
                     let Some(scope) = log::known_scope(&reader.db, scope)? else {
-                        return Ok(Page { items: Vec::new(), total: 0, next: None });
+                        return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
                     };
                     reader.loaded(
                         log::select_loaded!(
@@ -194,7 +194,7 @@ impl Reader {
                 n: event.n,
             };
             let next = events.last().filter(|_| more).map(|event| place(event).cursor());
-            Ok(Page { items: reader.event_rows(events)?, total: 0, next })
+            Ok(Page { items: reader.event_rows(events)?, total: 0, at_least: false, next })
         })
     }
 

@@ -1,10 +1,11 @@
-//! Reading: claims, pages, search, candidates, events, cards.
+//! Reading: claims, pages, search, candidates, neighbours, events, cards.
 
 mod as_of;
 mod candidates;
 mod cards;
 mod claims;
 mod events;
+mod neighbours;
 pub(super) mod pages;
 mod search;
 

@@ -102,6 +102,7 @@ impl Reader {
             Ok(Page {
                 next: found.last().filter(|_| more).map(|place| place.cursor()),
                 total: lanes.iter().map(|lane| lane.claims).sum(),
+                at_least: false,
                 items: claims_at_places(&reader.db, found.iter().map(|place| place.n))?,
             })
         })

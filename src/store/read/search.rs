@@ -1,5 +1,5 @@
 //! Full-text search with a bounded cost: rare words are followed to the end, common ones only where they stand beside
-//! rare ones, and a search for common words alone looks at the newest matches.
+//! others, and what has too many matches is cut to the newest.
 //!
 //! Ranking: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), as FTS5
 //! computes it, with the statement weighing most.
@@ -21,10 +21,30 @@ const MAX_WORDS: usize = 24;
 /// The shortest last word that also finds longer words: what is typed is searched as it is typed.
 const MIN_PREFIX: usize = 3;
 
-/// A word as FTS5 is asked for it, and how many claims of the scope have it, up to [`MAX_MATCHES`].
+/// Matches of a word that are read to see how common it is.
+const SAMPLE: usize = 256;
+
+/// The most matches that the words of one query have together. To rank by BM25, FTS5 counts the matches of every word, so
+/// words beyond this, the commonest, take no part: they tell little.
+const MAX_COUNTED: usize = 50_000;
+
+/// How many of the rarest words are tried in pairs, where all are common.
+const PAIRED: usize = 3;
+
+/// A word as FTS5 is asked for it, and how many claims have it, estimated where it is common.
 struct Word {
     query: String,
     df: usize,
+}
+
+/// What to ask FTS5 for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Plan {
+    query: String,
+    /// It may have many matches: only the newest are ranked.
+    newest: bool,
+    /// BM25 orders the matches; else the newest are the best.
+    ranked: bool,
 }
 
 /// A match with its rank: the smaller the better, as FTS5 has it.
@@ -34,8 +54,8 @@ struct Match {
 }
 
 impl Reader {
-    /// Full-text search over statement, reason and source, the best match first (BM25). Looks at no more than the
-    /// 1,000 best or newest matches; `total` counts those.
+    /// Full-text search over statement, reason and source, the best match first (BM25). Looks at no more than 1,000
+    /// matches, the best or the newest: where there may be more, the page says so.
     pub fn search(
         &self,
         filter: &ClaimFilter,
@@ -45,7 +65,7 @@ impl Reader {
     ) -> Result<Page<ClaimRow>> {
         let after = cursor.map(parse_cursor).transpose()?;
         self.snapshot(|reader| {
-            let mut found = reader.matches(filter, words)?;
+            let (mut found, at_least) = reader.matches(filter, words)?;
             found.sort_unstable_by(order);
             let total = found.len();
             if let Some(after) = after {
@@ -56,49 +76,70 @@ impl Reader {
             Ok(Page {
                 next: found.last().filter(|_| more).map(|hit| format!("{:x}.{:x}", hit.rank.to_bits(), hit.n)),
                 total,
+                at_least,
                 items: claims_at_places(&reader.db, found.iter().map(|hit| hit.n))?,
             })
         })
     }
 
-    fn matches(&self, filter: &ClaimFilter, words: &str) -> Result<Vec<Match>> {
+    /// The matches that are looked at, and whether there may be others.
+    fn matches(&self, filter: &ClaimFilter, words: &str) -> Result<(Vec<Match>, bool)> {
+        let db = &self.db;
         let scope = match &filter.scope {
-            Some(scope) => match log::known_scope(&self.db, scope)? {
+            Some(scope) => match log::known_scope(db, scope)? {
                 Some(scope) => Some(scope),
-                None => return Ok(Vec::new()),
+                None => return Ok((Vec::new(), false)),
             },
             None => None,
         };
+        // Where most claims are of the scope, leaving the others out afterwards is cheaper than asking for its word.
+        let all = pages::total(db, &ClaimFilter::default())?;
+        let here = pages::total(db, &ClaimFilter { scope: filter.scope.clone(), ..ClaimFilter::default() })?;
+        let scope = scope.filter(|_| here < all / 2);
+        let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
         let mut known = Vec::new();
         for query in tokens(words) {
-            let df = count(&self.db, &within(&query, scope))?;
+            let df = frequency(db, &within(&query, scope), newest)?;
             if df > 0 {
                 known.push(Word { query, df });
             }
         }
         known.sort_by_key(|word| word.df);
-        let Some((query, newest_only)) = plan(&known) else { return Ok(Vec::new()) };
-        let query = within(&query, scope);
-        let from = if newest_only { nth_newest(&self.db, &query)? } else { 0 };
-        let lanes = pages::picked(&self.db, filter)?;
-        let mut read = self.db.prepare_cached(
-            "SELECT t.rowid, bm25(texts, 10.0, 4.0, 2.0, 0.0), c.lane
-             FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2",
-        )?;
-        let mut found = Vec::new();
-        let mut rows = read.query(params![query, from])?;
-        while let Some(row) = rows.next()? {
-            if row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
-                found.push(Match { n: row.get(0)?, rank: row.get(1)? });
+        let lanes = pages::picked(db, filter)?;
+        for plan in plans(&known) {
+            let query = within(&plan.query, scope);
+            let (from, cut) = if plan.newest { nth_newest(db, &query)? } else { (0, false) };
+            let mut read = db.prepare_cached(if plan.ranked {
+                "SELECT t.rowid, bm25(texts, 10.0, 4.0, 2.0, 0.0), c.lane
+                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2"
+            } else {
+                "SELECT t.rowid, 0.0, c.lane
+                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2"
+            })?;
+            let mut found = Vec::new();
+            let mut rows = read.query(params![query, from])?;
+            while let Some(row) = rows.next()? {
+                if row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
+                    found.push(Match { n: row.get(0)?, rank: row.get(1)? });
+                }
+            }
+            if !found.is_empty() {
+                return Ok((found, cut));
             }
         }
-        Ok(found)
+        Ok((Vec::new(), false))
     }
 }
 
-/// What to ask FTS5 for, given the words that occur, the rarest first; and whether only the newest matches are ranked.
-fn plan(words: &[Word]) -> Option<(String, bool)> {
-    let (first, _) = words.split_first()?;
+/// What to ask FTS5 for, given the words that occur, the rarest first: one plan after the other, until one has matches.
+fn plans(words: &[Word]) -> Vec<Plan> {
+    let Some(first) = words.first() else { return Vec::new() };
+    let mut counted = 0;
+    let told = words.iter().take_while(|word| {
+        counted += word.df;
+        counted <= MAX_COUNTED
+    });
+    let words = &words[..told.count().max(1)];
     let mut budget = MAX_MATCHES;
     let rare = words.iter().take_while(|word| {
         let fits = word.df <= budget;
@@ -106,19 +147,33 @@ fn plan(words: &[Word]) -> Option<(String, bool)> {
         fits
     });
     let rare = rare.count();
-    if rare == 0 {
-        // Common words only: the newest claims that have all of them, or failing that, the rarest of them.
-        let all = joined(words, " AND ");
-        return Some((if words.len() > 1 { format!("({all}) OR {}", first.query) } else { all }, true));
+    if rare > 0 {
+        let (rare, common) = words.split_at(rare);
+        let estimated = rare.iter().any(|word| word.df >= SAMPLE);
+        let rare = joined(rare, " OR ");
+        let mut query = format!("({rare})");
+        for word in common {
+            // Counts where a rare word matches, and finds nothing by itself.
+            query = format!("{query} OR (({rare}) AND {})", word.query);
+        }
+        return vec![Plan { query, newest: estimated, ranked: true }];
     }
-    let (rare, common) = words.split_at(rare);
-    let rare = joined(rare, " OR ");
-    let mut query = format!("({rare})");
-    for word in common {
-        // Counts where a rare word matches, and finds nothing by itself.
-        query = format!("{query} OR (({rare}) AND {})", word.query);
+    let alone = Plan { query: first.query.clone(), newest: true, ranked: first.df <= MAX_COUNTED };
+    if words.len() == 1 {
+        return vec![alone];
     }
-    Some((query, false))
+    // Common words only: the claims that have two of the rarest. Those that have all of them count most.
+    let paired = &words[..words.len().min(PAIRED)];
+    let mut query = String::new();
+    for (at, word) in paired.iter().enumerate().take(paired.len() - 1) {
+        let others = joined(&paired[at + 1..], " OR ");
+        let or = if query.is_empty() { "" } else { " OR " };
+        query = format!("{query}{or}({} AND ({others}))", word.query);
+    }
+    if words.len() > paired.len() {
+        query = format!("{query} OR ({})", joined(words, " AND "));
+    }
+    vec![Plan { query, newest: true, ranked: true }, alone]
 }
 
 fn joined(words: &[Word], with: &str) -> String {
@@ -153,19 +208,29 @@ fn within(query: &str, scope: Option<i64>) -> String {
     }
 }
 
-/// How many rows match, up to one more than [`MAX_MATCHES`].
-fn count(db: &Connection, query: &str) -> Result<usize> {
-    let mut read = db.prepare_cached("SELECT count(*) FROM (SELECT 1 FROM texts WHERE texts MATCH ?1 LIMIT ?2)")?;
-    Ok(read.query_row(params![query, MAX_MATCHES + 1], |row| row.get(0))?)
+/// How many claims match; estimated from the newest where there are many, as if the older were as many.
+fn frequency(db: &Connection, query: &str, newest: i64) -> Result<usize> {
+    let mut read = db.prepare_cached(
+        "SELECT count(*), min(rowid) FROM (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT ?2)",
+    )?;
+    let (count, oldest): (usize, Option<i64>) =
+        read.query_row(params![query, SAMPLE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match oldest {
+        Some(oldest) if count == SAMPLE => {
+            let share = count as f64 / (newest - oldest + 1).max(1) as f64;
+            Ok(((share * newest as f64) as usize).max(count))
+        }
+        _ => Ok(count),
+    }
 }
 
-/// The place from which on a query has [`MAX_MATCHES`] matches; 0 where it has fewer.
-fn nth_newest(db: &Connection, query: &str) -> Result<i64> {
-    let mut read = db.prepare_cached(
-        "SELECT coalesce(min(rowid), 0) FROM
-            (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT ?2)",
-    )?;
-    Ok(read.query_row(params![query, MAX_MATCHES], |row| row.get(0))?)
+/// The place from which on a query has [`MAX_MATCHES`] matches, and whether it has more; 0 where it has fewer.
+fn nth_newest(db: &Connection, query: &str) -> Result<(i64, bool)> {
+    let mut read =
+        db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT 2 OFFSET ?2 - 1")?;
+    let rows = read.query_map(params![query, MAX_MATCHES], |row| row.get(0))?;
+    let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+    Ok((rows.first().copied().unwrap_or(0), rows.len() > 1))
 }
 
 /// The best first; among equals the newest.
@@ -198,11 +263,30 @@ mod tests {
         assert!(tokens("?!").is_empty());
     }
 
+    fn queries(dfs: &[(&str, usize)]) -> Vec<(String, bool, bool)> {
+        plans(&words(dfs)).into_iter().map(|plan| (plan.query, plan.newest, plan.ranked)).collect()
+    }
+
     #[test]
     fn rare_words_lead_and_common_ones_follow() {
-        assert_eq!(plan(&words(&[("a", 3), ("b", 40)])), Some(("(a OR b)".into(), false)));
-        assert_eq!(plan(&words(&[("a", 3), ("z", 1001)])), Some(("(a) OR ((a) AND z)".into(), false)));
-        assert_eq!(plan(&words(&[("y", 1001), ("z", 1001)])), Some(("(y AND z) OR y".into(), true)));
-        assert_eq!(plan(&[]), None);
+        assert_eq!(queries(&[("a", 3), ("b", 40)]), [("(a OR b)".into(), false, true)]);
+        assert_eq!(queries(&[("a", 3), ("z", 1001)]), [("(a) OR ((a) AND z)".into(), false, true)]);
+        assert_eq!(queries(&[]), []);
+    }
+
+    #[test]
+    fn common_words_are_tried_in_pairs_before_the_rarest_alone() {
+        let alone = ("x".to_owned(), true, true);
+        assert_eq!(queries(&[("x", 1001)]), [alone.clone()]);
+        assert_eq!(queries(&[("x", 1001), ("y", 1001)]), [("(x AND (y))".into(), true, true), alone.clone()]);
+        let four = "(x AND (y OR z)) OR (y AND (z)) OR (x AND y AND z AND u)";
+        let words = [("x", 1001), ("y", 1002), ("z", 1003), ("u", 1004)];
+        assert_eq!(queries(&words), [(four.into(), true, true), alone]);
+    }
+
+    #[test]
+    fn the_commonest_words_take_no_part_beside_others() {
+        assert_eq!(queries(&[("a", 3), ("the", 90_000)]), [("(a)".into(), false, true)]);
+        assert_eq!(queries(&[("the", 90_000)]), [("the".into(), true, false)], "alone, the newest come first");
     }
 }

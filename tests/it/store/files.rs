@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use ergo::{
     domain::{ClaimId, EventKind, OpId, derive::local},
-    store::{Act, ClaimFilter, Draft, Ref, Store, StoreError},
+    store::{Act, ClaimFilter, Draft, Ref, Store, StoreError, VectorModel},
 };
 
 use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede};
@@ -178,23 +178,40 @@ fn the_same_name_with_another_identity_is_another_scope() {
     assert_eq!(f.store.reader().scope_for(&scope("api"), Some("git@a")).unwrap(), scope("api"));
 }
 
-/// The claims of the fixture file: made once by the program that wrote schema version 1, and opened ever after.
+fn fixture(version: u32) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/schema/v{version}.db"))
+}
+
+fn directions() -> VectorModel {
+    VectorModel { name: "directions".into(), dimension: 4 }
+}
+
+/// The claims of the fixture files: each made once by the program that wrote its schema version, and opened ever after.
 #[test]
 fn a_file_of_each_schema_version_opens() {
-    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema/v1.db");
     if std::env::var_os("ERGO_WRITE_FIXTURES").is_some() {
+        let fixture = fixture(ergo::store::SCHEMA);
         let mut f = Fixture::new();
         let a = f.add(decision("port", "80"));
         f.add(supersede(&[a], decision("port", "81")));
-        f.add(fact("db.port", "5432", []));
+        let port = f.add(fact("db.port", "5432", []));
         let gone = f.add(decision("password", "secret"));
         f.act(vec![on(EventKind::Redact, &[gone], "a secret")]);
+        let vectors = [(a, vec![1.0, 0.0, 0.0, 0.0]), (port, vec![0.0, 1.0, 0.0, 0.0])];
+        f.store.put_vectors(&directions(), &vectors).unwrap();
         fs::remove_file(&fixture).ok();
         f.store.backup(&fixture).unwrap();
     }
+    for version in 1..=ergo::store::SCHEMA {
+        // The fixtures have vectors since version 2: of a superseded claim, and of a fact.
+        opens(&fixture(version), if version == 1 { 3 } else { 2 });
+    }
+}
+
+fn opens(fixture: &std::path::Path, waiting: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("v1.db");
-    fs::copy(&fixture, &copy).unwrap();
+    let copy = folder.path().join("copy.db");
+    fs::copy(fixture, &copy).unwrap();
     let mut store = open(&copy);
     assert_eq!(store.reader().schema().unwrap(), ergo::store::SCHEMA);
     assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
@@ -205,4 +222,11 @@ fn a_file_of_each_schema_version_opens() {
     let ids: Vec<ClaimId> =
         store.reader().claims(&ClaimFilter::default(), 10, None).unwrap().items.iter().map(|row| row.id).collect();
     assert_eq!(ids.len(), 5);
+    // Each takes vectors, whether it was made with them or not.
+    let listed = store.reader().claims_without_vector(10).unwrap();
+    assert_eq!(listed.len(), waiting, "{listed:?}");
+    let vectors: Vec<_> = listed.iter().map(|(id, _)| (*id, vec![0.0, 1.0, 0.0, 1.0])).collect();
+    assert_eq!(store.put_vectors(&directions(), &vectors).unwrap(), waiting);
+    assert_eq!(store.reader().claims_without_vector(10).unwrap(), []);
+    assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
 }

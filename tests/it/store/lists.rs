@@ -1,11 +1,11 @@
 //! Lists: pages, totals, search, candidates.
 
 use ergo::{
-    domain::{ClaimKind, EventKind, Status, norm::IndexTerms},
+    domain::{ClaimKind, EventKind, Status, norm::IndexTerms, verdict::PairCheck},
     store::{CandidateQuery, ClaimFilter, Draft, StoreError},
 };
 
-use super::support::{Fixture, body, claim, decision, fact, on, scope};
+use super::support::{Fixture, Plain, body, claim, decision, fact, on, scope};
 
 fn walk(f: &Fixture, filter: &ClaimFilter, limit: usize) -> Vec<ergo::domain::ClaimId> {
     let mut found = Vec::new();
@@ -102,7 +102,7 @@ fn candidates(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> V
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let query = CandidateQuery {
         scope: scope("api"),
-        terms: IndexTerms { subjects: list(subjects), pairs: Vec::new(), terms: list(terms) },
+        terms: IndexTerms { subjects: list(subjects), terms: list(terms), ..IndexTerms::default() },
         exclude: Vec::new(),
         limit,
     };
@@ -120,6 +120,35 @@ fn candidates_share_a_subject_or_rare_words_and_are_active_and_guarded() {
     assert!(candidates(&f, &["cache"], &["never-seen"], 24).is_empty());
     f.act(vec![on(EventKind::Retract, &[a], "x")]);
     assert!(candidates(&f, &["port"], &[], 24).is_empty());
+}
+
+/// Six words, each of four, each shared by a thousand claims and more; no two claims share all.
+fn common_words(n: usize) -> String {
+    let words = [["acacia", "alder", "aspen", "beech"], ["badge", "basket", "cache", "ledger"]];
+    let more = [["api", "job", "agent", "bridge"], ["north", "south", "east", "west"]];
+    let last = [["red", "green", "blue", "white"], ["daily", "weekly", "monthly", "yearly"]];
+    let slots = words.iter().chain(&more).chain(&last).enumerate();
+    slots.map(|(slot, words)| words[n >> (2 * slot) & 3]).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_shares_only_common_words_is_found_behind_thousands() {
+    let mut f = Fixture::new();
+    let said = |text: &str| plain(text, "since");
+    f.act((0..4096).map(|n| said(&common_words(n))).collect());
+    // All words are as common as the others, and this claim is the oldest of those that have them.
+    for oldest in [0, 1, 21] {
+        let text = common_words(oldest);
+        let words: Vec<&str> = text.split(' ').collect();
+        let query = CandidateQuery {
+            scope: scope("api"),
+            terms: Plain.index_terms(&[], &words[..5].join(" ")),
+            exclude: Vec::new(),
+            limit: 16,
+        };
+        let found = f.store.reader().candidates(&query).unwrap();
+        assert!(found.iter().any(|row| row.statement == text), "{text}");
+    }
 }
 
 #[test]

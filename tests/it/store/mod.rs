@@ -5,3 +5,4 @@ mod laws;
 mod lists;
 mod rules;
 mod support;
+mod vectors;

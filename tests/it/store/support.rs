@@ -38,7 +38,11 @@ impl PairCheck for Plain {
         let mut subjects: Vec<String> = norms.iter().map(|norm| norm.subject.clone()).collect();
         subjects.sort_unstable();
         subjects.dedup();
-        IndexTerms { pairs: subjects.clone(), subjects, terms }
+        let words: Vec<String> = statement.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let mut phrases: Vec<String> = words.windows(2).map(|pair| pair.join(" ")).collect();
+        phrases.sort_unstable();
+        phrases.dedup();
+        IndexTerms { pairs: subjects.clone(), subjects, terms, phrases }
     }
 }
 

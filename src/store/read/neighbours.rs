@@ -1,0 +1,102 @@
+//! Claims by what they mean: the nearest vectors of a scope.
+
+use std::collections::HashSet;
+
+use rusqlite::OptionalExtension;
+
+use super::claims::bare_claims_at_places;
+use crate::{
+    domain::ClaimId,
+    store::{
+        Neighbour, NeighbourQuery, Reader, Result, log,
+        vectors::{self, VectorModel, index},
+    },
+};
+
+/// How many rows of the index are compared exactly for each that is asked for: signs alone order near neighbours badly.
+const OVERSAMPLED: usize = 8;
+
+/// The fewest and the most rows that are compared exactly.
+const EXACT: std::ops::RangeInclusive<usize> = 64..=1024;
+
+impl Reader {
+    /// The model that the store's vectors were made with; `None` before the first.
+    pub fn vector_model(&self) -> Result<Option<VectorModel>> {
+        vectors::model(&self.db)
+    }
+
+    /// The active claims whose vectors are nearest, the nearest first, without their relations (see
+    /// [`Reader::candidates`]). Claims whose vector is not made yet are not among them; without any vector it is empty.
+    ///
+    /// # Errors
+    /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
+    pub fn neighbours(&self, query: &NeighbourQuery) -> Result<Vec<Neighbour>> {
+        self.snapshot(|reader| {
+            let (db, model) = (&reader.db, vectors::model(&reader.db)?);
+            let (Some(model), Some(scope)) = (model, log::known_scope(db, &query.scope)?) else {
+                return Ok(Vec::new());
+            };
+            vectors::must_be(&model, &query.model)?;
+            let unit = vectors::unit(&model, &query.vector)?;
+            let code = vectors::bytes(&unit);
+            let mut excluded = HashSet::new();
+            for id in &query.exclude {
+                excluded.extend(log::number_of(db, id)?);
+            }
+            let wanted = query.limit.saturating_add(excluded.len());
+            let compared = wanted.saturating_mul(OVERSAMPLED).clamp(*EXACT.start(), *EXACT.end());
+            let mut near = index::nearest(db, index::lane_of(scope, true), &code, compared)?;
+            if query.facts {
+                near.extend(index::nearest(db, index::lane_of(scope, false), &code, compared)?);
+            }
+            let mut ranked = Vec::with_capacity(near.len());
+            for n in near.into_iter().filter(|n| !excluded.contains(n)) {
+                if let Some(stored) = vectors::stored(db, n)? {
+                    ranked.push((n, vectors::cosine(&unit, &stored)));
+                }
+            }
+            ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+            ranked.truncate(query.limit);
+            let rows = bare_claims_at_places(db, ranked.iter().map(|(n, _)| *n))?;
+            Ok(rows.into_iter().zip(ranked).map(|(claim, (_, cosine))| Neighbour { claim, cosine }).collect())
+        })
+    }
+
+    /// The cosine between a vector and that of each claim; `None` for a claim that has none.
+    ///
+    /// # Errors
+    /// As for [`Reader::neighbours`].
+    pub fn cosines(&self, model: &VectorModel, vector: &[f32], claims: &[ClaimId]) -> Result<Vec<Option<f32>>> {
+        self.snapshot(|reader| {
+            let Some(stored) = vectors::model(&reader.db)? else { return Ok(vec![None; claims.len()]) };
+            vectors::must_be(&stored, model)?;
+            let unit = vectors::unit(model, vector)?;
+            let mut read = reader
+                .db
+                .prepare_cached("SELECT v.code FROM claims c JOIN vectors v ON v.claim = c.n WHERE c.id = ?1")?;
+            let mut found = Vec::with_capacity(claims.len());
+            for id in claims {
+                let code: Option<Vec<u8>> = read.query_row([id.0], |row| row.get(0)).optional()?;
+                found.push(code.map(|code| vectors::cosine(&unit, &code)));
+            }
+            Ok(found)
+        })
+    }
+
+    /// Active claims that have no vector yet, with their statements, the newest first: what is to be embedded.
+    pub fn claims_without_vector(&self, limit: usize) -> Result<Vec<(ClaimId, String)>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT n, id FROM claims WHERE status = 0 AND indexed & 5 = 1 ORDER BY n DESC LIMIT ?1",
+            )?;
+            let rows = read.query_map([limit], |row| Ok((row.get::<_, i64>(0)?, log::id_at(row, 1)?)))?;
+            let mut found = Vec::new();
+            for row in rows {
+                let (n, id) = row?;
+                let statement = log::body(&reader.db, n)?.and_then(|body| body.statement);
+                found.extend(statement.map(|statement| (id, statement)));
+            }
+            Ok(found)
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Vectors: what each claim's statement became in the embedding model, to find claims that mean nearly the same.
+//!
+//! A vector is kept twice. `vectors` has it with one byte a dimension, exact enough to answer with cosines. `vector_index`,
+//! a table of sqlite-vec, has the signs of the active claims' vectors, one bit a dimension: small enough to be read whole
+//! for a scope, and its nearest rows are then compared exactly. (Charikar, "Similarity Estimation Techniques from Rounding
+//! Algorithms", 2002: the share of signs that differ estimates the angle.)
+//!
+//! Vectors are no events and no part of the projection: they follow from the statement and the model, and can be made again
+//! at any time. The model is locked with the first vector, since those of two models cannot be compared.
+
+mod code;
+pub(super) mod index;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+pub(super) use code::{bytes, cosine};
+
+use super::{Act, Committed, Ref, Result, Store, StoreError, commit, open, project};
+use crate::domain::{ClaimId, Status};
+
+/// The most dimensions that a vector may have: the limit of sqlite-vec.
+const MAX_DIMENSION: usize = 8192;
+
+/// The model that vectors were made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorModel {
+    /// What tells it from every other: its name, or its name with the hash of its file. Compared as it is.
+    pub name: String,
+    /// Numbers in one vector.
+    pub dimension: usize,
+}
+
+impl std::fmt::Display for VectorModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} dimensions)", self.name, self.dimension)
+    }
+}
+
+impl Store {
+    /// Stores the vectors of claims, of any status, in one transaction; a claim that has one gets the new one. Answers how many were stored:
+    /// claims that are not known, or were redacted, are passed over.
+    ///
+    /// # Errors
+    /// [`StoreError::VectorModel`] where the store's vectors were made with another model: the first vector locks it.
+    /// [`StoreError::BadVector`] where one has another length than the model says, or no direction.
+    pub fn put_vectors(&mut self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize> {
+        let tx = commit::begin(&mut self.reader.db)?;
+        let stored = put(&tx, model, vectors.iter().map(|(id, vector)| (*id, vector.as_slice())))?;
+        tx.commit()?;
+        Ok(stored)
+    }
+
+    /// [`Store::commit`] with the vectors of claims that the act creates or speaks of, in the same transaction.
+    ///
+    /// # Errors
+    /// Those of [`Store::put_vectors`] too; nothing is stored then.
+    pub fn commit_with_vectors(
+        &mut self,
+        act: Act,
+        model: &VectorModel,
+        vectors: &[(Ref, Vec<f32>)],
+    ) -> Result<Committed> {
+        self.write_act(act, Some((model, vectors)))
+    }
+}
+
+/// The model that the store's vectors were made with, once there are any.
+pub(super) fn model(db: &Connection) -> Result<Option<VectorModel>> {
+    let Some(name) = open::setting::<String>(db, "vectors.model")? else { return Ok(None) };
+    match open::setting::<usize>(db, "vectors.dimension")? {
+        Some(dimension) => Ok(Some(VectorModel { name, dimension })),
+        None => Err(StoreError::Damaged("the store names an embedding model without its dimension".into())),
+    }
+}
+
+/// Refuses a model other than the store's.
+pub(super) fn must_be(stored: &VectorModel, given: &VectorModel) -> Result<()> {
+    if stored == given {
+        return Ok(());
+    }
+    Err(StoreError::VectorModel { stored: Box::new(stored.clone()), given: Box::new(given.clone()) })
+}
+
+/// A vector of the model, at length 1; refuses one that the model cannot have made.
+pub(super) fn unit(model: &VectorModel, vector: &[f32]) -> Result<Vec<f32>> {
+    if vector.len() != model.dimension {
+        return Err(StoreError::BadVector(format!("has {} dimensions, not those of {model}", vector.len())));
+    }
+    code::unit(vector).ok_or_else(|| StoreError::BadVector("has no direction: it is zero, or not finite".into()))
+}
+
+/// Stores vectors within the caller's transaction.
+pub(super) fn put<'a>(
+    db: &Connection,
+    given: &VectorModel,
+    vectors: impl IntoIterator<Item = (ClaimId, &'a [f32])>,
+) -> Result<usize> {
+    match model(db)? {
+        Some(stored) => must_be(&stored, given)?,
+        None => lock(db, given)?,
+    }
+    let mut place = db.prepare_cached("SELECT n, scope, kind, status, indexed FROM claims WHERE id = ?1")?;
+    let mut write = db.prepare_cached(
+        "INSERT INTO vectors (claim, code) VALUES (?1, ?2) ON CONFLICT (claim) DO UPDATE SET code = excluded.code",
+    )?;
+    let mut mark = db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?;
+    let mut stored = 0;
+    for (id, vector) in vectors {
+        let code = code::bytes(&unit(given, vector)?);
+        let found = place.query_row([id.0], |row| {
+            let lane = index::lane(row.get(1)?, project::kind_of(row.get(2)?));
+            Ok((row.get::<_, i64>(0)?, lane, project::status_of(row.get(3)?), row.get::<_, i64>(4)?))
+        });
+        let Some((n, lane, status, parts)) = found.optional()? else { continue };
+        // Without its words: redacted, while it was embedded perhaps.
+        if parts & project::TEXT == 0 {
+            continue;
+        }
+        write.execute(params![n, code])?;
+        if parts & project::VECTOR != 0 {
+            index::remove(db, n)?;
+        }
+        if status == Status::Active {
+            index::add(db, n, lane, &code)?;
+            mark.execute([n, project::VECTOR])?;
+        }
+        stored += 1;
+    }
+    Ok(stored)
+}
+
+/// Makes the index for a model, and holds the store to it.
+fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
+    if model.name.trim().is_empty() || model.dimension == 0 || model.dimension > MAX_DIMENSION {
+        let problem = format!("is of a model that no store can have: “{model}”");
+        return Err(StoreError::BadVector(problem));
+    }
+    index::create(db, model.dimension)?;
+    open::set(db, "vectors.model", &model.name)?;
+    open::set(db, "vectors.dimension", model.dimension)
+}
+
+/// The exact vector of a claim, as it is stored.
+pub(super) fn stored(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
+    let mut read = db.prepare_cached("SELECT code FROM vectors WHERE claim = ?1")?;
+    Ok(read.query_row([n], |row| row.get(0)).optional()?)
+}
+
+/// Drops the exact vector of a claim.
+pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
+    db.prepare_cached("DELETE FROM vectors WHERE claim = ?1")?.execute([n])?;
+    Ok(())
+}
+
+/// Empties the index before a rebuild fills it again.
+pub(super) fn clear_index(db: &Connection) -> Result<()> {
+    if let Some(model) = model(db)? {
+        index::create(db, model.dimension)?;
+    }
+    Ok(())
+}
+
+/// What is wrong between the vectors, the index and the claims, in words.
+pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
+    if model(db)?.is_none() {
+        return Ok(None);
+    }
+    let indexed = index::count(db)?;
+    let mut read = db.prepare(
+        "SELECT count(*) FROM claims c JOIN vectors v ON v.claim = c.n
+         WHERE c.status = 0 AND c.indexed & ?1 = ?1",
+    )?;
+    let wanted: usize = read.query_row([project::VECTOR], |row| row.get(0))?;
+    let mut read = db.prepare("SELECT count(*) FROM claims WHERE indexed & ?1 = ?1")?;
+    let marked: usize = read.query_row([project::VECTOR], |row| row.get(0))?;
+    let wrong = indexed != wanted || indexed != marked;
+    Ok(wrong.then(|| {
+        format!("the vector index holds {indexed} claims, and {wanted} belong there: `ergo doctor --rebuild` mends it")
+    }))
+}
+
+/// Reads the exact vector as signs, for the index.
+pub(super) fn signs(code: &[u8]) -> Vec<u8> {
+    code::signs(code)
+}
