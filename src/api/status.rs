@@ -76,6 +76,12 @@ pub struct GuardCounts {
     pub exception: u64,
     /// Stored un-gated since a stage failed.
     pub ungated: u64,
+    /// Pairs that the cross-encoder judged.
+    #[serde(default)]
+    pub inferred: u64,
+    /// Stages that were skipped since a model failed; the write was judged by the others.
+    #[serde(default)]
+    pub skipped: u64,
 }
 
 /// A scope in the list.

@@ -156,6 +156,12 @@ pub struct AuditOutcome {
     pub opened: Vec<CardSummary>,
     /// Contradictions that already had a card or a settlement.
     pub known: usize,
+    /// Pairs that the cross-encoder judged.
+    #[serde(default)]
+    pub inferred: usize,
+    /// Why the cross-encoder was not asked about all that it should have been, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
 }
 
 /// Something that the writer should know about a write that was stored.

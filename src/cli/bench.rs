@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{CliError, Context, Exit};
-use crate::bench;
+use crate::{bench, guard};
 
 /// Measure the guard and the store.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard { data, explain } => {
             cx.ui.progress("measuring the guard …");
-            let report = bench::guard::run(&bench::guard::Options { data, explain });
+            let report = bench::guard::run(&bench::guard::Options {
+                data,
+                explain,
+                models: None,
+                heard: None,
+                weights: guard::weights::built_in().clone(),
+                only: Vec::new(),
+            });
             cx.ui.progress_done();
             let report =
                 report.map_err(|error| CliError::usage(error).hint("`--data` names the folder with the data files"))?;

@@ -126,6 +126,8 @@ pub struct Verdict {
     pub skipped: Vec<String>,
     /// How many stored claims were compared.
     pub compared: usize,
+    /// How many of them a cross-encoder was asked about.
+    pub inferred: usize,
 }
 
 /// What an event carries of a claim, as far as claims are compared by it.

@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::{
     api::Warning,
     domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict},
-    guard::{Candidate, Guard},
+    guard::{Candidate, Circumstances, Guard},
 };
 
 /// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
@@ -57,12 +57,22 @@ pub(super) fn judge(
     guard: &Guard,
     incoming: &Candidate,
     against: &[Candidate],
-    today: &str,
+    under: Circumstances<'_>,
 ) -> Result<Verdict, Box<Warning>> {
-    catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, today))).map_err(|_| {
+    catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| {
         tracing::error!("the guard panicked; the claim is stored un-gated");
         Box::new(ungated("the guard", "it failed on this statement"))
     })
+}
+
+/// Which candidates a cross-encoder should be asked about. A failure is none: the judge says so itself.
+pub(super) fn worth_inferring(
+    guard: &Guard,
+    incoming: &Candidate,
+    against: &[Candidate],
+    under: Circumstances<'_>,
+) -> Vec<usize> {
+    catch_unwind(AssertUnwindSafe(|| guard.worth_inferring(incoming, against, under))).unwrap_or_default()
 }
 
 /// What a stored write says about stages that did not run, where that could have changed the answer: not on every write.

@@ -3,14 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use super::{
+    foresee::Foresight,
     gate::{self, Normed},
     session::Session,
     view,
 };
 use crate::{
     api::{ApiError, Conflict, Warning},
-    domain::{ClaimId, ClaimKind, Scope, Tier, Verdict},
-    guard::{Candidate, Guard, MAX_CANDIDATES},
+    domain::{ClaimId, ClaimKind, Scope, Status, Tier, Verdict},
+    guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES},
     store::{CandidateQuery, ClaimRow},
 };
 
@@ -60,16 +61,26 @@ impl Session<'_> {
         if let Some(warning) = &incoming.normed.warning {
             return Ok(Judged { warnings: vec![warning.clone()], ungated: true, ..Judged::default() });
         }
-        let rows = self.reader().candidates(&CandidateQuery {
+        let mut rows = self.reader().candidates(&CandidateQuery {
             scope: incoming.scope.clone(),
             terms: Guard::index_terms(&incoming.normed.norms, incoming.statement),
             exclude: exclude.to_vec(),
             limit: MAX_CANDIDATES,
         })?;
-        self.compare(incoming, &rows)
+        let foresight = self.foresight(incoming.statement);
+        for id in foresight.missing(&rows) {
+            let row = self.reader().claim(&id)?.filter(|row| {
+                row.status == Status::Active
+                    && row.kind.is_guarded()
+                    && row.scope == *incoming.scope
+                    && !exclude.contains(&row.id)
+            });
+            rows.extend(row);
+        }
+        self.compare(incoming, &rows, &foresight)
     }
 
-    fn compare(&self, incoming: &Incoming<'_>, rows: &[ClaimRow]) -> Result<Judged, ApiError> {
+    fn compare(&self, incoming: &Incoming<'_>, rows: &[ClaimRow], foresight: &Foresight) -> Result<Judged, ApiError> {
         let against: Vec<Candidate> = rows.iter().map(candidate).collect();
         let ours = Candidate {
             id: None,
@@ -77,8 +88,15 @@ impl Session<'_> {
             statement: incoming.statement.to_owned(),
             norms: incoming.normed.norms.clone(),
         };
-        let verdict = match gate::judge(&self.engine.guard, &ours, &against, &self.today) {
-            Ok(verdict) => verdict,
+        let said = foresight.said(rows);
+        let under = Circumstances { today: &self.today, said: &said, shift: 0.0 };
+        let verdict = match gate::judge(&self.engine.guard, &ours, &against, under) {
+            Ok(mut verdict) => {
+                verdict.skipped = self.skipped(foresight, &verdict, rows, || {
+                    gate::worth_inferring(&self.engine.guard, &ours, &against, under)
+                });
+                verdict
+            }
             Err(warning) => return Ok(Judged { warnings: vec![*warning], ungated: true, ..Judged::default() }),
         };
         let mut conflicts = Vec::new();
@@ -86,8 +104,34 @@ impl Session<'_> {
             conflicts.push(view::conflict(finding.clone(), self.view(&finding.claim)?));
         }
         let mut warnings: Vec<Warning> = conflicts.iter().filter(|c| c.tier == Tier::Warn).map(softer).collect();
-        warnings.extend(gate::skipped(&verdict));
+        warnings.extend(foresight.warning().or_else(|| gate::skipped(&verdict)));
         Ok(Judged { verdict, conflicts, warnings, ungated: false })
+    }
+
+    /// What the verdict says of stages that did not run: a model that failed always; one that is not installed where a finding could have been
+    /// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
+    fn skipped(
+        &self,
+        foresight: &Foresight,
+        verdict: &Verdict,
+        rows: &[ClaimRow],
+        worth: impl Fn() -> Vec<usize>,
+    ) -> Vec<String> {
+        if foresight.failed() {
+            return foresight.skipped();
+        }
+        if !foresight.infers() {
+            let matters = verdict.tier != Tier::Clean && !worth().is_empty();
+            return if matters { foresight.skipped() } else { Vec::new() };
+        }
+        if rows.iter().all(|row| foresight.saw(&row.id)) {
+            return Vec::new();
+        }
+        let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !foresight.saw(id));
+        late.map(|id| {
+            format!("claim {} was written at the same moment: it was compared by the rules alone", id.short())
+        })
+        .collect()
     }
 
     /// Counts what became of a guarded write.

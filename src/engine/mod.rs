@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod error;
 mod fact_key;
+mod foresee;
 mod gate;
 mod judged;
 mod lookup;
@@ -37,6 +38,7 @@ use crate::{
     },
     domain::DeviceId,
     guard::{Guard, StructuralPairCheck},
+    infer::{Models, NoModels, Role},
     store::{Options, Store},
 };
 
@@ -72,6 +74,7 @@ pub struct Counts {
 pub struct Engine {
     config: EngineConfig,
     guard: Guard,
+    models: Arc<dyn Models>,
     // Before the writer: fields are dropped in this order, and only a connection that may write can, as the last one, put
     // the write-ahead log away.
     readers: Readers,
@@ -89,6 +92,10 @@ struct Counters {
     block: AtomicU64,
     exception: AtomicU64,
     ungated: AtomicU64,
+    /// Pairs that a cross-encoder judged.
+    inferred: AtomicU64,
+    /// Stages that were skipped since a model failed.
+    skipped: AtomicU64,
 }
 
 impl Engine {
@@ -100,14 +107,20 @@ impl Engine {
         Self::open_with(config, Guard::default())
     }
 
-    /// [`Engine::open`] with another guard.
+    /// [`Engine::open`] with another guard and without models.
     pub fn open_with(config: EngineConfig, guard: Guard) -> Result<Self, ApiError> {
+        Self::open_with_models(config, guard, Arc::new(NoModels))
+    }
+
+    /// [`Engine::open_with`] with models.
+    pub fn open_with_models(config: EngineConfig, guard: Guard, models: Arc<dyn Models>) -> Result<Self, ApiError> {
         let options = Options { durable: config.durable };
         let store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
         let readers = Readers::open(&store, config.readers)?;
         Ok(Self {
             config,
             guard,
+            models,
             writer: Mutex::new(store),
             readers,
             listeners: RwLock::default(),
@@ -244,9 +257,21 @@ impl Engine {
                 block: read(&self.counters.block),
                 exception: read(&self.counters.exception),
                 ungated: read(&self.counters.ungated),
+                inferred: read(&self.counters.inferred),
+                skipped: read(&self.counters.skipped),
             },
-            nli: "not available".into(),
+            nli: self.model_name(Role::Nli),
         })
+    }
+
+    /// The models that it asks.
+    pub fn models(&self) -> &Arc<dyn Models> {
+        &self.models
+    }
+
+    /// The name of the model of a role, or `not available`.
+    fn model_name(&self, role: Role) -> String {
+        self.models.info().role(role).map_or_else(|| "not available".into(), |info| info.name.clone())
     }
 
     /// Copies the store to a new file, safely while it is in use. Answers with the copy's size in bytes.

@@ -5,6 +5,7 @@ use std::sync::{MutexGuard, PoisonError, atomic::Ordering};
 use super::{
     Engine,
     check::{self, Actor},
+    foresee::Foresight,
     gate, lookup, view,
 };
 use crate::{
@@ -23,6 +24,8 @@ pub(super) struct Session<'a> {
     pub(super) today: String,
     pub(super) actor: Actor,
     pub(super) op: OpId,
+    /// What models said before the lock was taken, by statement.
+    foresights: Vec<Foresight>,
     changes: Vec<Change>,
 }
 
@@ -33,6 +36,16 @@ impl Engine {
         caller: &Caller,
         run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
+        self.act_foreseeing(caller, Vec::new(), run)
+    }
+
+    /// [`Engine::act`] with what models said of the statements that it is going to judge.
+    pub(super) fn act_foreseeing<T>(
+        &self,
+        caller: &Caller,
+        foresights: Vec<Foresight>,
+        run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
         let actor = check::actor(caller)?;
         let op = match caller.op_id {
             Some(op) => op,
@@ -41,7 +54,8 @@ impl Engine {
         let now = (self.config.clock)();
         // A transaction that a panic cut short was rolled back: the store behind the lock is whole.
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut session = Session { engine: self, store, now, today: gate::day(now), actor, op, changes: Vec::new() };
+        let mut session =
+            Session { engine: self, store, now, today: gate::day(now), actor, op, foresights, changes: Vec::new() };
         let result = run(&mut session);
         let changes = std::mem::take(&mut session.changes);
         drop(session);
@@ -64,6 +78,11 @@ impl Session<'_> {
     /// Reads what is committed.
     pub(super) fn reader(&self) -> &Reader {
         self.store.reader()
+    }
+
+    /// What models said of a statement; nothing where it was not foreseen.
+    pub(super) fn foresight(&self, statement: &str) -> Foresight {
+        self.foresights.iter().find(|foresight| foresight.is_of(statement)).cloned().unwrap_or_default()
     }
 
     /// The events of this act, if it was done before.

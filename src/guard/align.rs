@@ -289,16 +289,3 @@ pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     }
     best
 }
-
-/// The share of content words that two statements have in common, 0 to 1.
-pub(crate) fn overlap(ours: &Parsed, theirs: &Parsed) -> f32 {
-    let ids = |parsed: &Parsed| -> Vec<u64> {
-        let mut ids: Vec<u64> = parsed.items.iter().filter(|i| i.is_content()).map(|i| i.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
-    };
-    let (a, b) = (ids(ours), ids(theirs));
-    let shared = a.iter().filter(|id| b.binary_search(id).is_ok()).count();
-    shared as f32 / (a.len() + b.len() - shared).max(1) as f32
-}

@@ -1,6 +1,11 @@
 //! What disagrees, in one sentence for people.
 
-use super::{align::Opposition, lexicon::lexicon, normalise::Parsed, structural::Comparison};
+use super::{
+    align::Opposition,
+    lexicon::lexicon,
+    normalise::{Parsed, cue::Cue},
+    structural::Comparison,
+};
 use crate::domain::norm::{Modality, Norm};
 
 /// The longest quotation in a sentence, in characters.
@@ -45,6 +50,53 @@ pub(crate) fn aligned(found: &Opposition, ours: &[String], theirs: &[String], ou
         "value_conflict" => format!("They set the same thing to different values: {ours} against {theirs}."),
         _ => format!("They ask for opposite things: {ours} against {theirs}."),
     }
+}
+
+/// The words of each statement that the other one lacks.
+pub(crate) fn apart(ours: &Parsed, theirs: &Parsed) -> (Vec<String>, Vec<String>) {
+    let only = |a: &Parsed, b: &Parsed| {
+        let at: Vec<usize> = (0..a.items.len())
+            .filter(|&i| {
+                let item = &a.items[i];
+                let stance = item.cue().is_some_and(Cue::is_stance);
+                (item.is_content() || stance)
+                    && !b.items.iter().any(|other| {
+                        if stance {
+                            other.lower == item.lower
+                        } else {
+                            other.id == item.id && other.opposite == item.opposite
+                        }
+                    })
+            })
+            .take(8)
+            .collect();
+        words(a, &at)
+    };
+    (only(ours, theirs), only(theirs, ours))
+}
+
+/// What a statement that speaks of a change means for another.
+pub(crate) fn changed(ours: &[String], theirs: &[String]) -> String {
+    if theirs.is_empty() {
+        return format!(
+            "{} corrects something said before: if it takes the place of this claim, supersede it.",
+            quote(ours)
+        );
+    }
+    format!(
+        "{} gives up what this claim rests on ({}): if it takes its place, supersede it.",
+        quote(ours),
+        quote(theirs)
+    )
+}
+
+/// What language inference found.
+pub(crate) fn inferred(ours: &[String], theirs: &[String], sure: bool) -> String {
+    let said = if sure { "Read together, both cannot hold" } else { "Read together, both may not hold" };
+    if ours.is_empty() || theirs.is_empty() {
+        return format!("{said}.");
+    }
+    format!("{said}: {} against {}.", quote(ours), quote(theirs))
 }
 
 fn stance(modality: Modality) -> &'static str {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::{
     Candidate,
     align::{self, Opposition},
-    explain,
-    nli::Nli,
+    change, explain, features,
+    nli::Said,
     normalise::{self, Parsed},
     structural::{self, Comparison},
+    weights::{Gate, Weights},
 };
 use crate::domain::{
     claim::ClaimKind,
@@ -16,19 +17,18 @@ use crate::domain::{
     verdict::{Confidence, Evidence, Relation, Stage, Tier},
 };
 
-/// Score from which a pair blocks. Chosen on real rules and decisions so that at most 2 of 1,000 writes are refused wrongly.
+/// Score of the rules alone from which a pair blocks, where no cross-encoder was heard. Chosen on real rules and decisions so that at most 2
+/// of 1,000 writes are refused wrongly.
 pub const BLOCK: f32 = 0.5;
 
-/// Score from which a pair warns.
+/// Score of the rules alone from which a pair warns.
 pub const WARN: f32 = 0.34;
 
 /// The score of a pair that the structural stage decides with HIGH confidence.
 const DECIDED: f32 = 0.95;
 
-/// Inferred contradiction from which language inference may warn, and the shared weight that lets it speak at all: raw inference calls
-/// unrelated pairs contradictions with more than 0.9.
-const NLI_WARN: f32 = 0.95;
-const NLI_GATE: f32 = 0.3;
+/// The rule of a statement that says itself that something changed.
+const IN_WORDS: &str = "change_in_words";
 
 /// Which stages run; for measuring one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Ruling {
     pub score: f32,
     /// Why.
     pub evidence: Evidence,
+    /// The norms alone decide: there is nothing to infer.
+    pub decided: bool,
 }
 
 /// A statement ready to be compared: its norms and its words.
@@ -174,6 +176,7 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
         };
         if held {
             ruling.score = DECIDED;
+            ruling.decided = true;
         }
         if comparison.rule == "narrower_scope" && !labelled {
             ruling.score = WARN;
@@ -195,6 +198,9 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
         ruling.score = found.score;
         ruling.evidence = aligned_evidence(&found, ours, theirs, norm, their_norm);
     }
+    if stages.aligned && !apart && ruling.score < WARN {
+        changed(&mut ruling, ours, theirs);
+    }
     ruling.tier = if ruling.score >= BLOCK {
         Tier::Block
     } else if ruling.score >= WARN {
@@ -203,6 +209,29 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
         Tier::Clean
     };
     ruling
+}
+
+/// The share of words from which "that was wrong" is about the other statement.
+const SAME_MATTER: f32 = 0.3;
+
+/// Warns where one statement says in words that it takes the place of what the other rests on.
+fn changed(ruling: &mut Ruling, ours: &Prepared, theirs: &Prepared) {
+    let (a, b) = (&ours.parsed, &theirs.parsed);
+    let found = change::gives_up(a, b).or_else(|| {
+        let said = change::corrects(a).filter(|_| features::shared(a, b).1 >= SAME_MATTER)?;
+        Some(change::Change { ours: vec![said], theirs: Vec::new() })
+    });
+    let Some(found) = found else { return };
+    let (words, their_words) = (explain::words(a, &found.ours), explain::words(b, &found.theirs));
+    ruling.score = WARN;
+    let evidence = &mut ruling.evidence;
+    evidence.stage = Stage::Judge;
+    evidence.rule = IN_WORDS.into();
+    evidence.relation = Relation::Uncertain;
+    evidence.confidence = Confidence::Med;
+    evidence.field = String::new();
+    evidence.sentence = explain::changed(&words, &their_words);
+    (evidence.words, evidence.their_words) = (words, their_words);
 }
 
 fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm: Norm, their_norm: Norm) -> Evidence {
@@ -228,28 +257,69 @@ fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm
     }
 }
 
-/// Asks language inference about a pair that the stages before could not decide. Returns why not, where it cannot answer.
-pub(crate) fn infer(
+/// Whether the stages before leave nothing to infer: decided by norms, incomparable, or of another place or time.
+fn is_settled(ruling: &Ruling) -> bool {
+    let evidence = &ruling.evidence;
+    ruling.decided
+        || evidence.stage != Stage::Judge
+            && evidence.confidence == Confidence::High
+            && evidence.relation != Relation::Contradiction
+}
+
+/// How much a pair deserves a cross-encoder, beside others of the same write; `None` where it does not.
+pub(crate) fn worth(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &Said, gate: &Gate) -> Option<f32> {
+    let labelled =
+        !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
+    let apart =
+        ours.parsed.place.is_disjoint(&theirs.parsed.place) || ours.parsed.window.is_disjoint(theirs.parsed.window);
+    if is_settled(ruling) || labelled || apart {
+        return None;
+    }
+    let (overlap, _) = features::shared(&ours.parsed, &theirs.parsed);
+    let cosine = said.cosine.unwrap_or(0.0);
+    let close = ruling.score > 0.05 || cosine >= gate.cosine || overlap >= gate.overlap;
+    close.then_some(ruling.score + cosine + 0.5 * overlap)
+}
+
+/// Weighs everything that is known of a pair. Without a cross-encoder the rules' own score stands. `shift` is added to the threshold of a block.
+pub(crate) fn weigh(
     ruling: &mut Ruling,
-    our_text: &str,
-    their_text: &str,
-    overlap: f32,
-    nli: &dyn Nli,
-) -> Result<(), String> {
-    if ruling.tier != Tier::Clean || ruling.evidence.confidence != Confidence::Low || overlap < NLI_GATE {
-        return Ok(());
+    ours: &Prepared,
+    theirs: &Prepared,
+    said: &Said,
+    weights: &Weights,
+    shift: f32,
+) {
+    let Some(inference) = said.inference.filter(|_| !is_settled(ruling)) else { return };
+    let figures = features::figures(ruling, ours, theirs, said);
+    // A hint that inference cannot take back.
+    let narrower = matches!(ruling.evidence.rule.as_str(), "narrower_scope" | IN_WORDS) && ruling.tier == Tier::Warn;
+    ruling.score = weights.score(&figures);
+    ruling.tier = if ruling.score >= (weights.thresholds.block + shift).min(0.999) {
+        Tier::Block
+    } else if narrower || ruling.score >= weights.thresholds.warn {
+        Tier::Warn
+    } else {
+        Tier::Clean
+    };
+    let evidence = &mut ruling.evidence;
+    for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {
+        evidence.features.insert((*name).to_owned(), figure);
     }
-    let inference = nli.infer(their_text, our_text)?;
-    if inference.contradiction >= NLI_WARN {
-        ruling.tier = Tier::Warn;
-        ruling.score = ruling.score.max(WARN);
-        ruling.evidence.stage = Stage::Nli;
-        ruling.evidence.rule = "inferred".into();
-        ruling.evidence.relation = Relation::Uncertain;
-        ruling.evidence.confidence = Confidence::Med;
-        ruling.evidence.sentence = format!("Language inference ({}) reads them as a contradiction.", nli.name());
-        ruling.evidence.features.insert("contradiction".into(), inference.contradiction);
-        ruling.evidence.features.insert("overlap".into(), overlap);
+    evidence.features.insert("log_odds".into(), weights.log_odds(&figures));
+    evidence.features.insert("inferred".into(), inference.mean());
+    if ruling.tier == Tier::Clean || narrower {
+        return;
     }
-    Ok(())
+    let sure = ruling.tier == Tier::Block;
+    evidence.relation = if sure { Relation::Contradiction } else { Relation::Uncertain };
+    evidence.confidence = if sure { Confidence::High } else { Confidence::Med };
+    if evidence.stage != Stage::Judge {
+        let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
+        evidence.stage = Stage::Nli;
+        evidence.rule = "inferred".into();
+        evidence.field = String::new();
+        evidence.sentence = explain::inferred(&words, &their_words, sure);
+        (evidence.words, evidence.their_words) = (words, their_words);
+    }
 }

@@ -1,11 +1,13 @@
 //! The contradiction guard: normalise, compare norms, ask language inference where there is one, judge.
 //!
-//! Pure: no I/O and no clock. Models come in through [`Nli`] and [`Normaliser`]; candidates come from the store's index,
-//! which is fed by [`Guard::index_terms`].
+//! Pure: no I/O and no clock, and no model is asked here: what models said of a pair comes in as data ([`Said`]). Candidates come
+//! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub(crate) mod align;
+pub(crate) mod change;
 pub(crate) mod explain;
+pub mod features;
 pub mod judge;
 pub(crate) mod lexicon;
 pub mod nli;
@@ -15,11 +17,13 @@ pub mod pair;
 pub mod structural;
 #[cfg(test)]
 mod tests;
+pub mod weights;
 
 pub use judge::{Ruling, Stages};
-pub use nli::{Inference, Nli, NoNli};
+pub use nli::{Inference, Said};
 pub use normalise::{Normalised, Normaliser, RuleNormaliser};
 pub use pair::StructuralPairCheck;
+pub use weights::Weights;
 
 use crate::domain::{
     claim::{ClaimKind, Qualifiers},
@@ -30,6 +34,9 @@ use crate::domain::{
 
 /// How many candidates a write is compared with, at most. The index ranks them; beyond this the shared terms are few.
 pub const MAX_CANDIDATES: usize = 64;
+
+/// How many of a statement's nearest claims by meaning join the candidates, at most.
+pub const MAX_NEIGHBOURS: usize = 6;
 
 /// A claim as the guard compares it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,19 +51,25 @@ pub struct Candidate {
     pub norms: Vec<Norm>,
 }
 
-/// The guard, with its normaliser and its language inference.
+/// The guard, with its normaliser and the judge's weights.
 pub struct Guard {
     normaliser: Box<dyn Normaliser>,
-    nli: Box<dyn Nli>,
     stages: Stages,
+    weights: Weights,
+}
+
+/// Under which circumstances a write is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Circumstances<'a> {
+    /// `YYYY-MM-DD`: a claim whose window has passed opposes nothing.
+    pub today: &'a str,
+    /// What models said of each candidate, in their order; one that is missing was not asked about.
+    pub said: &'a [Said],
+    /// Added to the score from which inference blocks: what people made of earlier findings in this scope.
+    pub shift: f32,
 }
 
 impl Guard {
-    /// A guard with the rule-based normaliser.
-    pub fn new(nli: Box<dyn Nli>) -> Self {
-        Self { normaliser: Box::new(RuleNormaliser), nli, stages: Stages::default() }
-    }
-
     /// The same guard with another normaliser.
     #[must_use]
     pub fn with_normaliser(mut self, normaliser: Box<dyn Normaliser>) -> Self {
@@ -69,6 +82,18 @@ impl Guard {
     pub fn with_stages(mut self, stages: Stages) -> Self {
         self.stages = stages;
         self
+    }
+
+    /// The same guard with other weights; for measuring.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// The judge's weights and thresholds.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
     }
 
     /// Turns a statement into norms. What the writer says in `qualifiers` overrules what is read from the text.
@@ -91,24 +116,19 @@ impl Guard {
         pair::index_terms(norms, statement)
     }
 
-    /// Compares `incoming` with each of `against` and says what follows. `today` is `YYYY-MM-DD`: a claim whose window has passed opposes
-    /// nothing.
-    pub fn judge(&self, incoming: &Candidate, against: &[Candidate], today: &str) -> Verdict {
+    /// Compares `incoming` with each of `against` and says what follows.
+    pub fn judge(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Verdict {
         let ours = judge::prepare(incoming);
         let mut verdict = Verdict { compared: against.len(), ..Verdict::default() };
-        for candidate in against {
-            if candidate.kind == ClaimKind::Fact || is_over(candidate, today) {
+        for (at, candidate) in against.iter().enumerate() {
+            if candidate.kind == ClaimKind::Fact || is_over(candidate, under.today) {
                 continue;
             }
+            let said = under.said.get(at).copied().unwrap_or_default();
+            verdict.inferred += usize::from(said.inference.is_some());
             let theirs = judge::prepare(candidate);
             let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
-            let overlap = align::overlap(&ours.parsed, &theirs.parsed);
-            if let Err(reason) =
-                judge::infer(&mut ruling, &incoming.statement, &candidate.statement, overlap, self.nli.as_ref())
-                && !verdict.skipped.contains(&reason)
-            {
-                verdict.skipped.push(reason);
-            }
+            judge::weigh(&mut ruling, &ours, &theirs, &said, &self.weights, under.shift);
             if ruling.tier > Tier::Clean {
                 verdict.findings.push(Finding {
                     claim: candidate.id.unwrap_or(NO_CLAIM),
@@ -125,15 +145,40 @@ impl Guard {
         verdict
     }
 
+    /// Which of `against` a cross-encoder should be asked about: the best few that the rules leave open and that share
+    /// a subject, words or meaning with the write. Their places in `against`, the best first.
+    pub fn worth_inferring(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Vec<usize> {
+        let ours = judge::prepare(incoming);
+        let mut worth: Vec<(f32, usize)> = against
+            .iter()
+            .enumerate()
+            .filter(|(_, candidate)| candidate.kind != ClaimKind::Fact && !is_over(candidate, under.today))
+            .filter_map(|(at, candidate)| {
+                let said = under.said.get(at).copied().unwrap_or_default();
+                let theirs = judge::prepare(candidate);
+                let ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
+                Some((judge::worth(&ruling, &ours, &theirs, &said, &self.weights.gate)?, at))
+            })
+            .collect();
+        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        worth.truncate(self.weights.gate.most);
+        worth.into_iter().map(|(_, at)| at).collect()
+    }
+
     /// The ruling on one pair, whatever its tier; for measuring.
-    pub fn compare(&self, incoming: &Candidate, stored: &Candidate) -> Ruling {
-        judge::rule(
-            &judge::prepare(incoming),
-            &incoming.statement,
-            &judge::prepare(stored),
-            &stored.statement,
-            self.stages,
-        )
+    pub fn compare(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Ruling {
+        let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
+        let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &stored.statement, self.stages);
+        judge::weigh(&mut ruling, &ours, &theirs, said, &self.weights, 0.0);
+        ruling
+    }
+
+    /// The figures of one pair as the judge weighs them; `None` where the rules decide it; for fitting.
+    pub fn figures(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Option<features::Figures> {
+        let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
+        let ruling = judge::rule(&ours, &incoming.statement, &theirs, &stored.statement, self.stages);
+        judge::worth(&ruling, &ours, &theirs, said, &self.weights.gate)?;
+        Some(features::figures(&ruling, &ours, &theirs, said))
     }
 }
 
@@ -148,6 +193,6 @@ fn is_over(candidate: &Candidate, today: &str) -> bool {
 
 impl Default for Guard {
     fn default() -> Self {
-        Self::new(Box::new(NoNli))
+        Self { normaliser: Box::new(RuleNormaliser), stages: Stages::default(), weights: weights::built_in().clone() }
     }
 }

@@ -18,7 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("interchange", &["api", "domain"]),
     ("client", &["api", "config", "domain"]),
     ("engine", &["guard", "infer", "store", "api", "domain"]),
-    ("bench", &["engine", "store", "guard", "api", "domain"]),
+    ("bench", &["engine", "infer", "store", "guard", "api", "domain"]),
     ("daemon", &["engine", "infer", "api", "config", "domain"]),
     ("tui", &["client", "api", "config", "domain"]),
     ("cli", &["client", "interchange", "api", "config", "domain"]),

@@ -136,7 +136,8 @@ pub(super) struct Data {
     pub(super) skipped: Vec<String>,
 }
 
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Option<Vec<T>>, DataError> {
+/// The rows of a file; `None` where there is none.
+pub(super) fn lines<T: DeserializeOwned>(path: &Path) -> Result<Option<Vec<T>>, DataError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

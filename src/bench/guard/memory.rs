@@ -1,38 +1,77 @@
-//! The guard over a project in memory: candidates by shared subjects and terms, as the store's index gives them.
+//! The guard over a project in memory: candidates by shared subjects and terms, as the store's index gives them, and by vectors.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::path::{Answer, GuardPath, Opposed};
 use crate::{
     domain::{ClaimKind, Tier, claim::Qualifiers, norm::IndexTerms},
-    guard::{Candidate, Guard, MAX_CANDIDATES},
+    guard::{Candidate, Circumstances, Guard, Inference, MAX_CANDIDATES, MAX_NEIGHBOURS, Said},
+    infer::{Call, Models, Role},
 };
 
-struct Stored {
-    candidate: Candidate,
+/// How long one answer of a model may take here.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A statement as the project keeps it.
+pub(super) struct Stored {
+    pub(super) candidate: Candidate,
     terms: IndexTerms,
+    vector: Option<Vec<f32>>,
     active: bool,
 }
 
 /// A project in memory.
 pub(super) struct Memory {
-    guard: Guard,
-    stored: Vec<Stored>,
+    pub(super) guard: Guard,
+    models: Option<Arc<dyn Models>>,
+    pub(super) stored: Vec<Stored>,
+    /// Only the cross-encoder speaks: its probability of a contradiction is the score.
+    alone: bool,
+    failures: Vec<String>,
 }
 
 impl Memory {
-    pub(super) fn new(guard: Guard) -> Self {
-        Self { guard, stored: Vec::new() }
+    pub(super) fn new(guard: Guard, models: Option<Arc<dyn Models>>) -> Self {
+        Self { guard, models, stored: Vec::new(), alone: false, failures: Vec::new() }
     }
 
-    fn read(&self, kind: ClaimKind, statement: &str) -> Stored {
+    /// The cross-encoder alone, on the candidates that come through the gate.
+    pub(super) fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
+    pub(super) fn read(&mut self, kind: ClaimKind, statement: &str) -> Stored {
         let norms = self.guard.normalise_claim(kind, statement, &Qualifiers::default()).norms;
         let terms = Guard::index_terms(&norms, statement);
-        Stored { candidate: Candidate { id: None, kind, statement: statement.to_owned(), norms }, terms, active: true }
+        let vector = self.embed(statement);
+        let candidate = Candidate { id: None, kind, statement: statement.to_owned(), norms };
+        Stored { candidate, terms, vector, active: true }
     }
 
-    /// The numbers of the active claims that share most with `terms`.
-    fn candidates(&self, terms: &IndexTerms) -> Vec<usize> {
+    /// Keeps a statement without comparing it.
+    pub(super) fn keep(&mut self, kind: ClaimKind, statement: &str) {
+        let stored = self.read(kind, statement);
+        self.stored.push(stored);
+    }
+
+    fn embed(&mut self, statement: &str) -> Option<Vec<f32>> {
+        let models = self.models.as_ref().filter(|models| models.info().role(Role::Embedder).is_some())?;
+        match models.embed(&[statement.to_owned()], Call::background(PATIENCE)) {
+            Ok(vectors) => vectors.into_iter().next(),
+            Err(error) => {
+                self.failures.push(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The numbers of the active claims that share most with a statement, by words and by meaning.
+    fn candidates(&self, ours: &Stored) -> Vec<usize> {
         let shared = |a: &[String], b: &[String]| a.iter().filter(|term| b.binary_search(term).is_ok()).count();
         let mut found: Vec<(usize, usize)> = self
             .stored
@@ -40,35 +79,87 @@ impl Memory {
             .enumerate()
             .filter(|(_, stored)| stored.active)
             .map(|(number, stored)| {
-                (
-                    shared(&terms.terms, &stored.terms.terms) + 2 * shared(&terms.subjects, &stored.terms.subjects),
-                    number,
-                )
+                let words = shared(&ours.terms.terms, &stored.terms.terms);
+                (words + 2 * shared(&ours.terms.subjects, &stored.terms.subjects), number)
             })
             .filter(|(count, _)| *count > 0)
             .collect();
         found.sort_by(|a, b| b.cmp(a));
-        found.into_iter().take(MAX_CANDIDATES).map(|(_, number)| number).collect()
+        let mut out: BTreeSet<usize> = found.into_iter().take(MAX_CANDIDATES).map(|(_, number)| number).collect();
+        let mut near: Vec<(f32, usize)> = self
+            .stored
+            .iter()
+            .enumerate()
+            .filter(|(_, stored)| stored.active)
+            .filter_map(|(number, stored)| Some((cosine(ours, stored)?, number)))
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        out.extend(near.into_iter().take(MAX_NEIGHBOURS).map(|(_, number)| number));
+        out.into_iter().collect()
     }
 
-    fn compare(&self, stored: &Stored) -> Vec<Opposed> {
-        let mut opposed: Vec<Opposed> = self
-            .candidates(&stored.terms)
+    /// The candidates of a statement with what the models say of each.
+    pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, Said)> {
+        let numbers = self.candidates(ours);
+        let mut said: Vec<Said> = numbers
+            .iter()
+            .map(|number| Said { cosine: cosine(ours, &self.stored[*number]), ..Said::default() })
+            .collect();
+        let Some(models) = self.models.clone().filter(|models| models.info().role(Role::Nli).is_some()) else {
+            return numbers.into_iter().zip(said).collect();
+        };
+        let against: Vec<Candidate> = numbers.iter().map(|number| self.stored[*number].candidate.clone()).collect();
+        let under = Circumstances { said: &said, ..Circumstances::default() };
+        let worth = self.guard.worth_inferring(&ours.candidate, &against, under);
+        let pairs: Vec<(String, String)> = worth
+            .iter()
+            .flat_map(|at| {
+                let (stored, incoming) = (&against[*at].statement, &ours.candidate.statement);
+                [(stored.clone(), incoming.clone()), (incoming.clone(), stored.clone())]
+            })
+            .collect();
+        if !pairs.is_empty() {
+            match models.classify(&pairs, Call::background(PATIENCE)) {
+                Ok(logits) => {
+                    for (at, pair) in worth.iter().zip(logits.chunks_exact(2)) {
+                        said[*at].inference = Some(Inference { forward: pair[0], backward: pair[1] });
+                    }
+                }
+                Err(error) => self.failures.push(error.to_string()),
+            }
+        }
+        numbers.into_iter().zip(said).collect()
+    }
+
+    fn compare(&mut self, ours: &Stored) -> Vec<Opposed> {
+        let heard = self.heard(ours);
+        let mut opposed: Vec<Opposed> = heard
             .into_iter()
-            .map(|number| {
-                let ruling = self.guard.compare(&stored.candidate, &self.stored[number].candidate);
-                Opposed {
+            .filter_map(|(number, said)| {
+                if self.alone {
+                    let margin = said.inference?.mean();
+                    let score = 1.0 / (1.0 + (-margin).exp());
+                    let tier = if score >= 0.5 { Tier::Block } else { Tier::Clean };
+                    return Some(Opposed { number, tier, score, why: format!("inferred: {margin:.2}") });
+                }
+                let ruling = self.guard.compare(&ours.candidate, &self.stored[number].candidate, &said);
+                Some(Opposed {
                     number,
                     tier: ruling.tier,
                     score: ruling.score,
-                    why: format!("{}: {}", ruling.evidence.rule, ruling.evidence.sentence),
-                }
+                    why: super::path::why(&ruling.evidence),
+                })
             })
             .filter(|opposed| opposed.score > 0.0)
             .collect();
         opposed.sort_by(|a, b| b.score.total_cmp(&a.score));
         opposed
     }
+}
+
+fn cosine(a: &Stored, b: &Stored) -> Option<f32> {
+    let (a, b) = (a.vector.as_ref()?, b.vector.as_ref()?);
+    Some(a.iter().zip(b).map(|(x, y)| x * y).sum())
 }
 
 impl GuardPath for Memory {
@@ -105,5 +196,9 @@ impl GuardPath for Memory {
             })
             .max_by_key(|(shared, number, _)| (*shared, *number))
             .map(|(.., stored)| stored.candidate.statement.clone())
+    }
+
+    fn failures(&self) -> &[String] {
+        &self.failures
     }
 }

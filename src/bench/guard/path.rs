@@ -1,12 +1,12 @@
 //! The ways to write that are measured.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{lexical::Lexical, memory::Memory, shipped::Shipped};
+use super::{heard::Heard, lexical::Lexical, memory::Memory, shipped::Shipped};
 use crate::{
     api::ApiError,
-    domain::{ClaimKind, Tier},
-    guard::{Guard, NoNli, Stages},
+    domain::{ClaimKind, Tier, verdict::Evidence},
+    guard::{Guard, Stages, Weights},
 };
 
 /// What a way says of one earlier statement, by its number in the project.
@@ -47,31 +47,51 @@ pub(super) trait GuardPath {
     }
 }
 
+/// Why the guard says what it says, in one line: the rule, the sentence, the figures.
+pub(super) fn why(evidence: &Evidence) -> String {
+    let figures: Vec<String> = evidence.features.iter().map(|(name, figure)| format!("{name} {figure:.2}")).collect();
+    format!("{}: {} [{}]", evidence.rule, evidence.sentence, figures.join(", "))
+}
+
 /// The rows of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ways {
     Lexical,
     Structural,
+    Rules,
+    Nli,
     Default,
 }
 
 impl Ways {
-    pub(super) const ALL: [Self; 3] = [Self::Lexical, Self::Structural, Self::Default];
+    pub(super) const ALL: [Self; 5] = [Self::Lexical, Self::Structural, Self::Rules, Self::Nli, Self::Default];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Lexical => "lexical",
             Self::Structural => "structural",
+            Self::Rules => "rules",
+            Self::Nli => "nli",
             Self::Default => "default",
         }
     }
 
-    pub(super) fn open(self) -> Result<Box<dyn GuardPath>, ApiError> {
-        let guard = || Guard::new(Box::new(NoNli));
+    /// Whether it needs a cross-encoder.
+    pub(super) fn infers(self) -> bool {
+        self == Self::Nli
+    }
+
+    /// Opens it, with the weights of the judge and the models, where there are any.
+    pub(super) fn open(self, weights: &Weights, heard: Option<&Arc<Heard>>) -> Result<Box<dyn GuardPath>, ApiError> {
+        let guard = || Guard::default().with_weights(weights.clone());
         Ok(match self {
             Self::Lexical => Box::new(Lexical::default()),
-            Self::Structural => Box::new(Memory::new(guard().with_stages(Stages { structural: true, aligned: false }))),
-            Self::Default => Box::new(Shipped::open()?),
+            Self::Structural => {
+                Box::new(Memory::new(guard().with_stages(Stages { structural: true, aligned: false }), None))
+            }
+            Self::Rules => Box::new(Memory::new(guard(), None)),
+            Self::Nli => Box::new(Memory::new(guard(), heard.map(Heard::remembered)).alone()),
+            Self::Default => Box::new(Shipped::open(weights, heard)?),
         })
     }
 }

@@ -13,6 +13,9 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// One entry for each fact set.
     pub fact_consolidation: Vec<Facts>,
+    /// The models: role, name, SHA-256.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     /// Data files that were not there.
     pub skipped: Vec<String>,
     /// Acts that failed, which should be none.
@@ -23,7 +26,7 @@ pub struct Report {
 /// One way to compare.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// `lexical`, `structural` or `default`.
+    /// `lexical`, `structural`, `rules`, `nli` or `default`.
     pub name: String,
     /// Labelled pairs.
     pub pairs: Pairs,
@@ -218,11 +221,28 @@ impl fmt::Display for Report {
                 facts.write_ms.p95
             )?;
         }
+        for model in &self.models {
+            writeln!(f, "model {model}")?;
+        }
         for name in &self.skipped {
             writeln!(f, "skipped, not there: {name}")?;
         }
         for what in &self.failed {
             writeln!(f, "failed: {what}")?;
+        }
+        let phenomena: std::collections::BTreeSet<&String> =
+            self.rows.iter().flat_map(|row| row.pairs.by_phenomenon.keys()).collect();
+        if !phenomena.is_empty() {
+            writeln!(f, "\nblocked, by phenomenon (rows)")?;
+        }
+        for name in phenomena {
+            let rows = self.rows.iter().find_map(|row| row.pairs.by_phenomenon.get(name)).map_or(0, |p| p.rows);
+            write!(f, "  {name:<38} {rows:>4}")?;
+            for row in &self.rows {
+                let share = row.pairs.by_phenomenon.get(name).map_or(0.0, |p| p.blocked);
+                write!(f, "  {} {share:.2}", row.name)?;
+            }
+            writeln!(f)?;
         }
         for row in &self.rows {
             for wrong in &row.wrong {

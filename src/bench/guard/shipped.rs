@@ -3,13 +3,17 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use ed25519_dalek::SigningKey;
 
 use super::{
+    heard::Heard,
     memory::Memory,
     path::{Answer, GuardPath, Opposed},
 };
@@ -17,6 +21,7 @@ use crate::{
     api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
     domain::{ClaimId, ClaimKind, Tier},
     engine::{Engine, EngineConfig},
+    guard::{Guard, Weights},
 };
 
 const ORG: &str = "bench";
@@ -39,7 +44,7 @@ pub(super) struct Shipped {
 
 impl Shipped {
     /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
-    pub(super) fn open() -> Result<Self, ApiError> {
+    pub(super) fn open(weights: &Weights, heard: Option<&Arc<Heard>>) -> Result<Self, ApiError> {
         let folder = std::env::temp_dir().join(format!(
             "ergo-bench-guard-{}-{}",
             std::process::id(),
@@ -51,8 +56,12 @@ impl Shipped {
             .map_err(|error| ApiError::internal(format!("cannot make {}: {error}", folder.display())))?;
         let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
         config.durable = false;
-        let engine = Engine::open(config)?;
-        let scores = Memory::new(crate::guard::Guard::default());
+        let guard = || Guard::default().with_weights(weights.clone());
+        let engine = match heard {
+            Some(heard) => Engine::open_with_models(config, guard(), heard.timed())?,
+            None => Engine::open_with(config, guard())?,
+        };
+        let scores = Memory::new(guard(), heard.map(Heard::remembered));
         Ok(Self { engine, folder, project: 0, numbers: HashMap::new(), written: 0, scores, failures: Vec::new() })
     }
 
@@ -75,7 +84,7 @@ impl Shipped {
             number: *self.numbers.get(&conflict.claim.id)?,
             tier: conflict.tier,
             score: conflict.score,
-            why: format!("{}: {}", conflict.evidence.rule, conflict.evidence.sentence),
+            why: super::path::why(&conflict.evidence),
         })
     }
 
@@ -112,6 +121,9 @@ impl GuardPath for Shipped {
         match outcome {
             Ok(WriteOutcome::Stored(stored)) => {
                 opposed.extend(stored.warnings.iter().filter_map(|w| self.opposed(w.conflict.as_ref()?)));
+                if let Some(skipped) = stored.warnings.iter().find(|w| w.code == "stage_skipped") {
+                    self.failed(&skipped.message);
+                }
                 self.stored(stored.claim_id);
             }
             Ok(WriteOutcome::Conflict(refused)) => {

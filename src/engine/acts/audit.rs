@@ -1,6 +1,9 @@
 //! `audit`: what is active is compared with itself, by the present rules, and contradictions without a card get one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
 use super::hold::verdict_data;
 use crate::{
@@ -12,12 +15,19 @@ use crate::{
         session::{Place, Session},
         view, words,
     },
-    guard::{Candidate, Guard, MAX_CANDIDATES},
+    guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES, Said},
+    infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Draft, Reader, Ref},
 };
 
 /// Claims that are read at once.
 const PAGE: usize = 200;
+
+/// Pairs that the cross-encoder is asked about at once: well under a second of work.
+const BATCH: usize = 16;
+
+/// How long an audit waits for one batch: nobody else waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The most cards that one audit opens; the next one goes on from there.
 const MAX_CARDS: usize = 500;
@@ -31,14 +41,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     let mut work = {
         let reader = engine.readers.lend();
         let place = Place::of(&reader, &request.caller)?;
-        Work {
-            reader: &reader,
-            guard: &engine.guard,
-            scope: place.scope,
-            today: &today,
-            outcome: AuditOutcome::default(),
-        }
-        .run()?
+        Work { reader: &reader, engine, scope: place.scope, today: &today, outcome: AuditOutcome::default() }.run()?
     };
     if request.dry_run || work.pairs.is_empty() {
         work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
@@ -67,10 +70,19 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
 
 struct Work<'a> {
     reader: &'a Reader,
-    guard: &'a Guard,
+    engine: &'a Engine,
     scope: Scope,
     today: &'a str,
     outcome: AuditOutcome,
+}
+
+/// One claim beside the claims that it is to be compared with, and what models said of each.
+struct Look {
+    row: ClaimRow,
+    ours: Candidate,
+    rows: Vec<ClaimRow>,
+    against: Vec<Candidate>,
+    said: Vec<Said>,
 }
 
 struct Found {
@@ -98,9 +110,14 @@ impl Work<'_> {
         let mut cursor: Option<String> = None;
         loop {
             let page = self.reader.claims(&filter, PAGE, cursor.as_deref())?;
+            let mut looks = Vec::with_capacity(page.items.len());
             for row in page.items {
                 self.outcome.claims += 1;
-                self.look_at(&row, &mut compared, &mut pairs)?;
+                looks.push(self.look_at(row, &mut compared)?);
+            }
+            self.infer(&mut looks);
+            for look in looks {
+                self.judge(look, &mut pairs)?;
             }
             cursor = page.next;
             if cursor.is_none() || pairs.len() >= MAX_CARDS {
@@ -110,13 +127,9 @@ impl Work<'_> {
         Ok(Found { outcome: self.outcome, pairs: pairs.into_values().take(MAX_CARDS).collect() })
     }
 
-    fn look_at(
-        &mut self,
-        row: &ClaimRow,
-        compared: &mut HashSet<(ClaimId, ClaimId)>,
-        pairs: &mut BTreeMap<CardId, Pair>,
-    ) -> Result<(), ApiError> {
-        let ours = self.fresh(row);
+    /// What one claim is to be compared with: each pair of claims once.
+    fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Look, ApiError> {
+        let ours = self.fresh(&row);
         let rows = self.reader.candidates(&CandidateQuery {
             scope: self.scope.clone(),
             terms: Guard::index_terms(&ours.norms, &ours.statement),
@@ -126,15 +139,53 @@ impl Work<'_> {
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();
         let against: Vec<Candidate> = rows.iter().map(|other| self.fresh(other)).collect();
-        self.outcome.compared += against.len();
-        let Ok(verdict) = gate::judge(self.guard, &ours, &against, self.today) else { return Ok(()) };
+        let said = vec![Said::default(); against.len()];
+        Ok(Look { row, ours, rows, against, said })
+    }
+
+    /// Asks the cross-encoder about the pairs of a page, some at a time: a write in the foreground gets in between.
+    fn infer(&mut self, looks: &mut [Look]) {
+        if self.outcome.skipped.is_some() {
+            return;
+        }
+        let mut wanted: Vec<(usize, usize)> = Vec::new();
+        for (at, look) in looks.iter().enumerate() {
+            let under = Circumstances { today: self.today, said: &look.said, shift: 0.0 };
+            let worth = gate::worth_inferring(&self.engine.guard, &look.ours, &look.against, under);
+            wanted.extend(worth.into_iter().map(|other| (at, other)));
+        }
+        for batch in wanted.chunks(BATCH) {
+            let pairs: Vec<(&str, &str)> = batch
+                .iter()
+                .map(|(at, other)| (looks[*at].against[*other].statement.as_str(), looks[*at].ours.statement.as_str()))
+                .collect();
+            match self.engine.infer(&pairs, Call::background(PATIENCE)) {
+                Ok(inferences) => {
+                    self.outcome.inferred += inferences.len();
+                    for ((at, other), inference) in batch.iter().zip(inferences) {
+                        looks[*at].said[*other].inference = Some(inference);
+                    }
+                }
+                // The rules go on alone.
+                Err(error) => {
+                    self.outcome.skipped = Some(format!("language inference was skipped: {error}"));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, Pair>) -> Result<(), ApiError> {
+        self.outcome.compared += look.against.len();
+        let under = Circumstances { today: self.today, said: &look.said, shift: 0.0 };
+        let Ok(verdict) = gate::judge(&self.engine.guard, &look.ours, &look.against, under) else { return Ok(()) };
         for finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
-            let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };
-            if known(self.reader, row.id, theirs.id)? {
+            let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
+            if known(self.reader, look.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {
-                let id = CardId::of_members(&[row.id, theirs.id]);
-                pairs.insert(id, Pair { ours: row.clone(), theirs: theirs.clone(), finding });
+                let id = CardId::of_members(&[look.row.id, theirs.id]);
+                pairs.insert(id, Pair { ours: look.row.clone(), theirs: theirs.clone(), finding });
             }
         }
         Ok(())
@@ -142,7 +193,7 @@ impl Work<'_> {
 
     /// A claim as the present normaliser reads it.
     fn fresh(&self, row: &ClaimRow) -> Candidate {
-        let normed = gate::normalise(self.guard, row.kind, &row.statement, &row.qualifiers);
+        let normed = gate::normalise(&self.engine.guard, row.kind, &row.statement, &row.qualifiers);
         if normed.warning.is_some() || row.normaliser.as_deref() == Some(normed.version.as_str()) {
             return candidate(row);
         }
@@ -184,8 +235,12 @@ impl Pair {
     }
 
     fn draft(&self) -> Draft {
-        let verdict =
-            Verdict { tier: self.finding.tier, findings: vec![self.finding.clone()], skipped: Vec::new(), compared: 1 };
+        let verdict = Verdict {
+            tier: self.finding.tier,
+            findings: vec![self.finding.clone()],
+            compared: 1,
+            ..Verdict::default()
+        };
         let mut draft = Draft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
         draft.body.data = Some(verdict_data(&verdict));
         draft

@@ -17,7 +17,8 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     check::scope(&request.caller)?;
     let premises = check::ids("depends_on", &request.depends_on)?;
     let normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    engine.act(&request.caller, |session| {
+    let foresight = engine.foresee_write(&request.caller, &draft, &normed, &[]);
+    engine.act_foreseeing(&request.caller, foresight, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);
         }

@@ -39,7 +39,8 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     let draft = check::draft(&request.claim, kind)?;
     let premises = check::ids("depends_on", &request.claim.depends_on)?;
     let normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    engine.act(&request.claim.caller, |session| {
+    let foresight = engine.foresee_write(&request.claim.caller, &draft, &normed, targets);
+    engine.act_foreseeing(&request.claim.caller, foresight, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);
         }

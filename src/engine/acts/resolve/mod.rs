@@ -7,9 +7,11 @@ mod refused;
 use super::candidate::Text;
 use crate::{
     api::{ApiError, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, WriteOutcome},
-    domain::EventKind,
+    domain::{ClaimKind, EventKind},
     engine::{
-        Engine, check, lookup,
+        Engine, check,
+        foresee::{Foresight, Planned},
+        gate, lookup,
         session::{Place, Session},
         view,
     },
@@ -24,7 +26,8 @@ pub(in crate::engine) fn resolve(
 ) -> Result<WriteOutcome, ApiError> {
     let id = check::id("card", card)?;
     let order = Order::checked(request)?;
-    engine.act(&request.caller, |session| {
+    let foresights = foresee(engine, request, &id, &order).unwrap_or_default();
+    engine.act_foreseeing(&request.caller, foresights, |session| {
         if let Some(mut answer) = super::replay::act(session)? {
             if let WriteOutcome::Done(done) = &mut answer {
                 done.card_id = Some(lookup::card(session.reader(), "card", &id)?.id);
@@ -43,6 +46,56 @@ pub(in crate::engine) fn resolve(
             _ => active::settle(session, &card, &order),
         }
     })
+}
+
+/// What models say of the texts that settling this card may store. An error here comes again under the lock, where it is answered.
+fn foresee(engine: &Engine, request: &ResolveRequest, card: &str, order: &Order) -> Result<Vec<Foresight>, ApiError> {
+    let (scope, members, texts) = {
+        let reader = engine.readers.lend();
+        if request.caller.op_id.is_some_and(|op| reader.op(&op).is_ok_and(|events| !events.is_empty())) {
+            return Ok(Vec::new());
+        }
+        let card = lookup::card(&reader, "card", card)?;
+        let candidate = match &card.candidate {
+            Some(id) => reader.candidate(id)?,
+            None => None,
+        };
+        let mut rows = Vec::new();
+        for member in card.members.iter().filter(|member| Some(**member) != card.candidate) {
+            rows.push(lookup::row(&reader, member)?);
+        }
+        let mut texts: Vec<(ClaimKind, String)> = Vec::new();
+        let model = candidate.as_ref().or_else(|| rows.iter().find(|row| row.kind.is_guarded()));
+        if let Some((model, text)) = model.zip(order.text.statement.clone()) {
+            texts.push((model.kind, text));
+        }
+        let stores = !matches!(order.act, CardAct::Discard | CardAct::Snooze);
+        texts.extend(candidate.filter(|_| stores).map(|row| (row.kind, row.statement)));
+        if order.act == CardAct::Narrow {
+            let target = order.target.clone().unwrap_or_default();
+            texts.extend(
+                rows.iter()
+                    .find(|row| row.id.to_hex().starts_with(&target))
+                    .map(|row| (row.kind, row.statement.clone())),
+            );
+        }
+        (card.scope, card.members, texts)
+    };
+    let mut foresights: Vec<Foresight> = Vec::new();
+    for (kind, statement) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+        if foresights.iter().any(|known| known.is_of(statement)) {
+            continue;
+        }
+        let normed = gate::normalise(&engine.guard, *kind, statement, &order.text.qualifiers);
+        foresights.push(engine.foresee(&Planned {
+            scope: &scope,
+            kind: *kind,
+            statement,
+            normed: &normed,
+            exclude: &members,
+        }));
+    }
+    Ok(foresights)
 }
 
 /// What to do with a card, checked.

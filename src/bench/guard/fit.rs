@@ -1,0 +1,303 @@
+//! `ergo bench guard --fit`: the judge's weights from labelled pairs, its thresholds from a replay of sentences that contradict nothing.
+//!
+//! One half of the replay's units teaches what harmless neighbours look like, the other half alone chooses the thresholds.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::Deserialize;
+
+use super::{
+    BenchError,
+    data::lines,
+    heard::Heard,
+    logistic::{self, Example},
+    memory::Memory,
+    path::GuardPath,
+};
+use crate::{
+    domain::{ClaimKind, Tier},
+    guard::{
+        Guard, Weights,
+        features::{Figures, NAMES},
+        weights::{Provenance, Thresholds},
+    },
+    infer::{Models, Role},
+};
+
+/// What to fit to.
+#[derive(Clone)]
+pub struct FitOptions {
+    /// Files of labelled pairs: `a`, `b`, `label` (`contradiction` or another word).
+    pub pairs: Vec<PathBuf>,
+    /// Files of sentences: `unit`, `text`.
+    pub replay: Vec<PathBuf>,
+    /// Sentences of the replay, at most; the first units count.
+    pub most: usize,
+    /// The models.
+    pub models: Arc<dyn Models>,
+    /// Keeps what the models say in this file, and believes it at the next measurement.
+    pub heard: Option<PathBuf>,
+    /// How many of 1,000 writes may be refused wrongly.
+    pub per_1000: f64,
+    /// How many of 1,000 writes may be warned about wrongly.
+    pub warn_per_1000: f64,
+    /// The weights whose gate is kept.
+    pub start: Weights,
+    /// The day, for the provenance.
+    pub date: String,
+}
+
+/// The fitted judge, and how it does on what it was fitted to.
+#[derive(Clone, Debug, Default)]
+pub struct Fitted {
+    /// The judge.
+    pub weights: Weights,
+    /// Lines for people.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Display for Fitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for note in &self.notes {
+            writeln!(f, "{note}")?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    a: String,
+    b: String,
+    label: String,
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Sentence {
+    #[serde(default)]
+    unit: String,
+    text: String,
+}
+
+/// A labelled pair, measured.
+struct Seen {
+    kind: String,
+    contradiction: bool,
+    /// The rules refuse it by themselves.
+    decided: bool,
+    figures: Option<Figures>,
+}
+
+/// One write of a replay: what its pairs look like.
+struct Write {
+    /// Whether its unit is one of those that choose the thresholds.
+    held_out: bool,
+    decided: bool,
+    figures: Vec<Figures>,
+}
+
+/// Fits the judge.
+///
+/// # Errors
+/// Where a file cannot be read, a model is missing or fails.
+pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fitted, BenchError> {
+    let info = options.models.info();
+    let hash = |role| info.role(role).map(|role| role.sha256.clone());
+    let nli = hash(Role::Nli).ok_or_else(|| BenchError::Model("fitting needs a cross-encoder: name one".into()))?;
+    let Some(heard) = super::heard(Some(&options.models), options.heard.as_ref())? else {
+        return Err(BenchError::Model("fitting needs models".into()));
+    };
+    let guard = || Guard::default().with_weights(Weights { gate: options.start.gate, ..Weights::default() });
+    let pairs = measure_pairs(options, &mut memory(guard(), &heard), progress)?;
+    let writes = replay(options, &mut memory(guard(), &heard), progress)?;
+
+    let mut examples: Vec<Example> = Vec::new();
+    for pair in &pairs {
+        examples.extend(pair.figures.map(|figures| Example {
+            figures: figures.to_vec(),
+            contradiction: pair.contradiction,
+            weight: 1.0,
+        }));
+    }
+    let taught = writes.iter().filter(|write| !write.held_out).flat_map(|write| &write.figures);
+    examples.extend(taught.map(|figures| Example { figures: figures.to_vec(), contradiction: false, weight: 1.0 }));
+    let fitted = logistic::fit(&examples, RIDGE);
+    let mut weights = Weights { gate: options.start.gate, ..Weights::default() };
+    for (name, weight) in std::iter::once("intercept").chain(NAMES).zip(&fitted) {
+        weights.weights.insert(name.to_owned(), (weight * 1e4).round() as f32 / 1e4);
+    }
+    let judge = weights.clone();
+    let score = |figures: &Figures| judge.log_odds(figures);
+    let mut held_out: Vec<f32> = writes
+        .iter()
+        .filter(|write| write.held_out)
+        .map(
+            |write| {
+                if write.decided { f32::INFINITY } else { write.figures.iter().map(score).fold(f32::MIN, f32::max) }
+            },
+        )
+        .collect();
+    held_out.sort_by(|a, b| b.total_cmp(a));
+    let decided = held_out.iter().filter(|score| score.is_infinite()).count();
+    let block = cut(&held_out, options.per_1000);
+    let warn = cut(&held_out, options.warn_per_1000).min(block);
+    weights.thresholds = Thresholds { block: probability(block), warn: probability(warn) };
+
+    let mut notes = vec![format!(
+        "{} pairs ({} contradictions), {} sentences of {} writes to learn from, {} to choose thresholds; the rules alone refuse {decided} of these",
+        pairs.len(),
+        pairs.iter().filter(|pair| pair.contradiction).count(),
+        writes.iter().map(|write| write.figures.len()).sum::<usize>(),
+        writes.len() - held_out.len(),
+        held_out.len(),
+    )];
+    for per_1000 in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0] {
+        let at = cut(&held_out, per_1000);
+        let found = pairs.iter().filter(|pair| pair.contradiction && is_found(pair, at, &score)).count();
+        let wrong = pairs.iter().filter(|pair| !pair.contradiction && is_found(pair, at, &score)).count();
+        let wanted = pairs.iter().filter(|pair| pair.contradiction).count();
+        notes.push(format!(
+            "{per_1000:>5.1} per 1,000: log-odds {at:.2} (score {:.3}), {:.2} of the contradictions, precision {:.2}",
+            probability(at),
+            found as f64 / wanted.max(1) as f64,
+            found as f64 / (found + wrong).max(1) as f64,
+        ));
+    }
+    notes.extend(by_kind(&pairs, block, &score));
+    weights.provenance = Provenance {
+        command: "ergo bench guard --fit PAIRS --replay SENTENCES".into(),
+        date: options.date.clone(),
+        nli,
+        embedder: hash(Role::Embedder).unwrap_or_default(),
+        pairs: format!("{}: {} pairs", names(&options.pairs), pairs.len()),
+        replay: format!("{}: {} writes, {} of 1,000 refused", names(&options.replay), writes.len(), options.per_1000),
+    };
+    Ok(Fitted { weights, notes })
+}
+
+/// The penalty of large weights: enough that figures which say the same share their weight.
+const RIDGE: f64 = 2e-4;
+
+fn memory(guard: Guard, heard: &Arc<Heard>) -> Memory {
+    Memory::new(guard, Some(heard.remembered()))
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    files.iter().filter_map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn probability(log_odds: f32) -> f32 {
+    let score = 1.0 / (1.0 + (-log_odds).exp());
+    (score * 1e5).round() / 1e5
+}
+
+/// The log-odds above which `per_1000` of the writes lie; `sorted` from the highest.
+fn cut(sorted: &[f32], per_1000: f64) -> f32 {
+    let allowed = (sorted.len() as f64 * per_1000 / 1000.0).floor() as usize;
+    // Just above the first one that must stay out.
+    sorted.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
+}
+
+fn is_found(pair: &Seen, at: f32, score: &impl Fn(&Figures) -> f32) -> bool {
+    pair.decided || pair.figures.as_ref().is_some_and(|figures| score(figures) >= at)
+}
+
+fn by_kind(pairs: &[Seen], at: f32, score: &impl Fn(&Figures) -> f32) -> Vec<String> {
+    let kinds: std::collections::BTreeSet<&str> = pairs.iter().map(|pair| pair.kind.as_str()).collect();
+    kinds
+        .into_iter()
+        .map(|kind| {
+            let of: Vec<&Seen> = pairs.iter().filter(|pair| pair.kind == kind).collect();
+            let refused = of.iter().filter(|pair| is_found(pair, at, score)).count();
+            format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64)
+        })
+        .collect()
+}
+
+fn read<T: serde::de::DeserializeOwned>(files: &[PathBuf]) -> Result<Vec<T>, BenchError> {
+    let mut rows = Vec::new();
+    for file in files {
+        let missing = || BenchError::Model(format!("{} is not there", file.display()));
+        rows.extend(lines::<T>(Path::new(file))?.ok_or_else(missing)?);
+    }
+    Ok(rows)
+}
+
+fn failed(memory: &Memory) -> Result<(), BenchError> {
+    memory.failures().first().map_or(Ok(()), |first| Err(BenchError::Model(format!("a model failed: {first}"))))
+}
+
+fn measure_pairs(
+    options: &FitOptions,
+    memory: &mut Memory,
+    progress: &mut dyn FnMut(String),
+) -> Result<Vec<Seen>, BenchError> {
+    let rows: Vec<Pair> = read(&options.pairs)?;
+    let mut seen = Vec::with_capacity(rows.len());
+    for (number, row) in rows.iter().enumerate() {
+        if number % 100 == 0 {
+            progress(format!("pair {number} of {}", rows.len()));
+        }
+        memory.fresh();
+        memory.keep(ClaimKind::Decision, &row.a);
+        let (decided, figures) = look(memory, &row.b);
+        failed(memory)?;
+        seen.push(Seen {
+            kind: row.kind.clone(),
+            contradiction: row.label == "contradiction",
+            decided,
+            figures: figures.into_iter().next(),
+        });
+    }
+    Ok(seen)
+}
+
+/// What a write looks like to the judge beside what is kept: whether the rules refuse it, and the figures of its inferred pairs.
+fn look(memory: &mut Memory, statement: &str) -> (bool, Vec<Figures>) {
+    let ours = memory.read(ClaimKind::Convention, statement);
+    let (mut decided, mut figures) = (false, Vec::new());
+    for (number, said) in memory.heard(&ours) {
+        let theirs = &memory.stored[number].candidate;
+        if said.inference.is_some() {
+            figures.extend(memory.guard.figures(&ours.candidate, theirs, &said));
+        } else {
+            decided |= memory.guard.compare(&ours.candidate, theirs, &said).tier == Tier::Block;
+        }
+    }
+    memory.stored.push(ours);
+    (decided, figures)
+}
+
+fn replay(
+    options: &FitOptions,
+    memory: &mut Memory,
+    progress: &mut dyn FnMut(String),
+) -> Result<Vec<Write>, BenchError> {
+    let mut rows: Vec<Sentence> = read(&options.replay)?;
+    // One unit is one project.
+    rows.sort_by(|a, b| a.unit.cmp(&b.unit));
+    rows.truncate(options.most);
+    let mut writes = Vec::with_capacity(rows.len());
+    let mut unit: Option<&str> = None;
+    for (number, row) in rows.iter().enumerate() {
+        if number % 100 == 0 {
+            progress(format!("sentence {number} of {}", rows.len()));
+        }
+        if unit != Some(&row.unit) {
+            memory.fresh();
+            unit = Some(&row.unit);
+        }
+        let held_out = blake3::hash(row.unit.as_bytes()).as_bytes()[0] % 2 == 0;
+        let (decided, figures) = look(memory, &row.text);
+        failed(memory)?;
+        writes.push(Write { held_out, decided, figures });
+    }
+    Ok(writes)
+}

@@ -1,0 +1,239 @@
+//! Before the lock: what models say of a write, and of the claims that stand near it.
+//!
+//! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. What it said is handed in by pair; under the
+//! lock the candidates are read again, and a claim that appeared meanwhile is judged by the rules alone.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use super::{
+    Engine, check,
+    gate::{self, Normed},
+    judged::candidate,
+    lookup,
+    session::Place,
+};
+use crate::{
+    api::{ApiError, Caller, Warning},
+    domain::{ClaimId, ClaimKind, Scope},
+    guard::{Candidate, Circumstances, Guard, Inference, MAX_CANDIDATES, Said},
+    infer::{Call, InferError, Role},
+    store::{CandidateQuery, ClaimRow, Reader},
+};
+
+/// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
+pub(super) const INLINE: Duration = Duration::from_secs(4);
+
+/// What models said before the lock was taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Foresight {
+    /// The statement that it is about.
+    statement: String,
+    /// The statement as a vector.
+    pub(super) vector: Option<Vec<f32>>,
+    /// Claims near the statement, best first.
+    near: Vec<ClaimId>,
+    /// What was said of each claim that was looked at.
+    said: HashMap<ClaimId, Said>,
+    /// Stages that were to run and did not.
+    skipped: Vec<Skipped>,
+    /// Whether there is a cross-encoder that answers.
+    infers: bool,
+}
+
+/// A stage that did not run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Skipped {
+    /// In words.
+    pub(super) message: String,
+    /// A model failed, as opposed to: none is installed.
+    pub(super) failed: bool,
+}
+
+/// A statement that is about to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) kind: ClaimKind,
+    pub(super) statement: &'a str,
+    pub(super) normed: &'a Normed,
+    /// Claims that are to give way: not compared.
+    pub(super) exclude: &'a [ClaimId],
+}
+
+impl Engine {
+    /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
+    pub(super) fn foresee(&self, planned: &Planned<'_>) -> Foresight {
+        let mut foresight = Foresight { statement: planned.statement.to_owned(), ..Foresight::default() };
+        if !planned.kind.is_guarded() || planned.normed.warning.is_some() {
+            return foresight;
+        }
+        if let Err(error) = self.look_ahead(planned, &mut foresight) {
+            // The store is asked again under the lock, which answers for it.
+            tracing::warn!(%error, "could not look ahead");
+        }
+        foresight
+    }
+
+    /// [`Engine::foresee`] for a request: nothing where it was done before or stands there already, or where it will be refused anyhow.
+    pub(super) fn foresee_write(
+        &self,
+        caller: &Caller,
+        draft: &check::Draft,
+        normed: &Normed,
+        targets: &[String],
+    ) -> Vec<Foresight> {
+        let plan = || -> Result<Option<(Scope, Vec<ClaimId>)>, ApiError> {
+            let reader = self.readers.lend();
+            let place = Place::of(&reader, caller)?;
+            let done = match &caller.op_id {
+                Some(op) => !reader.op(op)?.is_empty(),
+                None => false,
+            };
+            let there = reader.duplicate(&place.scope, draft.kind, &draft.statement, &draft.qualifiers)?;
+            let exclude = targets
+                .iter()
+                .map(|target| lookup::claim(&reader, "targets", target).map(|row| row.id))
+                .collect::<Result<Vec<_>, _>>()?;
+            Ok((!done && there.is_none()).then_some((place.scope, exclude)))
+        };
+        // An error here comes again under the lock, where it is answered.
+        let Ok(Some((scope, exclude))) = plan() else { return Vec::new() };
+        let statement = &draft.statement;
+        vec![self.foresee(&Planned { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude })]
+    }
+
+    fn look_ahead(&self, planned: &Planned<'_>, into: &mut Foresight) -> Result<(), ApiError> {
+        let call = Call::foreground(INLINE);
+        if self.models.info().role(Role::Nli).is_none() {
+            into.skip(self, "language inference", &InferError::NoModel { role: Role::Nli });
+            return Ok(());
+        }
+        match self.models.embed(&[planned.statement.to_owned()], call) {
+            Ok(vectors) => into.vector = vectors.into_iter().next(),
+            Err(error) => into.skip(self, "looking for claims of like meaning", &error),
+        }
+        // The reader goes back before the cross-encoder is asked.
+        let rows = {
+            let reader = self.readers.lend();
+            near(&reader, planned, into)?
+        };
+        let ours = Candidate {
+            id: None,
+            kind: planned.kind,
+            statement: planned.statement.to_owned(),
+            norms: planned.normed.norms.clone(),
+        };
+        let against: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let said: Vec<Said> = rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
+        let today = gate::day((self.config.clock)());
+        let under = Circumstances { today: &today, said: &said, shift: 0.0 };
+        let worth = gate::worth_inferring(&self.guard, &ours, &against, under);
+        if worth.is_empty() {
+            into.infers = true;
+            return Ok(());
+        }
+        let pairs: Vec<(&str, &str)> =
+            worth.iter().map(|at| (against[*at].statement.as_str(), planned.statement)).collect();
+        match self.infer(&pairs, call) {
+            Ok(inferences) => {
+                into.infers = true;
+                for (at, inference) in worth.into_iter().zip(inferences) {
+                    into.said.entry(rows[at].id).or_default().inference = Some(inference);
+                }
+            }
+            Err(error) => into.skip(self, "language inference", &error),
+        }
+        Ok(())
+    }
+
+    /// Both orders of each pair (stored, incoming), in one batch.
+    pub(super) fn infer(&self, pairs: &[(&str, &str)], call: Call) -> Result<Vec<Inference>, InferError> {
+        let both: Vec<(String, String)> = pairs
+            .iter()
+            .flat_map(|(stored, incoming)| {
+                [((*stored).to_owned(), (*incoming).to_owned()), ((*incoming).to_owned(), (*stored).to_owned())]
+            })
+            .collect();
+        let logits = self.models.classify(&both, call)?;
+        if logits.len() != both.len() {
+            return Err(InferError::Refused(format!("{} answers to {} pairs", logits.len(), both.len())));
+        }
+        self.counters.inferred.fetch_add(pairs.len() as u64, Ordering::Relaxed);
+        Ok(logits.chunks_exact(2).map(|pair| Inference { forward: pair[0], backward: pair[1] }).collect())
+    }
+}
+
+/// The claims that share words or meaning with a write.
+fn near(reader: &Reader, planned: &Planned<'_>, into: &mut Foresight) -> Result<Vec<ClaimRow>, ApiError> {
+    let rows = reader.candidates(&CandidateQuery {
+        scope: planned.scope.clone(),
+        terms: Guard::index_terms(&planned.normed.norms, planned.statement),
+        exclude: planned.exclude.to_vec(),
+        limit: MAX_CANDIDATES,
+    })?;
+    for row in &rows {
+        into.said.entry(row.id).or_default();
+    }
+    Ok(rows)
+}
+
+impl Foresight {
+    fn skip(&mut self, engine: &Engine, stage: &str, error: &InferError) {
+        let failed = !matches!(error, InferError::NoModel { .. });
+        if failed {
+            engine.counters.skipped.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(%error, stage, "a stage of the guard was skipped");
+        }
+        self.skipped.push(Skipped { message: format!("{stage} was skipped: {error}"), failed });
+    }
+
+    /// Whether it is about this statement.
+    pub(super) fn is_of(&self, statement: &str) -> bool {
+        self.statement == statement
+    }
+
+    /// Claims of like meaning that `rows` lack.
+    pub(super) fn missing(&self, rows: &[ClaimRow]) -> Vec<ClaimId> {
+        let there: HashSet<ClaimId> = rows.iter().map(|row| row.id).collect();
+        self.near.iter().copied().filter(|id| !there.contains(id)).collect()
+    }
+
+    /// What was said of each of `rows`, in their order.
+    pub(super) fn said(&self, rows: &[ClaimRow]) -> Vec<Said> {
+        rows.iter().map(|row| self.said.get(&row.id).copied().unwrap_or_default()).collect()
+    }
+
+    /// Whether a cross-encoder answered, or had nothing to answer.
+    pub(super) fn infers(&self) -> bool {
+        self.infers
+    }
+
+    /// Whether a model failed.
+    pub(super) fn failed(&self) -> bool {
+        self.skipped.iter().any(|skipped| skipped.failed)
+    }
+
+    /// Whether a claim was looked at.
+    pub(super) fn saw(&self, id: &ClaimId) -> bool {
+        self.said.contains_key(id)
+    }
+
+    /// What the verdict says of stages that did not run.
+    pub(super) fn skipped(&self) -> Vec<String> {
+        self.skipped.iter().map(|skipped| skipped.message.clone()).collect()
+    }
+
+    /// What the writer is told where a model failed: the write is stored all the same.
+    pub(super) fn warning(&self) -> Option<Warning> {
+        let failed: Vec<&str> = self.skipped.iter().filter(|s| s.failed).map(|s| s.message.as_str()).collect();
+        (!failed.is_empty()).then(|| Warning {
+            code: "stage_skipped".into(),
+            message: format!("stored on the word of the other stages: {}", failed.join("; ")),
+            conflict: None,
+        })
+    }
+}

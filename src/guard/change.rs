@@ -1,0 +1,268 @@
+//! Corrections in words: "we moved from X to Y", "X is replaced by Y", "that was wrong". Such a statement does not forbid what stood before; it
+//! takes its place, so the writer is pointed to the claim that it may supersede.
+
+use super::normalise::{
+    Parsed,
+    cue::Cue,
+    item::{Item, ItemKind},
+};
+
+/// What a statement gives up.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GivenUp {
+    /// The item that says so.
+    said: usize,
+    /// The content items that name what is given up.
+    thing: Vec<usize>,
+}
+
+/// Why a statement may take the place of another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// Our words: what says that something changed.
+    pub(crate) ours: Vec<usize>,
+    /// Their words: what is given up.
+    pub(crate) theirs: Vec<usize>,
+}
+
+/// Verbs that end the use of something, by their beginning.
+const ENDS: &[&str] = &[
+    "retir",
+    "sunset",
+    "abandon",
+    "discontinu",
+    "deprecat",
+    "decommission",
+    "ditch",
+    "scrap",
+    "supersed",
+    "dropp",
+    "drop",
+    "remov",
+    "eliminat",
+    "replac",
+];
+
+/// Verbs that end the use of something only where a person decides so: "remove trailing spaces" is work, not a change of mind.
+const WORK: &[&str] = &["dropp", "drop", "remov", "eliminat", "replac"];
+
+/// Verbs of leaving: "from X".
+const LEAVES: &[&str] = &["move", "moving", "moved", "switch", "migrat", "chang", "transition", "convert", "port"];
+
+/// Words by which a text decides, as opposed to describing work.
+const DECIDES: &[&str] = &[
+    "we", "we'll", "we've", "decided", "decide", "opt", "opted", "will", "now", "decision", "agreed", "chose", "have",
+    "no",
+];
+
+fn begins(item: &Item, stems: &[&str]) -> bool {
+    item.kind != ItemKind::Number && stems.iter().any(|stem| item.lower.starts_with(stem))
+}
+
+fn is_word(item: &Item, words: &[&str]) -> bool {
+    words.contains(&item.lower.as_str())
+}
+
+/// The content items from `from` to the end of the noun phrase or of what belongs to it.
+fn phrase(items: &[Item], from: usize) -> Vec<usize> {
+    let mut out = Vec::new();
+    for (at, item) in items.iter().enumerate().skip(from) {
+        match item.kind {
+            ItemKind::Content => out.push(at),
+            ItemKind::Stop
+                if is_word(item, &["the", "our", "a", "an", "its", "all", "any", "this", "that", "of", "use"])
+                    || item.lower == "and" && !out.is_empty() => {}
+            _ => break,
+        }
+        if out.len() == 5 {
+            break;
+        }
+    }
+    out
+}
+
+/// The content items right before `at`, back to the beginning of the clause.
+fn subject(items: &[Item], at: usize) -> Vec<usize> {
+    let mut out = Vec::new();
+    for (i, item) in items.iter().enumerate().take(at).rev() {
+        match item.kind {
+            ItemKind::Content => out.push(i),
+            ItemKind::Punct(_) => break,
+            _ => {}
+        }
+        if out.len() == 5 {
+            break;
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// What a statement gives up in favour of something else.
+pub(crate) fn given_up(parsed: &Parsed) -> Vec<GivenUp> {
+    let items = &parsed.items;
+    let decides = items.iter().any(|item| is_word(item, DECIDES));
+    let mut out: Vec<GivenUp> = Vec::new();
+    let mut push = |said: usize, thing: Vec<usize>| {
+        if !thing.is_empty() {
+            out.push(GivenUp { said, thing });
+        }
+    };
+    for (at, item) in items.iter().enumerate() {
+        let next = items.get(at + 1);
+        if begins(item, LEAVES) && item.kind == ItemKind::Content {
+            // "move CI from X to Y", "switch away from X", "migrate off X".
+            let source = (at + 1..(at + 8).min(items.len())).find(|i| is_word(&items[*i], &["from", "off"]));
+            let stopped = |to: usize| items[at + 1..to].iter().any(|i| matches!(i.kind, ItemKind::Punct(_)));
+            if let Some(from) = source.filter(|from| !stopped(*from)) {
+                let thing = phrase(items, from + 1);
+                let end = thing.last().map_or(from, |last| *last);
+                let to = items[end..].iter().take(4).any(|i| is_word(i, &["to", "onto", "towards"]))
+                    || items[from].lower == "off";
+                let away = items[at + 1..from].iter().any(|i| i.lower == "away");
+                if decides || to || away {
+                    push(at, thing);
+                }
+            }
+            continue;
+        }
+        if item.cue() == Some(Cue::Prohibit) {
+            // "is retired", "has been dropped", "drop the use of".
+            let said = parsed.text.get(item.start..item.end).unwrap_or_default().to_lowercase();
+            if said.split_whitespace().any(|word| ENDS.iter().any(|stem| word.starts_with(stem))) {
+                let passive = ["is ", "are ", "was ", "has ", "have "].iter().any(|start| said.starts_with(start));
+                push(at, if passive { subject(items, at) } else { phrase(items, at + 1) });
+            }
+            continue;
+        }
+        if !begins(item, ENDS) {
+            continue;
+        }
+        let by = next.is_some_and(|n| is_word(n, &["by", "with"]));
+        let passive = at > 0 && is_word(&items[at - 1], &["is", "are", "was", "were", "been", "be", "being"]);
+        let work = begins(item, WORK);
+        if passive || by && item.lower.ends_with("ed") {
+            // "X is replaced by Y", "X was superseded by Y".
+            if by || !work || decides {
+                push(at, subject(items, at));
+            }
+        } else if item.lower.starts_with("replac") || item.lower.starts_with("supersed") {
+            // "Replace X with Y", "Y replaces X", "this supersedes X".
+            let thing = phrase(items, at + 1);
+            let end = thing.last().map_or(at, |last| *last);
+            let with = items[end..].iter().take(4).any(|i| is_word(i, &["with", "by"]));
+            if with || item.lower.ends_with('s') || item.lower.starts_with("supersed") || decides {
+                push(at, thing);
+            }
+        } else if !work || decides {
+            push(at, phrase(items, at + 1));
+        }
+    }
+    out
+}
+
+/// Whether a statement says of itself that it corrects something: "actually, …", "that was wrong", "we now use …", "we switched to …".
+pub(crate) fn corrects(parsed: &Parsed) -> Option<usize> {
+    let items = &parsed.items;
+    let lower = |at: usize| items.get(at).map_or("", |item| item.lower.as_str());
+    (0..items.len()).find(|&at| match lower(at) {
+        "actually" => at == 0,
+        "correction" => at == 0,
+        "wrong" | "mistaken" | "mistake" => {
+            (at.saturating_sub(4)..at).any(|i| matches!(lower(i), "was" | "were")) && at < 8
+        }
+        "switched" | "moved" | "migrated" | "changed" => {
+            at > 0
+                && (at.saturating_sub(3)..at).any(|i| matches!(lower(i), "we" | "we've" | "team" | "have"))
+                && lower(at + 1) == "to"
+        }
+        "now" => at > 0 && at < 5 && matches!(lower(at - 1), "we" | "is" | "are" | "will"),
+        _ => false,
+    })
+}
+
+/// Whether `theirs` rests on what `ours` gives up.
+pub(crate) fn gives_up(ours: &Parsed, theirs: &Parsed) -> Option<Change> {
+    let leaving = given_up(theirs);
+    for given in given_up(ours) {
+        let named: Vec<usize> = given
+            .thing
+            .iter()
+            .copied()
+            .filter(|at| {
+                ours.items[*at].code || ours.items[*at].capital && *at > 0 || ours.items[*at].alternative.is_some()
+            })
+            .collect();
+        let weighty: Vec<usize> = given.thing.iter().copied().filter(|at| ours.items[*at].weight >= 0.9).collect();
+        let find = |at: usize| {
+            (0..theirs.items.len()).find(|i| theirs.items[*i].is_content() && theirs.items[*i].id == ours.items[at].id)
+        };
+        // A name is enough; of other things the last word, which is what they are, and half of the others ("the concept of X").
+        let wanted = if named.is_empty() { weighty } else { named.clone() };
+        let found: Vec<usize> = wanted.iter().filter_map(|at| find(*at)).collect();
+        let enough = if named.is_empty() {
+            found.len() * 2 >= wanted.len() && wanted.last().is_some_and(|at| find(*at).is_some())
+        } else {
+            found.len() == wanted.len()
+        };
+        if !enough || found.is_empty() {
+            continue;
+        }
+        let denied = theirs
+            .clauses
+            .iter()
+            .filter(|clause| clause.negative)
+            .any(|clause| found.iter().any(|at| clause.core.contains(at) || clause.subject.contains(at)));
+        let gone = leaving.iter().any(|other| found.iter().any(|at| other.thing.contains(at)));
+        if !denied && !gone {
+            let mut words = given.thing;
+            words.push(given.said);
+            return Some(Change { ours: words, theirs: found });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::guard::normalise::parse;
+
+    #[rstest]
+    #[case("Moved the nightly builds from Jenkins to Buildkite.", "Nightly builds run on Jenkins.", true)]
+    #[case("We are switching away from Redis.", "Sessions are kept in Redis.", true)]
+    #[case("We drop the use of Lerna and run workspaces by hand.", "Use Lerna to publish packages.", true)]
+    #[case("Buildkite replaces Jenkins.", "Nightly builds run on Jenkins.", true)]
+    #[case("Jenkins is replaced by Buildkite.", "Nightly builds run on Jenkins.", true)]
+    #[case("Replace Moment with Luxon.", "Dates are formatted with Moment.", true)]
+    #[case(
+        "The SOAP gateway is retired in favour of the REST one.",
+        "Partners connect through the SOAP gateway.",
+        true
+    )]
+    #[case("We will remove the concept of folders from the data model.", "Folders may have subfolders.", true)]
+    // Work, not a change of mind.
+    #[case("Remove trailing spaces before a commit.", "Trailing spaces break the parser.", false)]
+    #[case("Drop the database in tests.", "The database is Postgres.", false)]
+    // The other one does not rest on it.
+    #[case("We are switching away from Redis.", "Never keep sessions in Redis.", false)]
+    #[case("We are switching away from Redis.", "Migrate from Redis to Valkey.", false)]
+    #[case("We are switching away from Redis.", "Sessions are kept in Postgres.", false)]
+    #[case("Nothing depends on the order.", "The order of fields is fixed.", false)]
+    fn what_is_given_up_points_to_what_rests_on_it(#[case] ours: &str, #[case] theirs: &str, #[case] expected: bool) {
+        assert_eq!(gives_up(&parse(ours), &parse(theirs)).is_some(), expected, "{:?}", given_up(&parse(ours)));
+    }
+
+    #[rstest]
+    #[case("Actually, retries are counted per request.", true)]
+    #[case("That was wrong: the limit is per user.", true)]
+    #[case("We have switched to Buildkite.", true)]
+    #[case("We now use Buildkite.", true)]
+    #[case("Use what is wrong in examples only as a warning.", false)]
+    #[case("Requests are moved to the queue.", false)]
+    fn a_correction_says_so(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(corrects(&parse(text)).is_some(), expected);
+    }
+}

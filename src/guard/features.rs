@@ -1,0 +1,159 @@
+//! The figures that the judge weighs about one pair. All lie near 0 to 1, so that weights can be read side by side.
+
+use std::collections::BTreeMap;
+
+use super::{
+    align::{self, weight},
+    judge::{Prepared, Ruling},
+    nli::Said,
+    normalise::{
+        Parsed,
+        item::{Item, ItemKind},
+    },
+};
+use crate::domain::{
+    norm::Modality,
+    verdict::{Confidence, Relation, Stage},
+};
+
+/// The names of the figures, in their order.
+pub const NAMES: [&str; 27] = [
+    "structural_contradiction",
+    "structural_same",
+    "same_subject",
+    "narrower_place",
+    "opposing_modality",
+    "opposed_words",
+    "exclusive_alternative",
+    "value_conflict",
+    "swapped_choice",
+    "change_in_words",
+    "aligned",
+    "polarity",
+    "numbers",
+    "overlap",
+    "containment",
+    "strangers",
+    "condition",
+    "permission",
+    "length",
+    "cosine",
+    "margin",
+    "margin_low",
+    "entailment",
+    "margin_overlap",
+    "margin_cosine",
+    "margin_aligned",
+    "margin_polarity",
+];
+
+/// The figures of one pair, by [`NAMES`].
+pub type Figures = [f32; NAMES.len()];
+
+/// One log-odds unit of a model becomes this much: ±5 is as sure as it gets.
+const LOGIT: f32 = 0.2;
+
+fn squash(margin: f32) -> f32 {
+    (margin * LOGIT).clamp(-1.5, 1.5)
+}
+
+fn flag(is: bool) -> f32 {
+    f32::from(u8::from(is))
+}
+
+/// The share of content that two statements have in common: of everything, and of the shorter one.
+pub(crate) fn shared(ours: &Parsed, theirs: &Parsed) -> (f32, f32) {
+    let of = |parsed: &Parsed| -> BTreeMap<u64, f32> {
+        parsed.items.iter().filter(|i| i.is_content()).map(|i| (i.id, weight(i))).collect()
+    };
+    let (a, b) = (of(ours), of(theirs));
+    let sum = |of: &BTreeMap<u64, f32>| of.values().sum::<f32>();
+    let both: f32 = a.iter().filter(|(id, _)| b.contains_key(id)).map(|(_, w)| w).sum();
+    let (a, b) = (sum(&a), sum(&b));
+    (both / (a + b - both).max(0.01), both / a.min(b).max(0.01))
+}
+
+fn negative(parsed: &Parsed) -> bool {
+    parsed.clauses.iter().any(|clause| clause.negative)
+}
+
+/// Whether both name amounts, and no amount is the same.
+fn other_numbers(ours: &Parsed, theirs: &Parsed) -> bool {
+    let of = |parsed: &Parsed| -> Vec<(String, &'static str)> {
+        parsed
+            .items
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !align::names_something(&parsed.items, *at))
+            .filter_map(|(_, item)| item.quantity.as_ref())
+            .map(|q| (q.value.clone(), q.base))
+            .collect()
+    };
+    let (a, b) = (of(ours), of(theirs));
+    !a.is_empty() && !b.is_empty() && a.iter().any(|x| b.iter().any(|y| x.1 == y.1)) && !a.iter().any(|x| b.contains(x))
+}
+
+/// How many things each of two statements names that the other does not, the smaller number: two files, two tools, two modules.
+fn strangers(ours: &Parsed, theirs: &Parsed) -> f32 {
+    let named = |item: &&Item| {
+        item.kind == ItemKind::Content
+            && item.alternative.is_none()
+            && (item.code || item.capital && item.start > 0 && item.weight >= 0.9)
+    };
+    let only =
+        |a: &Parsed, b: &Parsed| a.items.iter().filter(named).filter(|x| !b.items.iter().any(|y| x.id == y.id)).count();
+    (only(ours, theirs).min(only(theirs, ours)) as f32 / 2.0).min(1.5)
+}
+
+/// The figures of a pair: what the rules found, what the words share, and what models say.
+pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &Said) -> Figures {
+    let (a, b) = (&ours.parsed, &theirs.parsed);
+    let (overlap, containment) = shared(a, b);
+    let evidence = &ruling.evidence;
+    let structural = evidence.stage == Stage::Structural;
+    let rule = evidence.rule.as_str();
+    let aligned = if structural || rule == "change_in_words" { 0.0 } else { ruling.score };
+    let of = |name: &str| if !structural && rule == name { aligned.max(0.1) } else { 0.0 };
+    let subject =
+        ours.norms.iter().any(|x| !x.subject.is_empty() && theirs.norms.iter().any(|y| x.subject == y.subject));
+    let conditional = |p: &Parsed| p.clauses.iter().any(|c| c.conditional || !c.exceptions.is_empty());
+    let permits = |p: &Parsed| p.clauses.iter().any(|c| matches!(c.modality, Modality::May | Modality::MayNot));
+    let polarity = flag(negative(a) != negative(b));
+    let words = (a.items.len() + b.items.len()) as f32;
+    let cosine = said.cosine.unwrap_or(overlap.sqrt());
+    let (mean, low, entailment) = said.inference.map_or((0.0, 0.0, 0.0), |inference| {
+        let [x, y] = inference.contradiction();
+        let [v, w] = inference.entailment();
+        (squash(inference.mean()), squash(x.min(y)), squash(v.min(w)))
+    });
+    let up = mean.max(0.0);
+    [
+        flag(structural && evidence.relation == Relation::Contradiction),
+        flag(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),
+        flag(subject),
+        flag(a.place.is_one_sided(&b.place) || a.window.is_open() != b.window.is_open()),
+        of("opposing_modality"),
+        of("opposed_words"),
+        of("exclusive_alternative"),
+        of("value_conflict"),
+        of("swapped_choice"),
+        of("change_in_words"),
+        aligned,
+        polarity,
+        flag(other_numbers(a, b)),
+        overlap,
+        containment,
+        strangers(a, b),
+        flag(conditional(a) != conditional(b)),
+        flag(permits(a) != permits(b)),
+        (words.max(1.0).ln() / 5.0).min(1.5),
+        cosine,
+        mean,
+        low,
+        entailment,
+        up * overlap,
+        up * cosine,
+        up * aligned,
+        up * polarity,
+    ]
+}
