@@ -4,6 +4,7 @@ mod acts;
 mod audit;
 mod cards;
 mod facts;
+mod inference;
 mod reads;
 mod undo;
 mod writes;
@@ -25,6 +26,7 @@ use ergo::{
     domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers},
     engine::{AgentsMay, Engine, EngineConfig},
     guard::Guard,
+    infer::{Models, NoModels},
 };
 use tempfile::TempDir;
 
@@ -47,7 +49,8 @@ impl Bed {
     pub(crate) fn with(agents_may: AgentsMay) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(NOON));
-        let engine = open(&dir.path().join("store.db"), agents_may, &clock, Guard::default());
+        let config = config(&dir.path().join("store.db"), agents_may, &clock);
+        let engine = Engine::open_with(config, Guard::default()).unwrap();
         Self::around(dir, engine, Arc::default(), clock)
     }
 
@@ -58,9 +61,15 @@ impl Bed {
 
     /// Closes the store and opens it again with another guard.
     pub(crate) fn reopen_with(self, guard: Guard) -> Self {
+        self.reopen_with_models(guard, Arc::new(NoModels))
+    }
+
+    /// Closes the store and opens it again with another guard and with models.
+    pub(crate) fn reopen_with_models(self, guard: Guard, models: Arc<dyn Models>) -> Self {
         let Self { dir, engine, changes, clock } = self;
         drop(engine);
-        let engine = open(&dir.path().join("store.db"), AgentsMay::Force, &clock, guard);
+        let config = config(&dir.path().join("store.db"), AgentsMay::Force, &clock);
+        let engine = Engine::open_with_models(config, guard, models).unwrap();
         Self::around(dir, engine, changes, clock)
     }
 
@@ -121,14 +130,14 @@ impl Bed {
     }
 }
 
-fn open(path: &Path, agents_may: AgentsMay, clock: &Arc<AtomicU64>, guard: Guard) -> Engine {
+fn config(path: &Path, agents_may: AgentsMay, clock: &Arc<AtomicU64>) -> EngineConfig {
     let clock = Arc::clone(clock);
     let mut config = EngineConfig::new(path, SigningKey::from_bytes(&[7; 32]));
     config.clock = Arc::new(move || clock.fetch_add(1000, Ordering::Relaxed));
     config.agents_may = agents_may;
     // Whether the disk was waited for cannot be seen here.
     config.durable = false;
-    Engine::open_with(config, guard).unwrap()
+    config
 }
 
 pub(crate) fn caller() -> Caller {

@@ -1,0 +1,153 @@
+//! Writes with models: what they say decides, what they cannot say costs no write, and nobody waits for them under the lock.
+
+use std::{
+    sync::{OnceLock, Weak},
+    time::Duration,
+};
+
+use ergo::{
+    api::AuditRequest,
+    guard::{Weights, weights::Thresholds},
+    infer::{FakeModels, InferError, Models, Priority, Role},
+};
+
+use super::*;
+
+/// A judge that goes by the cross-encoder alone, and lets every pair that shares words come to it.
+fn trusting() -> Guard {
+    let mut weights = Weights { thresholds: Thresholds { block: 0.9, warn: 0.6 }, ..Weights::default() };
+    weights.weights = [("margin".to_owned(), 10.0)].into();
+    weights.gate.overlap = 0.05;
+    Guard::default().with_weights(weights)
+}
+
+/// A cross-encoder that finds a contradiction wherever one says early and the other late, by as much as it is told.
+fn early_or_late(margin: f32) -> FakeModels {
+    FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(move |a, b| {
+        let opposed = a.contains("early") != b.contains("early");
+        Ok([0.0, 0.0, if opposed { margin } else { -5.0 }])
+    })
+}
+
+const EARLY: &str = "Reviews are asked for early, while the change is small";
+const LATE: &str = "Reviews are asked for once the whole change is done";
+
+fn bed(models: Arc<dyn Models>) -> Bed {
+    Bed::new().reopen_with_models(trusting(), models)
+}
+
+#[test]
+fn what_a_cross_encoder_says_in_both_orders_decides() {
+    let models = Arc::new(early_or_late(4.0));
+    let bed = bed(Arc::clone(&models) as Arc<dyn Models>);
+    bed.remember(EARLY, "cheap to change");
+    let refused = refused(bed.try_remember(LATE, "one look is enough"));
+    let conflict = &refused.conflicts[0];
+    assert_eq!(conflict.rule, "inferred");
+    assert!(conflict.score > 0.9 && conflict.evidence.features.contains_key("margin"));
+    assert!(models.asked().iter().all(|(_, call)| call.priority == Priority::Foreground));
+    let guard = bed.engine.counts().unwrap().guard;
+    assert_eq!((guard.block, guard.inferred, guard.skipped), (1, 1, 0));
+}
+
+#[test]
+fn a_softer_word_warns() {
+    let bed = bed(Arc::new(early_or_late(1.5)));
+    bed.remember(EARLY, "cheap to change");
+    let warnings = stored(bed.try_remember(LATE, "one look is enough")).warnings;
+    assert_eq!(warnings.iter().map(|w| w.code.as_str()).collect::<Vec<_>>(), ["softer_conflict"]);
+}
+
+#[test]
+fn facts_duplicates_and_retries_ask_no_model() {
+    let models = Arc::new(early_or_late(4.0));
+    let bed = bed(Arc::clone(&models) as Arc<dyn Models>);
+    stored(bed.engine.remember(fact(EARLY)).unwrap());
+    assert!(models.asked().is_empty());
+    let once = RememberRequest { caller: Caller { op_id: Some(op(5)), ..caller() }, ..request(EARLY, "cheap") };
+    stored(bed.engine.remember(once.clone()).unwrap());
+    let asked = models.asked().len();
+    assert!(asked > 0);
+    stored(bed.engine.remember(once).unwrap());
+    stored(bed.try_remember(EARLY, "cheap"));
+    assert_eq!(models.asked().len(), asked);
+}
+
+#[test]
+fn a_model_that_fails_costs_a_warning_and_no_write() {
+    let models = FakeModels::new()
+        .embedding(|text| Ok(FakeModels::bag_of_words(text)))
+        .classifying(|_, _| Err(InferError::Timeout { role: Role::Nli, after: Duration::from_millis(7) }));
+    let bed = bed(Arc::new(models));
+    let first = stored(bed.try_remember(EARLY, "cheap to change"));
+    assert!(first.warnings.is_empty(), "there was nothing to infer: {:?}", first.warnings);
+    let second = stored(bed.try_remember(LATE, "one look is enough"));
+    let warning = &second.warnings[0];
+    assert_eq!(warning.code, "stage_skipped");
+    assert!(warning.message.contains("language inference") && warning.message.contains("7 ms"), "{}", warning.message);
+    assert_eq!(bed.engine.counts().unwrap().guard.skipped, 1);
+}
+
+/// A cross-encoder during whose answer somebody else writes: only possible where nobody holds the lock.
+#[test]
+fn nobody_holds_the_lock_while_a_model_thinks_and_what_appears_meanwhile_is_named() {
+    let engine: Arc<OnceLock<Weak<Engine>>> = Arc::default();
+    let (seen, done) = (Arc::clone(&engine), std::sync::atomic::AtomicBool::new(false));
+    let models = FakeModels::new().classifying(move |_, _| {
+        // The other write asks about its own pair too.
+        if !done.swap(true, Ordering::Relaxed) {
+            let engine = seen.get().and_then(Weak::upgrade).unwrap();
+            let other = request("Reviews are asked for early in the week, while the change is fresh", "rhythm");
+            stored(engine.remember(RememberRequest { force_exception: Some("test".into()), ..other }).unwrap());
+        }
+        Ok([0.0, 0.0, 1.5])
+    });
+    let bed = bed(Arc::new(models));
+    bed.remember(EARLY, "cheap to change");
+    let Bed { engine: owned, dir, .. } = bed;
+    let owned = Arc::new(owned);
+    engine.set(Arc::downgrade(&owned)).unwrap();
+    let outcome = stored(owned.remember(request(LATE, "one look is enough")).unwrap());
+    let said: Vec<&str> = outcome.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert!(said.iter().any(|text| text.contains("at the same moment")), "{said:?}");
+    drop((owned, dir));
+}
+
+#[test]
+fn a_successor_and_a_text_that_settles_a_card_pass_the_models_too() {
+    let bed = bed(Arc::new(early_or_late(4.0)));
+    bed.remember(EARLY, "cheap to change");
+    let target = bed.remember("The linter runs as a hook", "fast");
+    let refused_again = refused(bed.supersede(target, LATE, "one look is enough"));
+    assert_eq!(refused_again.conflicts[0].rule, "inferred");
+
+    let card = bed.refuse("Deployments go through a red gate, reviews are asked for once it is done", "prettier");
+    let merged = ResolveRequest {
+        statement: Some("Reviews of the change are asked for when it is done, not before".into()),
+        ..order(CardAct::Narrow, "both")
+    };
+    let side = bed.card(card).sides.iter().find(|side| side.candidate).unwrap().claim.id;
+    let outcome = bed.resolve(card, ResolveRequest { target: Some(side.to_hex()), ..merged });
+    // What stands on the card is set aside by the person's word; nothing else opposes it.
+    assert!(matches!(outcome, WriteOutcome::Done(_)), "{outcome:?}");
+}
+
+#[test]
+fn an_audit_asks_in_the_background_and_opens_cards() {
+    let bed = Bed::new();
+    bed.remember(EARLY, "cheap to change");
+    bed.remember(LATE, "one look is enough");
+    let models = Arc::new(early_or_late(4.0));
+    let bed = bed.reopen_with_models(trusting(), Arc::clone(&models) as Arc<dyn Models>);
+    let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
+    assert_eq!((outcome.opened.len(), outcome.inferred, outcome.skipped), (1, 1, None));
+    let asked = models.asked();
+    assert!(asked.iter().any(|(role, _)| *role == Role::Nli));
+    assert!(asked.iter().all(|(_, call)| call.priority == Priority::Background));
+
+    let broken =
+        FakeModels::new().classifying(|_, _| Err(InferError::Crashed { role: Role::Nli, why: "was killed".into() }));
+    let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
+    let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: true }).unwrap();
+    assert!(outcome.skipped.unwrap().contains("was killed"));
+}
