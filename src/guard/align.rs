@@ -126,6 +126,16 @@ pub(crate) fn names_something(items: &[Item], at: usize) -> bool {
     })
 }
 
+/// Whether the number at `at` is a name in this clause: also that of one among several subjects of a kind, service 0 and service 1,
+/// where the noun is no property that has a value.
+pub(crate) fn names_in(items: &[Item], clause: &Clause, at: usize) -> bool {
+    let numbered =
+        |before: &Item| before.kind == ItemKind::Content && !super::normalise::norms::is_attribute(&before.key);
+    let bare = || items[at].quantity.as_ref().is_some_and(|quantity| quantity.base.is_empty());
+    names_something(items, at)
+        || clause.subject.contains(&at) && bare() && at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(numbered)
+}
+
 /// One linked pair of words: indexes into the items of each statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
@@ -199,7 +209,7 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                     return None;
                 }
                 let mut link = link(&ours.items[x], &theirs.items[y])?;
-                if link == Link::Amount && (names_something(&ours.items, x) || names_something(&theirs.items, y)) {
+                if link == Link::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
                     link = Link::Contrast;
                 }
                 // "small files …", "large files …": which thing is meant, not what is said of it.

@@ -5,6 +5,7 @@ use super::{
     normalise::{
         Parsed,
         clause::Clause,
+        cue::Cue,
         item::{Item, ItemKind},
     },
 };
@@ -365,8 +366,18 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     if a.also || b.also || chosen.iter().any(|p| lists(ours, a, p.ours) || lists(theirs, b, p.theirs)) {
         return None;
     }
-    if a.modality == Modality::May || b.modality == Modality::May || a.is_open(&ours.items) || b.is_open(&theirs.items)
-    {
+    // What is merely allowed leaves room for the rest, unless the other side says that nothing else is: "only on green CI".
+    let excludes = |parsed: &Parsed, at: usize| {
+        parsed.items[..at]
+            .iter()
+            .rev()
+            .take(3)
+            .take_while(|item| !item.is_content())
+            .any(|item| item.cue() == Some(Cue::Only))
+    };
+    let allowed = a.modality == Modality::May && !chosen.iter().all(|p| excludes(theirs, p.theirs))
+        || b.modality == Modality::May && !chosen.iter().all(|p| excludes(ours, p.ours));
+    if allowed || a.is_open(&ours.items) || b.is_open(&theirs.items) {
         return None;
     }
     let head = same_head(ours, a, theirs, b);

@@ -108,7 +108,7 @@ fn is_vague(key: &str) -> bool {
 }
 
 /// Nouns that name a property of what stands beside them.
-fn is_attribute(key: &str) -> bool {
+pub(crate) fn is_attribute(key: &str) -> bool {
     matches!(
         key,
         "port"
@@ -249,7 +249,7 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
         .all()
         .collect::<Vec<_>>()
         .iter()
-        .find(|at| items[**at].quantity.is_some() && !crate::guard::align::names_something(items, **at))
+        .find(|at| items[**at].quantity.is_some() && !crate::guard::align::names_in(items, clause, **at))
         && let Some(quantity) = &items[at].quantity
     {
         let text = if quantity.base.is_empty() {
