@@ -66,9 +66,10 @@ check_rust() {
 install_missing() {
   local packages=("$@") sudo=()
   command -v apt-get >/dev/null ||
-    die "this system has no apt-get: please install what is named above in its own way, then run this again."
+    die "this system has no apt-get: install what is named above with its own package manager (on macOS:" \
+      "xcode-select --install, then brew install cmake), then run this again."
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || die "not root and no sudo: please have ${packages[*]} installed, then run this again."
+    command -v sudo >/dev/null || die "not root and no sudo: let root run \`apt-get install ${packages[*]}\`, then run this again."
     sudo=(sudo)
   fi
   say "installing ${packages[*]}"
