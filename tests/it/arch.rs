@@ -45,7 +45,6 @@ const LONG_FILES: &[(&str, usize, &str)] = &[
         "the rules of the projection in one piece, which the store's incremental work is measured against",
     ),
     ("src/guard/normalise/clause.rs", 660, "how one clause is read, step by step; the steps share its items"),
-    ("src/tui/state/list.rs", 540, "a third of it are its own tests"),
 ];
 
 /// Modules that do no I/O and read no clock: each says so to the compiler.
