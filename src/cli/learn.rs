@@ -23,6 +23,6 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
     let request = args.said.request(caller, statement, Some(args.source));
-    let outcome = client.learn(&request).await?;
+    let outcome = client.learn(&request).await.map_err(write::in_flags)?;
     Ok(show::outcome::show(cx, &outcome, Some(&request.statement)))
 }

@@ -40,7 +40,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let claim = args.said.request(caller, statement, args.source);
     let targets = std::iter::once(args.target).chain(args.also).collect();
     let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
-    let outcome = client.supersede(&request).await?;
+    let outcome = client.supersede(&request).await.map_err(write::in_flags)?;
     let written = Some(request.claim.statement.as_str()).filter(|statement| !statement.is_empty());
     Ok(show::outcome::show(cx, &outcome, written))
 }

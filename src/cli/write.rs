@@ -5,6 +5,7 @@ use std::io::Read;
 use super::CliError;
 use crate::{
     api::{Caller, RememberRequest},
+    client::ClientError,
     domain::{ClaimKind, Qualifiers},
 };
 
@@ -77,6 +78,35 @@ impl Said {
             dry_run: self.dry_run,
         }
     }
+}
+
+/// The fields of a write as the daemon names them, each with the argument that sets it here.
+const FLAGS: [(&str, &str); 12] = [
+    ("kind: fact", "--kind fact"),
+    ("kind", "--kind"),
+    ("reason", "--reason"),
+    ("source", "--source"),
+    ("key", "--key"),
+    ("depends_on", "--depends-on"),
+    ("force_exception", "--force-exception"),
+    ("env", "--env"),
+    ("team", "--team"),
+    ("tenant", "--tenant"),
+    ("valid_from", "--from"),
+    ("valid_until", "--until"),
+];
+
+/// An error of a write in the words of the command line: the daemon's name fields, which are arguments here.
+pub(crate) fn in_flags(error: ClientError) -> CliError {
+    let say = |text: &mut String| {
+        for (field, flag) in FLAGS {
+            *text = text.replace(&format!("`{field}`"), &format!("`{flag}`"));
+        }
+    };
+    let mut error = CliError::from(error);
+    say(&mut error.error);
+    error.hints.iter_mut().for_each(say);
+    error
 }
 
 /// The statement that words on the command line make; `-` alone reads it from stdin.

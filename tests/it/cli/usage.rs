@@ -22,6 +22,26 @@ fn wrong_usage_ends_with_2_and_says_what_is_right() {
 }
 
 #[test]
+fn what_the_daemon_misses_is_named_as_an_argument() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let output = home.run(["remember", "Deploy on green CI."]);
+    insta::assert_snapshot!(told(&output), @r"
+    exit 2
+    --- stderr
+    Error: a decision needs a `--reason`, or it could not defend itself later
+    Hint: say why; or, for a plain fact that may change at any time, write it with `--kind fact`, which needs none
+    ");
+    let output = home.run(["remember", "Deploy on green CI.", "--reason", "r", "--from", "soon"]);
+    insta::assert_snapshot!(told(&output), @r"
+    exit 2
+    --- stderr
+    Error: `--from`: “soon” is no day
+    Hint: write it as YYYY-MM-DD, such as 2026-03-01
+    ");
+}
+
+#[test]
 fn without_a_daemon_and_not_allowed_to_start_one_it_ends_with_3() {
     let home = TestHome::new();
     for args in [&["why", "x", "--no-spawn"][..], &["status"]] {
