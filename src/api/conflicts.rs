@@ -18,6 +18,9 @@ pub enum CardKind {
     Contested,
     /// Found by an audit or a model among what is active; on this machine only.
     Found,
+    /// An agent, who may only propose, wants a person's claim retracted: `retract` accepts it, `dismiss` keeps the claim; on
+    /// this machine only.
+    Proposed,
 }
 
 /// Whether a card still waits.
@@ -45,7 +48,7 @@ pub enum CardAct {
     Narrow,
     /// Both stay, on the record.
     Exception,
-    /// Not a contradiction: a held candidate is stored, and that pair never blocks again.
+    /// Not a contradiction: a held candidate is stored, and that pair never blocks again. Of a proposal: the claim stays.
     Dismiss,
     /// The refused candidate is dropped.
     Discard,

@@ -12,6 +12,8 @@ pub enum ErrorCode {
     Unauthorized,
     /// 403: a foreign `Host` or `Origin`.
     Forbidden,
+    /// 403: agents may only propose this here (`guard.agents_may`); a person must do it.
+    NeedsPerson,
     /// 404: no such claim, card, operation or path.
     NotFound,
     /// 405: the path exists, the method does not.
@@ -38,7 +40,7 @@ impl ErrorCode {
         match self {
             Self::BadRequest => 400,
             Self::Unauthorized => 401,
-            Self::Forbidden => 403,
+            Self::Forbidden | Self::NeedsPerson => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::Timeout => 408,

@@ -193,7 +193,7 @@ pub struct Conflict {
     pub evidence: Evidence,
 }
 
-/// The answer to a write. `stored` and `done` are HTTP 200; `conflict` and `stale` are HTTP 409 and no errors.
+/// The answer to a write. `stored` and `done` are HTTP 200, `proposed` is 202; `conflict` and `stale` are 409 and no errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum WriteOutcome {
@@ -201,6 +201,8 @@ pub enum WriteOutcome {
     Stored(Stored),
     /// The act is done (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
     Done(Done),
+    /// An agent may only propose this (`retract` of a person's claim): nothing changed, and a card waits for a person.
+    Proposed(Proposed),
     /// The guard refused it; a card is open.
     Conflict(Refused),
     /// A target is no longer active, or changed since it was shown.
@@ -260,6 +262,24 @@ pub struct Done {
     /// What the writer should know.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+/// An act that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Proposed {
+    /// The act of proposing; name it to undo, which withdraws the proposal.
+    pub op_id: OpId,
+    /// The scope.
+    pub scope: Scope,
+    /// What was proposed and what it waits for, in one sentence.
+    pub summary: String,
+    /// The card on which it waits.
+    pub card_id: CardId,
+    /// The claim, as it still stands.
+    pub claim: Box<ClaimView>,
+    /// It waited already, or this is the answer to a retry; nothing new happened.
+    #[serde(default)]
+    pub known: bool,
 }
 
 /// A write that the guard refused.

@@ -108,6 +108,7 @@ impl From<ApiError> for CliError {
             | ErrorCode::MethodNotAllowed
             | ErrorCode::Ambiguous
             | ErrorCode::TooLarge => Exit::Usage,
+            ErrorCode::NeedsPerson => Exit::Refused,
             ErrorCode::Unauthorized | ErrorCode::Forbidden | ErrorCode::Timeout => Exit::Unreachable,
             ErrorCode::Stale | ErrorCode::BuiltOn => Exit::Stale,
             ErrorCode::Unavailable | ErrorCode::Internal => Exit::Internal,
@@ -173,6 +174,7 @@ mod tests {
         let exit = |code| CliError::from(ApiError::new(code, "x")).kind;
         assert_eq!(exit(ErrorCode::Stale), Exit::Stale);
         assert_eq!(exit(ErrorCode::NotFound), Exit::Usage);
+        assert_eq!(exit(ErrorCode::NeedsPerson), Exit::Refused);
         assert_eq!(exit(ErrorCode::Unauthorized), Exit::Unreachable);
         assert_eq!(exit(ErrorCode::Internal), Exit::Internal);
     }

@@ -187,7 +187,8 @@ async fn settle(
         }
         CardAct::Supersede => request.winner = named.map(|named| side(card, &named)).transpose()?,
         CardAct::Retract | CardAct::Narrow => {
-            let named = named.unwrap_or_else(|| if act == CardAct::Narrow { "1" } else { "2" }.to_owned());
+            let first = act == CardAct::Narrow || card.sides.len() < 2;
+            let named = named.unwrap_or_else(|| if first { "1" } else { "2" }.to_owned());
             request.target = Some(side(card, &named)?);
         }
         CardAct::Snooze => {

@@ -39,7 +39,8 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The outcome of a write: 409 where the guard refused it or the thing changed meanwhile, else 200.
+/// The outcome of a write: 409 where the guard refused it or the thing changed meanwhile, 202 where it waits for a person,
+/// else 200.
 #[derive(Debug)]
 pub(super) struct Outcome(pub(super) WriteOutcome);
 
@@ -47,6 +48,7 @@ impl IntoResponse for Outcome {
     fn into_response(self) -> Response {
         let status = match self.0 {
             WriteOutcome::Stored(_) | WriteOutcome::Done(_) => StatusCode::OK,
+            WriteOutcome::Proposed(_) => StatusCode::ACCEPTED,
             WriteOutcome::Conflict(_) | WriteOutcome::Stale(_) => StatusCode::CONFLICT,
         };
         (status, Json(self.0)).into_response()

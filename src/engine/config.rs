@@ -20,7 +20,7 @@ pub enum AgentsMay {
     /// Exceptions and retracts happen at once and are on the record.
     #[default]
     Force,
-    /// An agent's exception, and its retract of a person's claim, are refused with the way on for a person.
+    /// An agent's exception, and its retract of a person's claim, wait on a card for a person.
     Propose,
 }
 

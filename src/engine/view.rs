@@ -86,6 +86,7 @@ pub(super) fn card_kind(kind: derive::CardKind) -> CardKind {
         derive::CardKind::Found => CardKind::Found,
         derive::CardKind::Contradiction => CardKind::Contradiction,
         derive::CardKind::Contested => CardKind::Contested,
+        derive::CardKind::Proposed => CardKind::Proposed,
     }
 }
 
@@ -117,7 +118,13 @@ pub(super) fn settlement(row: &CardRow) -> Option<Settlement> {
             who: row.who.clone(),
             agent: row.agent.clone(),
             at: row.clock.wall,
-            reason: Some("what contradicted each other is no longer active".into()),
+            reason: Some(
+                match row.kind {
+                    derive::CardKind::Proposed => "the claim is no longer active",
+                    _ => "what contradicted each other is no longer active",
+                }
+                .into(),
+            ),
             op_id: None,
         },
     })

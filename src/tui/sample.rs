@@ -155,6 +155,34 @@ pub(crate) fn card(n: u8) -> CardView {
     }
 }
 
+/// The card of a retract that an agent may only propose.
+pub(crate) fn proposal(n: u8) -> CardView {
+    let plain = card(n);
+    CardView {
+        summary: CardSummary {
+            kind: CardKind::Proposed,
+            headline: "An agent proposes to retract “The canary deployment is always blue”".into(),
+            members: vec![id(100 + n)],
+            score: 0.0,
+            ..plain.summary
+        },
+        sides: plain.sides.into_iter().skip(1).collect(),
+        evidence: vec![],
+        acts: CardAct::ALL
+            .into_iter()
+            .map(|act| ActOption {
+                act,
+                disabled: (!matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze)).then(|| {
+                    "only a retract was proposed: accept it with retract, or keep the claim with dismiss".into()
+                }),
+                prefill: (act == CardAct::Retract).then(|| "Blue never was the colour.".to_owned()),
+            })
+            .collect(),
+        advice: "Agents may only propose here; its reason: “Blue never was the colour.”. Retract accepts that.".into(),
+        ..plain
+    }
+}
+
 const STATEMENTS: [(&str, ClaimKind); 7] = [
     ("Use PostgreSQL 16 for the main store", ClaimKind::Decision),
     ("Requests time out after 30 seconds", ClaimKind::Constraint),

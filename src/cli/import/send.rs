@@ -73,7 +73,7 @@ impl Sender {
                 self.report.skipped(&row.source, &row.claim.statement, &format!("stale: {}", stale.message));
                 Ok(None)
             }
-            Ok(WriteOutcome::Done(_)) => Ok(None),
+            Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_)) => Ok(None),
             Err(error) if error.kind == Exit::Usage => {
                 self.report.skipped(&row.source, &row.claim.statement, &error.error);
                 Ok(None)
@@ -90,6 +90,9 @@ impl Sender {
         let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), expect_rev: None };
         match self.client.retract(&request).await {
             Ok(WriteOutcome::Done(_)) => self.report.closed += 1,
+            Ok(WriteOutcome::Proposed(proposed)) => {
+                self.report.skipped(&row.source, &row.claim.statement, &proposed.summary);
+            }
             Ok(_) => {}
             Err(error) => {
                 let error = CliError::from(error);

@@ -23,6 +23,7 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
         CardKind::Contradiction => "two claims in force that contradict each other",
         CardKind::Contested => "changed twice by writers who had not seen each other",
         CardKind::Found => "found among what is in force",
+        CardKind::Proposed => "a retract that an agent proposes",
     }
 }
 
@@ -118,7 +119,10 @@ impl Ui {
                 }
                 CardAct::Retract => {
                     for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
-                        let what = format!("[{}] was wrong from the start ({})", at + 1, side.claim.id.short());
+                        let what = match card.summary.kind {
+                            CardKind::Proposed => "accept: it was wrong from the start".to_owned(),
+                            _ => format!("[{}] was wrong from the start ({})", at + 1, side.claim.id.short()),
+                        };
                         ways.push((format!("--retract {} --reason {why}", at + 1), what));
                     }
                 }
@@ -127,6 +131,9 @@ impl Ui {
                 }
                 CardAct::Exception => {
                     ways.push((format!("--exception --reason {why}"), "both stay, on the record".into()));
+                }
+                CardAct::Dismiss if card.summary.kind == CardKind::Proposed => {
+                    ways.push((format!("--dismiss --reason {why}"), "the claim stays".into()));
                 }
                 CardAct::Dismiss => {
                     ways.push((format!("--dismiss --reason {why}"), "not a contradiction".into()));

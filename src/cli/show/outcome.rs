@@ -6,7 +6,7 @@ use super::{
     time::ago,
 };
 use crate::{
-    api::{Conflict, Done, Refused, Stale, Stored, Warning, WriteOutcome},
+    api::{Conflict, Done, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
     cli::{
         Context, Exit,
         ui::{Style, Ui},
@@ -25,6 +25,7 @@ pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&
     match outcome {
         WriteOutcome::Stored(stored) => cx.ui.stored(stored),
         WriteOutcome::Done(done) => cx.ui.done(done),
+        WriteOutcome::Proposed(proposed) => cx.ui.proposed(proposed),
         WriteOutcome::Conflict(refused) => cx.ui.refused(refused, statement, now),
         WriteOutcome::Stale(stale) => cx.ui.stale(stale, now),
     }
@@ -35,7 +36,7 @@ pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&
 pub(crate) fn exit(outcome: &WriteOutcome) -> Exit {
     match outcome {
         WriteOutcome::Stored(_) | WriteOutcome::Done(_) => Exit::Ok,
-        WriteOutcome::Conflict(_) => Exit::Refused,
+        WriteOutcome::Conflict(_) | WriteOutcome::Proposed(_) => Exit::Refused,
         WriteOutcome::Stale(_) => Exit::Stale,
     }
 }
@@ -73,6 +74,16 @@ impl Ui {
             }
         }
         self.warnings(&done.warnings);
+    }
+
+    /// What an agent may only propose: nothing changed yet.
+    fn proposed(&mut self, proposed: &Proposed) {
+        self.prose(0, None, &format!("{}.", proposed.summary));
+        let card = proposed.card_id.short();
+        self.commands(&[
+            (format!("ergo resolve {card} --retract 1"), "a person accepts it".into()),
+            (format!("ergo resolve {card} --dismiss --reason '…'"), "a person keeps the claim".into()),
+        ]);
     }
 
     fn warnings(&mut self, warnings: &[Warning]) {

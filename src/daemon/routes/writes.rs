@@ -48,6 +48,7 @@ pub(in crate::daemon) async fn supersede(
 /// Takes a claim out: wrong at birth.
 #[utoipa::path(post, path = "/retract", tag = "writes", request_body = ActRequest, responses(
     (status = 200, body = WriteOutcome),
+    (status = 202, description = "Proposed: a card waits for a person", body = WriteOutcome),
     (status = 400, description = "A field is wrong; it is named", body = ApiError),
     (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
 pub(in crate::daemon) async fn retract(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {

@@ -19,11 +19,13 @@ pub enum CardKind {
     Contradiction,
     /// A claim was replaced, or a fact set, more than once by writers who had not seen each other.
     Contested,
+    /// An agent wants a claim retracted and may only propose it; on this machine.
+    Proposed,
 }
 
 impl CardKind {
     /// Every kind, in the order of their weight.
-    pub const ALL: [Self; 4] = [Self::Refused, Self::Found, Self::Contradiction, Self::Contested];
+    pub const ALL: [Self; 5] = [Self::Refused, Self::Found, Self::Contradiction, Self::Contested, Self::Proposed];
 }
 
 /// The act that settled a card.
@@ -70,7 +72,8 @@ pub fn group_of(id: EventId, header: &Header) -> EventId {
 /// The card that an event makes or speaks of, if any.
 ///
 /// A refused candidate's card is named after the candidate alone, so that a retry which opposes further claims does not
-/// make another. All other cards are named after their members.
+/// make another; a proposal's after the proposal, since a claim may be proposed for retraction again in other times. All
+/// other cards are named after their members.
 pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<CardId> {
     match super::understood(header) {
         EventKind::Resolve(act) if act != crate::domain::ResolveAct::Reviewed && header.targets.len() >= 2 => {
@@ -78,6 +81,7 @@ pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<Card
         }
         EventKind::Local(kind) => match kind.as_str() {
             local::REFUSED => Some(CardId::of_members(&[group_of(id, header)])),
+            local::PROPOSED => Some(CardId::of_members(&[id])),
             local::FOUND if header.targets.len() >= 2 => Some(CardId::of_members(&header.targets)),
             local::SETTLED | local::DISCARD | local::SNOOZE => Some(
                 local_note(body)

@@ -33,6 +33,8 @@ pub mod local {
     pub const EVIDENCE: &str = "evidence";
     /// An audit found that `targets` contradict each other; data is the verdict.
     pub const FOUND: &str = "found";
+    /// An agent, who may only propose, wants `targets` retracted: the reason is the body's.
+    pub const PROPOSED: &str = "proposed";
     /// A card was settled; targets the candidate, or the members.
     pub const SETTLED: &str = "settled";
     /// A refused candidate was dropped.

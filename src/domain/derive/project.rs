@@ -503,6 +503,9 @@ impl<'a> Set<'a> {
                         add(CardKind::Refused, scope, members.into_iter().chain([candidate]).collect(), true, card);
                     }
                 }
+                EventKind::Local(kind) if kind == local::PROPOSED && !members.is_empty() => {
+                    add(CardKind::Proposed, scope, members, true, card);
+                }
                 EventKind::Local(kind) if kind == local::FOUND && members.len() >= 2 => {
                     let open = self.is_found_open(card, &members);
                     add(CardKind::Found, scope, members, open, card);
@@ -543,8 +546,11 @@ impl<'a> Set<'a> {
         let notes = || self.notes(id).filter(|(_, item)| item.header.scope == card.scope);
         let key = |(event, item): (EventId, &Item<'_>)| (item.header.clock, event);
         let mut settled = notes().filter(|(_, item)| is_settling(item)).map(key).max();
+        let active = card.members.iter().filter(|member| self.active(member)).count();
         if card.kind == CardKind::Refused {
             card.open &= settled.is_none();
+        } else if card.kind == CardKind::Proposed {
+            card.open &= settled.is_none() && active > 0;
         } else if let Some(first) = card.members.first() {
             let resolves = self.pointing_at(first).filter(|(event, item)| {
                 matches!(item.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
@@ -556,9 +562,8 @@ impl<'a> Set<'a> {
         let snoozed =
             notes().filter(|(_, item)| is_local_kind(&item.kind, local::SNOOZE)).max_by_key(|note| key(*note));
         card.snoozed_until = snoozed.and_then(|(_, item)| local_note(item.body.as_ref()).until);
-        let active = card.members.iter().filter(|member| self.active(member)).count();
         card.moot = match card.kind {
-            CardKind::Refused => active == 0,
+            CardKind::Refused | CardKind::Proposed => active == 0,
             _ => !card.open && active < 2,
         };
         card.settled = if card.open { None } else { settled.map(|(_, event)| event) };

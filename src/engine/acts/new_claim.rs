@@ -214,7 +214,7 @@ impl Session<'_> {
 
     /// Whether the caller may store past a block.
     pub(in crate::engine) fn may_except(&self) -> bool {
-        self.actor.agent.is_none() || self.engine.config.agents_may == crate::engine::AgentsMay::Force
+        !self.may_only_propose()
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn run(
         let claim = session.find("target", &target)?;
         let drafts = match plan(session, &claim, reason)? {
             Plan::Commit(drafts) => drafts,
+            Plan::Propose(draft) => return session.propose(&claim, *draft),
             Plan::Answer(answer) => return Ok(*answer),
         };
         let summary = words::summary(verb, &[&claim.statement]);
@@ -41,6 +42,8 @@ pub(super) fn run(
 pub(super) enum Plan {
     /// These events.
     Commit(Vec<Draft>),
+    /// Not the act, but this event, which proposes it.
+    Propose(Box<Draft>),
     /// Nothing: this answer.
     Answer(Box<WriteOutcome>),
 }

@@ -34,6 +34,12 @@ pub(super) fn act(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiErro
     if events.iter().any(|event| event.kind == EventKind::Local("refused".into())) {
         return Err(other_act(first));
     }
+    if first.kind == EventKind::Local("proposed".into())
+        && let Some(target) = first.targets.first()
+    {
+        let claim = lookup::row(session.reader(), target)?;
+        return session.proposed(&claim, CardId::of_members(&[first.id]), true).map(Some);
+    }
     let mut claims = Vec::new();
     for id in events.iter().flat_map(|event| &event.targets) {
         if let Some(row) = session.reader().claim(id)?
@@ -94,6 +100,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Undo, _) => "an undo".into(),
         (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
         (EventKind::Redact, _) => "redacted a text".into(),
+        (EventKind::Local(kind), _) if kind == "proposed" => words::summary("proposed to retract", &targets),
         (EventKind::Local(kind), _) if kind == "snooze" => "put a card off".into(),
         (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
         (EventKind::Local(kind), _) if kind == "found" => "opened cards by an audit".into(),

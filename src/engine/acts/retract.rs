@@ -1,10 +1,13 @@
-//! `retract`: wrong at birth. A reason, and no gate.
+//! `retract`: wrong at birth. A reason, and no gate; an agent that may only propose leaves a person's claim to a person.
 
-use super::on_claim::{self, Plan};
+use super::{
+    on_claim::{self, Plan},
+    propose,
+};
 use crate::{
-    api::{ActRequest, ApiError, ErrorCode, WriteOutcome},
+    api::{ActRequest, ApiError, WriteOutcome},
     domain::EventKind,
-    engine::{AgentsMay, Engine, session::Session},
+    engine::Engine,
     store::{ClaimRow, Draft, Ref},
 };
 
@@ -14,7 +17,9 @@ pub(in crate::engine) fn retract(engine: &Engine, request: &ActRequest) -> Resul
         if let Some(stale) = session.stale(claim, request.expect_rev)? {
             return Ok(Plan::Answer(Box::new(stale)));
         }
-        session.may_retract(claim)?;
+        if !session.may_retract(claim) {
+            return propose::plan_retract(session, claim, reason);
+        }
         Ok(Plan::Commit(vec![event(claim, reason)]))
     })
 }
@@ -24,19 +29,4 @@ pub(in crate::engine) fn event(claim: &ClaimRow, reason: String) -> Draft {
     let mut draft = Draft::new(EventKind::Retract, [Ref::Id(claim.id)]);
     draft.body.reason = Some(reason);
     draft
-}
-
-impl Session<'_> {
-    /// Refuses an agent who may only propose the retract of a person's claim.
-    pub(in crate::engine) fn may_retract(&self, claim: &ClaimRow) -> Result<(), ApiError> {
-        let bound = self.engine.config.agents_may == AgentsMay::Propose;
-        if !bound || self.actor.agent.is_none() || claim.agent.is_some() {
-            return Ok(());
-        }
-        Err(ApiError::new(
-            ErrorCode::Forbidden,
-            format!("claim {} was written by a person, and agents may not retract it here", claim.id.short()),
-        )
-        .hint(format!("ask {} to run `ergo retract {}`", claim.who, claim.id.short())))
-    }
 }

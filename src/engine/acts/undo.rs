@@ -1,6 +1,6 @@
 //! `undo`: an act is taken back, whole. An undo is an act itself, and can be taken back by naming it.
 
-use super::replay;
+use super::{propose::needs_person, replay};
 use crate::{
     api::{ApiError, ErrorCode, UndoOutcome, UndoRequest},
     domain::{EventKind, OpId},
@@ -44,6 +44,10 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
     };
     if events.iter().any(|event| event.kind == EventKind::Redact) {
         return Err(ApiError::field("target_op", "a redaction cannot be undone: the text is gone for good"));
+    }
+    if session.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
+        return Err(needs_person(format!("act {target} is a person's, and agents may not undo it here"))
+            .hint(format!("ask {} to run `ergo undo {target}`", first.who)));
     }
     let effective: Vec<&EventRow> = events.iter().filter(|event| event.effective).collect();
     if effective.is_empty() {

@@ -3,7 +3,7 @@
 use super::limit;
 use crate::{
     api::{ApiError, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
-    domain::{EventId, verdict::Evidence},
+    domain::{EventId, derive::CardKind as CardKinds, verdict::Evidence},
     engine::{Engine, acts, check, gate, lookup, view as views, words},
     store::{CardFilter, CardRow, Reader},
 };
@@ -83,9 +83,10 @@ impl Sides {
         for member in row.members.iter().filter(|member| Some(**member) != row.candidate) {
             claims.push(views::claim(lookup::row(reader, member)?, today));
         }
-        let proposed = match &row.candidate {
-            Some(_) => acts::proposal(reader, &row.id)?.exception,
-            None => None,
+        let proposed = match row.kind {
+            CardKinds::Refused => acts::proposal(reader, &row.id)?.exception,
+            CardKinds::Proposed => acts::proposed_reason(reader, &row.id)?,
+            CardKinds::Found | CardKinds::Contradiction | CardKinds::Contested => None,
         };
         let evidence = row.verdict.findings.iter().map(|finding| finding.evidence.clone()).collect();
         Ok(Self { candidate, claims, evidence, proposed })

@@ -19,7 +19,7 @@ pub(in crate::engine) struct Facts<'a> {
     pub claims: &'a [&'a ClaimView],
     /// Why they cannot both hold, the strongest first.
     pub evidence: &'a [Evidence],
-    /// The justification with which an agent proposed an exception.
+    /// Why an agent proposes what it may not do itself: an exception for a refused write, or a retract.
     pub proposed: Option<&'a str>,
 }
 
@@ -56,6 +56,10 @@ pub(in crate::engine) fn headline(facts: &Facts<'_>) -> String {
                 )
             }
         };
+    }
+    if facts.kind == CardKind::Proposed {
+        let what = facts.claims.first().map_or_else(|| "a claim".to_owned(), |claim| quote(&claim.statement));
+        return format!("An agent proposes to retract {what}");
     }
     if let Some(sentence) = facts.evidence.iter().map(|e| e.sentence.trim()).find(|sentence| !sentence.is_empty()) {
         return sentence.to_owned();
@@ -100,6 +104,14 @@ pub(in crate::engine) fn advice(facts: &Facts<'_>) -> String {
              retract the one that was never right; narrow one if they hold in different places or times."
                 .into()
         }
+        CardKind::Proposed => {
+            let reason =
+                facts.proposed.map_or_else(|| "it gave no reason".into(), |why| format!("its reason: “{why}”"));
+            format!(
+                "Agents may only propose here; {reason}. Retract accepts that: the claim was wrong from the start. Dismiss \
+                 keeps the claim, and it is not proposed again."
+            )
+        }
         CardKind::Contested => "Two changes were made apart and neither knew of the other. Keep one by supersede, \
              or write one text that replaces both."
             .into(),
@@ -123,6 +135,9 @@ fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
         return Some("the card is settled: undo that act first");
     }
     let refused = facts.kind == CardKind::Refused;
+    if facts.kind == CardKind::Proposed && !matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze) {
+        return Some("only a retract was proposed: accept it with retract, or keep the claim with dismiss");
+    }
     match act {
         // One change withdrew the claim while another replaced it.
         CardAct::Supersede if !refused && facts.active().nth(1).is_none() => {
@@ -145,6 +160,7 @@ fn prefill(facts: &Facts<'_>, act: CardAct) -> Option<String> {
         CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(|claim| claim.reason.clone()),
         CardAct::Exception => facts.proposed.map(str::to_owned),
         CardAct::Discard => facts.active().next().map(|claim| format!("{} stands", quote(&claim.statement))),
+        CardAct::Retract if facts.kind == CardKind::Proposed => facts.proposed.map(str::to_owned),
         CardAct::Retract | CardAct::Dismiss | CardAct::Snooze => None,
     }
 }

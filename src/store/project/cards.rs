@@ -205,10 +205,39 @@ impl Projector<'_> {
 
     fn derive_card(&self, id: CardId) -> Result<Option<Card>> {
         let events = events_of_card(self.db, &id)?;
-        match self.derive_refused(&events)? {
+        if let Some(card) = self.derive_refused(&events)? {
+            return Ok(Some(card));
+        }
+        match self.derive_proposed(&events)? {
             Some(card) => Ok(Some(card)),
             None => self.derive_opposed(id, &events),
         }
+    }
+
+    /// The card of what an agent proposed.
+    fn derive_proposed(&self, events: &[Loaded]) -> Result<Option<Card>> {
+        let proposes = |event: &&Loaded| derive::is_local_kind(&event.kind, local::PROPOSED);
+        let Some(proposal) = events.iter().find(proposes) else { return Ok(None) };
+        let members = self.members(&proposal.header.targets, proposal.scope)?;
+        if members.is_empty() {
+            return Ok(None);
+        }
+        let active = members.iter().any(|member| member.active);
+        let settled = last_settling(events, proposal.scope);
+        let open = settled.is_none() && active;
+        Ok(Some(Card {
+            kind: CardKind::Proposed,
+            scope: proposal.scope,
+            open,
+            moot: !active,
+            members: members.iter().map(|member| member.id).collect(),
+            candidate: None,
+            content: None,
+            clock: proposal.header.clock,
+            author: proposal.n,
+            settled: settled.filter(|_| !open).map(|event| event.n),
+            snoozed: self.snoozed(events, proposal.scope)?,
+        }))
     }
 
     /// The card of a refused candidate.

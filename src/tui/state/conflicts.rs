@@ -122,11 +122,11 @@ impl Card {
         self.compare(self.other);
     }
 
-    /// Compares the first side with side `other`.
+    /// Compares the first side with side `other`; the only side of a card with itself.
     pub fn compare(&mut self, other: usize) {
         self.other = other.min(self.view.sides.len().saturating_sub(1)).max(1);
-        let text = |index: usize| self.view.sides.get(index).map_or("", |side| side.claim.statement.as_str());
-        self.diff = diff::words(text(0), text(self.other));
+        let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
+        self.diff = diff::words(&text(self.a()), &text(self.b().or(self.a())));
     }
 
     /// Side A.

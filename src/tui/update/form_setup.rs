@@ -1,7 +1,7 @@
 //! Making the form of an act: its fields, and what is prefilled.
 
 use crate::{
-    api::{CardAct, ClaimView},
+    api::{CardAct, CardKind, ClaimView},
     domain::ClaimId,
     tui::{
         key::KeyPress,
@@ -19,7 +19,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
     let merged = act == CardAct::Supersede && winner.is_none();
     let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
     let mut fields = Vec::new();
-    if matches!(act, CardAct::Retract | CardAct::Narrow) {
+    if matches!(act, CardAct::Retract | CardAct::Narrow) && card.b().is_some() {
         fields.push(target(card, act));
     }
     if merged {
@@ -41,9 +41,9 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         fields.push(Field { id: FieldId::Snooze, label: "For", hint: "", input });
     } else {
         let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
-        // The reason of the side that stays is why the other gives way.
-        let own = winner.and_then(|index| card.view.sides.get(index)).and_then(|side| side.claim.reason.as_deref());
-        let reason = if winner.is_some_and(|index| index > 0) { own.or(prefill) } else { prefill.or(own) };
+        // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
+        let stays = winner.and_then(|index| card.view.sides.get(index));
+        let reason = stays.map_or(prefill, |side| side.claim.reason.as_deref());
         let label = if act == CardAct::Exception { "Justification" } else { "Reason" };
         fields.push(text_field(FieldId::Reason, label, "why; it stays on the record", reason.unwrap_or("")));
     }
@@ -139,6 +139,7 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         rest.join(" and ")
     };
     let candidate = card.a().is_some_and(|side| side.candidate);
+    let proposed = card.view.summary.kind == CardKind::Proposed;
     match (act, winner) {
         (CardAct::Supersede, Some(0)) if candidate => {
             ("Keep A".to_owned(), format!("A is stored and supersedes {}.", others(0)))
@@ -149,6 +150,10 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Supersede, None) => {
             ("Merge".to_owned(), format!("One new claim takes the place of {}.", others(usize::MAX)))
         }
+        (CardAct::Retract, _) if proposed => (
+            "Accept: retract the claim".to_owned(),
+            format!("{} leaves what is active; it was wrong at birth.", name(0)),
+        ),
         (CardAct::Retract, _) => {
             ("Retract a side".to_owned(), "That side was wrong at birth; the other one holds.".to_owned())
         }
@@ -157,6 +162,9 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         }
         (CardAct::Exception, _) => {
             ("Keep both as an exception".to_owned(), "Both stay; the justification is on the record.".to_owned())
+        }
+        (CardAct::Dismiss, _) if proposed => {
+            ("Keep the claim".to_owned(), format!("{} stays, and is not proposed again.", name(0)))
         }
         (CardAct::Dismiss, _) if candidate => {
             ("Dismiss".to_owned(), "Not a contradiction: A is stored, and this pair never blocks again.".to_owned())

@@ -43,9 +43,14 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         state.claims.list.refresh();
         state.wants.why = true;
     }
-    if !own && change.act == "refused" {
+    let news = match change.act.as_str() {
+        "refused" => "A write by {} was refused: a new card waits.",
+        "proposed" => "A retract is proposed by {}: a new card waits.",
+        _ => return,
+    };
+    if !own {
         let by = writer(&change.who, change.agent.as_deref());
-        out.push(state.toast(Tone::Warn, format!("A write by {by} was refused: a new card waits.")));
+        out.push(state.toast(Tone::Warn, news.replace("{}", &by)));
     }
 }
 

@@ -59,6 +59,12 @@ fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
             match *outcome {
                 WriteOutcome::Done(done) => self::done(state, done, out),
                 WriteOutcome::Stored(stored) => self::stored(state, stored, out),
+                WriteOutcome::Proposed(proposed) => {
+                    close_form(state);
+                    remember_act(state, proposed.op_id, proposed.scope);
+                    out.push(state.toast(Tone::Warn, sentence(&proposed.summary)));
+                    live::refresh_all(state);
+                }
                 WriteOutcome::Conflict(refused) => self::refused(state, &refused, out),
                 WriteOutcome::Stale(stale) => self::stale(state, stale, out),
             }

@@ -51,7 +51,7 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'s
         ));
     }
     out.push(Line::default());
-    out.extend(acts(paint, width));
+    out.extend(acts(paint, card, width));
     out
 }
 
@@ -64,6 +64,7 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         CardKind::Contradiction => "two active claims contradict each other",
         CardKind::Contested => "changed twice by writers who had not seen each other",
         CardKind::Found => "found among what is active",
+        CardKind::Proposed => "an agent may not retract what a person wrote",
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
     text::wrap(&text, width, paint.theme.dim)
@@ -99,7 +100,7 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let evidence = card.evidence();
     let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).filter(|_| apart);
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
-    let wide = paint.state.size.0 >= SIDE_BY_SIDE;
+    let wide = paint.state.size.0 >= SIDE_BY_SIDE && b.is_some();
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
     let left_runs = marked(&card.diff.left, apart, words(true).map(Vec::as_slice));
     let a = side(paint, a, 0, &left_runs, theme.side_a, left);
@@ -261,8 +262,9 @@ fn or_nothing(text: String) -> String {
     if text.is_empty() { "nothing".to_owned() } else { text }
 }
 
-/// The acts with their keys, in two columns where there is room; those that cannot be done now say why.
-fn acts(paint: &Paint<'_>, width: usize) -> Vec<Line<'static>> {
+/// The acts with their keys, in two columns where there is room; those that cannot be done now say why, unless the card
+/// is no question of two sides.
+fn acts(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Conflicts])
         .filter(|spec| {
@@ -284,6 +286,9 @@ fn acts(paint: &Paint<'_>, width: usize) -> Vec<Line<'static>> {
         let spans: Vec<Span<'static>> =
             (0..columns).filter_map(|column| can.get(column * height + row)).flat_map(|spec| entry(spec)).collect();
         out.push(Line::from(spans));
+    }
+    if card.view.summary.kind == CardKind::Proposed {
+        return out;
     }
     for spec in cannot {
         let reason = spec.check(state).err().unwrap_or_default();

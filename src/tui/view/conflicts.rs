@@ -144,6 +144,7 @@ pub(super) fn kind(kind: CardKind) -> &'static str {
         CardKind::Contradiction => "contradiction",
         CardKind::Contested => "contested",
         CardKind::Found => "found",
+        CardKind::Proposed => "proposed",
     }
 }
 

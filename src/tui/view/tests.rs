@@ -6,8 +6,11 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::draw;
 use crate::tui::{
     msg::{Failure, FailureKind, Msg},
-    sample::{app, frame, press, settings, step, text},
-    state::{Screen, State},
+    sample::{app, frame, press, proposal, settings, step, text},
+    state::{
+        Screen, State,
+        conflicts::{Card, Focus},
+    },
     theme::Theme,
     update::{self, Opening},
 };
@@ -66,6 +69,18 @@ fn the_parts_that_lie_over_a_screen() {
         shot(&named("search"), &mut state);
         press(&mut state, "esc X a ctrl-s");
         shot(&named("confirm"), &mut state);
+    }
+}
+
+#[test]
+fn what_an_agent_proposes_is_a_card_with_one_side() {
+    for size in [(80, 24), (120, 40)] {
+        let mut state = screen(size, Screen::Conflicts);
+        state.conflicts.card = Some(Card::new(proposal(1)));
+        state.conflicts.focus = Focus::Card;
+        shot(&format!("proposal_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "r");
+        shot(&format!("proposal_accept_{}x{}", size.0, size.1), &mut state);
     }
 }
 

@@ -64,6 +64,29 @@ fn what_is_missing_is_asked_for() {
 }
 
 #[test]
+fn what_an_agent_may_only_propose_waits_for_a_person() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
+    let _daemon = home.daemon();
+    let claim = super::remember(&home, "The canary must be blue.", "Red is for alarms.");
+    let by_agent = |args: &[&str]| {
+        let output = home.command(args).env("ERGO_AGENT", "claude").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = by_agent(&["retract", &claim[..10], "--reason", "It never was."]);
+    insta::assert_snapshot!("proposed", super::redacted(&said));
+    assert_eq!((code, statements(&home).len()), (Some(1), 1));
+    insta::assert_snapshot!("proposal", told(&home.run(["conflicts"]).ok()));
+    let card = home.run(["conflicts", "--json"]).json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let (code, said) = by_agent(&["resolve", &card, "--retract", "1"]);
+    assert!(code == Some(1) && said.contains("a person"), "{code:?} {said}");
+    // The agent's own reason is taken where the person gives none.
+    home.run(["resolve", &card, "--retract", "1"]).ok();
+    assert!(statements(&home).is_empty());
+    let gone = home.run(["history", &claim, "--json"]).json();
+    assert_eq!(gone["claim"]["closing_reason"], "It never was.");
+}
+
+#[test]
 fn a_snoozed_card_leaves_the_list_until_then() {
     let home = TestHome::new();
     let _daemon = home.daemon();

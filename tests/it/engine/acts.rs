@@ -3,7 +3,6 @@
 use ergo::{
     api::{DependRequest, ErrorCode, RememberRequest},
     domain::Status,
-    engine::AgentsMay,
 };
 
 use super::*;
@@ -128,15 +127,4 @@ fn redacted_text_is_gone_from_every_view_and_from_the_file() {
         assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
     }
     drop(kept);
-}
-
-#[test]
-fn an_agent_that_may_only_propose_does_not_retract_a_persons_claim() {
-    let bed = Bed::with(AgentsMay::Propose);
-    let persons = bed.remember("We ship on Fridays", "habit");
-    let by_agent = |target| ActRequest { caller: agent(), ..on(target, "looks wrong") };
-    assert_eq!(bed.engine.retract(by_agent(persons)).unwrap_err().code, ErrorCode::Forbidden);
-    let own = RememberRequest { caller: agent(), ..request("Tests run in parallel", "speed") };
-    let own = stored(bed.engine.remember(own).unwrap()).claim_id;
-    done(bed.engine.retract(by_agent(own)).unwrap());
 }

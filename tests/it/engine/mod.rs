@@ -5,6 +5,7 @@ mod audit;
 mod cards;
 mod facts;
 mod inference;
+mod proposals;
 mod reads;
 mod undo;
 mod writes;
@@ -20,8 +21,8 @@ use std::{
 use ed25519_dalek::SigningKey;
 use ergo::{
     api::{
-        ActRequest, Caller, CardAct, CardView, Change, ClaimView, ConflictsQuery, Done, Refused, RememberRequest,
-        ResolveRequest, Stale, Stored, SupersedeRequest, UndoRequest, WriteOutcome,
+        ActRequest, Caller, CardAct, CardView, Change, ClaimView, ConflictsQuery, Done, Proposed, Refused,
+        RememberRequest, ResolveRequest, Stale, Stored, SupersedeRequest, UndoRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers},
     engine::{AgentsMay, Engine, EngineConfig},
@@ -67,8 +68,9 @@ impl Bed {
     /// Closes the store and opens it again with another guard and with models.
     pub(crate) fn reopen_with_models(self, guard: Guard, models: Arc<dyn Models>) -> Self {
         let Self { dir, engine, changes, clock } = self;
+        let agents_may = engine.config().agents_may;
         drop(engine);
-        let config = config(&dir.path().join("store.db"), AgentsMay::Force, &clock);
+        let config = config(&dir.path().join("store.db"), agents_may, &clock);
         let engine = Engine::open_with_models(config, guard, models).unwrap();
         Self::around(dir, engine, changes, clock)
     }
@@ -205,6 +207,13 @@ pub(crate) fn refused(outcome: WriteOutcome) -> Refused {
     match outcome {
         WriteOutcome::Conflict(refused) => refused,
         other => panic!("not refused: {other:#?}"),
+    }
+}
+
+pub(crate) fn proposed(outcome: WriteOutcome) -> Proposed {
+    match outcome {
+        WriteOutcome::Proposed(proposed) => proposed,
+        other => panic!("not proposed: {other:#?}"),
     }
 }
 

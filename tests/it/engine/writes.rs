@@ -114,7 +114,11 @@ fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
     let exception = view.acts.iter().find(|option| option.act == CardAct::Exception).unwrap();
     assert_eq!(exception.prefill.as_deref(), Some("one week only"));
     let by_agent = ResolveRequest { caller: agent(), ..order(CardAct::Exception, "one week only") };
-    assert_eq!(bed.engine.resolve(&card.to_hex(), by_agent).unwrap_err().code, ErrorCode::Forbidden);
+    let dismissed = ResolveRequest { caller: agent(), ..order(CardAct::Dismiss, "two canaries") };
+    for past_the_guard in [by_agent, dismissed] {
+        let error = bed.engine.resolve(&card.to_hex(), past_the_guard).unwrap_err();
+        assert_eq!(error.code, ErrorCode::NeedsPerson);
+    }
     done(bed.resolve(card, order(CardAct::Exception, "one week only")));
 }
 

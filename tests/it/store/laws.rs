@@ -2,7 +2,7 @@
 
 use ergo::{
     domain::{
-        Body, ClaimKind, EventId, EventKind, OpId, ResolveAct, SignedEvent,
+        Body, CardId, ClaimKind, EventId, EventKind, OpId, ResolveAct, SignedEvent,
         derive::{Projection, local, project},
     },
     store::{Draft, Ref},
@@ -36,6 +36,8 @@ enum Step {
     RedactLocal(usize),
     Found(usize, usize),
     SettleFound(usize, usize),
+    Propose(usize),
+    SettleProposed(usize, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -65,6 +67,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n().prop_map(RedactLocal),
         1 => (n(), n()).prop_map(|(a, b)| Found(a, b)),
         1 => (n(), n()).prop_map(|(a, b)| SettleFound(a, b)),
+        2 => n().prop_map(Propose),
+        2 => (n(), any::<bool>()).prop_map(|(p, accept)| SettleProposed(p, accept)),
     ]
 }
 
@@ -73,6 +77,7 @@ struct History {
     fixture: Fixture,
     claims: Vec<EventId>,
     refusals: Vec<EventId>,
+    proposals: Vec<EventId>,
     ops: Vec<OpId>,
     events: Vec<SignedEvent>,
 }
@@ -91,6 +96,7 @@ impl History {
             fixture: Fixture::new(),
             claims: Vec::new(),
             refusals: Vec::new(),
+            proposals: Vec::new(),
             ops: Vec::new(),
             events: Vec::new(),
         };
@@ -215,6 +221,18 @@ impl History {
             Step::SettleFound(a, b) => {
                 vec![on(local_kind(local::SETTLED), &[self.claim(*a)?, self.claim(*b)?], "seen")]
             }
+            Step::Propose(a) => vec![on(local_kind(local::PROPOSED), &[self.claim(*a)?], "an agent doubts it")],
+            Step::SettleProposed(p, accept) => {
+                let proposal = *self.proposals.get(p % self.proposals.len().max(1))?;
+                let target = self.fixture.store.reader().event(&proposal).unwrap()?.targets[0];
+                let mut settled = on(local_kind(local::SETTLED), &[target], "decided");
+                settled.body.data = Some(format!(r#"{{"card":"{}"}}"#, CardId::of_members(&[proposal])));
+                let mut drafts = vec![settled];
+                if *accept {
+                    drafts.push(on(EventKind::Retract, &[target], "an agent doubts it"));
+                }
+                drafts
+            }
         })
     }
 
@@ -224,10 +242,14 @@ impl History {
             return;
         }
         let first_refusal = matches!(step, Step::Refuse(..));
+        let proposal = matches!(step, Step::Propose(..));
         let done = self.fixture.act_in(place, drafts);
         self.claims.extend(&done.created);
         if first_refusal {
             self.refusals.push(done.events[0]);
+        }
+        if proposal {
+            self.proposals.push(done.events[0]);
         }
         self.ops.push(done.op);
         for (_, event) in self.fixture.store.reader().signed_events(self.events.len() as u64, 64).unwrap() {

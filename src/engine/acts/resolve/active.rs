@@ -37,7 +37,7 @@ pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -
         CardAct::Supersede => keep(&sides, order)?,
         CardAct::Retract => {
             let target = pick("target", order.side("target")?, &sides)?;
-            session.may_retract(target)?;
+            super::refused::must_be_allowed(session, target)?;
             let summary = words::summary("Retracted", &[&target.statement]);
             (vec![retract::event(target, order.reason.clone())], summary)
         }
@@ -46,9 +46,7 @@ pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -
             Stored::Refused(refused) => return Ok(answer(card, *refused)),
         },
         CardAct::Exception | CardAct::Dismiss => {
-            if order.act == CardAct::Exception && !session.may_except() {
-                return Err(super::refused::only_a_person());
-            }
+            super::refused::must_be_excepted(session, order.act)?;
             let statements: Vec<&str> = sides.iter().map(|row| row.statement.as_str()).collect();
             let verb = if order.act == CardAct::Exception { "Kept both as an exception:" } else { "No contradiction:" };
             (Vec::new(), words::summary(verb, &statements))

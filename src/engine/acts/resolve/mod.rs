@@ -42,6 +42,10 @@ pub(in crate::engine) fn resolve(
         match (order.act, view::card_kind(card.kind)) {
             (CardAct::Snooze, _) => local::snooze(session, &card, &order),
             (CardAct::Discard, _) => local::discard(session, &card, &order),
+            (act, CardKind::Proposed) => {
+                let (drafts, summary) = super::propose::settle(session, &card, act, &order.reason)?;
+                finish(session, &card, drafts, summary).map(WriteOutcome::Done)
+            }
             (_, CardKind::Refused) => refused::settle(session, &card, &order),
             _ => active::settle(session, &card, &order),
         }

@@ -9,6 +9,7 @@ use crate::{
             candidate::{Held, Text, must_narrow},
             hold,
             new_claim::NewClaim,
+            propose::needs_person,
             retract,
         },
         judged::Judged,
@@ -30,10 +31,24 @@ pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -
     }
 }
 
-/// An exception that an agent may only propose.
-pub(super) fn only_a_person() -> ApiError {
-    ApiError::new(ErrorCode::Forbidden, "an exception needs a person here: agents may only propose one")
-        .hint("the write waits on its card; ask a person to run `ergo tui`")
+/// Refuses an agent that would let stand what the guard is against, where agents may only propose.
+pub(super) fn must_be_excepted(session: &Session<'_>, act: CardAct) -> Result<(), ApiError> {
+    if session.may_except() {
+        return Ok(());
+    }
+    let what = if act == CardAct::Exception { "an exception" } else { "a dismissal" };
+    Err(needs_person(format!("{what} needs a person here: agents may only propose"))
+        .hint("it waits on its card; ask a person to run `ergo tui`"))
+}
+
+/// Refuses an agent that would retract a person's claim, where agents may only propose.
+pub(super) fn must_be_allowed(session: &Session<'_>, claim: &ClaimRow) -> Result<(), ApiError> {
+    if session.may_retract(claim) {
+        return Ok(());
+    }
+    let id = claim.id.short();
+    Err(needs_person(format!("claim {id} was written by a person, and agents may only propose to retract it here"))
+        .hint(format!("propose it with `ergo retract {id}`, or leave the card to a person")))
 }
 
 /// The candidate replaces what opposes it; or it gives way, and is not stored.
@@ -77,7 +92,7 @@ fn retract_side(
     if target.id == held.row.id {
         return local::discard(session, card, order);
     }
-    session.may_retract(&target)?;
+    must_be_allowed(session, &target)?;
     let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = session.revive(held, replaces, Text::default())?;
     let extra = Extra {
@@ -128,9 +143,7 @@ fn narrowing(members: Vec<Ref>, order: &Order) -> Draft {
 /// Both stay: although they contradict each other, or since they do not.
 fn keep_both(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
     let exception = order.act == CardAct::Exception;
-    if exception && !session.may_except() {
-        return Err(only_a_person());
-    }
+    must_be_excepted(session, order.act)?;
     let claim = session.revive(held, held.wanted(), Text::default())?;
     let against = held.against();
     let mut extra = Extra { aside: against.clone(), ..Extra::default() };

@@ -1,0 +1,118 @@
+//! `guard.agents_may = propose`: what an agent may not do by itself waits on a card until a person decides.
+
+use super::{hold, on_claim::Plan, retract};
+use crate::{
+    api::{ApiError, CardAct, ErrorCode, Proposed, WriteOutcome},
+    domain::{
+        CardId, EventKind,
+        derive::{CardKind, local},
+    },
+    engine::{
+        AgentsMay, lookup,
+        session::{Place, Session},
+        words,
+    },
+    store::{CardRow, ClaimRow, Draft, Reader, Ref},
+};
+
+impl Session<'_> {
+    /// Whether the caller is an agent that may only propose.
+    pub(in crate::engine) fn may_only_propose(&self) -> bool {
+        self.actor.agent.is_some() && self.engine.config.agents_may == AgentsMay::Propose
+    }
+
+    /// Whether the caller may retract this claim at once.
+    pub(in crate::engine) fn may_retract(&self, claim: &ClaimRow) -> bool {
+        !self.may_only_propose() || claim.agent.is_some()
+    }
+
+    /// Proposes what [`plan_retract`] planned, and answers with the card.
+    pub(in crate::engine) fn propose(&mut self, claim: &ClaimRow, draft: Draft) -> Result<WriteOutcome, ApiError> {
+        let summary = words::summary("Proposed to retract", &[&claim.statement]);
+        let committed = self.commit(&Place::at(&claim.scope), vec![draft], "proposed", summary)?;
+        let event = committed.events.first().copied();
+        let event = event.ok_or_else(|| ApiError::internal("the store made no event for a proposal"))?;
+        self.proposed(claim, CardId::of_members(&[event]), false)
+    }
+
+    /// The answer to a proposal. `known`: it waited before this call.
+    pub(in crate::engine) fn proposed(
+        &self,
+        claim: &ClaimRow,
+        card_id: CardId,
+        known: bool,
+    ) -> Result<WriteOutcome, ApiError> {
+        let verb = if known { "Proposed already: retract" } else { "Proposed: retract" };
+        Ok(WriteOutcome::Proposed(Proposed {
+            op_id: self.op,
+            scope: claim.scope.clone(),
+            summary: format!(
+                "{}. It stands until a person decides on card {}",
+                words::summary(verb, &[&claim.statement]),
+                card_id.short()
+            ),
+            card_id,
+            claim: Box::new(self.view(&claim.id)?),
+            known,
+        }))
+    }
+}
+
+/// What becomes of an agent's wish to retract a person's claim: a new proposal, or the answer that one waits already. What
+/// a person has turned down is not proposed again.
+pub(super) fn plan_retract(session: &Session<'_>, claim: &ClaimRow, reason: String) -> Result<Plan, ApiError> {
+    let cards = session.reader().cards_of(&claim.id)?;
+    // Open ones first, then the latest.
+    if let Some(card) = cards.iter().find(|card| card.kind == CardKind::Proposed) {
+        if card.open {
+            return session.proposed(claim, card.id, true).map(|answer| Plan::Answer(Box::new(answer)));
+        }
+        if let Some(by) = card.settled.as_ref().filter(|by| by.act == CardAct::Dismiss.as_str()) {
+            let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            return Err(needs_person(format!("decided before: {} kept claim {}{why}", by.who, claim.id.short()))
+                .hint(way_on(claim)));
+        }
+    }
+    let mut draft = Draft::new(EventKind::Local(local::PROPOSED.into()), [Ref::Id(claim.id)]);
+    draft.body.reason = Some(reason);
+    Ok(Plan::Propose(Box::new(draft)))
+}
+
+/// The agent's reason on a card of a proposal.
+pub(in crate::engine) fn proposed_reason(reader: &Reader, card: &CardId) -> Result<Option<String>, ApiError> {
+    let events = reader.events_of_card(card)?;
+    let proposal = events.into_iter().find(|event| event.kind == EventKind::Local(local::PROPOSED.into()));
+    Ok(proposal.and_then(|event| event.body?.reason))
+}
+
+/// Settles the card of a proposal: `retract` does what was proposed, `dismiss` keeps the claim.
+pub(super) fn settle(
+    session: &Session<'_>,
+    card: &CardRow,
+    act: CardAct,
+    reason: &str,
+) -> Result<(Vec<Draft>, String), ApiError> {
+    let id = card.members.first().ok_or_else(|| ApiError::internal("a proposal names no claim"))?;
+    let claim = lookup::row(session.reader(), id)?;
+    if !session.may_retract(&claim) {
+        return Err(needs_person(format!("card {} waits for a person to decide", card.id.short())).hint(way_on(&claim)));
+    }
+    let settled = hold::settled(card, act.as_str(), None, Some(reason.to_owned()));
+    match act {
+        CardAct::Retract => {
+            let summary = words::summary("Retracted", &[&claim.statement]);
+            Ok((vec![retract::event(&claim, reason.to_owned()), settled], summary))
+        }
+        CardAct::Dismiss => Ok((vec![settled], format!("{} stands", words::quote(&claim.statement)))),
+        _ => Err(ApiError::internal("a proposal was settled by an act that it does not offer")),
+    }
+}
+
+/// What an agent may not do here.
+pub(in crate::engine) fn needs_person(message: String) -> ApiError {
+    ApiError::new(ErrorCode::NeedsPerson, message)
+}
+
+fn way_on(claim: &ClaimRow) -> String {
+    format!("ask {} to look at it: `ergo tui --claim {}`", claim.who, claim.id.short())
+}
