@@ -97,7 +97,7 @@ fn app() -> State {
     let settings = Settings {
         who: "zoe".into(),
         scope: scope(),
-        identity: None,
+        identities: Vec::new(),
         read_only: false,
         zone: jiff::tz::TimeZone::UTC,
         seed: [1; 16],

@@ -12,8 +12,8 @@ use super::{
     ui::Ui,
 };
 use crate::{
-    api::{Caller, ScopeView},
-    client::{Client, Connect},
+    api::Caller,
+    client::{Client, Connect, known_scope},
     config::{Config, Paths},
     domain::Scope,
 };
@@ -36,38 +36,6 @@ pub(crate) struct Here {
     pub(crate) scope: Scope,
     /// What tells the project from another of that name, the best first; none where a flag named the project.
     pub(crate) identities: Vec<String>,
-}
-
-impl Here {
-    /// The best identity.
-    pub(crate) fn identity(&self) -> Option<String> {
-        self.identities.first().cloned()
-    }
-
-    /// The scope under which the daemon knows this project, and the identity by which: where two projects have one name,
-    /// the second is `name-2`; and one that has a remote by now is still the one that it was before.
-    fn known(self, scopes: &[ScopeView]) -> (Scope, Option<String>) {
-        let Self { scope, identities } = self;
-        let Some(best) = identities.first() else { return (scope, None) };
-        let ours = |known: &&ScopeView| known.scope.org_id == scope.org_id;
-        let namesake = |project: &str| {
-            let rest = project.strip_prefix(&*scope.project);
-            rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok()))
-        };
-        for identity in &identities {
-            let bound =
-                |known: &&ScopeView| known.identity.as_ref() == Some(identity) && namesake(&known.scope.project);
-            if let Some(known) = scopes.iter().filter(ours).find(bound) {
-                return (known.scope.clone(), Some(identity.clone()));
-            }
-        }
-        let taken = |project: &str| {
-            scopes.iter().filter(ours).any(|known| known.scope.project == project && known.identity.is_some())
-        };
-        let names = std::iter::once(scope.project.clone()).chain((2_u32..).map(|n| format!("{}-{n}", scope.project)));
-        let free = names.into_iter().find(|name| !taken(name));
-        (Scope { project: free.unwrap_or_else(|| scope.project.clone()), ..scope.clone() }, Some(best.clone()))
-    }
 }
 
 impl Context {
@@ -181,7 +149,7 @@ impl Context {
             return Ok((here.scope, None));
         }
         let scopes = client.scopes().await?.items;
-        Ok(here.known(&scopes))
+        Ok(known_scope(&here.scope, &here.identities, &scopes))
     }
 
     /// A client, who acts, and where; a scope that is none is told before any daemon is started.
@@ -211,51 +179,4 @@ fn working_project() -> Result<Project, CliError> {
             .hint("name the project with `--project NAME`")
     })?;
     Ok(scope::project_of(&folder))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scope(project: &str) -> Scope {
-        Scope { org_id: "acme".into(), project: project.into() }
-    }
-
-    fn view(project: &str, identity: Option<&str>) -> ScopeView {
-        ScopeView {
-            scope: scope(project),
-            active: 1,
-            total: 1,
-            open_cards: 0,
-            needs_review: 0,
-            latest: 0,
-            identity: identity.map(str::to_owned),
-        }
-    }
-
-    fn known(identities: &[&str], scopes: &[ScopeView]) -> (String, Option<String>) {
-        let identities = identities.iter().map(|&identity| identity.to_owned()).collect();
-        let (scope, identity) = Here { scope: scope("api"), identities }.known(scopes);
-        (scope.project, identity)
-    }
-
-    #[test]
-    fn a_project_is_found_by_what_it_is_not_by_its_name_alone() {
-        let scopes = [view("api", Some("host/a")), view("api-2", Some("host/b")), view("api-docs", Some("host/c"))];
-        assert_eq!(known(&["host/b", "/b"], &scopes), ("api-2".into(), Some("host/b".into())));
-        assert_eq!(
-            known(&["host/c", "/c"], &scopes),
-            ("api-3".into(), Some("host/c".into())),
-            "never another's memory"
-        );
-        assert_eq!(known(&["host/x"], &[view("api", None)]), ("api".into(), Some("host/x".into())), "a free name");
-        assert_eq!(known(&[], &scopes), ("api".into(), None), "a flag means what it says");
-    }
-
-    #[test]
-    fn a_remote_that_came_later_makes_no_other_project() {
-        let scopes = [view("api", Some("/home/ada/api/.git"))];
-        let identity = "/home/ada/api/.git";
-        assert_eq!(known(&["host/api", identity], &scopes), ("api".into(), Some(identity.into())));
-    }
 }

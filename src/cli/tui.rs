@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     }
     let here = cx.here()?;
     let options = Options {
-        identity: here.identity(),
+        identities: here.identities.clone(),
         scope: (cx.globals.scope.is_some() || cx.globals.org.is_some() || cx.globals.project.is_some())
             .then(|| here.scope.clone()),
         conflict: args.conflict,

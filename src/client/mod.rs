@@ -6,6 +6,7 @@ mod error;
 pub mod fake;
 pub mod http;
 pub mod launch;
+mod scope;
 mod sse;
 mod typed;
 
@@ -19,6 +20,7 @@ pub use error::ClientError;
 pub use fake::{FakeApi, Reply};
 pub use http::{HttpApi, Place};
 pub use launch::Connect;
+pub use scope::known_scope;
 pub use typed::Client;
 
 use crate::api::Change;

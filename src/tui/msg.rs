@@ -39,7 +39,7 @@ pub enum Msg {
     /// The daemon was asked to start; how that ended.
     Started(Result<(), String>),
     /// `$EDITOR` returned this text; `None` where it changed nothing.
-    Edited(Option<String>),
+    Edited(Result<Option<String>, String>),
     /// A time came for which the app asked to be woken.
     Woken,
 }

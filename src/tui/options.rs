@@ -17,8 +17,8 @@ pub struct Options {
     pub who: String,
     /// The scope of the place where the app is opened: what audits and questions are about unless another is chosen.
     pub home: Scope,
-    /// What identifies that project beyond its name.
-    pub identity: Option<String>,
+    /// What tells that project from another of its name, the best first.
+    pub identities: Vec<String>,
     /// Show only this scope; `None` shows all.
     pub scope: Option<Scope>,
     /// Open this card, by id or prefix.
@@ -41,7 +41,7 @@ impl Options {
         Self {
             who: who.into(),
             home,
-            identity: None,
+            identities: Vec::new(),
             scope: None,
             conflict: None,
             claim: None,

@@ -34,7 +34,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         who: "zoe".into(),
         scope: scope("api"),
-        identity: None,
+        identities: Vec::new(),
         read_only: false,
         zone: TimeZone::UTC,
         seed: [7; 16],

@@ -16,6 +16,7 @@ mod store;
 mod support;
 mod term;
 mod term_flows;
+mod term_session;
 
 #[test]
 fn the_library_is_linked() {

@@ -29,6 +29,15 @@ impl App {
         Self { terminal: builder.spawn("sh").unwrap() }
     }
 
+    /// Opens the app as the job of a shell, which says when it has the terminal back and brings the app to the front again
+    /// after a line was typed. Between the two it makes the terminal smaller.
+    pub(crate) fn as_a_job(home: &TestHome) -> Self {
+        const SCRIPT: &str = "set -m; \"$PROGRAM\" tui; stty -a; echo in the shell; read line; stty rows 8 cols 30; \
+            fg >/dev/null; echo left the app";
+        let builder = prepared(home, (100, 30), &[]).env("PROGRAM", PROGRAM).args(["-c", SCRIPT]);
+        Self { terminal: builder.spawn("sh").unwrap() }
+    }
+
     /// Sends SIGTERM to the app that a shell has opened.
     pub(crate) fn terminate(home: &TestHome) {
         let process = std::fs::read_to_string(home.path().join("app.pid")).unwrap();
@@ -53,6 +62,18 @@ impl App {
         for key in keys.chars() {
             self.terminal.send(Key::Char(key)).unwrap();
         }
+    }
+
+    /// Types a character with Ctrl held down.
+    pub(crate) fn ctrl(&mut self, key: char) {
+        self.terminal.send(Key::Ctrl(key)).unwrap();
+    }
+
+    /// Clicks on the first place where the screen shows a text.
+    #[track_caller]
+    pub(crate) fn click(&mut self, text: &str) {
+        let (row, column) = self.sees(text).find(text).unwrap();
+        self.terminal.click(column, row).unwrap();
     }
 
     pub(crate) fn enter(&mut self) {

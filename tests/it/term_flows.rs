@@ -10,11 +10,11 @@ use crate::{
     term::{App, assert_clean},
 };
 
-const WIDE: (u16, u16) = (120, 40);
-const USUAL: (u16, u16) = (80, 24);
+pub(crate) const WIDE: (u16, u16) = (120, 40);
+pub(crate) const USUAL: (u16, u16) = (80, 24);
 
 /// A home with two refused writes: the newest card is about Fridays.
-fn home() -> (TestHome, Daemon) {
+pub(crate) fn home() -> (TestHome, Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     let reason = |why: &'static str| ["--reason", why];

@@ -49,6 +49,8 @@ const FRAME: Duration = Duration::from_millis(16);
 const QUEUE: usize = 256;
 
 /// Names the environment variable that makes the app stop by a defect after its first frame: a test looks at what is left.
+/// Only in a debug build: the optimised program, which people have, does not know it.
+#[cfg(debug_assertions)]
 const PANIC: &str = "ERGO_TEST_PANIC";
 
 /// Runs the app until the person leaves it. Makes its own runtime on this thread: call it from outside of one.
@@ -74,7 +76,7 @@ fn settings(options: &Options, client: &Client) -> Result<Settings, TuiError> {
     Ok(Settings {
         who: options.who.clone(),
         scope: options.home.clone(),
-        identity: options.identity.clone(),
+        identities: options.identities.clone(),
         read_only: options.read_only,
         zone: TimeZone::system(),
         seed,
@@ -109,6 +111,8 @@ struct App {
     dirty: bool,
     drawn: Option<Instant>,
     leave: bool,
+    /// The terminal was away just now: an interrupt that arrives first was typed at the editor.
+    back: bool,
 }
 
 impl App {
@@ -138,6 +142,7 @@ impl App {
             dirty: true,
             drawn: None,
             leave: false,
+            back: false,
         })
     }
 
@@ -183,8 +188,9 @@ impl App {
             Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => return Next::Ended(ended),
             _ = terminate.recv() => return Next::Leave,
             _ = hangup.recv() => return Next::Leave,
-            _ = interrupt.recv() => return Next::Leave,
+            _ = interrupt.recv() => return if std::mem::take(&mut self.back) { Next::Time } else { Next::Leave },
         };
+        self.back = false;
         let mut messages = Vec::new();
         let mut event = event;
         loop {
@@ -250,6 +256,7 @@ impl App {
         self.state.painted(hits.unwrap_or_default());
         self.dirty = false;
         self.drawn = Some(Instant::now());
+        #[cfg(debug_assertions)]
         if std::env::var_os(PANIC).is_some() {
             #[allow(clippy::panic, reason = "a test asks for it")]
             std::panic::panic_any("asked to stop by a defect");
@@ -289,16 +296,14 @@ impl App {
                     self.guard.mouse = false;
                     execute!(self.screen.backend_mut(), DisableMouseCapture)?;
                 }
-                Effect::Suspend => self.away(|| {
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)
-                        .map_err(std::io::Error::from)
-                })?,
+                // The whole job stops, or a shell that waits for `make` or a script would never come back. Where no shell
+                // could wake it again, the system lets this signal pass, unlike SIGSTOP.
+                Effect::Suspend => {
+                    self.away(|| rustix::process::kill_current_process_group(rustix::process::Signal::TSTP))?
+                        .map_err(std::io::Error::from)?;
+                }
                 Effect::Edit(text) => {
-                    let mut edited = None;
-                    self.away(|| {
-                        edited = editor::edit(&text)?;
-                        Ok(())
-                    })?;
+                    let edited = self.away(|| editor::edit(&text))?;
                     self.take(vec![Msg::Edited(edited)])?;
                 }
                 Effect::Quit => self.leave = true,
@@ -308,7 +313,7 @@ impl App {
     }
 
     /// Gives the terminal and the keys away for the time of `work`: a reader that is only paused would go on eating keys.
-    fn away(&mut self, work: impl FnOnce() -> std::io::Result<()>) -> Result<(), TuiError> {
+    fn away<T>(&mut self, work: impl FnOnce() -> T) -> std::io::Result<T> {
         self.events = None;
         self.screen.backend_mut().flush()?;
         terminal::restore();
@@ -318,7 +323,11 @@ impl App {
         self.screen.clear()?;
         self.dirty = true;
         self.drawn = None;
-        result.map_err(TuiError::Terminal)
+        self.back = true;
+        // A window that changed its size meanwhile told whoever had the terminal then.
+        let size = self.screen.size()?;
+        update::update(&mut self.state, Msg::Resize(size.width, size.height));
+        Ok(result)
     }
 }
 

@@ -32,10 +32,10 @@ use crate::{
 pub struct Settings {
     /// The person at the keyboard.
     pub who: String,
-    /// The scope of the place where the app was opened.
+    /// The scope of the place where the app was opened, as that place names it.
     pub scope: Scope,
-    /// What identifies that project beyond its name.
-    pub identity: Option<String>,
+    /// What tells that project from another of its name, the best first.
+    pub identities: Vec<String>,
     /// Nothing may be changed.
     pub read_only: bool,
     /// The time zone in which times are shown.
@@ -194,6 +194,8 @@ pub struct State {
     pub scope: Option<Scope>,
     /// What is known about the daemon.
     pub daemon: Daemon,
+    /// The scope of the place where the app was opened, under the name by which the daemon knows it, and its identity.
+    pub home: (Scope, Option<String>),
     /// The scopes and their counts.
     pub scopes: Vec<ScopeView>,
     /// The Conflicts screen.
@@ -236,6 +238,7 @@ impl State {
     pub fn new(settings: Settings, size: (u16, u16), now: u64) -> Self {
         Self {
             autostart: settings.autostart,
+            home: (settings.scope.clone(), settings.identities.first().cloned()),
             settings,
             now,
             size,
@@ -318,7 +321,8 @@ impl State {
         hasher.update(&self.ops.to_be_bytes());
         let mut op = [0; 16];
         op.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        let identity = (*scope == self.settings.scope).then(|| self.settings.identity.clone()).flatten();
+        let (home, identity) = &self.home;
+        let identity = identity.clone().filter(|_| scope == home);
         Caller {
             org_id: scope.org_id.clone(),
             project: scope.project.clone(),
@@ -363,7 +367,7 @@ impl State {
 
     /// The scope in which an act without a claim or card takes place.
     pub fn scope_in_hand(&self) -> Scope {
-        self.scope.clone().unwrap_or_else(|| self.settings.scope.clone())
+        self.scope.clone().unwrap_or_else(|| self.home.0.clone())
     }
 
     /// Whether nothing can be had from the daemon.

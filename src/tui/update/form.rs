@@ -10,7 +10,7 @@ use crate::{
         key::KeyPress,
         msg::{Effect, Failure, FailureKind, Write},
         state::{
-            Acting, Overlay, State,
+            Acting, Overlay, State, Tone,
             form::{About, ClaimAct, FieldId, Form, Input},
             overlay::Confirm,
         },
@@ -149,14 +149,18 @@ pub(super) fn paste(state: &mut State, text: &str) {
     }
 }
 
-/// What the editor returned replaces the field's text.
-pub(super) fn edited(state: &mut State, text: Option<String>) {
-    let Some(text) = text else { return };
+/// What the editor returned replaces the field's text; where it failed, the text stays and the reason is said.
+pub(super) fn edited(state: &mut State, result: Result<Option<String>, String>, out: &mut Vec<Effect>) {
+    let text = match result {
+        Ok(Some(text)) => text,
+        Ok(None) => return,
+        Err(message) => return out.push(state.toast(Tone::Bad, message)),
+    };
     let Some(form) = form(state) else { return };
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
-        Input::Text(area) => **area = crate::tui::state::form::several_lines(text.trim_end()),
-        Input::Line(area) => **area = crate::tui::state::form::one_line(text.trim_end()),
+        Input::Text(area) => **area = crate::tui::state::form::several_lines(sanitize(&text).trim_end()),
+        Input::Line(area) => **area = crate::tui::state::form::one_line(&sanitize_line(text.trim_end())),
         Input::Choice { .. } => {}
     }
 }

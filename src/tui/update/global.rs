@@ -145,7 +145,7 @@ fn scope_shown(state: &State) -> crate::domain::Scope {
         Screen::Conflicts => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
     }
-    .unwrap_or_else(|| state.settings.scope.clone())
+    .unwrap_or_else(|| state.home.0.clone())
 }
 
 /// The command that opens what is under the cursor.

@@ -78,7 +78,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
         Msg::Reply(ticket, result) => replies::reply(state, ticket, result, &mut out),
         Msg::Live(live) => live::live(state, live, &mut out),
         Msg::Started(result) => started(state, result, &mut out),
-        Msg::Edited(text) => form::edited(state, text),
+        Msg::Edited(result) => form::edited(state, result, &mut out),
         Msg::Woken => {
             let now = state.now;
             state.toasts.retain(|toast| toast.until > now);

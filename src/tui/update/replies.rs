@@ -3,6 +3,7 @@
 use super::{claims, conflicts, form, live, reads};
 use crate::{
     api::{AuditOutcome, CardStatus, CardView, Done, Refused, Settlement, Stale, Stored, UndoOutcome, WriteOutcome},
+    client::known_scope,
     domain::{OpId, Scope},
     tui::{
         hits::Pane,
@@ -32,6 +33,7 @@ fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
         Answer::Health(health) => state.daemon = Daemon::Up { version: health.version },
         Answer::Scopes(scopes) => {
             state.scopes = scopes.items;
+            state.home = known_scope(&state.settings.scope, &state.settings.identities, &state.scopes);
             claims::follow_scope(state);
         }
         Answer::Conflicts(page) => {

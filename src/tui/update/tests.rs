@@ -1,5 +1,7 @@
 //! What happens on each message, without a terminal and without a daemon.
 
+mod forms;
+
 use proptest::prelude::*;
 
 use super::{Opening, update};

@@ -1,0 +1,79 @@
+//! What forms are filled with, and whose place the app takes itself to be in.
+
+use super::*;
+use crate::{
+    api::{ScopeView, Scopes},
+    tui::{
+        sample::{proposal, settings},
+        state::conflicts::Card,
+    },
+};
+
+#[test]
+fn a_proposal_is_accepted_with_the_agents_reason_and_has_no_side_to_choose() {
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(proposal(1)));
+    press(&mut state, "a");
+    assert!(
+        state.overlay.is_none() && toasts(&state).contains("only a retract"),
+        "there is nothing to keep it against"
+    );
+    press(&mut state, "r");
+    assert_eq!(reason(&state), "Blue never was the colour.");
+    let effects = press(&mut state, "ctrl-s");
+    let sent = effects.iter().find_map(|effect| match effect {
+        Effect::Write(_, write) => Some(&**write),
+        _ => None,
+    });
+    let Some(Write::Resolve { request, .. }) = sent else { panic!("{effects:?}") };
+    assert_eq!((request.act, request.target.clone()), (CardAct::Retract, Some(id(101).to_hex())));
+}
+
+#[test]
+fn the_side_that_is_kept_gives_its_own_reason_or_none() {
+    let mut view = card(1);
+    view.sides[1].claim.reason = None;
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(view));
+    press(&mut state, "b");
+    assert_eq!(reason(&state), "", "the newer side's reason would say the opposite");
+}
+
+#[test]
+fn an_editor_that_failed_says_so_and_the_text_stays() {
+    let mut state = cards();
+    press(&mut state, "a");
+    let before = reason(&state);
+    step(&mut state, Msg::Edited(Err("The editor “vi” ended with exit status: 1".into())));
+    assert_eq!(reason(&state), before);
+    assert!(toasts(&state).contains("exit status: 1"));
+    step(&mut state, Msg::Edited(Ok(Some("said\u{1b}[31m better\n".into()))));
+    assert_eq!(reason(&state), "said[31m better");
+}
+
+#[test]
+fn the_app_knows_its_project_by_what_it_is_not_by_its_name() {
+    let mut settings = settings();
+    settings.identities = vec!["host/b".into(), "/b".into()];
+    let mut state = State::new(settings, SIZE, 1);
+    assert_eq!(state.home, (scope("api"), Some("host/b".into())));
+    let ticket = state.ticket(Slot::Scopes);
+    let mut scopes = vec![scope_view("api", Some("host/a")), scope_view("api-2", Some("/b"))];
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::Scopes(Scopes { items: std::mem::take(&mut scopes) }))));
+    assert_eq!(state.home, (scope("api-2"), Some("/b".into())));
+    let caller = state.caller(&scope("api-2"));
+    assert_eq!((caller.project.as_str(), caller.identity.as_deref()), ("api-2", Some("/b")));
+    assert_eq!(state.caller(&scope("api")).identity, None, "another project is not this one");
+}
+
+fn scope_view(project: &str, identity: Option<&str>) -> ScopeView {
+    ScopeView {
+        scope: scope(project),
+        active: 1,
+        total: 1,
+        open_cards: 0,
+        needs_review: 0,
+        latest: 1,
+        identity: identity.map(str::to_owned),
+    }
+}
