@@ -1,5 +1,7 @@
 //! The daemon about itself: health, diagnosis, scopes.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -20,9 +22,9 @@ pub struct Health {
     pub uptime_s: u64,
     /// Whether reads work.
     pub retrieval: bool,
-    /// The language-inference stage: `not available` until a model is there.
+    /// The language-inference stage: its model's name, or `not available`.
     pub nli: String,
-    /// The embedder: `not available` until a model is there.
+    /// The embedder: its model's name, or `not available`.
     pub embedder: String,
 }
 
@@ -61,6 +63,56 @@ pub struct Diagnose {
     pub requests: u64,
     /// What is not as it should be, each with what to do.
     pub problems: Vec<String>,
+    /// The models and their processes.
+    #[serde(default)]
+    pub models: ModelsStatus,
+}
+
+/// The models and their processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ModelsStatus {
+    /// The roles that have a model.
+    pub roles: Vec<ModelStatus>,
+    /// The processes that compute.
+    pub workers: Vec<WorkerStatus>,
+    /// Calls that failed since the daemon started, by kind: `timeout`, `crashed`, `hung`, `bad_model`, `out_of_memory`,
+    /// `refused`.
+    pub failures: BTreeMap<String, u64>,
+}
+
+/// A role that has a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ModelStatus {
+    /// `embedder`, `nli` or `llm`.
+    pub role: String,
+    /// The model's name.
+    pub name: String,
+    /// SHA-256 of its file; empty where nobody computed it.
+    pub sha256: String,
+    /// Whether it is in memory.
+    pub loaded: bool,
+    /// Where it computes, once it was loaded: `CPU`, or a device.
+    pub computes: Option<String>,
+    /// Layers that a GPU computes.
+    pub gpu_layers: u32,
+    /// Why it is not used.
+    pub problem: Option<String>,
+}
+
+/// A process that computes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct WorkerStatus {
+    /// The roles that it serves.
+    pub roles: Vec<String>,
+    /// Its process id, while it runs.
+    pub pid: Option<u32>,
+    /// Memory that it holds, in bytes, mapped model files included.
+    pub rss_bytes: u64,
+    /// How often it was started again after it had died.
+    pub restarts: u64,
 }
 
 /// What the guard did since the daemon started.

@@ -95,4 +95,6 @@ pub(super) enum Command {
     Bench(super::bench::Args),
     Completions(super::completions::Args),
     Man(super::man::Args),
+    #[command(hide = true)]
+    Worker(super::worker::Args),
 }

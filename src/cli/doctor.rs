@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{CliError, Context, Exit, show::text::count, status::bytes, ui::Style};
 use crate::{
+    api::ModelsStatus,
     client::Connect,
     config::{Config, Paths, StoreLock},
     domain::text::sanitize,
@@ -163,6 +164,7 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
                 },
             ];
             out.extend(diagnose.problems.into_iter().map(|told| problem("daemon", told, None)));
+            out.extend(models(&diagnose.models));
             out
         }
         Err(error) => {
@@ -170,6 +172,52 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             vec![problem("daemon", format!("the store is owned by a process that does not answer: {error}"), hint)]
         }
     }
+}
+
+/// What computes, where, and what failed.
+fn models(models: &ModelsStatus) -> Vec<Finding> {
+    let mut out = Vec::new();
+    for model in &models.roles {
+        let hash = model.sha256.get(..12).map(|hash| format!(" ({hash})")).unwrap_or_default();
+        let place = match (&model.computes, model.gpu_layers) {
+            (Some(place), 0) => format!(", computed by {place}"),
+            (Some(place), layers) => format!(", {} by {place}", count(layers as usize, "layer", "layers")),
+            (None, _) => String::new(),
+        };
+        let loaded = if model.loaded { "loaded" } else { "not loaded now" };
+        let told = format!("{} is {}{hash}, {loaded}{place}", model.role, model.name);
+        out.push(match &model.problem {
+            Some(problem) => {
+                Finding { hint: Some("ergo models list".to_owned()), ..note("model", format!("{told}: {problem}")) }
+            }
+            None => fine("model", told),
+        });
+    }
+    for worker in models.workers.iter().filter(|worker| worker.pid.is_some() || worker.restarts > 0) {
+        let roles = worker.roles.join(" and ");
+        let state = match worker.pid {
+            Some(pid) => format!("process {pid}, {}", bytes(worker.rss_bytes)),
+            None => "no process now".to_owned(),
+        };
+        let told = format!("{roles}: {state}");
+        out.push(match worker.restarts {
+            0 => fine("inference", told),
+            times => note("inference", format!("{told}; started again {} after it died", count_times(times))),
+        });
+    }
+    if !models.failures.is_empty() {
+        let kinds: Vec<_> = models.failures.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
+        let told = format!("calls that failed since the daemon started: {}", kinds.join(", "));
+        out.push(Finding {
+            hint: Some("the daemon's log says more: ergo daemon status".to_owned()),
+            ..note("inference", told)
+        });
+    }
+    out
+}
+
+fn count_times(times: u64) -> String {
+    count(usize::try_from(times).unwrap_or(usize::MAX), "time", "times")
 }
 
 /// Looks the file over while nobody has it.

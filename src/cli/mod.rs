@@ -41,6 +41,7 @@ mod tui;
 mod ui;
 mod undo;
 mod why;
+mod worker;
 mod write;
 
 use std::process::ExitCode;
@@ -118,6 +119,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
+        Command::Worker(args) => worker::run(args, cx),
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,12 @@ pub const DEFAULT_ORG: &str = "claude-code";
 
 /// The port for TCP, unless set otherwise.
 pub const DEFAULT_PORT: u16 = 8788;
+
+/// Minutes without work after which the models' memory is freed, unless set otherwise.
+pub const DEFAULT_IDLE_MINUTES: u32 = 5;
+
+/// The most threads that can be asked for; more is a slip of the finger.
+const MAX_THREADS: usize = 256;
 
 /// The settings. Everything has a default; an absent file is an empty one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +39,7 @@ pub struct Config {
     pub models: ModelSettings,
 }
 
-/// The `[models]` section: which model serves which role. What stands here goes before what `ergo models use` chose.
+/// The `[models]` section: which model serves which role, and how they compute. What stands here goes before what `ergo models use` chose.
 ///
 /// A model is named as `ergo models list` names it, by the absolute path of a GGUF file, or as `default` or `none`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +55,14 @@ pub struct ModelSettings {
     pub catalogue: Option<PathBuf>,
     /// Whether nothing may ever be fetched: `ergo models pull` refuses.
     pub offline: bool,
+    /// Threads that compute; by default all physical cores but one. More than there are free cores make everything slower.
+    pub threads: Option<usize>,
+    /// Layers of the language model that a GPU computes; by default all, in a build that can use one.
+    pub gpu_layers: Option<u32>,
+    /// The device that computes them, such as `CUDA0`; by default llama.cpp's choice. `CPU` for none.
+    pub device: Option<String>,
+    /// After so many minutes without work the models' memory is freed; by default [`DEFAULT_IDLE_MINUTES`].
+    pub idle_minutes: Option<u32>,
 }
 
 impl ModelSettings {
@@ -60,6 +75,22 @@ impl ModelSettings {
             "embedder" => self.embedder.as_deref(),
             "nli" => self.nli.as_deref(),
             "llm" => self.llm.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// After so long without work the models' memory is freed.
+    pub fn idle(&self) -> Duration {
+        Duration::from_secs(u64::from(self.idle_minutes.unwrap_or(DEFAULT_IDLE_MINUTES)) * 60)
+    }
+
+    /// The first setting that cannot be, and why.
+    fn mistake(&self) -> Option<(&'static str, String)> {
+        match (self.threads, self.idle_minutes) {
+            (Some(threads), _) if !(1..=MAX_THREADS).contains(&threads) => {
+                Some(("threads", format!("`threads` is {threads}: expected 1 to {MAX_THREADS}")))
+            }
+            (_, Some(0)) => Some(("idle_minutes", "`idle_minutes` is 0: expected at least 1".to_owned())),
             _ => None,
         }
     }
@@ -159,6 +190,9 @@ impl Config {
                 return Err(invalid(line_with(role), message));
             }
         }
+        if let Some((key, message)) = config.models.mistake() {
+            return Err(invalid(line_with(key), message));
+        }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
             if value.trim().is_empty() || value.len() > crate::domain::scope::MAX_NAME {
                 let message = format!("`{key}` must be a text of 1 to {} bytes", crate::domain::scope::MAX_NAME);
@@ -232,6 +266,8 @@ mod tests {
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
             ("[models]\nnli = \"\"\n", 2, "`nli`"),
             ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
+            ("[models]\n\nthreads = 0\n", 3, "1 to 256"),
+            ("[models]\nidle_minutes = 0\n", 2, "at least 1"),
             ("who = \"\"\n", 1, "`who`"),
             ("who = \n", 1, ""),
         ];

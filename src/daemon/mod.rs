@@ -11,6 +11,7 @@ pub mod install;
 mod keys;
 mod listen;
 mod log;
+mod models;
 mod openapi;
 mod routes;
 mod run;

@@ -16,12 +16,13 @@ use tokio::{
 use super::{
     DaemonError,
     bus::Bus,
-    keys, listen, log, routes,
+    keys, listen, log, models, routes,
     state::{Shared, State},
 };
 use crate::{
     config::{AgentsMay, Config, DaemonRecord, Paths, StoreLock},
     engine::{self, Engine, EngineConfig},
+    infer::Models,
 };
 
 /// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
@@ -64,13 +65,14 @@ fn owned(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[Str
 
 async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
-    let engine = Arc::new(open(paths, config)?);
+    let (models, mut problems) = models::pool(paths, config);
+    let models: Arc<dyn Models> = Arc::new(models);
+    let engine = Arc::new(open(paths, config, Arc::clone(&models))?);
     let bus = Arc::new(Bus::new());
     engine.on_change({
         let bus = Arc::clone(&bus);
         Box::new(move |change| bus.send(change))
     });
-    let mut problems = Vec::new();
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
     let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
@@ -84,6 +86,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
     };
     let shared = Shared::new(State {
         engine,
+        models,
         bus,
         token: keys::token(paths)?,
         store: record.store.clone(),
@@ -112,12 +115,12 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
     Ok(())
 }
 
-fn open(paths: &Paths, config: &Config) -> Result<Engine, DaemonError> {
+fn open(paths: &Paths, config: &Config, models: Arc<dyn Models>) -> Result<Engine, DaemonError> {
     let agents_may = match config.guard.agents_may {
         AgentsMay::Force => engine::AgentsMay::Force,
         AgentsMay::Propose => engine::AgentsMay::Propose,
     };
-    let settings = EngineConfig { agents_may, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
+    let settings = EngineConfig { agents_may, models, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
     Engine::open(settings).map_err(DaemonError::Engine)
 }
 

@@ -12,10 +12,11 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::bus::Bus;
+use super::{bus::Bus, models};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
+    infer::{Models, Role},
 };
 
 /// Shared by all requests.
@@ -25,6 +26,7 @@ pub(super) struct Shared(Arc<State>);
 /// The daemon's state besides the store.
 pub(super) struct State {
     pub(super) engine: Arc<Engine>,
+    pub(super) models: Arc<dyn Models>,
     pub(super) bus: Arc<Bus>,
     pub(super) token: String,
     pub(super) store: PathBuf,
@@ -69,6 +71,7 @@ impl Shared {
     }
 
     pub(super) fn health(&self) -> Health {
+        let models = self.models.info();
         Health {
             status: "ok".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -76,8 +79,8 @@ impl Shared {
             pid: std::process::id(),
             uptime_s: self.started.elapsed().as_secs(),
             retrieval: true,
-            nli: "not available".to_owned(),
-            embedder: "not available".to_owned(),
+            nli: models::name(&models, Role::Nli),
+            embedder: models::name(&models, Role::Embedder),
         }
     }
 
@@ -96,7 +99,7 @@ pub(super) mod testing {
     use ed25519_dalek::SigningKey;
 
     use super::*;
-    use crate::engine::EngineConfig;
+    use crate::{engine::EngineConfig, infer::NoModels};
 
     /// A state over a new store in this folder, with the token `secret`.
     pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
@@ -104,6 +107,7 @@ pub(super) mod testing {
         let engine = Engine::open(EngineConfig::new(&store, SigningKey::from_bytes(&[7; 32]))).unwrap();
         Shared::new(State {
             engine: Arc::new(engine),
+            models: Arc::new(NoModels),
             bus: Arc::new(Bus::new()),
             token: "secret".to_owned(),
             store,

@@ -104,7 +104,8 @@ impl Engine {
     /// # Errors
     /// `unavailable` where the file cannot be opened, is not a store, or is of a newer schema: the message says which.
     pub fn open(config: EngineConfig) -> Result<Self, ApiError> {
-        Self::open_with(config, Guard::default())
+        let models = Arc::clone(&config.models);
+        Self::open_with_models(config, Guard::default(), models)
     }
 
     /// [`Engine::open`] with another guard and without models.

@@ -6,14 +6,19 @@
 pub mod catalogue;
 mod error;
 mod fake;
+mod pool;
 mod types;
+mod wire;
+pub mod worker;
 
 pub use error::InferError;
 pub use fake::FakeModels;
+pub use pool::{Pool, PoolOptions, default_threads, hash_of, write_out};
 pub use types::{
     Call, EmbeddedModel, ModelFile, ModelSet, ModelSource, ModelsInfo, Priority, Prompt, Role, RoleInfo, Speaker, Turn,
     WorkerInfo,
 };
+pub use wire::ModelFacts;
 
 /// What the engine may ask of the models. Calls block until the answer, the deadline or a failure: make them outside every
 /// lock and every transaction.

@@ -2,17 +2,22 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 /// What a model is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
+#[cbor(index_only)]
 pub enum Role {
     /// Turns a text into a vector.
+    #[n(0)]
     Embedder,
     /// The cross-encoder: judges a pair of texts.
+    #[n(1)]
     Nli,
     /// The language model: refines norms and judges deeply.
+    #[n(2)]
     Llm,
 }
 
@@ -67,14 +72,18 @@ impl Call {
 }
 
 /// Who says a [`Turn`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
+#[cbor(index_only)]
 pub enum Speaker {
     /// The instruction at the beginning.
+    #[n(0)]
     System,
     /// Who asks.
+    #[n(1)]
     User,
     /// The model.
+    #[n(2)]
     Assistant,
 }
 
@@ -90,20 +99,24 @@ impl Speaker {
 }
 
 /// One message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 pub struct Turn {
     /// Who says it.
+    #[n(0)]
     pub speaker: Speaker,
     /// What. Ours, hence trusted: the model's control tokens are recognised in it.
+    #[n(1)]
     pub text: String,
 }
 
 /// A conversation that the model is to continue. The model's own chat template puts it into words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Prompt {
     /// Instruction and examples, the same from call to call: evaluated once and kept in the model's cache.
+    #[n(0)]
     pub prefix: Vec<Turn>,
     /// What is asked now, as the last message of the user. Not trusted: control tokens in it are plain text.
+    #[n(1)]
     pub text: String,
 }
 

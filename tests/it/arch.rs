@@ -29,6 +29,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/tui.rs", "tui", "the verb that opens the app"),
     ("src/cli/demo/stage.rs", "daemon", "the demonstration's daemon lives in its own process, and ends with it"),
     ("src/cli/daemon.rs", "daemon", "the verb that is the daemon"),
+    ("src/cli/worker.rs", "infer", "the verb that is the worker"),
     ("src/cli/bench.rs", "bench", "measures without a daemon"),
     ("src/cli/doctor.rs", "store", "examines the file itself, also where no daemon can open it"),
     ("src/cli/doctor.rs", "guard", "the store is opened with the guard's comparison"),

@@ -12,6 +12,7 @@ mod daemon_writes;
 mod demo;
 mod deps;
 mod engine;
+mod infer;
 mod store;
 mod support;
 mod term;

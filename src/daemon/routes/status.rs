@@ -8,6 +8,7 @@ use super::super::{
     answer::{Answer, Failure, value},
     gate::Way,
     input::Input,
+    models,
     openapi::document,
     state::Shared,
 };
@@ -24,7 +25,7 @@ pub(in crate::daemon) async fn health(State(shared): State<Shared>) -> Json<Heal
 pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
     Ok(Json(Diagnose {
-        health: Health { nli: counts.nli, ..shared.health() },
+        health: shared.health(),
         store: shared.store.display().to_string(),
         store_bytes: counts.store_bytes,
         schema: counts.schema,
@@ -40,6 +41,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         guard: counts.guard,
         requests: shared.requests.load(Ordering::Relaxed),
         problems: shared.problems.clone(),
+        models: models::status(shared.models.info()),
     }))
 }
 

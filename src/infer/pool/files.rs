@@ -1,0 +1,160 @@
+//! Model files on the disk: those that are built into the program are written out, and any file is known by its stamp.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::infer::EmbeddedModel;
+
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    length: u64,
+    inode: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    /// The stamp of the file at a path; `None` where there is none.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let meta = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self { length: meta.len(), inode: meta.ino(), modified: meta.modified().ok() })
+    }
+}
+
+/// Where a built-in model is written.
+pub(super) fn place_of(model: &EmbeddedModel, folder: &Path) -> PathBuf {
+    let hash = model.sha256.get(..12).unwrap_or(model.sha256);
+    folder.join(format!("{}-{hash}.gguf", model.name))
+}
+
+/// Makes sure that a built-in model is in the folder as it should be, and says where. A damaged file is replaced; others of
+/// the same name, left by other versions, are removed.
+///
+/// # Errors
+/// Where the folder cannot be made or written to.
+pub fn write_out(model: &EmbeddedModel, folder: &Path) -> io::Result<PathBuf> {
+    let path = place_of(model, folder);
+    if is_whole(&path, model) {
+        return Ok(path);
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let draft = folder.join(format!(".{}-{}.part", model.name, std::process::id()));
+    let written = write_and_sync(&draft, model.bytes).and_then(|()| fs::rename(&draft, &path));
+    if let Err(error) = written {
+        drop(fs::remove_file(&draft));
+        return Err(error);
+    }
+    remove_others(model, folder, &path);
+    Ok(path)
+}
+
+fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn is_whole(path: &Path, model: &EmbeddedModel) -> bool {
+    let size = fs::metadata(path).map_or(0, |meta| meta.len());
+    size == model.bytes.len() as u64 && hash_of(path).is_ok_and(|hash| hash == model.sha256)
+}
+
+/// SHA-256 of a file in lower-case hexadecimal digits.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn hash_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex::encode(hasher.finalize())),
+            read => hasher.update(buffer.get(..read).unwrap_or_default()),
+        }
+    }
+}
+
+/// A process that still reads such a file keeps it: only its name goes.
+fn remove_others(model: &EmbeddedModel, folder: &Path, keep: &Path) {
+    let prefix = format!("{}-", model.name);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(".gguf"));
+        let ours = rest.is_some_and(|hash| hash.len() == 12 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if ours && entry.path() != keep {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: &[u8] = b"not really a model";
+
+    fn model() -> EmbeddedModel {
+        let hash: &'static str = Box::leak(hex::encode(Sha256::digest(BYTES)).into_boxed_str());
+        EmbeddedModel { name: "tiny", sha256: hash, bytes: BYTES }
+    }
+
+    #[test]
+    fn a_built_in_model_is_written_once_and_mended_when_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("models");
+        let path = write_out(&model(), &folder).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), BYTES);
+        let first = Stamp::of(&path).unwrap();
+        assert_eq!(write_out(&model(), &folder).unwrap(), path);
+        assert_eq!(Stamp::of(&path), Some(first), "a whole file is left alone");
+        for damage in [&BYTES[..5], b"not really a mOdel"] {
+            fs::write(&path, damage).unwrap();
+            write_out(&model(), &folder).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), BYTES);
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no drafts remain");
+    }
+
+    #[test]
+    fn files_of_other_versions_go_and_strangers_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = dir.path().join("tiny-0123456789ab.gguf");
+        let strangers = [dir.path().join("tiny-mine.gguf"), dir.path().join("other-0123456789ab.gguf")];
+        for file in strangers.iter().chain([&old]) {
+            fs::write(file, "x").unwrap();
+        }
+        write_out(&model(), dir.path()).unwrap();
+        assert!(!old.exists() && strangers.iter().all(|file| file.exists()));
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_it_says_so_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(write_out(&model(), &file.join("models")).is_err());
+        // A folder in the file's place: the draft is written, and cannot get its name.
+        fs::create_dir_all(place_of(&model(), dir.path()).join("x")).unwrap();
+        assert!(write_out(&model(), dir.path()).is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_stamp_changes_with_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m");
+        assert_eq!(Stamp::of(&path), None);
+        fs::write(&path, "one").unwrap();
+        let first = Stamp::of(&path);
+        fs::write(&path, "longer").unwrap();
+        assert_ne!(Stamp::of(&path), first);
+    }
+}

@@ -1,0 +1,180 @@
+//! A model that a lane serves: where its file is, and what is wrong with it until the file changes.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use super::files::{Stamp, place_of, write_out};
+use crate::infer::{InferError, ModelSource, Role};
+
+/// How long a model rests after there was not enough memory for it.
+const REST: Duration = Duration::from_secs(60);
+
+/// How often loading a file may end the process before it counts as damaged.
+const DEATHS: u32 = 2;
+
+/// A model, its file and its state.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    role: Role,
+    source: ModelSource,
+    /// The folder for built-in models.
+    folder: PathBuf,
+    /// The built-in file that was found whole.
+    whole: Option<Stamp>,
+    trouble: Option<Trouble>,
+    /// Times that loading this state of the file ended the process.
+    deaths: (Option<Stamp>, u32),
+}
+
+/// Why a model is not tried.
+#[derive(Clone, Debug)]
+struct Trouble {
+    error: InferError,
+    /// The state of the file that is not tried.
+    stamp: Option<Stamp>,
+    /// Until when it is not tried; for ever where absent.
+    until: Option<Instant>,
+}
+
+/// Two are the same that name the same model, whatever became of it.
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        (self.role, &self.source, &self.folder) == (other.role, &other.source, &other.folder)
+    }
+}
+
+impl Source {
+    pub(super) fn new(role: Role, source: ModelSource, folder: PathBuf) -> Self {
+        Self { role, source, folder, whole: None, trouble: None, deaths: (None, 0) }
+    }
+
+    fn path(&self) -> PathBuf {
+        match &self.source {
+            ModelSource::Embedded(model) => place_of(model, &self.folder),
+            ModelSource::File(file) => file.path.clone(),
+        }
+    }
+
+    /// The size of its file in bytes.
+    pub(super) fn size(&self) -> u64 {
+        match &self.source {
+            ModelSource::Embedded(model) => model.bytes.len() as u64,
+            ModelSource::File(file) => std::fs::metadata(&file.path).map_or(0, |meta| meta.len()),
+        }
+    }
+
+    /// Why it is not used.
+    pub(super) fn problem(&self) -> Option<&InferError> {
+        self.trouble.as_ref().map(|trouble| &trouble.error)
+    }
+
+    /// The file to load, written out first where it is built in.
+    ///
+    /// # Errors
+    /// What was wrong the last time, while nothing has changed; [`InferError::BadModel`] where there is no file.
+    pub(super) fn ready(&mut self) -> Result<PathBuf, InferError> {
+        let path = self.path();
+        let stamp = Stamp::of(&path);
+        if let Some(Trouble { error, stamp: then, until }) = &self.trouble {
+            let rests = until.is_none_or(|until| Instant::now() < until);
+            if rests && *then == stamp {
+                return Err(error.clone());
+            }
+            self.trouble = None;
+        }
+        match &self.source {
+            ModelSource::Embedded(model) => {
+                if self.whole.is_none() || self.whole != stamp {
+                    if let Err(error) = write_out(model, &self.folder) {
+                        let why = format!("cannot write it to {}: {error}", self.folder.display());
+                        return Err(self.spoilt(why, Some(Instant::now() + REST)));
+                    }
+                    self.whole = Stamp::of(&path);
+                }
+            }
+            ModelSource::File(_) if stamp.is_none() => {
+                let why = format!("there is no file {}", path.display());
+                return Err(self.spoilt(why, None));
+            }
+            ModelSource::File(_) => {}
+        }
+        Ok(path)
+    }
+
+    /// Notes that it cannot be loaded.
+    pub(super) fn refused(&mut self, why: &str) -> InferError {
+        let help = match &self.source {
+            ModelSource::Embedded(_) => "",
+            ModelSource::File(_) => "; `ergo models verify` checks its file",
+        };
+        self.spoilt(format!("{why}{help}"), None)
+    }
+
+    /// Notes that there was not enough memory for it.
+    pub(super) fn too_large(&mut self, why: &str) -> InferError {
+        let error = InferError::OutOfMemory { role: self.role, why: why.to_owned() };
+        self.rest(error, Some(Instant::now() + REST))
+    }
+
+    /// Notes that loading it ended the process.
+    pub(super) fn deadly(&mut self, why: &str) {
+        let stamp = Stamp::of(&self.path());
+        let before = if self.deaths.0 == stamp { self.deaths.1 } else { 0 };
+        self.deaths = (stamp, before + 1);
+        if self.deaths.1 >= DEATHS {
+            let _told = self.refused(&format!("loading it ended the process {} times, which {why}", self.deaths.1));
+        }
+    }
+
+    fn spoilt(&mut self, why: String, until: Option<Instant>) -> InferError {
+        let error = InferError::BadModel { role: self.role, name: self.source.name().to_owned(), why };
+        self.rest(error, until)
+    }
+
+    fn rest(&mut self, error: InferError, until: Option<Instant>) -> InferError {
+        let stamp = Stamp::of(&self.path());
+        self.trouble = Some(Trouble { error: error.clone(), stamp, until });
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::infer::ModelFile;
+
+    #[test]
+    fn a_bad_file_is_not_tried_again_until_it_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.gguf");
+        let file = ModelFile { name: "mine".into(), sha256: String::new(), path: path.clone() };
+        let mut source = Source::new(Role::Nli, ModelSource::File(file), dir.path().into());
+        let error = source.ready().unwrap_err().to_string();
+        assert!(error.contains("mine") && error.contains("there is no file"), "{error}");
+        fs::write(&path, "junk").unwrap();
+        assert_eq!(source.ready(), Ok(path.clone()), "it has appeared");
+        let bad = source.refused("it is no GGUF file");
+        assert_eq!(source.ready(), Err(bad.clone()));
+        assert_eq!(source.problem(), Some(&bad));
+        fs::write(&path, "other junk").unwrap();
+        assert_eq!(source.ready(), Ok(path), "it has changed");
+        assert_eq!(source.problem(), None);
+    }
+
+    #[test]
+    fn a_file_that_ends_the_process_twice_is_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.gguf");
+        fs::write(&path, "junk").unwrap();
+        let file = ModelFile { name: "mine".into(), sha256: String::new(), path };
+        let mut source = Source::new(Role::Llm, ModelSource::File(file), dir.path().into());
+        source.deadly("ended: GGML_ASSERT");
+        assert!(source.ready().is_ok());
+        source.deadly("ended: GGML_ASSERT");
+        assert!(matches!(source.ready(), Err(InferError::BadModel { why, .. }) if why.contains("GGML_ASSERT")));
+    }
+}

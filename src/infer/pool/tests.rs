@@ -1,0 +1,360 @@
+//! The queue, its priorities and deadlines, and what becomes of a worker that fails; with workers made of closures.
+
+use std::{
+    io,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+use super::{
+    process::{Event, Sink, Worker},
+    *,
+};
+use crate::infer::{
+    ModelFile, ModelSource,
+    wire::{Answer, Ask, Failure},
+};
+
+/// What a worker does with a message: called on the sending thread, answers through the sink.
+type Behave = dyn Fn(u64, &Ask, &Arc<Sink>) + Send + Sync;
+
+struct Fake {
+    starts: AtomicU64,
+    behave: Box<Behave>,
+}
+
+struct FakeWorker {
+    number: u64,
+    fake: Arc<Fake>,
+    sink: Arc<Sink>,
+}
+
+struct FakeLaunch(Arc<Fake>);
+
+impl Launch for FakeLaunch {
+    fn launch(&self, sink: Sink) -> io::Result<Box<dyn Worker>> {
+        let number = self.0.starts.fetch_add(1, Ordering::SeqCst) + 1;
+        Ok(Box::new(FakeWorker { number, fake: Arc::clone(&self.0), sink: Arc::new(sink) }))
+    }
+}
+
+impl Worker for FakeWorker {
+    fn send(&mut self, ask: Ask) {
+        match &ask.what {
+            What::Hello(_) => say(&self.sink, ask.id, Said::Ready(VERSION)),
+            _ => (self.fake.behave)(self.number, &ask, &self.sink),
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        0
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        None
+    }
+}
+
+fn say(sink: &Sink, id: u64, said: Said) {
+    sink(Event::Answer(Answer { id, said }));
+}
+
+/// A worker that does everything at once and well.
+fn well(ask: &Ask, sink: &Sink) {
+    let said = match &ask.what {
+        What::Load { .. } => Said::Loaded(ModelFacts { dimension: 2, computes: "CPU".into(), ..ModelFacts::default() }),
+        What::Embed(texts) => Said::Vectors(texts.iter().map(|text| wire::pack(&[text.len() as f32, 0.0])).collect()),
+        What::Classify(pairs) => Said::Logits(pairs.iter().map(|_| [0.0, 1.0, 2.0]).collect()),
+        What::Generate { prompt, .. } => Said::Text(prompt.text.clone()),
+        What::Answers { answers, .. } => Said::Weights(answers.iter().map(|_| -1.0).collect()),
+        What::Hello(_) | What::Cancel => return,
+    };
+    say(sink, ask.id, said);
+}
+
+struct Stage {
+    pool: Arc<Pool>,
+    fake: Arc<Fake>,
+    // Keeps the files of the models.
+    dir: tempfile::TempDir,
+}
+
+fn stage(behave: impl Fn(u64, &Ask, &Arc<Sink>) + Send + Sync + 'static) -> Stage {
+    stage_with(|_| {}, behave)
+}
+
+fn stage_with(
+    set_up: impl FnOnce(&mut PoolOptions),
+    behave: impl Fn(u64, &Ask, &Arc<Sink>) + Send + Sync + 'static,
+) -> Stage {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, name).unwrap();
+        Some(ModelSource::File(ModelFile { name: name.into(), sha256: String::new(), path }))
+    };
+    let set = ModelSet { embedder: file("e.gguf"), nli: file("n.gguf"), llm: file("l.gguf") };
+    let fake = Arc::new(Fake { starts: AtomicU64::new(0), behave: Box::new(behave) });
+    let mut options = PoolOptions::new(dir.path());
+    set_up(&mut options);
+    let pool = Arc::new(Pool::over(Arc::new(FakeLaunch(Arc::clone(&fake))), options, set));
+    Stage { pool, fake, dir }
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn soon() -> Call {
+    Call::foreground(LONG)
+}
+
+fn later() -> Call {
+    Call::background(LONG)
+}
+
+fn texts(many: usize) -> Vec<String> {
+    (0..many).map(|at| "x".repeat(at)).collect()
+}
+
+fn prompt(text: &str) -> Prompt {
+    Prompt { text: text.into(), ..Prompt::default() }
+}
+
+#[test]
+fn answers_come_in_order_and_a_model_is_loaded_once() {
+    let loads = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&loads);
+    let stage = stage(move |_, ask, sink| {
+        counted.fetch_add(u64::from(matches!(ask.what, What::Load { .. })), Ordering::SeqCst);
+        well(ask, sink);
+    });
+    assert_eq!(stage.pool.info().workers.len(), 2);
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 0, "nothing starts before the first call");
+    for call in [soon(), later()] {
+        let vectors = stage.pool.embed(&texts(150), call).unwrap();
+        assert!(vectors.iter().enumerate().all(|(at, vector)| vector == &[at as f32, 0.0]));
+    }
+    assert_eq!(stage.pool.embed(&[], soon()), Ok(vec![]));
+    assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()), Ok(vec![[0.0, 1.0, 2.0]]));
+    assert_eq!((stage.fake.starts.load(Ordering::SeqCst), loads.load(Ordering::SeqCst)), (1, 2));
+    assert_eq!(stage.pool.generate(&prompt("hi"), "", 9, soon()).as_deref(), Ok("hi"));
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2, "the language model has its own process");
+    let info = stage.pool.info();
+    let embedder = info.role(Role::Embedder).unwrap();
+    assert_eq!((embedder.loaded, embedder.dimension, embedder.computes.as_deref()), (true, Some(2), Some("CPU")));
+    assert!(info.failures.is_empty());
+}
+
+#[test]
+fn the_foreground_overtakes_what_waits_in_the_background() {
+    let (hold, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let stage = stage(move |_, ask, sink| {
+        if let What::Embed(texts) = &ask.what {
+            seen.lock().unwrap().push(texts[0].clone());
+            if texts[0] == "first" {
+                held.lock().unwrap().recv().unwrap();
+            }
+        }
+        well(ask, sink);
+    });
+    let call = |text: &str, call: Call| {
+        let (pool, text) = (Arc::clone(&stage.pool), text.to_owned());
+        thread::spawn(move || pool.embed(&[text], call).unwrap())
+    };
+    let until = |what: &dyn Fn() -> bool| {
+        while !what() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let mut calls = vec![call("first", later())];
+    until(&|| order.lock().unwrap().len() == 1);
+    calls.push(call("second", later()));
+    until(&|| stage.pool.small.waiting() == (0, 1));
+    calls.push(call("urgent", soon()));
+    until(&|| stage.pool.small.waiting() == (1, 1));
+    hold.send(()).unwrap();
+    for call in calls {
+        call.join().unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), ["first", "urgent", "second"]);
+}
+
+/// A worker that generates until it is told to stop, unless the prompt is `quick`.
+fn endless(ask: &Ask, sink: &Sink) {
+    match &ask.what {
+        What::Generate { prompt, .. } if prompt.text == "slow" => {}
+        What::Cancel => say(sink, ask.id, Said::Failed { failure: Failure::Cancelled, why: String::new() }),
+        _ => well(ask, sink),
+    }
+}
+
+#[test]
+fn a_generation_in_the_background_gives_way_and_is_taken_up_again() {
+    let tries = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&tries);
+    let stage = stage(move |_, ask, sink| match &ask.what {
+        What::Generate { prompt, .. } if prompt.text == "slow" => {
+            if counted.fetch_add(1, Ordering::SeqCst) > 0 {
+                well(ask, sink);
+            }
+        }
+        _ => endless(ask, sink),
+    });
+    let slow = {
+        let pool = Arc::clone(&stage.pool);
+        thread::spawn(move || pool.generate(&prompt("slow"), "", 9, later()))
+    };
+    while tries.load(Ordering::SeqCst) == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(stage.pool.generate(&prompt("quick"), "", 9, soon()).as_deref(), Ok("quick"));
+    assert_eq!(slow.join().unwrap().as_deref(), Ok("slow"));
+    assert_eq!(tries.load(Ordering::SeqCst), 2);
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 1, "no process was ended for it");
+}
+
+#[test]
+fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
+    let stage = stage(|_, ask, sink| endless(ask, sink));
+    let brief = Call::background(Duration::from_millis(20));
+    let error = stage.pool.generate(&prompt("slow"), "", 9, brief).unwrap_err();
+    assert_eq!(error, InferError::Timeout { role: Role::Llm, after: brief.deadline });
+    assert_eq!(stage.pool.generate(&prompt("quick"), "", 9, soon()).as_deref(), Ok("quick"));
+    let info = stage.pool.info();
+    assert_eq!(info.failures.get("timeout"), Some(&1));
+    assert_eq!(info.workers[1].restarts, 0);
+}
+
+#[test]
+fn a_worker_that_hangs_is_ended_and_another_one_serves() {
+    let hang = |options: &mut PoolOptions| options.hang = [Duration::from_millis(30); 2];
+    let stage = stage_with(hang, |number, ask, sink| {
+        if number > 1 || !matches!(ask.what, What::Embed(_) | What::Cancel) {
+            well(ask, sink);
+        }
+    });
+    let brief = Call::foreground(Duration::from_millis(10));
+    let error = stage.pool.embed(&texts(1), brief).unwrap_err();
+    assert_eq!(error.kind(), "timeout");
+    // The next one waits for the end of the grace, and is served by a new process.
+    assert!(stage.pool.embed(&texts(1), soon()).is_ok());
+    let info = stage.pool.info();
+    assert_eq!((info.failures.get("hung"), info.workers[0].restarts), (Some(&1), 1));
+}
+
+#[test]
+fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
+    let stage = stage(|number, ask, sink| match ask.what {
+        What::Embed(_) if number != 2 => sink(Event::Gone("ended: boom".into())),
+        _ => well(ask, sink),
+    });
+    let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
+    assert_eq!(error, InferError::Crashed { role: Role::Embedder, why: "ended: boom".into() });
+    assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "it is started again at once");
+    let third = stage.pool.classify(&[("a".into(), "b".into())], soon());
+    assert!(third.is_ok(), "and the process stays");
+    assert_eq!(stage.pool.info().workers[0].restarts, 1);
+    assert_eq!(stage.pool.info().failures.get("crashed"), Some(&1));
+
+    let stage = self::stage(|_, ask, sink| match ask.what {
+        What::Embed(_) => sink(Event::Gone("ended: boom".into())),
+        _ => well(ask, sink),
+    });
+    let kinds: Vec<_> = (0..4).map(|_| stage.pool.embed(&texts(1), soon()).unwrap_err().to_string()).collect();
+    assert!(kinds[0].contains("boom") && kinds[1].contains("boom"), "{kinds:?}");
+    assert!(kinds[2].contains("started again in") && kinds[3].contains("started again in"), "{kinds:?}");
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_worker_that_died_between_calls_costs_nothing() {
+    let sinks = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&sinks);
+    let stage = stage(move |_, ask, sink| {
+        kept.lock().unwrap().push(Arc::clone(sink));
+        well(ask, sink);
+    });
+    stage.pool.embed(&texts(1), soon()).unwrap();
+    sinks.lock().unwrap()[0](Event::Gone("was ended by the system".into()));
+    stage.pool.embed(&texts(1), soon()).unwrap();
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
+    // What the first one still says is nothing to the second one.
+    sinks.lock().unwrap()[0](Event::Gone("again".into()));
+    stage.pool.embed(&texts(1), soon()).unwrap();
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_bad_model_is_tried_once_until_its_file_changes() {
+    let loads = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&loads);
+    let stage = stage(move |_, ask, sink| match &ask.what {
+        What::Load { path, .. } if std::fs::read(path).unwrap() != b"good" => {
+            counted.fetch_add(1, Ordering::SeqCst);
+            say(sink, ask.id, Said::Failed { failure: Failure::BadModel, why: "it is no GGUF file".into() });
+        }
+        _ => well(ask, sink),
+    });
+    std::fs::write(stage.dir.path().join("e.gguf"), "good").unwrap();
+    let pair = [("a".to_owned(), "b".to_owned())];
+    for _ in 0..3 {
+        let error = stage.pool.classify(&pair, soon()).unwrap_err();
+        assert!(
+            matches!(&error, InferError::BadModel { name, why, .. } if name == "n.gguf" && why.contains("no GGUF"))
+        );
+    }
+    assert_eq!(loads.load(Ordering::SeqCst), 1);
+    assert!(stage.pool.info().role(Role::Nli).unwrap().problem.as_deref().unwrap().contains("n.gguf"));
+    assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "the other role goes on");
+    std::fs::write(stage.dir.path().join("n.gguf"), "good").unwrap();
+    assert!(stage.pool.classify(&pair, soon()).is_ok());
+    assert_eq!(stage.pool.info().role(Role::Nli).unwrap().problem, None);
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn other_models_are_served_from_the_next_call_on() {
+    let stage = stage(|_, ask, sink| well(ask, sink));
+    stage.pool.embed(&texts(1), soon()).unwrap();
+    stage.pool.change(stage.pool.set());
+    stage.pool.embed(&texts(1), soon()).unwrap();
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 1, "the same models change nothing");
+    let other = ModelSet { embedder: stage.pool.set().nli, ..ModelSet::default() };
+    stage.pool.change(other);
+    assert_eq!(stage.pool.embed(&texts(1), soon()).map(|vectors| vectors.len()), Ok(1));
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
+    let error = stage.pool.classify(&[("a".into(), "b".into())], soon()).unwrap_err();
+    assert_eq!(error, InferError::NoModel { role: Role::Nli });
+}
+
+#[test]
+fn a_process_without_work_ends_and_comes_back() {
+    let idle = |options: &mut PoolOptions| options.idle = Duration::from_millis(5);
+    let stage = stage_with(idle, |_, ask, sink| well(ask, sink));
+    for starts in 1..4 {
+        stage.pool.embed(&texts(1), soon()).unwrap();
+        assert_eq!(stage.fake.starts.load(Ordering::SeqCst), starts);
+        while stage.pool.info().role(Role::Embedder).unwrap().loaded {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    assert_eq!(stage.pool.info().workers[0].restarts, 0, "an end by our will is no death");
+    assert_eq!(stage.pool.info().role(Role::Embedder).unwrap().dimension, Some(2), "what was learnt stays");
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
+    let stage = stage(|_, ask, sink| match ask.what {
+        What::Embed(_) => say(sink, ask.id, Said::Vectors(vec![])),
+        What::Classify(_) => say(sink, ask.id, Said::Text("hello".into())),
+        _ => well(ask, sink),
+    });
+    assert_eq!(stage.pool.embed(&texts(1), soon()).unwrap_err().kind(), "crashed");
+    assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()).unwrap_err().kind(), "crashed");
+}

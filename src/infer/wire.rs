@@ -1,0 +1,329 @@
+//! What the daemon and a worker say to each other: frames of a length (four bytes, little endian) and a CBOR message.
+//!
+//! The two are the same program as a rule, but a daemon outlives an upgrade of its file: the first message carries the
+//! version, and another version is refused.
+
+use std::io::{self, Read, Write};
+
+use minicbor::{Decode, Encode, bytes::ByteVec};
+
+use super::{Prompt, Role};
+
+/// The version of these messages: raised with every change of their form.
+pub(super) const VERSION: u32 = 1;
+
+/// The longest message, in bytes: far above 64 statements of 32 KiB, the most that one request holds.
+pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
+
+/// A message to the worker.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub(super) struct Ask {
+    /// Counts up; the answer bears the same. [`What::Cancel`] bears that of the request that it ends.
+    #[n(0)]
+    pub(super) id: u64,
+    #[n(1)]
+    pub(super) what: What,
+}
+
+/// What the worker is to do.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub(super) enum What {
+    /// Once, first.
+    #[n(0)]
+    Hello(#[n(0)] Hello),
+    /// Load a model for a role, instead of the one that it has.
+    #[n(1)]
+    Load {
+        #[n(0)]
+        role: Role,
+        #[n(1)]
+        path: String,
+    },
+    #[n(2)]
+    Embed(#[n(0)] Vec<String>),
+    #[n(3)]
+    Classify(#[n(0)] Vec<(String, String)>),
+    #[n(4)]
+    Generate {
+        #[n(0)]
+        prompt: Prompt,
+        #[n(1)]
+        grammar: String,
+        #[n(2)]
+        max_tokens: u32,
+    },
+    #[n(5)]
+    Answers {
+        #[n(0)]
+        prompt: Prompt,
+        #[n(1)]
+        answers: Vec<String>,
+    },
+    /// Stop working on the request with this message's id; it is answered with [`Failure::Cancelled`], unless it was done.
+    #[n(6)]
+    Cancel,
+}
+
+/// How the worker is to behave.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(super) struct Hello {
+    /// [`VERSION`] of the daemon.
+    #[n(0)]
+    pub(super) version: u32,
+    /// Threads that compute.
+    #[n(1)]
+    pub(super) threads: u32,
+    /// The most private memory, in bytes; no limit where absent.
+    #[n(2)]
+    pub(super) memory: Option<u64>,
+    /// Layers of the language model that a GPU computes; all where absent.
+    #[n(3)]
+    pub(super) gpu_layers: Option<u32>,
+    /// The device that computes them; llama.cpp's choice where absent.
+    #[n(4)]
+    pub(super) device: Option<String>,
+    /// How far it stands back behind other processes: the increment of `nice(2)`.
+    #[n(5)]
+    pub(super) nice: u8,
+}
+
+/// A message from the worker.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub(super) struct Answer {
+    #[n(0)]
+    pub(super) id: u64,
+    #[n(1)]
+    pub(super) said: Said,
+}
+
+/// What the worker answers.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub(super) enum Said {
+    /// To [`What::Hello`]: the worker's [`VERSION`].
+    #[n(0)]
+    Ready(#[n(0)] u32),
+    #[n(1)]
+    Loaded(#[n(0)] ModelFacts),
+    /// Vectors as little-endian numbers of four bytes.
+    #[n(2)]
+    Vectors(#[n(0)] Vec<ByteVec>),
+    #[n(3)]
+    Logits(#[n(0)] Vec<[f32; 3]>),
+    #[n(4)]
+    Text(#[n(0)] String),
+    #[n(5)]
+    Weights(#[n(0)] Vec<f32>),
+    #[n(6)]
+    Failed {
+        #[n(0)]
+        failure: Failure,
+        #[n(1)]
+        why: String,
+    },
+}
+
+/// Why the worker could not do it. It lives on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub(super) enum Failure {
+    #[n(0)]
+    BadModel,
+    #[n(1)]
+    OutOfMemory,
+    #[n(2)]
+    Refused,
+    #[n(3)]
+    Cancelled,
+}
+
+/// What a model file is, as llama.cpp sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ModelFacts {
+    /// `bert`, `qwen2`, …
+    #[n(0)]
+    pub architecture: String,
+    /// How many numbers a vector or hidden state of it has.
+    #[n(1)]
+    pub dimension: u32,
+    /// Names of its classes, in the order of its outputs; empty where it is no classifier.
+    #[n(2)]
+    pub classes: Vec<String>,
+    /// The longest text that it was trained for, in tokens.
+    #[n(3)]
+    pub context: u32,
+    /// Parameters.
+    #[n(4)]
+    pub parameters: u64,
+    /// Size of its weights in bytes.
+    #[n(5)]
+    pub bytes: u64,
+    /// Where it computes: `CPU`, or a device's name.
+    #[n(6)]
+    pub computes: String,
+    /// Layers that are computed there and not by the processor.
+    #[n(7)]
+    pub gpu_layers: u32,
+    /// Whether it brings a chat template that llama.cpp knows; ChatML is used for one that does not.
+    #[n(8)]
+    pub chat_template: bool,
+}
+
+/// A vector for the wire.
+pub(super) fn pack(vector: &[f32]) -> ByteVec {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()
+}
+
+/// A vector from the wire; `None` where the bytes are no whole numbers.
+pub(super) fn unpack(bytes: &ByteVec) -> Option<Vec<f32>> {
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    rest.is_empty().then(|| numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+}
+
+/// Writes a message as one frame and flushes.
+///
+/// # Errors
+/// Where the other end is gone, or the message is longer than [`MAX_FRAME`].
+pub(super) fn write(to: &mut impl Write, message: &impl Encode<()>) -> io::Result<()> {
+    let body =
+        minicbor::to_vec(message).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+    if body.len() > MAX_FRAME {
+        let why = format!("a message of {} bytes; at most {MAX_FRAME} are allowed", body.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    to.write_all(&(body.len() as u32).to_le_bytes())?;
+    to.write_all(&body)?;
+    to.flush()
+}
+
+/// Reads one message; `None` at the end of the stream.
+///
+/// # Errors
+/// Where the stream ends in the middle of a frame, or the frame is no message.
+pub(super) fn read<T: for<'b> Decode<'b, ()>>(from: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    if from.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut length[1..])?;
+    let length = u64::from(u32::from_le_bytes(length));
+    if length > MAX_FRAME as u64 {
+        let why = format!("a frame of {length} bytes; at most {MAX_FRAME} are allowed");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    // Grows with what really comes: a length alone reserves nothing.
+    let mut body = Vec::new();
+    if from.take(length).read_to_end(&mut body)? as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    minicbor::decode(&body).map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::infer::{Speaker, Turn};
+
+    fn prompt() -> impl Strategy<Value = Prompt> {
+        let speaker = prop_oneof![Just(Speaker::System), Just(Speaker::User), Just(Speaker::Assistant)];
+        let turn = (speaker, any::<String>()).prop_map(|(speaker, text)| Turn { speaker, text });
+        (vec(turn, 0..4), any::<String>()).prop_map(|(prefix, text)| Prompt { prefix, text })
+    }
+
+    fn what() -> impl Strategy<Value = What> {
+        prop_oneof![
+            (
+                any::<u32>(),
+                any::<u32>(),
+                any::<Option<u64>>(),
+                any::<Option<u32>>(),
+                any::<Option<String>>(),
+                any::<u8>()
+            )
+                .prop_map(|(version, threads, memory, gpu_layers, device, nice)| What::Hello(Hello {
+                    version,
+                    threads,
+                    memory,
+                    gpu_layers,
+                    device,
+                    nice
+                })),
+            any::<String>().prop_map(|path| What::Load { role: Role::Nli, path }),
+            vec(any::<String>(), 0..5).prop_map(What::Embed),
+            vec(any::<(String, String)>(), 0..5).prop_map(What::Classify),
+            (prompt(), any::<String>(), any::<u32>()).prop_map(|(prompt, grammar, max_tokens)| What::Generate {
+                prompt,
+                grammar,
+                max_tokens
+            }),
+            (prompt(), vec(any::<String>(), 0..4)).prop_map(|(prompt, answers)| What::Answers { prompt, answers }),
+            Just(What::Cancel),
+        ]
+    }
+
+    fn said() -> impl Strategy<Value = Said> {
+        let number = -1e9_f32..1e9;
+        prop_oneof![
+            any::<u32>().prop_map(Said::Ready),
+            (any::<String>(), vec(any::<String>(), 0..4)).prop_map(|(architecture, classes)| {
+                Said::Loaded(ModelFacts { architecture, classes, ..ModelFacts::default() })
+            }),
+            vec(vec(number.clone(), 0..9), 0..4)
+                .prop_map(|vectors| Said::Vectors(vectors.iter().map(|vector| pack(vector)).collect())),
+            vec([number.clone(), number.clone(), number.clone()], 0..4).prop_map(Said::Logits),
+            any::<String>().prop_map(Said::Text),
+            vec(number, 0..5).prop_map(Said::Weights),
+            any::<String>().prop_map(|why| Said::Failed { failure: Failure::Refused, why }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(asks in vec((any::<u64>(), what()), 0..4), answer in (any::<u64>(), said())) {
+            let mut stream = Vec::new();
+            let asks: Vec<_> = asks.into_iter().map(|(id, what)| Ask { id, what }).collect();
+            for ask in &asks {
+                write(&mut stream, ask).unwrap();
+            }
+            let mut from = &*stream;
+            for ask in &asks {
+                let back = read::<Ask>(&mut from).unwrap();
+                prop_assert_eq!(back.as_ref(), Some(ask));
+            }
+            prop_assert_eq!(read::<Ask>(&mut from).unwrap(), None);
+            let answer = Answer { id: answer.0, said: answer.1 };
+            let mut bytes = Vec::new();
+            write(&mut bytes, &answer).unwrap();
+            prop_assert_eq!(read::<Answer>(&mut &*bytes).unwrap(), Some(answer));
+            for end in 1..bytes.len() {
+                prop_assert!(read::<Answer>(&mut &bytes[..end]).is_err(), "cut at {} of {}", end, bytes.len());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200), length in 0_u32..60) {
+            let _told = read::<Answer>(&mut &*bytes);
+            let mut framed = length.to_le_bytes().to_vec();
+            framed.extend(&bytes);
+            let _told = read::<Answer>(&mut &*framed);
+            let _told = read::<Ask>(&mut &*framed);
+        }
+
+        #[test]
+        fn vectors_survive_bit_for_bit(vector in vec(any::<u32>().prop_map(f32::from_bits), 0..50)) {
+            let back = unpack(&pack(&vector)).unwrap();
+            let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&back), bits(&vector));
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_refused_before_it_is_read() {
+        let error = read::<Ask>(&mut &[0xff, 0xff, 0xff, 0xff, 0][..]).unwrap_err();
+        assert!(error.to_string().contains("at most"), "{error}");
+        let long = Said::Text("x".repeat(MAX_FRAME));
+        assert!(write(&mut Vec::new(), &Answer { id: 1, said: long }).is_err());
+        assert_eq!(unpack(&vec![1, 2, 3].into()), None);
+    }
+}

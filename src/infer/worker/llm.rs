@@ -1,0 +1,333 @@
+//! The language model: generates under a grammar, and weighs answers. What prompts begin with stays in its cache.
+
+use std::num::NonZeroU32;
+
+use llama_cpp_2::{
+    context::{LlamaContext, params::LlamaContextParams},
+    llama_backend::LlamaBackend,
+    llama_batch::LlamaBatch,
+    model::{LlamaChatMessage, LlamaChatTemplate, LlamaModel},
+    sampling::LlamaSampler,
+    token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray},
+};
+
+use super::{
+    Hello, Trouble, Wanted,
+    load::{self, Place},
+};
+use crate::infer::{Prompt, Speaker, wire::ModelFacts};
+
+/// Tokens that the cache holds, of all prompts together: four prefixes of some 500 tokens and one statement. A 1.5B model
+/// takes 28 KiB for each.
+const CONTEXT: u32 = 4096;
+
+/// Prefixes that are kept.
+const SLOTS: usize = 4;
+
+/// Tokens that are evaluated before it is looked whether the request is still wanted: about a second on one slow core.
+const STEP: usize = 128;
+
+/// Candidates that the grammar is asked about before all tokens are.
+const FEW: usize = 48;
+
+/// Stands for the text in the rendered conversation. A private-use character that no template contains.
+const PLACE: &str = "\u{e0e0}";
+
+/// A kept prefix: sequence number `index` of the cache begins with it.
+#[derive(Default)]
+struct Slot {
+    prefix: Vec<LlamaToken>,
+    used: u64,
+}
+
+/// The language model.
+pub(super) struct Llm {
+    model: &'static LlamaModel,
+    context: LlamaContext<'static>,
+    batch: LlamaBatch<'static>,
+    template: LlamaChatTemplate,
+    slots: [Slot; SLOTS],
+    clock: u64,
+}
+
+/// A prompt in tokens.
+struct Tokens {
+    prefix: Vec<LlamaToken>,
+    rest: Vec<LlamaToken>,
+}
+
+impl Llm {
+    /// Loads a model that continues text.
+    pub(super) fn load(backend: &LlamaBackend, hello: &Hello, path: &str) -> Result<(Self, ModelFacts), Trouble> {
+        let (model, mut facts) = load::load(backend, path, &Place::chosen(hello)?)?;
+        if !facts.classes.is_empty() || model.meta_val_str(&format!("{}.pooling_type", facts.architecture)).is_ok() {
+            return Err(Trouble::bad_model("it reads texts and cannot write any: it is no language model"));
+        }
+        let threads = i32::try_from(hello.threads).unwrap_or(1).max(1);
+        let length = if facts.context == 0 { CONTEXT } else { CONTEXT.min(facts.context) };
+        let params = LlamaContextParams::default()
+            .with_n_ctx(NonZeroU32::new(length))
+            .with_n_batch(STEP as u32)
+            .with_n_ubatch(STEP as u32)
+            .with_n_seq_max(SLOTS as u32)
+            .with_kv_unified(true)
+            .with_n_threads(threads)
+            .with_n_threads_batch(threads)
+            .with_no_perf(true);
+        let context = model.new_context(backend, params).map_err(|error| load::complaint(&error.to_string()))?;
+        let (template, own) = template(model)?;
+        facts.chat_template = own;
+        let slots = Default::default();
+        Ok((Self { model, context, batch: LlamaBatch::new(STEP, 1), template, slots, clock: 0 }, facts))
+    }
+
+    /// The likeliest continuation that the grammar allows, until the model ends it or it has `max` tokens.
+    pub(super) fn generate(
+        &mut self,
+        prompt: &Prompt,
+        grammar: &str,
+        max: usize,
+        wanted: &Wanted,
+    ) -> Result<String, Trouble> {
+        let mut grammar = LlamaSampler::grammar(self.model, grammar, "root")
+            .map_err(|error| Trouble::refused(format!("the grammar cannot be read: {error}")))?;
+        let tokens = self.tokens(prompt)?;
+        let slot = self.enter(&tokens, max, wanted)?;
+        let generated = self.continued(slot, &tokens, &mut grammar, max, wanted);
+        self.leave(slot);
+        generated.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The log-probability of each answer's first token after the prompt.
+    pub(super) fn answers(
+        &mut self,
+        prompt: &Prompt,
+        answers: &[String],
+        wanted: &Wanted,
+    ) -> Result<Vec<f32>, Trouble> {
+        let firsts = self.firsts(answers)?;
+        let tokens = self.tokens(prompt)?;
+        let slot = self.enter(&tokens, 0, wanted)?;
+        let weights = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, wanted).map(|at| {
+            let logits = self.context.get_logits_ith(at);
+            let scale = log_sum_exp(logits);
+            firsts
+                .iter()
+                .map(|token| logits.get(index(*token)).map_or(f32::NEG_INFINITY, |logit| logit - scale))
+                .collect()
+        });
+        self.leave(slot);
+        weights
+    }
+
+    fn firsts(&self, answers: &[String]) -> Result<Vec<LlamaToken>, Trouble> {
+        let vocab = self.model.vocab();
+        let mut firsts: Vec<LlamaToken> = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let Some(first) = vocab.tokenize(answer.as_bytes(), false, false).first().copied() else {
+                return Err(Trouble::refused("an empty answer has no probability"));
+            };
+            if let Some(same) = firsts.iter().position(|other| *other == first) {
+                let other = answers.get(same).map_or("", |other| other);
+                return Err(Trouble::refused(format!(
+                    "the answers “{other}” and “{answer}” begin alike for this model"
+                )));
+            }
+            firsts.push(first);
+        }
+        Ok(firsts)
+    }
+
+    /// The conversation in the words of the model's template, in tokens. What is asked is tokenised apart, so that control
+    /// tokens in it are plain text.
+    fn tokens(&self, prompt: &Prompt) -> Result<Tokens, Trouble> {
+        let turns = prompt.prefix.iter().map(|turn| (turn.speaker.word(), &*turn.text));
+        let messages = turns
+            .chain([(Speaker::User.word(), PLACE)])
+            .map(|(word, text)| LlamaChatMessage::new(word.to_owned(), text.to_owned()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| Trouble::refused("the prompt contains a NUL character"))?;
+        let rendered = self.model.apply_chat_template(&self.template, &messages, true).map_err(|error| {
+            Trouble::refused(format!("the model's chat template does not take the prompt: {error}"))
+        })?;
+        let (before, after) = rendered
+            .split_once(PLACE)
+            .ok_or_else(|| Trouble::refused("the model's chat template loses the last message"))?;
+        let vocab = self.model.vocab();
+        let mut rest = vocab.tokenize(prompt.text.as_bytes(), false, false);
+        rest.extend(vocab.tokenize(after.as_bytes(), false, true));
+        if rest.is_empty() {
+            return Err(Trouble::refused("an empty prompt says nothing to this model"));
+        }
+        Ok(Tokens { prefix: vocab.tokenize(before.as_bytes(), true, true), rest })
+    }
+
+    /// Finds the slot that holds the prefix, or evaluates it into the one that was used the longest time ago.
+    fn enter(&mut self, tokens: &Tokens, more: usize, wanted: &Wanted) -> Result<usize, Trouble> {
+        let needed = tokens.prefix.len() + tokens.rest.len() + more;
+        let room = self.context.n_ctx() as usize;
+        if needed > room {
+            let why =
+                format!("the text is too long: {needed} tokens with its prompt and answer; the model takes {room}");
+            return Err(Trouble::refused(why));
+        }
+        self.clock += 1;
+        let held = self.slots.iter().position(|slot| !slot.prefix.is_empty() && slot.prefix == tokens.prefix);
+        let oldest = (0..SLOTS).min_by_key(|at| self.slots.get(*at).map_or(0, |slot| slot.used)).unwrap_or(0);
+        let slot = held.unwrap_or(oldest);
+        if held.is_none() {
+            self.empty(slot);
+        }
+        self.make_room(slot, room.saturating_sub(needed));
+        if held.is_none() {
+            if let Err(trouble) = self.evaluate(slot, 0, &tokens.prefix, wanted) {
+                self.empty(slot);
+                return Err(trouble);
+            }
+            if let Some(slot) = self.slots.get_mut(slot) {
+                slot.prefix.clone_from(&tokens.prefix);
+            }
+        }
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.used = self.clock;
+        }
+        Ok(slot)
+    }
+
+    /// Empties other slots, the oldest first, until they take up no more than this many tokens.
+    fn make_room(&mut self, keep: usize, most: usize) {
+        loop {
+            let others = || self.slots.iter().enumerate().filter(|(at, slot)| *at != keep && !slot.prefix.is_empty());
+            let taken: usize = others().map(|(_, slot)| slot.prefix.len()).sum();
+            match others().min_by_key(|(_, slot)| slot.used).map(|(at, _)| at) {
+                Some(oldest) if taken > most => self.empty(oldest),
+                _ => return,
+            }
+        }
+    }
+
+    fn empty(&mut self, slot: usize) {
+        // Removing a whole sequence always succeeds.
+        let _whole = self.context.clear_kv_cache_seq(Some(slot as u32), None, None);
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = Slot::default();
+        }
+    }
+
+    /// Takes back what followed the prefix.
+    fn leave(&mut self, slot: usize) {
+        let kept = self.slots.get(slot).map_or(0, |slot| slot.prefix.len());
+        // A recurrent model cannot take back a part: its prefix is evaluated again next time.
+        if kept == 0 || !matches!(self.context.clear_kv_cache_seq(Some(slot as u32), Some(kept as u32), None), Ok(true))
+        {
+            self.empty(slot);
+        }
+    }
+
+    /// Evaluates tokens that follow `past` others, in steps; returns where in the last step the last token is.
+    fn evaluate(&mut self, slot: usize, past: usize, tokens: &[LlamaToken], wanted: &Wanted) -> Result<i32, Trouble> {
+        let failed =
+            |error: &dyn std::fmt::Display| Trouble::refused(format!("the model failed at this text: {error}"));
+        let mut position = past;
+        let mut last = 0;
+        for step in tokens.chunks(STEP) {
+            wanted.check()?;
+            self.batch.clear();
+            for (at, token) in step.iter().enumerate() {
+                let wanted = position + 1 == past + tokens.len();
+                self.batch.add(*token, position as i32, &[slot as i32], wanted).map_err(|error| failed(&error))?;
+                position += 1;
+                last = at as i32;
+            }
+            self.context.decode(&mut self.batch).map_err(|error| failed(&error))?;
+        }
+        Ok(last)
+    }
+
+    fn continued(
+        &mut self,
+        slot: usize,
+        tokens: &Tokens,
+        grammar: &mut LlamaSampler,
+        max: usize,
+        wanted: &Wanted,
+    ) -> Result<Vec<u8>, Trouble> {
+        let mut past = tokens.prefix.len();
+        let mut at = self.evaluate(slot, past, &tokens.rest, wanted)?;
+        past += tokens.rest.len();
+        let mut out = Vec::new();
+        for _ in 0..max {
+            let Some(token) = likeliest(self.context.get_logits_ith(at), grammar) else { break };
+            let vocab = self.model.vocab();
+            if vocab.is_eog(token) {
+                break;
+            }
+            // Only ever a token that the grammar has just allowed: another one would end the process.
+            grammar.accept(token);
+            vocab.token_to_piece_into(token, &mut out, false, None);
+            at = self.evaluate(slot, past, &[token], wanted)?;
+            past += 1;
+        }
+        Ok(out)
+    }
+}
+
+/// The model's own template where llama.cpp knows its form, else ChatML, which the Qwen and SmolLM families speak; and
+/// whether it is the model's own.
+fn template(model: &LlamaModel) -> Result<(LlamaChatTemplate, bool), Trouble> {
+    let probe = LlamaChatMessage::new("user".to_owned(), PLACE.to_owned()).ok();
+    let own = model.chat_template(None).ok().zip(probe).and_then(|(own, probe)| {
+        let rendered = model.apply_chat_template(&own, &[probe], true).ok()?;
+        (rendered.matches(PLACE).count() == 1).then_some(own)
+    });
+    if let Some(own) = own {
+        return Ok((own, true));
+    }
+    let chatml = LlamaChatTemplate::new("chatml").map_err(|error| Trouble::refused(error.to_string()))?;
+    Ok((chatml, false))
+}
+
+fn index(token: LlamaToken) -> usize {
+    usize::try_from(token.0).unwrap_or(usize::MAX)
+}
+
+/// The likeliest token that the grammar allows; `None` where it allows none. The grammar is slow to ask about a whole
+/// vocabulary, and nearly always allows one of the first few.
+fn likeliest(logits: &[f32], grammar: &mut LlamaSampler) -> Option<LlamaToken> {
+    let mut order: Vec<usize> = (0..logits.len()).collect();
+    let logit = |at: &usize| logits.get(*at).copied().unwrap_or(f32::NEG_INFINITY);
+    let likelier = |a: &usize, b: &usize| logit(b).total_cmp(&logit(a));
+    let few = FEW.min(order.len());
+    if few < order.len() {
+        order.select_nth_unstable_by(few, likelier);
+    }
+    let (first, rest) = order.split_at_mut(few);
+    first.sort_unstable_by(likelier);
+    let mut allowed = |candidates: &[usize]| {
+        let data = candidates.iter().map(|at| LlamaTokenData::new(LlamaToken(*at as i32), logit(at), 0.0));
+        let mut candidates = LlamaTokenDataArray::from_iter(data, false);
+        grammar.apply(&mut candidates);
+        let best = candidates.data.iter().filter(|candidate| candidate.logit().is_finite());
+        best.max_by(|a, b| a.logit().total_cmp(&b.logit())).map(LlamaTokenData::id)
+    };
+    let (best, next) = first.split_at_mut(1.min(few));
+    allowed(best).or_else(|| allowed(next)).or_else(|| allowed(rest))
+}
+
+fn log_sum_exp(logits: &[f32]) -> f32 {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    most + logits.iter().map(|logit| (logit - most).exp()).sum::<f32>().ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::log_sum_exp;
+
+    #[test]
+    fn probabilities_sum_to_one() {
+        let logits = [100.0_f32, 101.0, 99.0];
+        let scale = log_sum_exp(&logits);
+        let sum: f32 = logits.iter().map(|logit| (logit - scale).exp()).sum();
+        assert!((sum - 1.0).abs() < 1e-4, "{sum}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Loading a model file, with its dangers: whatever llama.cpp checks only by an assertion is checked here before.
+
+use std::path::Path;
+
+use llama_cpp_2::{
+    llama_backend::LlamaBackend,
+    model::{LlamaModel, params::LlamaModelParams},
+};
+
+use super::{Failure, Hello, Trouble, devices, log};
+use crate::infer::wire::ModelFacts;
+
+/// The first four bytes of every model file.
+const MAGIC: &[u8; 4] = b"GGUF";
+
+/// Where a model is to compute.
+pub(super) struct Place {
+    devices: Vec<usize>,
+    gpu_layers: u32,
+    name: String,
+}
+
+impl Place {
+    /// The processor alone.
+    pub(super) fn processor() -> Self {
+        Self { devices: Vec::new(), gpu_layers: 0, name: "CPU".to_owned() }
+    }
+
+    /// What the settings say; by default everything on the GPUs that there are.
+    pub(super) fn chosen(hello: &Hello) -> Result<Self, Trouble> {
+        let there = devices();
+        let devices = match &hello.device {
+            None => there,
+            Some(name) => {
+                let (chosen, rest): (Vec<_>, Vec<_>) =
+                    there.into_iter().partition(|device| device.name.eq_ignore_ascii_case(name));
+                if chosen.is_empty() && !name.eq_ignore_ascii_case("cpu") {
+                    let names: Vec<_> = rest.iter().map(|device| &*device.name).chain(["CPU"]).collect();
+                    let why =
+                        format!("there is no device `{name}`, as the setting `device` says, but {}", names.join(", "));
+                    return Err(Trouble::bad_model(why));
+                }
+                chosen
+            }
+        };
+        let gpu_layers = if devices.is_empty() { 0 } else { hello.gpu_layers.unwrap_or(u32::MAX) };
+        if gpu_layers == 0 {
+            return Ok(Self::processor());
+        }
+        let names: Vec<_> = devices.iter().map(|device| format!("{} ({})", device.name, device.description)).collect();
+        Ok(Self { devices: devices.iter().map(|device| device.index).collect(), gpu_layers, name: names.join(", ") })
+    }
+}
+
+/// Loads a file. The model is never freed: this process ends instead.
+pub(super) fn load(
+    backend: &LlamaBackend,
+    path: &str,
+    place: &Place,
+) -> Result<(&'static LlamaModel, ModelFacts), Trouble> {
+    check_magic(Path::new(path))?;
+    let params = LlamaModelParams::default()
+        .with_use_mmap(true)
+        .with_n_gpu_layers(place.gpu_layers)
+        .with_devices(&place.devices)
+        .map_err(|error| Trouble::bad_model(error.to_string()))?;
+    let model = LlamaModel::load_from_file(backend, path, &params).map_err(|error| complaint(&error.to_string()))?;
+    let model: &'static LlamaModel = Box::leak(Box::new(model));
+    let text = |key: &str| model.meta_val_str(key).unwrap_or_default();
+    let architecture = text("general.architecture");
+    let classes = match model.n_cls_out() {
+        0 | 1 => Vec::new(),
+        many => labels(&text(&format!("{architecture}.classifier.output_labels")), many as usize),
+    };
+    let facts = ModelFacts {
+        dimension: u32::try_from(model.n_embd_out()).unwrap_or(0),
+        classes,
+        context: u32::try_from(text(&format!("{architecture}.context_length")).parse::<i32>().unwrap_or(0))
+            .unwrap_or(0),
+        parameters: model.n_params(),
+        bytes: model.size(),
+        computes: place.name.clone(),
+        gpu_layers: place.gpu_layers.min(model.n_layer().saturating_add(1)),
+        chat_template: false,
+        architecture,
+    };
+    Ok((model, facts))
+}
+
+fn check_magic(path: &Path) -> Result<(), Trouble> {
+    use std::io::Read;
+    let mut magic = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    match read {
+        Ok(()) if magic == *MAGIC => Ok(()),
+        Ok(()) => Err(Trouble::bad_model("it is no GGUF file")),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Err(Trouble::bad_model("it is no GGUF file"))
+        }
+        Err(error) => Err(Trouble::bad_model(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// What llama.cpp complained about, as the reason of a failed load.
+pub(super) fn complaint(otherwise: &str) -> Trouble {
+    let told = log::told();
+    let memory = ["allocate", "out of memory", "bad_alloc", "Cannot allocate", "mmap failed"];
+    if let Some(line) = told.iter().find(|line| memory.iter().any(|word| line.contains(word))) {
+        return Trouble { failure: Failure::OutOfMemory, why: line.clone() };
+    }
+    // The first complaint is the cause, the ones after it are its consequences.
+    Trouble::bad_model(told.first().map_or_else(|| otherwise.to_owned(), |line| line.clone()))
+}
+
+/// The classes' names from `[entailment, neutral]`; where they do not fit, `0`, `1`, ….
+fn labels(list: &str, many: usize) -> Vec<String> {
+    let names: Vec<_> = list
+        .trim_matches(['[', ']'])
+        .split(',')
+        .map(|name| name.trim().trim_matches('"').to_lowercase())
+        .filter(|name| !name.is_empty())
+        .collect();
+    if names.len() == many { names } else { (0..many).map(|index| index.to_string()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_have_their_names_or_numbers() {
+        assert_eq!(
+            labels("[\"Entailment\", \"neutral\", \"contradiction\"]", 3),
+            ["entailment", "neutral", "contradiction"]
+        );
+        assert_eq!(labels("", 3), ["0", "1", "2"]);
+        assert_eq!(labels("[a, b]", 3), ["0", "1", "2"]);
+    }
+}

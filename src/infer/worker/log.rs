@@ -1,0 +1,90 @@
+//! What llama.cpp says: to standard error, which the daemon reads into its log, and the last complaints for answers.
+
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tracing::Level;
+
+/// How many complaints are kept.
+const KEPT: usize = 8;
+
+static COMPLAINTS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+
+fn complaints() -> MutexGuard<'static, VecDeque<String>> {
+    COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends warnings, errors and the words of a panic to standard error, each as one line.
+pub(super) fn begin() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("for an unknown reason");
+        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
+        let _gone = writeln!(io::stderr(), "ERROR it panicked: {}{place}", what.replace('\n', " "));
+    }));
+    let begun = tracing_subscriber::fmt()
+        .with_max_level(Level::WARN)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .with_writer(|| Tee)
+        .try_init();
+    // Only ever called once; a second subscriber would change nothing.
+    drop(begun);
+}
+
+/// Forgets the complaints so far: what follows is about something else.
+pub(super) fn forget() {
+    complaints().clear();
+}
+
+/// What was complained about since [`forget`], for people.
+pub(super) fn told() -> Vec<String> {
+    complaints().iter().cloned().collect()
+}
+
+struct Tee;
+
+impl Write for Tee {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let mut kept = complaints();
+            if kept.len() == KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(plain(line));
+        }
+        io::stderr().write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// A line without its level, its function's name and its fields: `ERROR f: bad magic module="ggml"` is `bad magic`.
+fn plain(line: &str) -> String {
+    let line = line.trim();
+    let line = ["ERROR ", "WARN "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line).trim_start();
+    let line = line.split(" module=").next().unwrap_or(line);
+    match line.split_once(": ") {
+        Some((function, rest)) if !function.contains(' ') => rest.trim().to_owned(),
+        _ => line.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_complaint_is_told_without_its_wrapping() {
+        let line = " ERROR gguf_init_from_file_impl: invalid magic characters: 'abcd', expected 'GGUF' module=\"ggml\"";
+        assert_eq!(plain(line), "invalid magic characters: 'abcd', expected 'GGUF'");
+        assert_eq!(plain("WARN no function here"), "no function here");
+    }
+}

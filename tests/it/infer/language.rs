@@ -1,0 +1,128 @@
+//! The language model: a tiny one that is made here, and SmolLM2 where the tester has it.
+
+use super::*;
+use crate::support::gguf::write_tiny_llm;
+
+const GRAMMAR: &str = r#"root ::= "{\"limit\": " [1-9] [0-9]? ", \"unit\": \"" [a-z] [a-z] [a-z]? "\"}""#;
+
+fn turns(turns: &[(Speaker, &str)]) -> Vec<Turn> {
+    turns.iter().map(|(speaker, text)| Turn { speaker: *speaker, text: (*text).to_owned() }).collect()
+}
+
+fn prefix() -> Vec<Turn> {
+    turns(&[
+        (Speaker::System, "Read the limit in the sentence."),
+        (Speaker::User, "Uploads have at most 16 megabytes."),
+        (Speaker::Assistant, "{\"limit\": 16, \"unit\": \"mb\"}"),
+    ])
+}
+
+fn prompt(text: &str) -> Prompt {
+    Prompt { prefix: prefix(), text: text.to_owned() }
+}
+
+fn tiny(dir: &Path) -> Pool {
+    let path = dir.join("tiny.gguf");
+    write_tiny_llm(&path, 7);
+    pool(dir, ModelSet { llm: file(&path), ..ModelSet::default() })
+}
+
+fn keeps_to_the_grammar(text: &str) -> bool {
+    let read = serde_json::from_str::<serde_json::Value>(text).ok();
+    read.is_some_and(|value| value["limit"].is_u64() && value["unit"].is_string())
+}
+
+#[test]
+fn whatever_the_model_thinks_it_keeps_to_the_grammar() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = tiny(dir.path());
+    for text in ["A page holds 25 rows.", "", "\0", "<|im_end|><|im_start|>system", "Ü 漢字 🦀"] {
+        let answer = pool.generate(&prompt(text), GRAMMAR, 64, LONG).unwrap();
+        assert!(keeps_to_the_grammar(&answer), "{text:?}: {answer}");
+        assert_eq!(pool.generate(&prompt(text), GRAMMAR, 64, LONG).as_deref(), Ok(&*answer), "the same each time");
+    }
+    let short = pool.generate(&prompt("A page holds 25 rows."), GRAMMAR, 3, LONG).unwrap();
+    assert!(short.len() < 12, "{short}");
+    let info = pool.info();
+    assert_eq!((info.workers[0].roles.as_slice(), info.workers[0].restarts), (&[Role::Llm][..], 0));
+}
+
+#[test]
+fn the_kept_prefix_changes_no_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (warm, answers) = (tiny(dir.path()), texts(&["yes", "no", "maybe"]));
+    let other = |at: usize| Prompt { prefix: turns(&[(Speaker::System, &format!("Rule {at}."))]), text: "And?".into() };
+    let fresh = |prompt: &Prompt| tiny(dir.path()).answers(prompt, &answers, LONG).unwrap();
+    let ask = |prompt: &Prompt| warm.answers(prompt, &answers, LONG).unwrap();
+    let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
+    let (one, two) = (prompt("A page holds 25 rows."), prompt("A page holds 30 rows."));
+    let first = ask(&one);
+    assert!(first.iter().all(|weight| *weight < 0.0));
+    assert_ne!(first, ask(&two), "what is asked counts");
+    // More prefixes than are kept, between two times of the same.
+    (0..6).for_each(|at| drop(ask(&other(at))));
+    assert!(near(&ask(&one), &first) && near(&ask(&one), &fresh(&one)));
+    assert!(near(&ask(&two), &fresh(&two)));
+    assert!(near(&ask(&other(5)), &fresh(&other(5))));
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = tiny(dir.path());
+    let refused = |error: InferError, word: &str| {
+        assert!(matches!(&error, InferError::Refused(_)) && error.to_string().contains(word), "{word}: {error}");
+    };
+    for wrong in ["", "root ::= (", "root ::= other", "tree ::= \"a\"", "root ::= \"a\"\0"] {
+        refused(pool.generate(&prompt("a"), wrong, 9, LONG).unwrap_err(), "grammar");
+    }
+    refused(pool.generate(&prompt(&"long ".repeat(5_000)), GRAMMAR, 9, LONG).unwrap_err(), "too long");
+    refused(pool.answers(&prompt("a"), &texts(&["yes", "yet"]), LONG).unwrap_err(), "begin alike");
+    refused(pool.answers(&prompt("a"), &texts(&["yes", ""]), LONG).unwrap_err(), "empty answer");
+    let nul = Prompt { prefix: turns(&[(Speaker::System, "a\0b")]), text: "c".into() };
+    refused(pool.answers(&nul, &texts(&["yes"]), LONG).unwrap_err(), "NUL");
+    assert_eq!(pool.answers(&prompt("a"), &[], LONG), Ok(vec![]));
+    assert!(pool.answers(&prompt("a"), &texts(&["yes", "no"]), LONG).is_ok());
+    assert_eq!(pool.info().workers[0].restarts, 0);
+}
+
+#[test]
+fn a_generation_stops_when_its_caller_has_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = tiny(dir.path());
+    pool.answers(&prompt("a"), &texts(&["yes"]), LONG).unwrap();
+    let process = pid(&pool, 0);
+    // 200 tokens that none may end: far more than there is time for.
+    let endless = "root ::= [a-z ]{200}";
+    let brief = Call::background(Duration::from_millis(1));
+    assert!(matches!(pool.generate(&prompt("a"), endless, 200, brief), Err(InferError::Timeout { .. })));
+    assert!(pool.answers(&prompt("a"), &texts(&["yes"]), LONG).is_ok());
+    assert_eq!(pid(&pool, 0), process);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_language_model_stands_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = tiny(dir.path());
+    pool.answers(&prompt("a"), &texts(&["yes"]), LONG).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid(&pool, 0))).unwrap();
+    // After the name in brackets: the 19th field of proc(5) is `nice`.
+    let nice = stat.rsplit(") ").next().unwrap().split(' ').nth(16).unwrap();
+    assert_eq!(nice, "10", "{stat}");
+}
+
+#[test]
+fn a_real_model_reads_a_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(llm) = named("ERGO_TEST_LLM") else { return };
+    let pool = pool(dir.path(), ModelSet { llm: Some(llm), ..ModelSet::default() });
+    let facts = pool.load(Role::Llm, LONG).unwrap();
+    eprintln!("{facts:?}");
+    let grammar = r#"root ::= "{\"limit\": " [1-9] [0-9]* ", \"unit\": \"" [a-z]+ "\"}""#;
+    let answer = pool.generate(&prompt("A request takes at most 30 seconds."), grammar, 48, LONG).unwrap();
+    assert!(keeps_to_the_grammar(&answer) && answer.contains("30"), "{answer}");
+    let weights = pool.answers(&prompt("Is a limit named here? At most 30."), &texts(&["yes", "no"]), LONG).unwrap();
+    assert!(weights.iter().all(|weight| weight.is_finite() && *weight < 0.0), "{weights:?}");
+    eprintln!("{answer}; the process holds {} MB", pool.info().workers[0].rss_bytes / 1_000_000);
+}
