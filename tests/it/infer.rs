@@ -1,5 +1,6 @@
 //! The real worker process: with the models that ship in the program, and with a language model made here.
 
+mod daemon;
 mod failures;
 mod language;
 
@@ -13,7 +14,7 @@ use ergo::infer::{
     catalogue,
 };
 
-use crate::support::{PROGRAM, until};
+use crate::support::{PROGRAM, gguf, until};
 
 /// Long enough for a load beside a busy machine.
 const LONG: Call = Call::foreground(Duration::from_secs(120));
@@ -138,6 +139,28 @@ fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     let rss = pool.info().workers[0].rss_bytes;
     eprintln!("the worker holds {} MB with both models", rss / 1_000_000);
     assert!(rss < 150_000_000, "{rss}");
+}
+
+#[test]
+fn pairs_of_one_pass_do_not_see_each_other_and_the_order_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiny-nli.gguf");
+    gguf::write_tiny_nli(&path);
+    let pool = pool(dir.path(), ModelSet { nli: file(&path), ..ModelSet::default() });
+    let facts = pool.load(Role::Nli, LONG).unwrap();
+    assert_eq!((facts.architecture.as_str(), facts.classes.len()), ("bert", 3));
+    let long = "a rule of many words ".repeat(500);
+    let one = [("ab", "c"), ("c", "ab"), ("", ""), ("\0", "x"), (&*long, &*long), ("a b c", &*long), (&*long, "a b c")];
+    let pairs: Vec<(String, String)> = one.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+    let together = pool.classify(&pairs, LONG).unwrap();
+    for (pair, logits) in pairs.iter().zip(&together) {
+        let alone = pool.classify(std::slice::from_ref(pair), LONG).unwrap()[0];
+        assert!(
+            logits.iter().zip(alone).all(|(one, other)| (one - other).abs() < 1e-3),
+            "{pair:?} {logits:?} {alone:?}"
+        );
+    }
+    assert_ne!(together[0], together[1]);
 }
 
 #[cfg(target_os = "linux")]

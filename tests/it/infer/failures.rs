@@ -88,7 +88,7 @@ fn a_file_that_is_no_model_is_refused_in_words_until_it_changes() {
 fn a_model_for_something_else_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let llm = dir.path().join("tiny.gguf");
-    crate::support::gguf::write_tiny_llm(&llm, 1);
+    gguf::write_tiny_llm(&llm, 1);
     let set = ModelSet { embedder: None, nli: built_in(Role::Embedder), llm: built_in(Role::Embedder) };
     let pool = pool(dir.path(), set);
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();

@@ -1,5 +1,5 @@
-//! A tiny language model as a GGUF file: the llama form, one layer, weights from a counter. It writes nonsense, and keeps to
-//! a grammar as any other.
+//! Tiny models as GGUF files, with weights from a counter: a language model that writes nonsense and keeps to a grammar as any
+//! other, and a cross-encoder that judges by chance. For what must work whatever a model thinks.
 
 use std::{fs, path::Path};
 
@@ -19,9 +19,9 @@ enum Value<'a> {
     I32s(Vec<i32>),
 }
 
-/// Writes such a model. Other `seed`s are other models.
+/// Writes a language model of the llama form, with one layer. Other `seed`s are other models.
 pub(crate) fn write_tiny_llm(path: &Path, seed: u32) {
-    let (tokens, scores, types) = vocabulary();
+    let (tokens, types) = letters();
     let vocabulary = tokens.len() as u64;
     let metadata = [
         ("general.architecture", Value::Text("llama")),
@@ -33,48 +33,122 @@ pub(crate) fn write_tiny_llm(path: &Path, seed: u32) {
         ("llama.attention.head_count", Value::U32(HEADS)),
         ("llama.attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
         ("tokenizer.ggml.model", Value::Text("llama")),
+        ("tokenizer.ggml.scores", Value::F32s(vec![0.0; tokens.len()])),
         ("tokenizer.ggml.tokens", Value::Texts(tokens)),
-        ("tokenizer.ggml.scores", Value::F32s(scores)),
         ("tokenizer.ggml.token_type", Value::I32s(types)),
         ("tokenizer.ggml.add_space_prefix", Value::Bool(false)),
         ("tokenizer.ggml.bos_token_id", Value::U32(1)),
         ("tokenizer.ggml.eos_token_id", Value::U32(2)),
         ("tokenizer.ggml.unknown_token_id", Value::U32(0)),
     ];
-    let matrix = |rows: u64, columns: u64| vec![rows, columns];
     let tensors = [
-        ("token_embd.weight", matrix(WIDTH, vocabulary)),
+        ("token_embd.weight", vec![WIDTH, vocabulary]),
         ("output_norm.weight", vec![WIDTH]),
-        ("output.weight", matrix(WIDTH, vocabulary)),
+        ("output.weight", vec![WIDTH, vocabulary]),
         ("blk.0.attn_norm.weight", vec![WIDTH]),
-        ("blk.0.attn_q.weight", matrix(WIDTH, WIDTH)),
-        ("blk.0.attn_k.weight", matrix(WIDTH, WIDTH)),
-        ("blk.0.attn_v.weight", matrix(WIDTH, WIDTH)),
-        ("blk.0.attn_output.weight", matrix(WIDTH, WIDTH)),
+        ("blk.0.attn_q.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_k.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_v.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_output.weight", vec![WIDTH, WIDTH]),
         ("blk.0.ffn_norm.weight", vec![WIDTH]),
-        ("blk.0.ffn_gate.weight", matrix(WIDTH, HIDDEN)),
-        ("blk.0.ffn_up.weight", matrix(WIDTH, HIDDEN)),
-        ("blk.0.ffn_down.weight", matrix(HIDDEN, WIDTH)),
+        ("blk.0.ffn_gate.weight", vec![WIDTH, HIDDEN]),
+        ("blk.0.ffn_up.weight", vec![WIDTH, HIDDEN]),
+        ("blk.0.ffn_down.weight", vec![HIDDEN, WIDTH]),
     ];
+    write(path, seed, &metadata, &tensors);
+}
+
+/// Writes a cross-encoder of the BERT form, with one layer, that tells entailment, neutral and contradiction apart by chance.
+pub(crate) fn write_tiny_nli(path: &Path) {
+    let tokens: Vec<String> = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(('!'..='~').flat_map(|letter| [letter.to_string(), format!("\u{2581}{letter}")]))
+        .collect();
+    let vocabulary = tokens.len() as u64;
+    let types = (0..tokens.len()).map(|at| if at < 5 { 3 } else { 1 }).collect();
+    let classes = ["entailment", "neutral", "contradiction"].map(str::to_owned).to_vec();
+    let metadata = [
+        ("general.architecture", Value::Text("bert")),
+        ("general.name", Value::Text("tiny-nli")),
+        ("bert.context_length", Value::U32(CONTEXT)),
+        ("bert.embedding_length", Value::U32(WIDTH as u32)),
+        ("bert.block_count", Value::U32(1)),
+        ("bert.feed_forward_length", Value::U32(HIDDEN as u32)),
+        ("bert.attention.head_count", Value::U32(HEADS)),
+        ("bert.attention.layer_norm_epsilon", Value::F32(1e-12)),
+        ("bert.attention.causal", Value::Bool(false)),
+        ("bert.pooling_type", Value::U32(4)),
+        ("bert.classifier.output_labels", Value::Texts(classes)),
+        ("tokenizer.ggml.model", Value::Text("bert")),
+        ("tokenizer.ggml.pre", Value::Text("default")),
+        ("tokenizer.ggml.tokens", Value::Texts(tokens)),
+        ("tokenizer.ggml.token_type", Value::I32s(types)),
+        ("tokenizer.ggml.token_type_count", Value::U32(2)),
+        ("tokenizer.ggml.bos_token_id", Value::U32(2)),
+        ("tokenizer.ggml.eos_token_id", Value::U32(3)),
+        ("tokenizer.ggml.seperator_token_id", Value::U32(3)),
+        ("tokenizer.ggml.unknown_token_id", Value::U32(1)),
+        ("tokenizer.ggml.padding_token_id", Value::U32(0)),
+        ("tokenizer.ggml.mask_token_id", Value::U32(4)),
+        ("tokenizer.ggml.add_bos_token", Value::Bool(true)),
+        ("tokenizer.ggml.add_eos_token", Value::Bool(true)),
+    ];
+    let tensors = [
+        ("token_embd.weight", vec![WIDTH, vocabulary]),
+        ("token_types.weight", vec![WIDTH, 2]),
+        ("position_embd.weight", vec![WIDTH, u64::from(CONTEXT)]),
+        ("token_embd_norm.weight", vec![WIDTH]),
+        ("token_embd_norm.bias", vec![WIDTH]),
+        ("blk.0.attn_q.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_q.bias", vec![WIDTH]),
+        ("blk.0.attn_k.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_k.bias", vec![WIDTH]),
+        ("blk.0.attn_v.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_v.bias", vec![WIDTH]),
+        ("blk.0.attn_output.weight", vec![WIDTH, WIDTH]),
+        ("blk.0.attn_output.bias", vec![WIDTH]),
+        ("blk.0.attn_output_norm.weight", vec![WIDTH]),
+        ("blk.0.attn_output_norm.bias", vec![WIDTH]),
+        ("blk.0.ffn_up.weight", vec![WIDTH, HIDDEN]),
+        ("blk.0.ffn_up.bias", vec![HIDDEN]),
+        ("blk.0.ffn_down.weight", vec![HIDDEN, WIDTH]),
+        ("blk.0.ffn_down.bias", vec![WIDTH]),
+        ("blk.0.layer_output_norm.weight", vec![WIDTH]),
+        ("blk.0.layer_output_norm.bias", vec![WIDTH]),
+        ("cls.weight", vec![WIDTH, WIDTH]),
+        ("cls.bias", vec![WIDTH]),
+        ("cls.output.weight", vec![WIDTH, 3]),
+        ("cls.output.bias", vec![3]),
+    ];
+    write(path, 1, &metadata, &tensors);
+}
+
+fn write(path: &Path, seed: u32, metadata: &[(&str, Value<'_>)], tensors: &[(&str, Vec<u64>)]) {
     let mut file = b"GGUF".to_vec();
     file.extend(3_u32.to_le_bytes());
     file.extend((tensors.len() as u64).to_le_bytes());
     file.extend((metadata.len() as u64).to_le_bytes());
-    for (key, value) in &metadata {
+    for (key, value) in metadata {
         text(&mut file, key);
         put(&mut file, value);
     }
     let mut weights = Vec::new();
-    for (name, shape) in &tensors {
+    for (name, shape) in tensors {
         text(&mut file, name);
         file.extend((shape.len() as u32).to_le_bytes());
         shape.iter().for_each(|length| file.extend(length.to_le_bytes()));
         file.extend(0_u32.to_le_bytes());
         file.extend((weights.len() as u64).to_le_bytes());
-        let many = shape.iter().product::<u64>();
-        let norm = shape.len() == 1;
         let first = weights.len() as u64 / 4;
-        weights.extend((first..first + many).flat_map(|at| weight(seed, at, norm).to_le_bytes()));
+        for at in first..first + shape.iter().product::<u64>() {
+            let weight = match *name {
+                name if name.ends_with(".bias") => 0.0,
+                name if name.ends_with("norm.weight") => 1.0,
+                _ => chance(seed, at),
+            };
+            weights.extend(weight.to_le_bytes());
+        }
         weights.resize(weights.len().next_multiple_of(32), 0);
     }
     file.resize(file.len().next_multiple_of(32), 0);
@@ -82,11 +156,8 @@ pub(crate) fn write_tiny_llm(path: &Path, seed: u32) {
     fs::write(path, file).unwrap();
 }
 
-/// A number between -0.5 and 0.5 that looks like chance; 1 for the weights of a norm.
-fn weight(seed: u32, at: u64, norm: bool) -> f32 {
-    if norm {
-        return 1.0;
-    }
+/// A number between -0.5 and 0.5 that looks like chance.
+fn chance(seed: u32, at: u64) -> f32 {
     let mut state = (u64::from(seed) << 32) ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for _ in 0..3 {
         state ^= state >> 29;
@@ -95,8 +166,8 @@ fn weight(seed: u32, at: u64, norm: bool) -> f32 {
     (state >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
 }
 
-/// Every byte, the letters, and the control tokens of ChatML.
-fn vocabulary() -> (Vec<String>, Vec<f32>, Vec<i32>) {
+/// The language model's tokens: every byte, the letters, and the control tokens of ChatML; and the kind of each.
+fn letters() -> (Vec<String>, Vec<i32>) {
     const NORMAL: i32 = 1;
     const UNKNOWN: i32 = 2;
     const CONTROL: i32 = 3;
@@ -105,10 +176,7 @@ fn vocabulary() -> (Vec<String>, Vec<f32>, Vec<i32>) {
     let bytes = (0..=255_u8).map(|byte| (format!("<0x{byte:02X}>"), BYTE));
     let letters = ('!'..='~').chain(['\u{2581}']).map(|letter| (letter.to_string(), NORMAL));
     let chat = ["<|im_start|>", "<|im_end|>"].map(|name| (name.to_owned(), CONTROL));
-    let all: Vec<_> = special.into_iter().chain(bytes).chain(letters).chain(chat).collect();
-    let scores = vec![0.0; all.len()];
-    let (tokens, types) = all.into_iter().unzip();
-    (tokens, scores, types)
+    special.into_iter().chain(bytes).chain(letters).chain(chat).unzip()
 }
 
 fn text(file: &mut Vec<u8>, text: &str) {
