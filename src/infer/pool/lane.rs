@@ -197,7 +197,7 @@ impl Lane {
     /// Whether a role's model is in memory, what is known of it, and why it is not used.
     pub(super) fn role(&self, role: Role) -> (bool, Option<ModelFacts>, Option<String>) {
         let state = self.shared.state();
-        let problem = state.models.get(&role).and_then(Source::problem).map(|problem| problem.to_string());
+        let problem = state.models.get(&role).and_then(Source::problem).map(ToString::to_string);
         (state.loaded.contains(&role), state.facts.get(&role).cloned(), problem)
     }
 }

@@ -233,14 +233,12 @@ impl Runner {
         // A GPU's driver maps far more than it uses, so that a limit would only keep it from starting.
         let memory = (!gpu).then(|| MEMORY + 2 * bytes);
         let hello = Hello { memory, ..self.shared.settings.hello.clone() };
-        match self.exchange(What::Hello(hello), None)? {
-            Said::Ready(VERSION) => Ok(()),
-            _ => {
-                self.bury();
-                let why = "is of another version than the daemon: `ergo daemon stop` and the next command mend that";
-                Err(InferError::Crashed { role: job.role, why: why.to_owned() }.into())
-            }
+        if self.exchange(What::Hello(hello), None)? == Said::Ready(VERSION) {
+            return Ok(());
         }
+        self.bury();
+        let why = "is of another version than the daemon: `ergo daemon stop` and the next command mend that";
+        Err(InferError::Crashed { role: job.role, why: why.to_owned() }.into())
     }
 
     fn load(&mut self, job: &Job, path: &Path) -> Result<(), Stop> {

@@ -18,7 +18,7 @@ const DEATHS: u32 = 2;
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     role: Role,
-    source: ModelSource,
+    model: ModelSource,
     /// The folder for built-in models.
     folder: PathBuf,
     /// The built-in file that was found whole.
@@ -41,17 +41,17 @@ struct Trouble {
 /// Two are the same that name the same model, whatever became of it.
 impl PartialEq for Source {
     fn eq(&self, other: &Self) -> bool {
-        (self.role, &self.source, &self.folder) == (other.role, &other.source, &other.folder)
+        (self.role, &self.model, &self.folder) == (other.role, &other.model, &other.folder)
     }
 }
 
 impl Source {
-    pub(super) fn new(role: Role, source: ModelSource, folder: PathBuf) -> Self {
-        Self { role, source, folder, whole: None, trouble: None, deaths: (None, 0) }
+    pub(super) fn new(role: Role, model: ModelSource, folder: PathBuf) -> Self {
+        Self { role, model, folder, whole: None, trouble: None, deaths: (None, 0) }
     }
 
     fn path(&self) -> PathBuf {
-        match &self.source {
+        match &self.model {
             ModelSource::Embedded(model) => place_of(model, &self.folder),
             ModelSource::File(file) => file.path.clone(),
         }
@@ -59,7 +59,7 @@ impl Source {
 
     /// The size of its file in bytes.
     pub(super) fn size(&self) -> u64 {
-        match &self.source {
+        match &self.model {
             ModelSource::Embedded(model) => model.bytes.len() as u64,
             ModelSource::File(file) => std::fs::metadata(&file.path).map_or(0, |meta| meta.len()),
         }
@@ -84,7 +84,7 @@ impl Source {
             }
             self.trouble = None;
         }
-        match &self.source {
+        match &self.model {
             ModelSource::Embedded(model) => {
                 if self.whole.is_none() || self.whole != stamp {
                     if let Err(error) = write_out(model, &self.folder) {
@@ -105,7 +105,7 @@ impl Source {
 
     /// Notes that it cannot be loaded.
     pub(super) fn refused(&mut self, why: &str) -> InferError {
-        let help = match &self.source {
+        let help = match &self.model {
             ModelSource::Embedded(_) => "",
             ModelSource::File(_) => "; `ergo models verify` checks its file",
         };
@@ -129,7 +129,7 @@ impl Source {
     }
 
     fn spoilt(&mut self, why: String, until: Option<Instant>) -> InferError {
-        let error = InferError::BadModel { role: self.role, name: self.source.name().to_owned(), why };
+        let error = InferError::BadModel { role: self.role, name: self.model.name().to_owned(), why };
         self.rest(error, until)
     }
 

@@ -109,7 +109,7 @@ pub(super) fn complaint(otherwise: &str) -> Trouble {
         return Trouble { failure: Failure::OutOfMemory, why: line.clone() };
     }
     // The first complaint is the cause, the ones after it are its consequences.
-    Trouble::bad_model(told.first().map_or_else(|| otherwise.to_owned(), |line| line.clone()))
+    Trouble::bad_model(told.first().cloned().unwrap_or_else(|| otherwise.to_owned()))
 }
 
 /// The classes' names from `[entailment, neutral]`; where they do not fit, `0`, `1`, ….

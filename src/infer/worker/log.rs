@@ -20,7 +20,10 @@ fn complaints() -> MutexGuard<'static, VecDeque<String>> {
 /// Sends warnings, errors and the words of a panic to standard error, each as one line.
 pub(super) fn begin() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("for an unknown reason");
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let what =
+            text.or_else(|| payload.downcast_ref::<String>().map(|text| &**text)).unwrap_or("for an unknown reason");
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
         let _gone = writeln!(io::stderr(), "ERROR it panicked: {}{place}", what.replace('\n', " "));
     }));
