@@ -1,0 +1,140 @@
+//! The cards: derived, refused, proposed and found, and what settled them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CardFacts, Item, Set};
+use crate::domain::{
+    CardId, ClaimId, EventId, EventKind, ResolveAct, Scope,
+    derive::{CardKind, Contest, card_of, group_of, is_local_kind, local, local_note, pairs},
+    verdict::PairCheck,
+};
+
+impl<'a> Set<'a> {
+    pub(super) fn find_notes(&mut self) {
+        for (id, item) in &self.events {
+            let EventKind::Local(kind) = &item.kind else { continue };
+            if self.undone.contains(id) || ![local::SETTLED, local::DISCARD, local::SNOOZE].contains(&kind.as_str()) {
+                continue;
+            }
+            if let Some(card) = card_of(*id, item.header, item.body.as_ref()) {
+                self.notes.entry(card).or_default().push(*id);
+            }
+            if kind == local::SETTLED && item.header.successor.is_some() {
+                self.of_candidates.insert((item.header.op, item.header.author));
+            }
+        }
+    }
+
+    pub(super) fn cards(
+        &self,
+        contests: &[(Option<ClaimId>, Scope, Contest)],
+        check: &dyn PairCheck,
+    ) -> BTreeMap<CardId, CardFacts> {
+        let mut cards: BTreeMap<CardId, CardFacts> = BTreeMap::new();
+        let mut add = |kind: CardKind, scope: &Scope, members: BTreeSet<EventId>, open: bool, id: CardId| {
+            let card = cards.entry(id).or_insert_with(|| CardFacts {
+                kind,
+                scope: scope.clone(),
+                open: false,
+                moot: false,
+                members: BTreeSet::new(),
+                settled: None,
+                snoozed_until: None,
+            });
+            card.kind = card.kind.max(kind);
+            card.open |= open;
+            card.members.extend(members);
+        };
+        for [one, other] in self.contradictions(check) {
+            let scope = &self.events[&one].header.scope;
+            add(CardKind::Contradiction, scope, [one, other].into(), true, CardId::of_members(&[one, other]));
+        }
+        for (_, scope, contest) in contests {
+            let id = CardId::of_members(&contest.members);
+            add(CardKind::Contested, scope, contest.members.iter().copied().collect(), !contest.settled, id);
+        }
+        for (id, item) in self.events.iter().filter(|(id, _)| self.effective(id)) {
+            let Some(card) = card_of(*id, item.header, item.body.as_ref()) else { continue };
+            let scope = &item.header.scope;
+            let members: BTreeSet<ClaimId> = self.members(item.header).into_iter().collect();
+            match &item.kind {
+                EventKind::Local(kind) if kind == local::REFUSED => {
+                    let candidate = group_of(*id, item.header);
+                    if self.events.get(&candidate).is_some_and(|first| is_candidate(first, scope)) {
+                        add(CardKind::Refused, scope, members.into_iter().chain([candidate]).collect(), true, card);
+                    }
+                }
+                EventKind::Local(kind) if kind == local::PROPOSED && !members.is_empty() => {
+                    add(CardKind::Proposed, scope, members, true, card);
+                }
+                EventKind::Local(kind) if kind == local::FOUND && members.len() >= 2 => {
+                    let open = self.is_found_open(card, &members);
+                    add(CardKind::Found, scope, members, open, card);
+                }
+                EventKind::Resolve(_)
+                    if members.len() >= 2 && !self.of_candidates.contains(&(item.header.op, item.header.author)) =>
+                {
+                    let kind = if self.opposed(&members, check) { CardKind::Contradiction } else { CardKind::Found };
+                    add(kind, scope, members, false, card);
+                }
+                _ => {}
+            }
+        }
+        for (id, card) in &mut cards {
+            self.finish(*id, card);
+        }
+        cards
+    }
+
+    fn is_found_open(&self, card: CardId, members: &BTreeSet<ClaimId>) -> bool {
+        let active: Vec<ClaimId> = members.iter().copied().filter(|id| self.active(id)).collect();
+        pairs(&active).any(|(one, other)| !self.is_settled(&one, &other))
+            && !self.notes(card).any(|(_, item)| is_settling(item))
+    }
+
+    /// Whether any two of them cannot both hold.
+    fn opposed(&self, members: &BTreeSet<ClaimId>, check: &dyn PairCheck) -> bool {
+        let members: Vec<ClaimId> = members.iter().copied().collect();
+        pairs(&members).any(|(one, other)| check.contradiction(self.carried(&one), self.carried(&other)).is_some())
+    }
+
+    fn notes(&self, card: CardId) -> impl Iterator<Item = (EventId, &Item<'a>)> {
+        self.notes.get(&card).into_iter().flatten().map(|id| (*id, &self.events[id]))
+    }
+
+    /// Settlement, mootness and snooze, which apply to cards of every kind.
+    fn finish(&self, id: CardId, card: &mut CardFacts) {
+        let notes = || self.notes(id).filter(|(_, item)| item.header.scope == card.scope);
+        let key = |(event, item): (EventId, &Item<'_>)| (item.header.clock, event);
+        let mut settled = notes().filter(|(_, item)| is_settling(item)).map(key).max();
+        let active = card.members.iter().filter(|member| self.active(member)).count();
+        if card.kind == CardKind::Refused {
+            card.open &= settled.is_none();
+        } else if card.kind == CardKind::Proposed {
+            card.open &= settled.is_none() && active > 0;
+        } else if let Some(first) = card.members.first() {
+            let resolves = self.pointing_at(first).filter(|(event, item)| {
+                matches!(item.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
+                    && self.effective(event)
+                    && card.members.iter().all(|member| item.header.targets.contains(member))
+            });
+            settled = settled.max(resolves.map(key).max());
+        }
+        let snoozed =
+            notes().filter(|(_, item)| is_local_kind(&item.kind, local::SNOOZE)).max_by_key(|note| key(*note));
+        card.snoozed_until = snoozed.and_then(|(_, item)| local_note(item.body.as_ref()).until);
+        card.moot = match card.kind {
+            CardKind::Refused | CardKind::Proposed => active == 0,
+            _ => !card.open && active < 2,
+        };
+        card.settled = if card.open { None } else { settled.map(|(_, event)| event) };
+    }
+}
+
+fn is_candidate(item: &Item<'_>, scope: &Scope) -> bool {
+    is_local_kind(&item.kind, local::REFUSED) && item.header.scope == *scope && item.header.seen.is_empty()
+}
+
+fn is_settling(item: &Item<'_>) -> bool {
+    is_local_kind(&item.kind, local::SETTLED) || is_local_kind(&item.kind, local::DISCARD)
+}

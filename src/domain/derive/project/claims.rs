@@ -1,0 +1,224 @@
+//! The claims: their states, what they rest on, what contests and contradicts them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    convert::Infallible,
+};
+
+use super::{ClaimFacts, Item, Set};
+use crate::domain::{
+    ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
+    derive::{
+        Act, ClaimState, Contest, Lineage, Premise, Rest, Settlement, causes, claim_state, contest, contest_of_key,
+        pairs, state::claim_kind,
+    },
+    verdict::{Carried, PairCheck},
+};
+
+/// The line of succession within one scope.
+struct Line<'a> {
+    set: &'a Set<'a>,
+    scope: &'a Scope,
+}
+
+impl Line<'_> {
+    fn state(&self, claim: &ClaimId) -> Option<&ClaimState> {
+        let state = self.set.states.get(claim)?;
+        (self.set.events.get(claim)?.header.scope == *self.scope).then_some(state)
+    }
+}
+
+impl Lineage for Line<'_> {
+    type Error = Infallible;
+
+    fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Infallible> {
+        Ok(self.state(claim).into_iter().flat_map(|state| &state.live).filter_map(|act| act.successor).collect())
+    }
+
+    fn is_active(&self, claim: &ClaimId) -> Result<bool, Infallible> {
+        Ok(self.state(claim).is_some_and(|state| state.status == Status::Active))
+    }
+
+    fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Infallible> {
+        Ok(self.set.is_settled(one, other))
+    }
+}
+
+impl<'a> Set<'a> {
+    fn is_claim(item: &Item<'_>) -> bool {
+        item.header.creates_claim() && !matches!(item.kind, EventKind::Unknown(_))
+    }
+
+    pub(super) fn find_states(&mut self) {
+        let mut created: HashMap<(OpId, DeviceId), Vec<ClaimId>> = HashMap::new();
+        for (id, item) in &self.events {
+            if !Self::is_claim(item) {
+                continue;
+            }
+            let acts: Vec<Act> = self
+                .pointing_at(id)
+                .filter(|(from, _)| self.effective(from))
+                .filter_map(|(from, by)| Act::of(*id, item.header, from, by.header))
+                .collect();
+            self.states.insert(*id, claim_state(self.effective(id), &acts));
+            created.entry((item.header.op, item.header.author)).or_default().push(*id);
+        }
+        for (id, item) in &self.events {
+            if let EventKind::Resolve(act) = item.kind
+                && self.effective(id)
+            {
+                let with = created.get(&(item.header.op, item.header.author));
+                let with = with.into_iter().flatten().copied();
+                let settlement = Settlement {
+                    event: *id,
+                    act,
+                    targets: self.members(item.header),
+                    created: with.filter(|claim| self.events[claim].header.scope == item.header.scope).collect(),
+                };
+                for claim in settlement.targets.iter().chain(&settlement.created).collect::<BTreeSet<_>>() {
+                    self.settled.entry(*claim).or_default().push(self.settlements.len());
+                }
+                self.settlements.push(settlement);
+            }
+        }
+    }
+
+    /// The targets that are claims of the same scope.
+    pub(super) fn members(&self, header: &Header) -> Vec<ClaimId> {
+        let mut members = header.targets.clone();
+        members.retain(|id| self.states.contains_key(id) && self.events[id].header.scope == header.scope);
+        members
+    }
+
+    pub(super) fn claims(&self) -> BTreeMap<ClaimId, ClaimFacts> {
+        let rests = self.rests();
+        let mut causes = causes(&rests, &BTreeMap::new());
+        self.states
+            .iter()
+            .map(|(id, state)| {
+                let item = &self.events[id];
+                let causes = causes.remove(id).unwrap_or_default();
+                let active = state.status == Status::Active;
+                let excepted = active
+                    && self.settlements_of(id).any(|settlement| {
+                        settlement.act == ResolveAct::Exception
+                            && settlement.targets.contains(id)
+                            && settlement.targets.iter().any(|other| other != id && self.active(other))
+                    });
+                let facts = ClaimFacts {
+                    scope: item.header.scope.clone(),
+                    kind: claim_kind(item.header),
+                    status: state.status,
+                    flags: Flags {
+                        contested: false,
+                        needs_review: active && !causes.is_empty(),
+                        excepted,
+                        expired: false,
+                        undone: state.undone,
+                        redacted: self.redacted.contains(id),
+                    },
+                    live: state.live.iter().map(|act| act.id).collect(),
+                    replaced_by: state.live.iter().filter_map(|act| act.successor).collect(),
+                    premises: rests.get(id).into_iter().flat_map(|rest| &rest.premises).map(|p| p.id).collect(),
+                    causes,
+                };
+                (*id, facts)
+            })
+            .collect()
+    }
+
+    fn rests(&self) -> BTreeMap<ClaimId, Rest> {
+        let mut rests: BTreeMap<ClaimId, Rest> = BTreeMap::new();
+        for (id, item) in &self.events {
+            if !self.effective(id) {
+                continue;
+            }
+            let claim_of = |target: &EventId| {
+                self.states.contains_key(target) && self.events[target].header.scope == item.header.scope
+            };
+            match item.kind {
+                EventKind::Depend => {
+                    let Some((claim, premises)) = item.header.targets.split_first() else { continue };
+                    if !claim_of(claim) {
+                        continue;
+                    }
+                    let rest = rests.entry(*claim).or_default();
+                    for premise in premises.iter().filter(|premise| *premise != claim && claim_of(premise)) {
+                        if rest.premises.iter().all(|known| known.id != *premise) {
+                            rest.premises.push(Premise { id: *premise, broken_by: self.broken_by(premise) });
+                        }
+                    }
+                }
+                EventKind::Resolve(ResolveAct::Reviewed) => {
+                    for claim in item.header.targets.iter().filter(|target| claim_of(target)) {
+                        rests.entry(*claim).or_default().acknowledged.extend(&item.header.seen);
+                    }
+                }
+                _ => {}
+            }
+        }
+        rests
+    }
+
+    fn broken_by(&self, premise: &ClaimId) -> Vec<EventId> {
+        self.states.get(premise).map(|state| state.broken_by(*premise)).unwrap_or_default()
+    }
+
+    /// Each contest with its origin: a claim, or `None` for a fact's key.
+    pub(super) fn contests(&self) -> Vec<(Option<ClaimId>, Scope, Contest)> {
+        let mut found = Vec::new();
+        let mut keys: BTreeMap<(&Scope, EventId), Vec<ClaimId>> = BTreeMap::new();
+        for (id, state) in &self.states {
+            let header = self.events[id].header;
+            if claim_kind(header).is_guarded() {
+                let Ok(contest) = contest(*id, &state.live, &Line { set: self, scope: &header.scope });
+                found.extend(contest.map(|contest| (Some(*id), header.scope.clone(), contest)));
+            } else if let (Status::Active, Some(key)) = (state.status, header.key_hash) {
+                keys.entry((&header.scope, key)).or_default().push(*id);
+            }
+        }
+        for ((scope, _), facts) in keys {
+            let Ok(contest) = contest_of_key(facts, &Line { set: self, scope });
+            found.extend(contest.map(|contest| (None, scope.clone(), contest)));
+        }
+        found
+    }
+
+    pub(super) fn contradictions(&self, check: &dyn PairCheck) -> Vec<[ClaimId; 2]> {
+        let mut sharing: BTreeMap<(&Scope, String), Vec<ClaimId>> = BTreeMap::new();
+        for id in self.states.keys() {
+            let header = self.events[id].header;
+            if !self.active(id) || !claim_kind(header).is_guarded() {
+                continue;
+            }
+            let Some(body) = &self.events[id].body else { continue };
+            let terms = check.index_terms(self.norms(id), body.statement.as_deref().unwrap_or_default());
+            for key in terms.pairs {
+                sharing.entry((&header.scope, key)).or_default().push(*id);
+            }
+        }
+        let mut found = BTreeSet::new();
+        for claims in sharing.values() {
+            for (one, other) in pairs(claims) {
+                let pair = [one.min(other), one.max(other)];
+                if one != other
+                    && !self.is_settled(&one, &other)
+                    && check.contradiction(self.carried(&one), self.carried(&other)).is_some()
+                {
+                    found.insert(pair);
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    pub(super) fn carried(&self, id: &EventId) -> Carried<'_> {
+        let Some(item) = self.events.get(id) else { return Carried::default() };
+        let statement = item.body.as_ref().and_then(|body| body.statement.as_deref()).unwrap_or_default();
+        Carried { kind: claim_kind(item.header), statement, norms: self.norms(id), written: item.header.clock.wall }
+    }
+
+    fn norms(&self, id: &EventId) -> &[Norm] {
+        self.events.get(id).and_then(|item| item.body.as_ref()?.norms.as_deref()).unwrap_or_default()
+    }
+}

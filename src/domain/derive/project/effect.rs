@@ -1,0 +1,89 @@
+//! Which events have effect, and which bodies are to be dropped.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Item, Set};
+use crate::domain::{
+    EventId, EventKind, Header,
+    derive::{group_of, is_effective, is_local, is_local_kind, is_redact, is_undo, local},
+};
+
+impl<'a> Set<'a> {
+    pub(super) fn find_undone(&mut self) {
+        let mut memo: HashMap<EventId, bool> = HashMap::new();
+        // Undo events are few: each is decided after those that undo it, without recursion.
+        for root in self.events.keys() {
+            let mut stack = vec![*root];
+            while let Some(id) = stack.last().copied() {
+                let undoers: Vec<EventId> = self
+                    .pointing_at(&id)
+                    .filter(|(_, item)| is_undo(&item.kind) && self.same_log(&id, item))
+                    .map(|(from, _)| from)
+                    .collect();
+                let unknown: Vec<EventId> = undoers.iter().filter(|from| !memo.contains_key(from)).copied().collect();
+                if unknown.is_empty() {
+                    let undone = undoers.iter().map(|from| memo.get(from).copied().unwrap_or(true));
+                    memo.insert(id, is_effective(&self.events[&id].kind, undone));
+                    stack.pop();
+                } else {
+                    stack.extend(unknown);
+                }
+            }
+        }
+        self.undone = memo.into_iter().filter(|(_, effective)| !effective).map(|(id, _)| id).collect();
+    }
+
+    fn same_log(&self, id: &EventId, item: &Item<'_>) -> bool {
+        self.events.get(id).is_some_and(|other| is_local(other.header) == is_local(item.header))
+    }
+
+    pub(super) fn find_redacted(&mut self) {
+        let mut named = BTreeSet::new();
+        for (id, item) in &self.events {
+            let mut redactions = self.pointing_at(id).filter(|(_, from)| is_redact(&from.kind));
+            if redactions.any(|(_, from)| is_local(from.header) == is_local(item.header)) {
+                named.insert(*id);
+            }
+        }
+        let mut all = named.clone();
+        for (id, item) in &self.events {
+            let EventKind::Local(kind) = &item.kind else { continue };
+            let copies = match kind.as_str() {
+                // What the guard said quotes the claims that it compared.
+                local::EVIDENCE | local::FOUND => {
+                    item.header.targets.iter().any(|target| self.redacts(&named, item.header, target))
+                }
+                // A candidate that became a claim, or was refused again, has the same words.
+                local::REFUSED => self.candidate_redacted(&named, item.header, group_of(*id, item.header)),
+                _ => false,
+            };
+            if copies {
+                all.insert(*id);
+            }
+        }
+        for id in &all {
+            if let Some(item) = self.events.get_mut(id) {
+                item.body = None;
+            }
+        }
+        all.extend(self.events.iter().filter(|(_, item)| item.body.is_none()).map(|(id, _)| *id));
+        self.redacted = all;
+    }
+
+    fn redacts(&self, named: &BTreeSet<EventId>, header: &Header, target: &EventId) -> bool {
+        self.events.get(target).is_some_and(|item| {
+            item.header.scope == header.scope
+                && (named.contains(target)
+                    || is_local_kind(&item.kind, local::REFUSED)
+                        && self.candidate_redacted(named, item.header, group_of(*target, item.header)))
+        })
+    }
+
+    fn candidate_redacted(&self, named: &BTreeSet<EventId>, header: &Header, candidate: EventId) -> bool {
+        let became = self
+            .pointing_at(&candidate)
+            .filter(|(_, item)| is_local_kind(&item.kind, local::SETTLED) && item.header.scope == header.scope);
+        let mut same = std::iter::once(candidate).chain(became.filter_map(|(_, item)| item.header.successor));
+        same.any(|id| named.contains(&id) && self.events.get(&id).is_some_and(|item| item.header.scope == header.scope))
+    }
+}
