@@ -68,7 +68,7 @@ pub struct Diagnose {
     pub models: ModelsStatus,
 }
 
-/// The models and their processes.
+/// `GET /models`, and the answer to `POST /models/reload`: the models and their processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ModelsStatus {
@@ -79,6 +79,8 @@ pub struct ModelsStatus {
     /// Calls that failed since the daemon started, by kind: `timeout`, `crashed`, `hung`, `bad_model`, `out_of_memory`,
     /// `refused`.
     pub failures: BTreeMap<String, u64>,
+    /// Choices that cannot serve, each with what serves instead and what helps.
+    pub problems: Vec<String>,
 }
 
 /// A role that has a model.

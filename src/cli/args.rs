@@ -15,8 +15,8 @@ pub struct Cli {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 done; 1 refused by the guard; 2 usage, or no such thing; 3 the daemon cannot be reached; 4 a defect or a
-failing disk; 5 stale: the thing changed meanwhile.
+Exit codes: 0 done; 1 refused by the guard; 2 usage, or no such thing; 3 the daemon, or a model's server, cannot be
+reached; 4 a defect or a failing disk; 5 stale: the thing changed meanwhile.
 
 Environment: ERGO_HOME keeps everything in one directory; ERGO_API_URL and ERGO_API_TOKEN name another daemon;
 ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";
@@ -87,6 +87,8 @@ pub(super) enum Command {
     Tui(super::tui::Args),
     /// Start, stop and look at the daemon, the one owner of the store.
     Daemon(super::daemon::Args),
+    /// List, fetch, import, check, choose and measure models.
+    Models(super::models::Args),
     Doctor(super::doctor::Args),
     Backup(super::backup::Args),
     /// Make a small store to try things in, and open it.

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
-use super::{CliError, Context, Exit, show::text::count, status::bytes, ui::Style};
+use super::{CliError, Context, Exit, models::health, show::text::count, status::bytes, ui::Style};
 use crate::{
     api::ModelsStatus,
     client::Connect,
@@ -57,7 +57,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
                 .hint("ergo daemon stop && ergo doctor --rebuild"));
         }
         Some(_) => findings.extend(cx.block_on(async |_| Ok(ask_daemon(&paths).await))?),
-        None => findings.extend(examine(&paths, args.rebuild, cx)),
+        None => {
+            findings.extend(chosen(&paths));
+            findings.extend(examine(&paths, args.rebuild, cx));
+        }
     }
     show(&findings, cx);
     let sick = findings.iter().any(|finding| finding.health == Health::Problem);
@@ -107,6 +110,25 @@ fn configuration(paths: &Paths) -> Finding {
         Ok(_) => fine("configuration", format!("{place} is absent: everything has its default")),
         Err(error) => problem("configuration", error.to_string(), error.hint()),
     }
+}
+
+/// Which model serves which role.
+fn chosen(paths: &Paths) -> Vec<Finding> {
+    // A wrong configuration is told already; the models are then looked at without it.
+    let config = Config::load(paths).unwrap_or_default();
+    match health::look(paths, &config) {
+        Ok(health) => {
+            let mut out = vec![fine("models", health.told)];
+            out.extend(health.problems.into_iter().map(not_as_chosen));
+            out
+        }
+        Err(error) => vec![problem("models", error.error, error.hints.into_iter().next())],
+    }
+}
+
+/// A choice that cannot serve is no problem of the installation: the default serves in its place.
+fn not_as_chosen(told: String) -> Finding {
+    Finding { hint: Some("ergo models list".to_owned()), ..note("models", told) }
 }
 
 /// Folders and secrets that only their owner may enter or read.
@@ -193,6 +215,7 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
             None => fine("model", told),
         });
     }
+    out.extend(models.problems.iter().cloned().map(not_as_chosen));
     for worker in models.workers.iter().filter(|worker| worker.pid.is_some() || worker.restarts > 0) {
         let roles = worker.roles.join(" and ");
         let state = match worker.pid {

@@ -24,6 +24,7 @@ mod import;
 mod learn;
 mod log;
 mod man;
+mod models;
 mod redact;
 mod reference;
 mod reinstate;
@@ -115,6 +116,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Daemon(args) => daemon::run(args, cx),
         Command::Bench(args) => bench::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
+        Command::Models(args) => models::run(args, cx),
         Command::Doctor(args) => doctor::run(args, cx),
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),

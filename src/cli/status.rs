@@ -59,7 +59,7 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
         }
         None => ui.field("here", &format!("{name}: nothing yet")),
     }
-    for problem in &diagnose.problems {
+    for problem in diagnose.problems.iter().chain(&diagnose.models.problems) {
         let label = ui.paint(Style::Warn, "Problem:");
         ui.line(format_args!("{label} {}", sanitize_line(problem)));
     }

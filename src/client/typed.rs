@@ -16,8 +16,8 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
-        History, LogPage, LogQuery, RememberRequest, ResolveRequest, Scopes, Stopping, SupersedeRequest, UndoOutcome,
-        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        History, LogPage, LogQuery, ModelsStatus, RememberRequest, ResolveRequest, Scopes, Stopping, SupersedeRequest,
+        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -192,6 +192,16 @@ impl Client {
     pub async fn backup(&self, path: &str) -> Answer<BackupOutcome> {
         let request = BackupRequest { path: path.to_owned() };
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/backup", &request)? }).await
+    }
+
+    /// `GET /models`.
+    pub async fn models(&self) -> Answer<ModelsStatus> {
+        self.get("/models", "").await
+    }
+
+    /// `POST /models/reload`: the daemon takes up what was installed or chosen.
+    pub async fn reload_models(&self) -> Answer<ModelsStatus> {
+        self.value(Request::new(Method::POST, "/models/reload")).await
     }
 
     /// `POST /shutdown`; over the socket only.

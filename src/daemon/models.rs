@@ -1,10 +1,12 @@
 //! The daemon's models: set up from the settings, and told to whoever asks.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::{
     api::{ModelStatus, ModelsStatus, WorkerStatus},
-    config::{Config, Paths},
+    config::{Config, ConfigError, ModelSettings, Paths},
     infer::{
-        ModelsInfo, Pool, PoolOptions, Role,
+        Call, InferError, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions, Prompt, Role,
         catalogue::{Catalogue, Shelf, resolve},
     },
 };
@@ -12,25 +14,105 @@ use crate::{
 /// What stands where there is no model.
 const NONE: &str = "not available";
 
-/// The models of this machine, and what is not as it was chosen. Nothing is loaded before it is needed.
-pub(super) fn pool(paths: &Paths, config: &Config) -> (Pool, Vec<String>) {
-    let settings = &config.models;
+/// The models of this machine, as they were chosen.
+pub(super) struct Chosen {
+    paths: Paths,
+    pool: Pool,
+    problems: Mutex<Vec<String>>,
+}
+
+impl Chosen {
+    /// What settings and machine name for each role. Nothing is loaded before it is needed.
+    pub(super) fn new(paths: &Paths, config: &Config) -> Self {
+        let (set, problems) = choice(paths, &config.models);
+        let pool = Pool::new(options(paths, &config.models), set);
+        Self { paths: paths.clone(), pool, problems: Mutex::new(problems) }
+    }
+
+    /// Takes up what was installed, chosen or written into the settings meanwhile; how they compute stays. Files that
+    /// changed are read through.
+    ///
+    /// # Errors
+    /// Where the settings have a mistake; then everything is as it was.
+    pub(super) fn reload(&self) -> Result<(), ConfigError> {
+        let config = Config::load(&self.paths)?;
+        let (set, problems) = choice(&self.paths, &config.models);
+        if set != self.pool.set() {
+            for role in Role::ALL {
+                let name = set.role(role).map_or(NONE, ModelSource::name);
+                tracing::info!(%role, name, "takes up what was chosen");
+            }
+            self.pool.change(set);
+        }
+        *self.problems.lock().unwrap_or_else(PoisonError::into_inner) = problems;
+        Ok(())
+    }
+
+    /// What is told of them.
+    pub(super) fn status(&self) -> ModelsStatus {
+        let problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ModelsStatus { problems, ..status(self.pool.info()) }
+    }
+}
+
+impl Chosen {
+    /// Asks the models. Where a file turns out to be unusable, it may have been lost or damaged since it was looked at: then
+    /// what is built in serves in its place, and is asked.
+    fn ask<T>(&self, ask: impl Fn(&Pool) -> Result<T, InferError>) -> Result<T, InferError> {
+        let answer = ask(&self.pool);
+        let before = self.pool.set();
+        let lost = matches!(answer, Err(InferError::BadModel { .. }));
+        if lost && self.reload().is_ok() && self.pool.set() != before { ask(&self.pool) } else { answer }
+    }
+}
+
+impl Models for Chosen {
+    fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
+        self.ask(|pool| pool.embed(texts, call))
+    }
+
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+        self.ask(|pool| pool.classify(pairs, call))
+    }
+
+    fn generate(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, InferError> {
+        self.ask(|pool| pool.generate(prompt, grammar, max_tokens, call))
+    }
+
+    fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
+        self.ask(|pool| pool.answers(prompt, answers, call))
+    }
+
+    fn info(&self) -> ModelsInfo {
+        self.pool.info()
+    }
+}
+
+/// What serves each role, and each choice that cannot serve.
+fn choice(paths: &Paths, settings: &ModelSettings) -> (ModelSet, Vec<String>) {
     let (catalogue, mut problems) = match Catalogue::with(settings.catalogue.as_deref()) {
         Ok(catalogue) => (catalogue, Vec::new()),
         Err(problem) => (Catalogue::builtin().clone(), vec![problem]),
     };
-    let shelf = Shelf::new(paths.data.join("models"));
+    let shelf = Shelf::new(paths.models());
     let serving = resolve::resolve(&shelf, &catalogue, &|role| settings.named(role.name()).map(str::to_owned));
     problems.extend(serving.iter().filter_map(|serving| serving.problem.clone()));
-    let usual = PoolOptions::new(paths.data.join("models/embedded"));
-    let options = PoolOptions {
+    for problem in &problems {
+        tracing::warn!("{problem}");
+    }
+    (resolve::model_set(&serving), problems)
+}
+
+/// How they compute.
+fn options(paths: &Paths, settings: &ModelSettings) -> PoolOptions {
+    let usual = PoolOptions::new(paths.models().join("embedded"));
+    PoolOptions {
         threads: settings.threads.unwrap_or(usual.threads),
         gpu_layers: settings.gpu_layers,
         device: settings.device.clone(),
         idle: settings.idle(),
         ..usual
-    };
-    (Pool::new(options, resolve::model_set(&serving)), problems)
+    }
 }
 
 /// The name of a role's model, for `GET /health`.
@@ -39,7 +121,7 @@ pub(super) fn name(info: &ModelsInfo, role: Role) -> String {
 }
 
 /// What `GET /diagnose` says of them.
-pub(super) fn status(info: ModelsInfo) -> ModelsStatus {
+fn status(info: ModelsInfo) -> ModelsStatus {
     let roles = info.roles.into_iter().map(|role| ModelStatus {
         role: role.role.to_string(),
         name: role.name,
@@ -59,5 +141,6 @@ pub(super) fn status(info: ModelsInfo) -> ModelsStatus {
         roles: roles.collect(),
         workers: workers.collect(),
         failures: info.failures.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
+        problems: Vec::new(),
     }
 }

@@ -65,9 +65,9 @@ fn owned(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[Str
 
 async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
-    let (models, mut problems) = models::pool(paths, config);
-    let models: Arc<dyn Models> = Arc::new(models);
-    let engine = Arc::new(open(paths, config, Arc::clone(&models))?);
+    let mut problems = Vec::new();
+    let models = Arc::new(models::Chosen::new(paths, config));
+    let engine = Arc::new(open(paths, config, Arc::clone(&models) as Arc<dyn Models>)?);
     let bus = Arc::new(Bus::new());
     engine.on_change({
         let bus = Arc::clone(&bus);

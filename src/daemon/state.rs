@@ -26,7 +26,7 @@ pub(super) struct Shared(Arc<State>);
 /// The daemon's state besides the store.
 pub(super) struct State {
     pub(super) engine: Arc<Engine>,
-    pub(super) models: Arc<dyn Models>,
+    pub(super) models: Arc<models::Chosen>,
     pub(super) bus: Arc<Bus>,
     pub(super) token: String,
     pub(super) store: PathBuf,
@@ -99,7 +99,10 @@ pub(super) mod testing {
     use ed25519_dalek::SigningKey;
 
     use super::*;
-    use crate::{engine::EngineConfig, infer::NoModels};
+    use crate::{
+        config::{Config, Paths},
+        engine::EngineConfig,
+    };
 
     /// A state over a new store in this folder, with the token `secret`.
     pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
@@ -107,7 +110,7 @@ pub(super) mod testing {
         let engine = Engine::open(EngineConfig::new(&store, SigningKey::from_bytes(&[7; 32]))).unwrap();
         Shared::new(State {
             engine: Arc::new(engine),
-            models: Arc::new(NoModels),
+            models: Arc::new(models::Chosen::new(&Paths::under(folder), &Config::default())),
             bus: Arc::new(Bus::new()),
             token: "secret".to_owned(),
             store,

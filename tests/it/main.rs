@@ -13,6 +13,7 @@ mod demo;
 mod deps;
 mod engine;
 mod infer;
+mod models;
 mod store;
 mod support;
 mod term;

@@ -43,6 +43,10 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0021-sync-on-the-local-network-first.md"),
     record!("0022-unix-socket-first.md"),
     record!("0023-tcp-port-8788.md"),
+    record!("0024-vectors-beside-the-projection.md"),
+    record!("0025-models-in-worker-processes.md"),
+    record!("0026-small-models-inside-the-program.md"),
+    record!("0027-a-model-file-is-known-by-its-hash.md"),
 ];
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod claims;
 mod conflicts;
 mod events;
+mod models;
 mod status;
 mod writes;
 
@@ -27,6 +28,8 @@ routes! {
     get "/diagnose" => status::diagnose,
     get "/scopes" => status::scopes,
     get "/openapi.json" => status::openapi,
+    get "/models" => models::models,
+    post "/models/reload" => models::reload,
     post "/backup" => status::backup,
     post "/shutdown" => status::shutdown,
     get "/claims" => claims::claims,
@@ -52,7 +55,7 @@ routes! {
 
 /// What the documentation of the handlers generates.
 pub(super) mod docs {
-    pub(in crate::daemon) use super::{claims::*, conflicts::*, events::*, status::*, writes::*};
+    pub(in crate::daemon) use super::{claims::*, conflicts::*, events::*, models::*, status::*, writes::*};
 }
 
 /// The whole API.

@@ -8,7 +8,6 @@ use super::super::{
     answer::{Answer, Failure, value},
     gate::Way,
     input::Input,
-    models,
     openapi::document,
     state::Shared,
 };
@@ -41,7 +40,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         guard: counts.guard,
         requests: shared.requests.load(Ordering::Relaxed),
         problems: shared.problems.clone(),
-        models: models::status(shared.models.info()),
+        models: shared.models.status(),
     }))
 }
 

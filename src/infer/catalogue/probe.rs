@@ -34,8 +34,11 @@ const COMPATIBLE: [(&str, &str); 4] = [
 /// that means the three labels otherwise, or guesses, does not.
 const ENOUGH: usize = 12;
 
-/// What the question to a language model is held to.
-const GRAMMAR: &str = "root ::= \"{\\\"limit\\\": \" [0-9]+ \", \\\"unit\\\": \\\"\" [a-z]+ \"\\\"}\"";
+/// What the question to a language model is held to. It ends: also a model that would go on for ever is cut short by it.
+const GRAMMAR: &str = r#"root ::= "{\"limit\": " [1-9] [0-9]? [0-9]? ", \"unit\": \"" [a-z] [a-z]{0,11} "\"}""#;
+
+/// The most tokens of an answer: it has 38 letters at most.
+const TOKENS: usize = 48;
 
 /// What a probed model showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +136,7 @@ fn writer(models: &dyn Models) -> Result<Probed, String> {
         prefix: Vec::new(),
         text: "Answer as JSON with the keys limit and unit. Uploads are limited to 16 megabytes.".to_owned(),
     };
-    let answer = models.generate(&prompt, GRAMMAR, 48, call()).map_err(failed)?;
+    let answer = models.generate(&prompt, GRAMMAR, TOKENS, call()).map_err(failed)?;
     let read = serde_json::from_str::<serde_json::Value>(&answer).ok();
     let held = read.as_ref().is_some_and(|value| value["limit"].is_number() && value["unit"].is_string());
     if !held {

@@ -1,0 +1,74 @@
+//! `ergo models bench`.
+
+use serde_json::json;
+
+use super::{Desk, RoleArg};
+use crate::{
+    cli::{CliError, Context, Exit, ui::Style},
+    infer::{
+        ModelSource, Role,
+        catalogue::{measure, resolve},
+    },
+};
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The models that serve are loaded into a worker of their own, so that a running daemon is not measured with them. A busy
+machine measures itself: more threads than free cores make everything slower.")]
+pub(super) struct Args {
+    /// The roles [default: all that a model serves].
+    #[arg(value_enum, value_name = "ROLE")]
+    roles: Vec<RoleArg>,
+    /// How many processor threads a model may use [default: as the daemon].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// Calls of each sort that are timed.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    calls: u32,
+}
+
+/// Runs the act.
+pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
+    let serving = desk.serving();
+    let asked: Vec<Role> = args.roles.iter().map(|role| (*role).into()).collect();
+    let models = desk.start(resolve::model_set(&serving), args.threads);
+    let mut items = Vec::new();
+    for serving in serving.iter().filter(|serving| asked.is_empty() || asked.contains(&serving.role)) {
+        if let Some(problem) = &serving.problem {
+            cx.ui.note(format_args!("Problem: {problem}"));
+        }
+        let Some(model) = &serving.model else {
+            if asked.contains(&serving.role) {
+                return Err(CliError::usage(format_args!("no model serves as {}", serving.role))
+                    .hint("`ergo models list` shows those that there are"));
+            }
+            continue;
+        };
+        let name = ModelSource::name(model).to_owned();
+        cx.ui.progress(format_args!("measuring {name} …"));
+        let timings = measure::measure(serving.role, &*models, args.calls as usize);
+        cx.ui.progress_done();
+        let timings = timings.map_err(|error| {
+            CliError::internal(error).hint(format_args!("`ergo models verify {name}` compares its file with its hash"))
+        })?;
+        items.push((serving.role, name, timings));
+    }
+    if cx.ui.json {
+        let items: Vec<_> = items
+            .iter()
+            .map(|(role, model, timings)| json!({"role": role, "model": model, "timings": timings}))
+            .collect();
+        cx.ui.value(&json!({"models": items, "threads": desk.threads(args.threads)}));
+        return Ok(Exit::Ok);
+    }
+    for (role, name, timings) in items {
+        let head = cx.ui.paint(Style::Strong, name);
+        cx.ui.line(format_args!("{role}: {head}, threads {}", desk.threads(args.threads)));
+        for timing in timings {
+            let (p50, p95) = (timing.p50_ms, timing.p95_ms);
+            cx.ui.line(format_args!("  {:<20} p50 {p50:>9.2} ms   p95 {p95:>9.2} ms", timing.what));
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,204 @@
+//! `ergo models list`.
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::{
+    cli::{CliError, Context, Exit, status::bytes, ui::Style},
+    infer::{
+        ModelSource, Role,
+        catalogue::{
+            Chosen, Serving,
+            fetch::Wanted,
+            shelf::{Condition, Installed, NONE},
+        },
+    },
+};
+
+/// A model as it is listed.
+struct Row {
+    role: Role,
+    name: String,
+    bytes: u64,
+    state: State,
+    licence: Option<String>,
+    /// What else is known, for `--long` and JSON.
+    more: Vec<(&'static str, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    InUse { embedded: bool },
+    Embedded,
+    Installed,
+    Damaged(String),
+    Partial(u64),
+    Available,
+    Importable,
+}
+
+impl State {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::InUse { .. } => "in_use",
+            Self::Embedded => "embedded",
+            Self::Installed => "installed",
+            Self::Damaged(_) => "damaged",
+            Self::Partial(_) => "partial",
+            Self::Available => "available",
+            Self::Importable => "importable",
+        }
+    }
+
+    fn told(&self, bytes: u64) -> (String, Style) {
+        match self {
+            Self::InUse { embedded: true } => ("in use, built in".to_owned(), Style::Good),
+            Self::InUse { embedded: false } => ("in use".to_owned(), Style::Good),
+            Self::Embedded => ("built in".to_owned(), Style::Strong),
+            Self::Installed => ("installed".to_owned(), Style::Strong),
+            Self::Damaged(_) => ("damaged".to_owned(), Style::Bad),
+            Self::Partial(done) => (format!("{} % fetched", done * 100 / bytes.max(1)), Style::Warn),
+            Self::Available => ("available".to_owned(), Style::Dim),
+            Self::Importable => ("from a file only".to_owned(), Style::Dim),
+        }
+    }
+}
+
+/// Runs the act.
+pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, CliError> {
+    let serving = desk.serving();
+    let rows = rows(desk, &serving)?;
+    if cx.ui.json {
+        let models: Vec<Value> = rows.iter().map(Row::value).collect();
+        let roles: Vec<Value> = serving.iter().map(role_value).collect();
+        cx.ui.value(&json!({"models": models, "roles": roles, "folder": desk.shelf.folder()}));
+        return Ok(Exit::Ok);
+    }
+    let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default().max(4);
+    for row in &rows {
+        let (state, style) = row.state.told(row.bytes);
+        let state = cx.ui.paint(style, format_args!("{state:<16}"));
+        let licence = row.licence.as_deref().unwrap_or("licence not known");
+        let line =
+            format!("{:<9} {:<name_width$} {:>9}  {state}  {licence}", row.role.name(), row.name, bytes(row.bytes));
+        cx.ui.line(line.trim_end());
+        if long {
+            for (label, text) in &row.more {
+                cx.ui.field(label, text);
+            }
+        }
+    }
+    for serving in serving.iter().filter(|serving| serving.model.is_none() && serving.problem.is_none()) {
+        let why = if serving.wanted == NONE { "switched off" } else { "no model yet" };
+        let why = cx.ui.paint(Style::Dim, why);
+        cx.ui.line(format_args!("{:<9} {why}", serving.role.name()));
+    }
+    let problems = serving.iter().filter_map(|serving| serving.problem.clone());
+    let damaged = rows.iter().filter_map(|row| match &row.state {
+        State::Damaged(how) => Some(format!("{}: {how}", row.name)),
+        _ => None,
+    });
+    for problem in problems.chain(damaged).collect::<Vec<_>>() {
+        let label = cx.ui.paint(Style::Warn, "Problem:");
+        cx.ui.line(format_args!("{label} {problem}"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// All models: those of the catalogue in its order, then the others.
+fn rows(desk: &Desk, serving: &[Serving]) -> Result<Vec<Row>, CliError> {
+    let records = desk.shelf.load()?;
+    let mut rows = Vec::new();
+    for entry in desk.catalogue.models() {
+        let installed = records.named(&entry.name).filter(|model| model.sha256 == entry.sha256);
+        let wanted =
+            Wanted { bytes: entry.bytes, sha256: entry.sha256, target: desk.shelf.path_of(entry.file.as_ref()) };
+        let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
+        let state = match installed {
+            _ if serves(serving, entry.role, &entry.name) => State::InUse { embedded: entry.embedded },
+            _ if entry.embedded => State::Embedded,
+            Some(model) => condition(desk, model),
+            None if part > 0 => State::Partial(part),
+            None if entry.url.is_some() => State::Available,
+            None => State::Importable,
+        };
+        let mut more =
+            vec![("for", entry.about.clone()), ("quality", entry.quality.clone()), ("time", entry.time.clone())];
+        more.push(("measured", entry.measured.clone()));
+        more.push(("by", format!("{}, {}", entry.publisher, entry.page)));
+        more.extend(entry.url.clone().map(|url| ("url", url)));
+        more.push(("sha256", entry.sha256.to_string()));
+        more.extend(installed.map(|model| ("file", desk.shelf.path_of(&model.file).display().to_string())));
+        rows.push(Row {
+            role: entry.role,
+            name: entry.name.clone(),
+            bytes: entry.bytes,
+            state,
+            licence: Some(entry.licence.clone()),
+            more,
+        });
+    }
+    let known = |model: &Installed| rows.iter().any(|row| row.name == model.name);
+    let others: Vec<Installed> = records.installed.iter().filter(|model| !known(model)).cloned().collect();
+    rows.extend(others.into_iter().map(|model| Row {
+        state: if serves(serving, model.role, &model.name) {
+            State::InUse { embedded: false }
+        } else {
+            condition(desk, &model)
+        },
+        more: vec![
+            ("sha256", model.sha256.to_string()),
+            ("file", desk.shelf.path_of(&model.file).display().to_string()),
+        ],
+        role: model.role,
+        name: model.name,
+        bytes: model.bytes,
+        licence: model.licence,
+    }));
+    rows.sort_by_key(|row| row.role);
+    Ok(rows)
+}
+
+fn serves(serving: &[Serving], role: Role, name: &str) -> bool {
+    let model = serving.iter().find(|serving| serving.role == role).and_then(|serving| serving.model.as_ref());
+    model.is_some_and(|model| model.name() == name)
+}
+
+fn condition(desk: &Desk, model: &Installed) -> State {
+    match desk.shelf.condition(model) {
+        Condition::Good => State::Installed,
+        Condition::Gone => State::Damaged("its file is gone".to_owned()),
+        Condition::Damaged(how) => State::Damaged(how),
+    }
+}
+
+impl Row {
+    fn value(&self) -> Value {
+        let mut value = json!({
+            "role": self.role, "name": self.name, "bytes": self.bytes, "state": self.state.word(), "licence": self.licence,
+        });
+        if let Value::Object(object) = &mut value {
+            object.extend(self.more.iter().map(|(label, text)| ((*label).to_owned(), json!(text))));
+            match &self.state {
+                State::InUse { embedded } => drop(object.insert("embedded".to_owned(), json!(embedded))),
+                State::Damaged(how) => drop(object.insert("problem".to_owned(), json!(how))),
+                State::Partial(done) => drop(object.insert("fetched".to_owned(), json!(done))),
+                _ => {}
+            }
+        }
+        value
+    }
+}
+
+fn role_value(serving: &Serving) -> Value {
+    json!({
+        "role": serving.role,
+        "model": serving.model.as_ref().map(ModelSource::name),
+        "chosen": match serving.by {
+            Chosen::Default => Value::Null,
+            Chosen::Machine | Chosen::Settings => json!(serving.wanted),
+        },
+        "by": serving.by,
+        "problem": serving.problem,
+    })
+}

@@ -1,0 +1,235 @@
+//! `ergo models pull`.
+
+use std::{
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{Desk, accept, choose, room_for, unknown};
+use crate::{
+    cli::{CliError, Context, Exit, status::bytes},
+    infer::catalogue::{
+        Entry,
+        fetch::{self, FetchError, Patience, Step, Wanted},
+        http::HttpSource,
+        shelf::Condition,
+    },
+};
+
+/// The least time between two drawings of the progress.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// What to fetch, and how.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Only a file with the catalogue's hash is accepted, wherever it comes from. HTTPS_PROXY, ALL_PROXY and NO_PROXY are heeded.
+A machine without a network takes the file from another one: `ergo models import FILE`.")]
+pub(super) struct Args {
+    /// The model.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Fetch the file from here: a mirror.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Choose it for its role afterwards.
+    #[arg(long = "use")]
+    choose: bool,
+    /// How long the server may be silent before the transfer counts as cut off, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+/// Runs the act.
+pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
+    let entry = desk.catalogue.named(&args.name).ok_or_else(|| unknown(&args.name, desk))?;
+    if args.choose {
+        desk.may_choose(entry.role)?;
+    }
+    if entry.embedded {
+        return told(entry, "embedded", args.choose, desk, cx);
+    }
+    let records = desk.shelf.load()?;
+    let installed = records.named(&entry.name).filter(|model| model.sha256 == entry.sha256);
+    if installed.is_some_and(|model| desk.shelf.condition(model) == Condition::Good) {
+        return told(entry, "already_installed", args.choose, desk, cx);
+    }
+    // A file that lies there without a record is taken where it is the right one.
+    let file = PathBuf::from(&entry.file);
+    let target = desk.shelf.path_of(&file);
+    if std::fs::metadata(&target).is_ok_and(|meta| meta.len() == entry.bytes)
+        && accept::hash(&target, entry.bytes, cx)? == entry.sha256
+    {
+        accept::record(desk, accept::of_entry(entry, file), &target)?;
+        return told(entry, "already_installed", args.choose, desk, cx);
+    }
+    let address = address(args, entry, desk)?;
+    let wanted = Wanted { bytes: entry.bytes, sha256: entry.sha256, target: target.clone() };
+    let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
+    room_for(desk, entry.bytes.saturating_sub(part))?;
+    cx.ui.note(format_args!("Fetching {} ({}, {}) from {address}", entry.name, bytes(entry.bytes), entry.licence));
+    let mut source = HttpSource::new(&address, Duration::from_secs(args.timeout));
+    let mut shown = Shown::new(entry, part);
+    let fetched = fetch::fetch(&wanted, &mut source, Patience::default(), &thread::sleep, &mut |step| {
+        shown.step(&step, cx);
+    });
+    cx.ui.progress_done();
+    fetched.map_err(|error| explained(error, entry, desk))?;
+    accept::record(desk, accept::of_entry(entry, file), &target)?;
+    told(entry, "installed", args.choose, desk, cx)
+}
+
+/// Where the file is fetched from.
+fn address(args: &Args, entry: &Entry, desk: &Desk) -> Result<String, CliError> {
+    let import = "`ergo models import FILE` takes it from a file";
+    if desk.config.models.offline {
+        let place = desk.paths.config.display();
+        return Err(CliError::usage(format_args!("{} is not fetched: {place} says `offline = true`", entry.name))
+            .hint(format_args!("{import}; it is recognised by its hash")));
+    }
+    match (&args.url, &entry.url) {
+        (Some(url), _) if url.starts_with("https://") || url.starts_with("http://") => Ok(url.clone()),
+        (Some(url), _) => Err(CliError::usage(format_args!("“{url}” is no web address"))
+            .hint(format_args!("it must begin with https:// or http://; {import}"))),
+        (None, Some(url)) => Ok(url.clone()),
+        (None, None) => Err(CliError::usage(format_args!("no address of the file of {} is known", entry.name))
+            .hint(format_args!("its publisher's page is {}; {import}, and `--url` names an address", entry.page))),
+    }
+}
+
+fn told(entry: &Entry, result: &'static str, choose: bool, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
+    if !cx.ui.json && !cx.ui.quiet {
+        match result {
+            "embedded" => cx.ui.line(format_args!("{} is built in: there is nothing to fetch.", entry.name)),
+            "already_installed" => cx.ui.line(format_args!("{} is installed already, and whole.", entry.name)),
+            _ => cx.ui.line(format_args!("Installed {} ({}).", entry.name, bytes(entry.bytes))),
+        }
+    }
+    choose::after(desk, entry.role, &entry.name, result, choose, cx)
+}
+
+fn explained(error: FetchError, entry: &Entry, desk: &Desk) -> CliError {
+    let again = format!("`ergo models pull {}` goes on from there", entry.name);
+    let import = "on another machine, fetch the file and take it here with `ergo models import FILE`";
+    let folder = desk.shelf.folder().display();
+    match error {
+        FetchError::Refused(told) => {
+            CliError::usage(told).hint(format_args!("look at {}, or name another address with `--url`", entry.page))
+        }
+        FetchError::Unreachable(told) => CliError::new(Exit::Unreachable, told)
+            .hint("is there a network, and a proxy to set in HTTPS_PROXY?")
+            .hint(import),
+        FetchError::GaveUp { why, attempts, kept: 0 } => {
+            CliError::new(Exit::Unreachable, format_args!("{why}, {attempts} times in a row")).hint(import)
+        }
+        FetchError::GaveUp { why, attempts, kept } => CliError::new(
+            Exit::Unreachable,
+            format_args!("{why}, {attempts} times in a row; {} of {} are kept", bytes(kept), bytes(entry.bytes)),
+        )
+        .hint(again),
+        FetchError::OtherSize { .. } | FetchError::OtherHash { .. } => CliError::internal(&error).hint(format_args!(
+            "{} is to be the file that {} publishes; name its address with `--url`",
+            entry.file, entry.publisher
+        )),
+        FetchError::DiskFull { done, total } => CliError::internal(format_args!(
+            "the disk of {folder} is full after {} of {}: what had come was removed, so that the memory can be written",
+            bytes(done),
+            bytes(total)
+        ))
+        .hint("make room, and pull again"),
+        FetchError::Busy => CliError::usage(format_args!("another command is fetching {} now", entry.name)),
+        FetchError::File { .. } => {
+            CliError::internal(&error).hint(format_args!("check the owner and the permissions of {folder}"))
+        }
+    }
+}
+
+/// Progress: one line that is drawn over on a terminal, and a line for every tenth otherwise.
+struct Shown<'a> {
+    entry: &'a Entry,
+    begin: Instant,
+    /// Bytes that were there when it began, or went on.
+    from: u64,
+    drawn: Option<Instant>,
+    tenth: u64,
+}
+
+impl<'a> Shown<'a> {
+    fn new(entry: &'a Entry, from: u64) -> Self {
+        Self { entry, begin: Instant::now(), from, drawn: None, tenth: from * 10 / entry.bytes.max(1) }
+    }
+
+    fn step(&mut self, step: &Step, cx: &mut Context) {
+        let name = &self.entry.name;
+        match step {
+            Step::At { done, total } => self.at(*done, *total, cx),
+            Step::Continued { from } => {
+                (self.begin, self.from) = (Instant::now(), *from);
+                note(cx, format_args!("{} of {name} are there already: going on from there", bytes(*from)));
+            }
+            Step::Anew { why } => {
+                (self.begin, self.from, self.tenth) = (Instant::now(), 0, 0);
+                note(cx, format_args!("Beginning anew: {why}"));
+            }
+            Step::Again { why, after } => {
+                let wait =
+                    if after.is_zero() { String::new() } else { format!(" in {} s", after.as_secs_f32().ceil()) };
+                note(cx, format_args!("{why}; trying again{wait}"));
+            }
+            Step::Checking => cx.ui.progress(format_args!("{name}  comparing the hash …")),
+        }
+    }
+
+    fn at(&mut self, done: u64, total: u64, cx: &mut Context) {
+        if cx.ui.progress {
+            if self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW) {
+                self.drawn = Some(Instant::now());
+                cx.ui.progress(progress(&self.entry.name, done, total, self.from, self.begin.elapsed()));
+            }
+        } else if done * 10 / total.max(1) > self.tenth {
+            self.tenth = done * 10 / total.max(1);
+            cx.ui.note(format_args!("{}  {} %", self.entry.name, self.tenth * 10));
+        }
+    }
+}
+
+/// A line that stays, also where a progress line is being drawn.
+fn note(cx: &mut Context, text: std::fmt::Arguments<'_>) {
+    cx.ui.progress_done();
+    cx.ui.note(text);
+}
+
+/// One line of progress, with speed and remaining time where they are known.
+fn progress(name: &str, done: u64, total: u64, from: u64, took: Duration) -> String {
+    let share = done * 100 / total.max(1);
+    let mut line = format!("{name}  {} of {}  {share} %", bytes(done), bytes(total));
+    let speed = done.saturating_sub(from) as f64 / took.as_secs_f64().max(f64::EPSILON);
+    if took >= Duration::from_secs(1) && speed >= 1.0 {
+        let left = total.saturating_sub(done) as f64 / speed;
+        line.push_str(&format!("  {}/s  {}", bytes(speed as u64), remaining(left as u64)));
+    }
+    line
+}
+
+fn remaining(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s left"),
+        60..3_600 => format!("{} min left", seconds.div_ceil(60)),
+        _ => format!("{} h {} min left", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_tells_speed_and_what_remains_of_what_came_in_this_run() {
+        let line = |done, from, seconds| progress("m", done, 1_000_000, from, Duration::from_secs(seconds));
+        assert_eq!(line(500_000, 0, 5), "m  500.0 kB of 1.0 MB  50 %  100.0 kB/s  5 s left");
+        assert_eq!(line(500_000, 400_000, 1), "m  500.0 kB of 1.0 MB  50 %  100.0 kB/s  5 s left");
+        assert_eq!(line(500_000, 0, 0), "m  500.0 kB of 1.0 MB  50 %", "nothing is known yet");
+        let shown: Vec<_> = [59, 61, 3_600, 7_265].into_iter().map(remaining).collect();
+        assert_eq!(shown, ["59 s left", "2 min left", "1 h 0 min left", "2 h 1 min left"]);
+    }
+}

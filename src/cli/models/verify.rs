@@ -1,0 +1,86 @@
+//! `ergo models verify`.
+
+use serde_json::json;
+
+use super::{Desk, unknown};
+use crate::{
+    cli::{CliError, Context, Exit, status::bytes, ui::Style},
+    infer::catalogue::{
+        EMBEDDED,
+        shelf::{Condition, Installed},
+    },
+};
+
+/// Runs the act.
+pub(super) fn run(desk: &Desk, names: &[String], cx: &mut Context) -> Result<Exit, CliError> {
+    let records = desk.shelf.load()?;
+    let mut models: Vec<Installed> = Vec::new();
+    for name in names {
+        match records.named(name) {
+            Some(model) => models.push(model.clone()),
+            None if EMBEDDED.iter().any(|(_, model)| model.name == name) => {
+                cx.ui.note(format_args!("{name} is built in: it is written out anew wherever its file is not whole."));
+            }
+            None if desk.catalogue.named(name).is_some() => {
+                let told = format!("{name} is not installed");
+                return Err(CliError::usage(told).hint(format_args!("`ergo models pull {name}` fetches it")));
+            }
+            None => return Err(unknown(name, desk)),
+        }
+    }
+    if names.is_empty() {
+        models = records.installed;
+    }
+    let mut rows = Vec::new();
+    for model in models {
+        let (name, total) = (model.name.clone(), model.bytes);
+        let (condition, modified) = desk.shelf.examine(&model, &mut |done| {
+            cx.ui.progress(format_args!("{name}  {} of {}", bytes(done), bytes(total)));
+        });
+        cx.ui.progress_done();
+        if condition == Condition::Good && modified != model.modified {
+            // Touched, not changed: it need not be read again each time.
+            desk.shelf.change(|records| records.put(Installed { modified, ..model.clone() }))?;
+        }
+        rows.push((model, condition));
+    }
+    let sick = rows.iter().any(|(_, condition)| *condition != Condition::Good);
+    show(desk, &rows, cx);
+    Ok(if sick { Exit::Internal } else { Exit::Ok })
+}
+
+fn show(desk: &Desk, rows: &[(Installed, Condition)], cx: &mut Context) {
+    let told = |condition: &Condition| match condition {
+        Condition::Good => ("ok", None),
+        Condition::Gone => ("gone", Some("its file is not there".to_owned())),
+        Condition::Damaged(how) => ("damaged", Some(how.clone())),
+    };
+    if cx.ui.json {
+        let items: Vec<_> = rows
+            .iter()
+            .map(|(model, condition)| {
+                let (state, problem) = told(condition);
+                json!({"name": model.name, "state": state, "problem": problem, "file": desk.shelf.path_of(&model.file)})
+            })
+            .collect();
+        cx.ui.value(&json!({"models": items}));
+        return;
+    }
+    if rows.is_empty() {
+        cx.ui.note("No model is installed; those that are built in need no checking.");
+    }
+    for (model, condition) in rows {
+        let (state, problem) = told(condition);
+        let style = if problem.is_none() { Style::Good } else { Style::Bad };
+        let word = cx.ui.paint(style, format_args!("{state:<8}"));
+        let problem = problem.map(|problem| format!("  {problem}")).unwrap_or_default();
+        cx.ui.line(format_args!("{word} {}{problem}", model.name));
+        if !problem.is_empty() {
+            let fetched = desk.catalogue.hashed(&model.sha256).is_some_and(|entry| entry.url.is_some());
+            let act =
+                if fetched { format!("ergo models pull {}", model.name) } else { "ergo models import FILE".to_owned() };
+            let label = cx.ui.paint(Style::Code, "Hint:");
+            cx.ui.line(format_args!("         {label} {act}"));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The models: which serve, and taking up what was installed or chosen.
+
+use axum::{Json, extract::State};
+
+use super::super::{answer::Answer, state::Shared};
+use crate::api::{ApiError, ErrorCode, ModelsStatus};
+
+/// The models that serve, and their processes.
+#[utoipa::path(get, path = "/models", tag = "models", responses((status = 200, body = ModelsStatus)))]
+pub(in crate::daemon) async fn models(State(shared): State<Shared>) -> Json<ModelsStatus> {
+    Json(shared.models.status())
+}
+
+/// Takes up what was installed, chosen or written into the settings since the daemon started.
+#[utoipa::path(post, path = "/models/reload", tag = "models", responses(
+    (status = 200, body = ModelsStatus),
+    (status = 400, description = "The settings have a mistake", body = ApiError)))]
+pub(in crate::daemon) async fn reload(State(shared): State<Shared>) -> Answer<ModelsStatus> {
+    let work = {
+        let shared = shared.clone();
+        // Files may have to be read through.
+        tokio::task::spawn_blocking(move || shared.models.reload().map(|()| shared.models.status()))
+    };
+    match work.await {
+        Ok(Ok(status)) => Ok(Json(status)),
+        Ok(Err(error)) => Err(ApiError::new(ErrorCode::BadRequest, format!("nothing was taken up: {error}")).into()),
+        Err(_) => Err(ApiError::internal("the daemon failed at this request; it goes on with others").into()),
+    }
+}
