@@ -191,8 +191,16 @@ fn read(stdout: ChildStdout, listening: thread::JoinHandle<()>, last_words: Last
     Ok(())
 }
 
+/// What a death for want of memory begins with.
+pub(super) const NO_MEMORY: &str = "ran out of memory";
+
 /// How a worker died, from its last words.
-fn death<'a>(words: impl DoubleEndedIterator<Item = &'a str>) -> String {
+fn death<'a>(words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> String {
+    // The assertion that follows says nothing of the cause.
+    let memory = ["insufficient memory", "bad_alloc", "failed to allocate"];
+    if let Some(line) = words.clone().find(|line| memory.iter().any(|word| line.contains(word))) {
+        return format!("{NO_MEMORY}: {}", line.trim_start_matches("ERROR "));
+    }
     let telling = ["what():", "GGML_ASSERT", "rror", "abort", "terminate", "alloc"];
     let line = words.rev().find(|line| telling.iter().any(|word| line.contains(word)));
     line.map_or_else(|| "ended".to_owned(), |line| format!("ended: {line}"))
@@ -223,6 +231,8 @@ mod tests {
     fn a_death_is_told_by_its_last_telling_line() {
         assert_eq!(death(["loading", "GGML_ASSERT(x) failed", "more"].into_iter()), "ended: GGML_ASSERT(x) failed");
         assert_eq!(death(["loading"].into_iter()), "ended");
+        let starved = ["ERROR insufficient memory (attempted to allocate 9 MB)", "GGML_ASSERT(x) failed"];
+        assert_eq!(death(starved.into_iter()), "ran out of memory: insufficient memory (attempted to allocate 9 MB)");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     lane::{Job, Outcome, Shared, State},
-    process::{Event, Worker},
+    process::{Event, NO_MEMORY, Worker},
     source::Source,
 };
 use crate::infer::{
@@ -86,7 +86,7 @@ impl Runner {
                 Err(Stop::Failed(error)) => answer(&job, Err(error)),
                 Err(Stop::Died(why)) => {
                     tracing::warn!(lane = self.shared.settings.name, "the inference worker {why}");
-                    answer(&job, Err(InferError::Crashed { role: job.role, why }));
+                    answer(&job, Err(dead(job.role, why)));
                 }
                 Err(Stop::Preempted) => self.shared.state().background.push_front(job),
                 Err(Stop::Closed) => {}
@@ -248,7 +248,10 @@ impl Runner {
         let said = match self.exchange(what, None) {
             Ok(said) => said,
             Err(Stop::Died(why)) => {
-                self.source(role, |source| source.deadly(&why))?;
+                self.source(role, |source| match why.starts_with(NO_MEMORY) {
+                    true => drop(source.too_large(&why)),
+                    false => source.deadly(&why),
+                })?;
                 return Err(Stop::Died(why));
             }
             Err(stop) => return Err(stop),
@@ -324,6 +327,15 @@ impl Runner {
             }
             state = shared.wait(state, left);
         }
+    }
+}
+
+/// What a call hears of the death of its process.
+fn dead(role: Role, why: String) -> InferError {
+    if why.starts_with(NO_MEMORY) {
+        InferError::OutOfMemory { role, why: format!("its process {why}") }
+    } else {
+        InferError::Crashed { role, why }
     }
 }
 

@@ -273,6 +273,20 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
 }
 
 #[test]
+fn a_process_that_runs_out_of_memory_is_told_apart_and_rests() {
+    let stage = stage(|_, ask, sink| match ask.what {
+        What::Load { .. } => sink(Event::Gone("ran out of memory: insufficient memory".into())),
+        _ => well(ask, sink),
+    });
+    for _ in 0..3 {
+        let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
+        assert!(matches!(&error, InferError::OutOfMemory { .. }) && error.to_string().contains("not enough memory"));
+    }
+    assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 1, "it is not tried again at once");
+    assert_eq!(stage.pool.info().failures.get("out_of_memory"), Some(&3));
+}
+
+#[test]
 fn a_worker_that_died_between_calls_costs_nothing() {
     let sinks = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&sinks);
