@@ -204,6 +204,14 @@ fn the_gate_lets_through_what_is_near_and_open_and_no_more_than_a_few() {
     assert_eq!(guard.worth_inferring(&ours, &many, Circumstances::default()).len(), guard.weights().gate.most);
 }
 
+#[test]
+fn one_of_several_of_a_kind_is_named_by_its_number() {
+    let norm = &candidate("Service 1 logs to its own file.").norms[0];
+    assert_eq!((norm.subject.as_str(), norm.value.as_deref()), ("servic", None), "{norm:?}");
+    let norm = &candidate("The daemon listens on port 8788.").norms[0];
+    assert_eq!(norm.value.as_deref(), Some("8788"));
+}
+
 proptest! {
     #[test]
     fn any_text_has_norms_and_compares_with_itself(text in "\\PC{0,200}", other in "\\PC{0,200}") {

@@ -192,7 +192,11 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
         }
     }
 
-    let mut head = clause.head.filter(|head| !used[*head]);
+    // "Service 0": the number tells which, the noun is what it is about.
+    let mut head = clause.head.filter(|head| !used[*head]).map(|head| {
+        let number = items[head].quantity.is_some() && crate::guard::align::names_in(items, clause, head);
+        if number { head - 1 } else { head }
+    });
     if head.is_none() {
         head = clause.subject.iter().chain(&clause.core).copied().find(|at| !used[*at]);
     }

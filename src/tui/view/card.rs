@@ -37,7 +37,8 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'s
     out.extend(sides(paint, card, width));
     if let Some(evidence) = card.evidence() {
         out.push(Line::default());
-        out.extend(norms::table(theme, evidence, width));
+        let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
+        out.extend(norms::table(theme, evidence, [&text(card.a()), &text(card.b())], width));
         out.push(Line::default());
         out.extend(guard(paint, card, evidence, width));
     }

@@ -93,7 +93,7 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
         field("bears", &format!("{} that rest on it", claim.dependents));
     }
     for norm in &claim.norms {
-        field("norm", &norms::in_one_line(norm));
+        field("norm", &norms::in_one_line(norm, &claim.statement));
     }
     out
 }

@@ -15,8 +15,8 @@ use crate::{
 /// Columns of the field names.
 const NAME: usize = 11;
 
-/// The fields in which at least one norm says something.
-pub(super) fn table(theme: &Theme, evidence: &Evidence, width: usize) -> Vec<Line<'static>> {
+/// The fields in which at least one norm says something. `statements` are those of A and B, whose words are shown.
+pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], width: usize) -> Vec<Line<'static>> {
     let cell = width.saturating_sub(NAME + 10).max(4) / 2;
     let heading = vec![
         span(text::pad("Norms", NAME), theme.accent),
@@ -25,7 +25,8 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, width: usize) -> Vec<Lin
         span(text::pad("B", cell), theme.dim),
     ];
     let mut out = vec![Line::from(heading)];
-    let (a, b) = (fields(&evidence.norm), fields(&evidence.their_norm));
+    let [mine, theirs] = statements;
+    let (a, b) = (fields(&evidence.norm, mine), fields(&evidence.their_norm, theirs));
     for ((name, left), (_, right)) in a.into_iter().zip(b) {
         if left.is_none() && right.is_none() {
             continue;
@@ -47,12 +48,15 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, width: usize) -> Vec<Lin
     out
 }
 
-/// Every field of a norm as words, in one order.
-fn fields(norm: &Norm) -> [(&'static str, Option<String>); 11] {
+/// Every field of a norm as words of its statement, in one order.
+fn fields(norm: &Norm, statement: &str) -> [(&'static str, Option<String>); 11] {
     [
         ("stance", Some(modality(norm.modality).to_owned())),
-        ("subject", Some(subject(norm))),
-        ("attribute", norm.attribute.clone()),
+        ("subject", Some(subject(norm, statement))),
+        (
+            "attribute",
+            norm.attribute.as_ref().map(|stems| as_written(stems, statement)).filter(|text| !text.is_empty()),
+        ),
         ("object", norm.object.clone()),
         ("value", norm.value.clone()),
         ("limit", norm.limit.as_ref().map(limit)),
@@ -64,13 +68,43 @@ fn fields(norm: &Norm) -> [(&'static str, Option<String>); 11] {
     ]
 }
 
-fn subject(norm: &Norm) -> String {
+/// Stems as the statement has the words: the closest word of each, in the statement's order; those that are not there stay.
+/// The preposition before a value (`@on`), by which only the comparison goes, is left out.
+fn as_written(stems: &str, statement: &str) -> String {
+    let words: Vec<&str> = statement
+        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '#' | '+'))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '#' && c != '+'))
+        .collect();
+    let mut found: Vec<(usize, String)> = stems
+        .split_whitespace()
+        .filter(|marked| !marked.starts_with('@'))
+        .map(|marked| {
+            // The mark of an opposite.
+            let stem = marked.trim_start_matches('~');
+            let size = stem.chars().count();
+            let near = |word: &str| {
+                let shared = word.to_lowercase().chars().zip(stem.chars()).take_while(|(a, b)| a == b).count();
+                let close = shared == size || size > 3 && shared + 1 == size;
+                (close && word.chars().count() <= size + 6).then_some(shared)
+            };
+            let best = words.iter().enumerate().filter_map(|(at, word)| Some((near(word)?, at, word)));
+            match best.max_by_key(|(shared, at, word)| (*shared, word.len() == stem.len(), std::cmp::Reverse(*at))) {
+                Some((_, at, word)) => (at, (*word).to_owned()),
+                None => (usize::MAX, stem.to_owned()),
+            }
+        })
+        .collect();
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, word)| word).collect::<Vec<_>>().join(" ")
+}
+
+fn subject(norm: &Norm, statement: &str) -> String {
     let kind = match norm.subject_kind {
         SubjectKind::Present => "",
         SubjectKind::Fuzzy => " (vague)",
         SubjectKind::Missing => " (none)",
     };
-    format!("{}{kind}", norm.subject).trim_start().to_owned()
+    format!("{}{kind}", as_written(&norm.subject, statement)).trim_start().to_owned()
 }
 
 /// A stance in words.
@@ -96,9 +130,9 @@ fn limit(limit: &Limit) -> String {
     }
 }
 
-/// A norm in one line.
-pub(super) fn in_one_line(norm: &Norm) -> String {
-    let parts = fields(norm).into_iter().filter_map(|(name, value)| {
+/// A norm in one line, in the words of its statement.
+pub(super) fn in_one_line(norm: &Norm, statement: &str) -> String {
+    let parts = fields(norm, statement).into_iter().filter_map(|(name, value)| {
         let value = value?;
         Some(match name {
             "stance" | "subject" | "object" => value,
@@ -106,4 +140,20 @@ pub(super) fn in_one_line(norm: &Norm) -> String {
         })
     });
     parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("deploy", "Deployments must use a blue canary", "Deployments")]
+    #[case("@on", "Deploys run only on green CI", "")]
+    #[case("file own", "Service 1 logs to its own file.", "own file")]
+    #[case("queri ~cach", "Cached queries are slow", "Cached queries")]
+    #[case("test", "Tesla runs all tests", "tests")]
+    #[case("postgr", "We use PG", "postgr")]
+    fn stems_are_shown_as_the_words_were_written(#[case] stems: &str, #[case] statement: &str, #[case] shown: &str) {
+        assert_eq!(as_written(stems, statement), shown);
+    }
 }
