@@ -47,6 +47,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0025-models-in-worker-processes.md"),
     record!("0026-small-models-inside-the-program.md"),
     record!("0027-a-model-file-is-known-by-its-hash.md"),
+    record!("0028-agents-proposals-wait-on-local-cards.md"),
 ];
 
 #[cfg(test)]
