@@ -26,9 +26,16 @@ train() {
   [[ -e $out ]] || step train "$out" --base "$base" --threads "$threads" --max-seconds "$limit" "$@"
 }
 
+crates=()
+if [[ -d ${REGISTRY:-$HOME/.cargo/registry/src} ]]; then
+  [[ -e $work/crates.jsonl ]] || step crates "$work/crates.jsonl" --registry "${REGISTRY:-$HOME/.cargo/registry/src}"
+  crates=(--crates "$work/crates.jsonl")
+fi
+generate() { step generate "$1" --families families --data "$data" --eval "$eval" "${crates[@]}" "${@:2}"; }
+
 made=$work/generated
 if [[ ! -e $made/counts.json ]]; then
-  step generate "$made" --families families --data "$data" --eval "$eval"
+  generate "$made"
 fi
 if [[ ! -e $work/pool.jsonl ]]; then
   step pool "$work/pool.jsonl" --base "$base" --families families --rules "$made/rules.jsonl" --eval "$eval"
@@ -44,7 +51,7 @@ for ((round = 1; round <= rounds; round++)); do
   next=$work/round$round.safetensors
   fresh=$work/generated$round
   if [[ ! -e $next ]]; then
-    step generate "$fresh" --families families --data "$data" --eval "$eval" --seed $((round + 1))
+    generate "$fresh" --seed $((round + 1))
     step mine "$last" "$work/hard$round.jsonl" --base "$base" --seed "$round" --pool \
       "$work/pool.jsonl" "$fresh/families.jsonl:12000" "$fresh/frames.jsonl:5000" "$fresh/edits.jsonl:6000" "$made/neighbours.jsonl"
     train "$next" --init "$last" --lr 8e-5 --lr-end 5e-6 --longest 90 --seed "$round" --data \

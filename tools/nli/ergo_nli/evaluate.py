@@ -3,8 +3,8 @@
 What is measured, on a folder with pairs.jsonl, adr_supersede.jsonl, adr_corpus.jsonl and rules_corpus.jsonl:
 
 * replay: the claims of a repository in order; each new claim is paired with its nearest earlier claims (cosine of the base
-  model's sentence vectors, ten at most); the claim's score is the highest pair score. Every block is false, but for the
-  related ids of a decision record.
+  model's sentence vectors, ten at most, none below --cosine); the claim's score is the highest pair score. Every block is false,
+  but for the related ids of a decision record.
 * recall: contradictions of pairs.jsonl whose score passes the threshold that lets at most 2 claims per 1,000 of each of the
   two replays pass (and at zero); the same for real superseded decisions.
 * F1: the best over thresholds, contradiction against the rest; recall per phenomenon at the 2-per-1,000 threshold.
@@ -33,12 +33,14 @@ NEIGHBOURS = 10
 PER_MILLE = 2.0
 TOP = 0.15
 """Share of the replay pairs that are read in both orders."""
+NEVER = -99.0
+"""Score of a claim without a pair."""
 
 
 class Replay:
     """Candidate pairs of sentences told in order, per unit."""
 
-    def __init__(self, units: list[list[dict]], text: str, vectors: dict[str, np.ndarray]) -> None:
+    def __init__(self, units: list[list[dict]], text: str, vectors: dict[str, np.ndarray], least: float) -> None:
         self.claims = sum(map(len, units))
         self.pairs: list[tuple[str, str]] = []
         self.owner: list[int] = []
@@ -47,16 +49,16 @@ class Replay:
             matrix = np.stack([vectors[r[text]] for r in unit])
             for i, row in enumerate(unit):
                 related = set(row.get("related_ids", []))
-                nearest = np.argsort(-(matrix[:i] @ matrix[i]))[:NEIGHBOURS] if i else []
-                for j in nearest:
-                    if unit[j].get("id") not in related or not related:
+                cosine = matrix[:i] @ matrix[i]
+                for j in np.argsort(-cosine)[:NEIGHBOURS]:
+                    if cosine[j] >= least and (unit[j].get("id") not in related or not related):
                         self.pairs.append((unit[j][text], row[text]))
                         self.owner.append(claim)
                 claim += 1
 
     def highest(self, scores: np.ndarray) -> np.ndarray:
         """The highest pair score of each claim, highest claim first."""
-        best = np.full(self.claims, -np.inf)
+        best = np.full(self.claims, NEVER)
         np.maximum.at(best, np.array(self.owner), scores)
         return np.sort(best)[::-1]
 
@@ -78,23 +80,31 @@ def by_unit(path: Path, unit: str) -> list[list[dict]]:
 class Bench:
     """The data of a measurement, prepared once for several checkpoints."""
 
-    def __init__(self, base: str, folder: str, calibration: str | None) -> None:
+    def __init__(self, base: str, folder: str, calibration: str | None, least: float) -> None:
+        self.least = least
+        self.shown: list[tuple] = []
         self.ids = Ids(base)
         root = Path(folder)
         self.pairs = list(R.read(root / "pairs.jsonl"))
         self.supersede = list(R.read(root / "adr_supersede.jsonl"))
         rules, adr = by_unit(root / "rules_corpus.jsonl", "unit"), by_unit(root / "adr_corpus.jsonl", "repo")
         own = by_unit(Path(calibration), "unit") if calibration else []
-        texts = sorted({r["text"] for u in rules + own for r in u} | {r["claim"] for u in adr for r in u})
+        pairs = [(r["a"], r["b"]) for r in self.pairs] + [(r["old"]["claim"], r["new"]["claim"]) for r in self.supersede]
+        texts = sorted({t for p in pairs for t in p} | {r["text"] for u in rules + own for r in u} | {r["claim"] for u in adr for r in u})
         encoder = load(f"{base}/model.safetensors")
         vectors = dict(zip(texts, embed(encoder, self.ids, texts)))
-        self.replays = {"rules": Replay(rules, "text", vectors), "adr": Replay(adr, "claim", vectors)}
-        self.calibration = Replay(own, "text", vectors) if own else None
+        self.cosine = {p: float(vectors[p[0]] @ vectors[p[1]]) for p in pairs}
+        self.replays = {"rules": Replay(rules, "text", vectors, least), "adr": Replay(adr, "claim", vectors, least)}
+        self.calibration = Replay(own, "text", vectors, least) if own else None
 
     def measure(self, checkpoint: str) -> dict:
         """All figures of one checkpoint."""
         model = load(checkpoint)
-        score = lambda pairs, top=1.0: both_ways(model, self.ids, pairs, top)  # noqa: E731
+
+        def score(pairs: list[tuple[str, str]], top: float = 1.0) -> np.ndarray:
+            found = both_ways(model, self.ids, pairs, top)
+            return np.array([NEVER if self.cosine.get(p, 1.0) < self.least else s for p, s in zip(pairs, found)])
+
         replay = {name: score(r.pairs, TOP) for name, r in self.replays.items()}
         s = score([(r["a"], r["b"]) for r in self.pairs])
         y = np.array([r["label"] == "contradiction" for r in self.pairs])
@@ -127,6 +137,9 @@ class Bench:
         for let in (50, 100, 200):
             t = float(both[int(len(both) * let / 1000)])
             out["filter"][let] = {"kept": share(s[y] > t), "pairs_a_claim": round(float((everything > t).sum() / len(both)), 3)}
+        false = [(float(v), n, *pair) for n, r in self.replays.items() for v, pair in zip(replay[n], r.pairs)]
+        missed = [(float(v), r["phenomenon"], r["a"], r["b"]) for v, r in zip(s, self.pairs) if r["label"] == "contradiction" and v <= two]
+        self.shown = [*sorted(false, reverse=True)[:60], *sorted(missed, reverse=True)]
         if self.calibration:
             c = score(self.calibration.pairs, TOP)
             out["calibrated"] = {"claims": self.calibration.claims, **at(self.calibration.threshold(c, PER_MILLE))}
@@ -169,11 +182,13 @@ def main() -> None:
     ap.add_argument("--base", required=True)
     ap.add_argument("--eval", required=True)
     ap.add_argument("--calibration")
+    ap.add_argument("--cosine", type=float, default=0.0, help="pairs below this cosine are not read and never block")
     ap.add_argument("--json", help="write all figures here")
+    ap.add_argument("--show", help="write the highest harmless and the lowest contradicting pairs of the last checkpoint here")
     ap.add_argument("--threads", type=int, default=1)
     args = ap.parse_args()
     torch.set_num_threads(args.threads)
-    bench = Bench(args.base, args.eval, args.calibration)
+    bench = Bench(args.base, args.eval, args.calibration, args.cosine)
     found = []
     for path in args.checkpoints:
         m = bench.measure(path)
@@ -184,6 +199,8 @@ def main() -> None:
             c = m["calibrated"]
             line += f" calibrated {c['recall']:.2f} at {c['blocks_per_1000']}"
         print(line, f"F1 {m['best_f1']['f1']:.2f} superseded@2 {m['at_2']['superseded']}", flush=True)
+    if args.show:
+        R.write(args.show, ({"score": round(v, 2), "where": w, "a": a, "b": b} for v, w, a, b in bench.shown))
     if args.json:
         Path(args.json).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 

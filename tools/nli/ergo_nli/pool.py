@@ -45,6 +45,7 @@ def main() -> None:
     ap.add_argument("--families", required=True)
     ap.add_argument("--rules", required=True, help="rules.jsonl of the generate step")
     ap.add_argument("--eval", required=True)
+    ap.add_argument("--judge", action="store_true", help="of the families kept apart for the judge")
     ap.add_argument("--seed", type=int, default=1)
     args = ap.parse_args()
     torch.set_num_threads(1)
@@ -52,7 +53,7 @@ def main() -> None:
     ids, encoder = Ids(args.base), load(f"{args.base}/model.safetensors")
 
     texts, groups = [], []
-    for number, family in enumerate(read_families(args.families)):
+    for number, family in enumerate(f for f in read_families(args.families) if f.for_judge == args.judge):
         component = s.component()
         for text in family.same + family.against + family.beside:
             texts.append(s.fill(text, component))

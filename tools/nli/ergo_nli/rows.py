@@ -7,6 +7,7 @@ A row is one JSON object a line: ``a`` and ``b`` (the two sentences in the order
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 import unicodedata
@@ -44,6 +45,11 @@ def normal(text: str) -> str:
     """Text for comparing: NFKC, lower case, letters and digits only, single spaces."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(re.findall(r"[^\W_]+", text))
+
+
+def apart(key: str, per_hundred: int) -> bool:
+    """Whether the family or repository named by ``key`` falls into a share that is kept apart; the same in every run."""
+    return int(hashlib.sha256(normal(key).encode()).hexdigest(), 16) % 100 < per_hundred
 
 
 def eval_sentences(folder: str | Path) -> set[str]:

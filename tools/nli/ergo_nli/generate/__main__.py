@@ -1,6 +1,7 @@
-"""Writes OUT/families.jsonl, frames.jsonl, edits.jsonl, public.jsonl, neighbours.jsonl and counts.json.
+"""Writes OUT/families.jsonl, frames.jsonl, edits.jsonl, public.jsonl, neighbours.jsonl and counts.json to train on; and, never
+trained on, judge_pairs.jsonl (pairs of families and crates kept apart), judge_rules.jsonl (those crates) and calibration.jsonl (to replay).
 
-python -m ergo_nli.generate OUT --families DIR --data DIR --eval DIR [--seed N]
+python -m ergo_nli.generate OUT --families DIR --data DIR --eval DIR [--crates FILE] [--seed N]
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ from . import edits, families, frames
 from .surface import Surface
 
 
+CRATES_APART = 55
+"""Per cent of the crates whose sentences are kept for the replay."""
+
+
+def judged(row: dict) -> dict:
+    """The row as the judge's fitting reads it: ``label`` (contradiction or harmless) and ``kind``."""
+    return {**row, "label": "contradiction" if row["y"] == R.CONTRADICTION else "harmless", "kind": row["src"]}
+
+
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("out")
     ap.add_argument("--families", required=True)
     ap.add_argument("--data", required=True, help="folder with extra_rules, neighbour_neutrals and public_train (.jsonl.gz)")
     ap.add_argument("--eval", required=True, help="folder whose sentences must not be trained on")
+    ap.add_argument("--crates", help="sentences of crates (ergo_nli.crates): half of the crates to train on, half for the replay")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--family-rounds", type=int, default=12)
     ap.add_argument("--frames", type=int, default=16000)
@@ -43,21 +54,31 @@ def main() -> None:
         counts["files"][name] = {"rows": len(kept), "dropped_as_leak": leaked, "by_source_and_label": dict(sorted(by.items()))}
         print(f"{name}: {len(kept)} rows, {leaked} dropped because a side stands in the evaluation data")
 
-    finish("families", families.rows(families.read_families(args.families), s, args.family_rounds))
+    everything = families.read_families(args.families)
+    train = [f for f in everything if not f.for_judge]
+    judge = [f for f in everything if f.for_judge]
+    counts["families"] = {"trained_on": len(train), "for_the_judge": len(judge)}
+    finish("families", families.rows(train, s, args.family_rounds))
     finish("frames", frames.rows(s, args.frames))
 
-    rules = list(R.read(data / "extra_rules.jsonl.gz"))
-    cleared = [r for r in rules if r["unit"] in licences.CLEARED_REPOSITORIES and R.normal(r["text"]) not in held_out]
-    counts["rules"] = {"all": len(rules), "cleared_and_not_in_eval": len(cleared)}
-    R.write(out / "rules.jsonl", cleared)
-    calibration = [r for r in rules if r["unit"] not in licences.CLEARED_REPOSITORIES and R.normal(r["text"]) not in held_out]
-    R.write(out / "calibration.jsonl", calibration)
-    counts["rules"]["calibration_only"] = len(calibration)
+    rules = [r for r in R.read(data / "extra_rules.jsonl.gz") if R.normal(r["text"]) not in held_out]
+    crates = [r for r in R.read(args.crates) if R.normal(r["text"]) not in held_out] if args.crates else []
+    cleared = [r for r in rules if r["unit"] in licences.CLEARED_REPOSITORIES]
+    uncleared = [r for r in rules if r["unit"] not in licences.CLEARED_REPOSITORIES]
+    apart = [r for r in crates if R.apart(r["unit"], CRATES_APART)]
+    trained = [*cleared, *(r for r in crates if not R.apart(r["unit"], CRATES_APART))]
+    R.write(out / "rules.jsonl", trained)
+    R.write(out / "calibration.jsonl", [*uncleared, *apart])
+    R.write(out / "judge_rules.jsonl", apart)
+    counts["rules"] = {"cleared": len(cleared), "of_crates": len(trained) - len(cleared), "not_cleared": len(uncleared),
+                       "of_crates_kept_apart": len(apart)}
     by_unit: dict[str, list[str]] = defaultdict(list)
-    for r in cleared:
+    for r in trained:
         by_unit[r["unit"]].append(r["text"])
-    edited = edits.Edits([r["text"] for r in cleared], s).rows(args.edits)
+    edited = edits.Edits([r["text"] for r in trained], s).rows(args.edits)
     finish("edits", [*edited, *edits.strangers(by_unit, s, args.edits // 8)])
+
+    finish("judge_pairs", map(judged, [*families.rows(judge, s, 8), *edits.Edits([r["text"] for r in apart], s).rows(700)]))
 
     known = {r["text"] for r in cleared}
     near = list(R.read(data / "neighbour_neutrals.jsonl.gz"))

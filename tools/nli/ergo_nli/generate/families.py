@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_CONTRADICTION
+from ..rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_CONTRADICTION, apart
 from .surface import PEOPLE, PLACES, Surface
+
+JUDGE_SHARE = 12
+"""Per cent of the families that are never trained on or mined."""
 
 
 @dataclass
@@ -17,6 +20,11 @@ class Family:
     same: list[str] = field(default_factory=list)
     against: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
+
+    @property
+    def for_judge(self) -> bool:
+        """Kept apart from all training, for what is fitted on the trained model's scores."""
+        return apart(self.same[0], JUDGE_SHARE)
 
     @property
     def slotted(self) -> bool:
