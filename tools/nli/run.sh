@@ -39,12 +39,13 @@ if [[ ! -e $made/counts.json ]]; then
 fi
 if [[ ! -e $work/pool.jsonl ]]; then
   step pool "$work/pool.jsonl" --base "$base" --families families --rules "$made/rules.jsonl" --eval "$eval"
+  step pool "$made/judge_neighbours.jsonl" --judge --base "$base" --families families --rules "$made/judge_rules.jsonl" --eval "$eval"
 fi
 
 # Plain sentence pairs first, the domain afterwards.
 train "$work/public.safetensors" --data "$made/public.jsonl:14000n" --lr 1.2e-4 --lr-end 4e-5
 train "$work/round0.safetensors" --init "$work/public.safetensors" --lr 1.5e-4 --lr-end 2e-5 --longest 90 --data \
-  "$made/families.jsonl" "$made/frames.jsonl:8000n" "$made/edits.jsonl:8000n" "$made/neighbours.jsonl:8000n"
+  "$made/families.jsonl:36000n" "$made/frames.jsonl:8000n" "$made/edits.jsonl:8000n" "$made/neighbours.jsonl:6000n"
 
 last=$work/round0.safetensors
 for ((round = 1; round <= rounds; round++)); do
@@ -52,13 +53,14 @@ for ((round = 1; round <= rounds; round++)); do
   fresh=$work/generated$round
   if [[ ! -e $next ]]; then
     generate "$fresh" --seed $((round + 1))
-    step mine "$last" "$work/hard$round.jsonl" --base "$base" --seed "$round" --pool \
-      "$work/pool.jsonl" "$fresh/families.jsonl:12000" "$fresh/frames.jsonl:5000" "$fresh/edits.jsonl:6000" "$made/neighbours.jsonl"
-    train "$next" --init "$last" --lr 8e-5 --lr-end 5e-6 --longest 90 --seed "$round" --data \
-      "$work/hard$round.jsonl" "$fresh/families.jsonl:0.5" "$fresh/frames.jsonl:3000n" "$fresh/edits.jsonl:3000n" "$made/public.jsonl:2000n"
+    step mine "$last" "$work/hard$round.jsonl" --base "$base" --seed "$round" --keep 3500 --false 3500 --pool \
+      "$work/pool.jsonl:16000" "$fresh/families.jsonl:16000" "$fresh/frames.jsonl:2500" "$fresh/edits.jsonl:4000"
+    train "$next" --init "$last" --lr 1.2e-4 --lr-end 2e-6 --longest 90 --seed "$round" --data \
+      "$work"/hard*.jsonl "$fresh/families.jsonl:20000n" "$fresh/frames.jsonl:4000n" "$fresh/edits.jsonl:2500n"
   fi
   last=$next
 done
 
-step evaluate "$work"/round*.safetensors --base "$base" --eval "$eval" --calibration "$made/calibration.jsonl" --json "$work/figures.json"
+step evaluate "$work"/round*.safetensors --base "$base" --eval "$eval" --cosine 0.4 --json "$work/figures.json"
 step convert "$last" "$work/ergo-nli-minilm-q8_0.gguf" --base "$base"
+step check "$work/ergo-nli-minilm-q8_0.gguf" "$work/read-back.safetensors" --against "$last" --base "$base"

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from ergo_nli import licences, rows as R
+from ergo_nli import crates, licences, rows as R
 from ergo_nli.generate import edits, families, frames
 from ergo_nli.generate.surface import Surface
 
@@ -34,7 +34,7 @@ class Families(unittest.TestCase):
     def test_every_family_has_enough_of_each_kind(self) -> None:
         for f in self.families:
             with self.subTest(f.same[0]):
-                self.assertGreaterEqual(min(len(f.same), len(f.against), len(f.beside)), 3 if len(f.same) > 1 else 1)
+                self.assertGreaterEqual(min(len(f.same), len(f.against), len(f.beside)), 2 if len(f.same) > 1 else 1)
 
     def test_no_sentence_stands_on_two_sides(self) -> None:
         for f in self.families:
@@ -44,6 +44,11 @@ class Families(unittest.TestCase):
     def test_rows_have_no_open_slot(self) -> None:
         for r in families.rows(self.families, surface(), 1):
             self.assertNotIn("{s}", r["a"] + r["b"])
+
+    def test_a_share_is_kept_apart_for_the_judge_the_same_one_every_time(self) -> None:
+        apart = [f.same[0] for f in self.families if f.for_judge]
+        self.assertEqual(apart, [f.same[0] for f in families.read_families(HERE / "families") if f.for_judge])
+        self.assertTrue(0.08 < len(apart) / len(self.families) < 0.16, len(apart))
 
     def test_a_broken_line_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -75,6 +80,21 @@ class Edits(unittest.TestCase):
         self.assertEqual(edits.imperative("Never push to main."), (False, "push", " to main"))
         self.assertEqual(edits.imperative("Use tabs."), (True, "use", " tabs"))
         self.assertIsNone(edits.imperative("The sky is grey."))
+
+
+class Crates(unittest.TestCase):
+    def test_only_wholly_permissive_choices_pass(self) -> None:
+        for stated in ("MIT", "MIT OR Apache-2.0", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0 OR Zlib"):
+            self.assertTrue(crates.permissive(stated), stated)
+        for stated in ("GPL-3.0", "MPL-2.0", "MIT AND LGPL-2.1", ""):
+            self.assertFalse(crates.permissive(stated), stated)
+
+    def test_sentences_are_taken_from_documentation_and_not_from_code(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "lib.rs")
+            path.write_text('/// The caller must hold the lock while\n/// it reads the map.\nlet x = "You must never do this at home.";\n'
+                            "/// ```\n/// // Code must not be read as text here.\n/// ```\n/// Short one must.\n")
+            self.assertEqual(list(crates.sentences(path)), ["The caller must hold the lock while it reads the map."])
 
 
 class Licences(unittest.TestCase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 from ..rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_CONTRADICTION, apart
@@ -86,7 +87,7 @@ def _one(family: Family, families: list[Family], s: Surface) -> Iterator[dict]:
     place = s.pick(PLACES)
     if s.chance(0.4):
         yield s.row(s.scoped(put(same()), place), s.scoped(put(against()), place), CONTRADICTION, "family.same-place")
-    for one, two in [some(family.same, 2)] if len(family.same) > 1 else []:
+    for one, two in some(list(combinations(family.same, 2)), 2):
         yield s.row(s.said(put(one)), s.said(put(two)), ENTAILMENT, "family.paraphrase")
     for b in some(family.beside, 2):
         yield s.row(s.said(put(same())), s.said(put(b)), NEUTRAL, "family.beside")

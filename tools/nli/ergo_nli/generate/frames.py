@@ -245,6 +245,39 @@ def tools(s: Surface) -> dict:
     return s.row(s.said(done_with(s, f"{task} in {here}", x)), s.said(b), NEUTRAL, "tool.other-component")
 
 
+def moves(s: Surface) -> dict:
+    """A tool in use against its end, told without naming the task again."""
+    task = s.pick(list(TASKS))
+    x, y = s.rng.sample(TASKS[task], 2)
+    other = s.pick([k for k in TASKS if k != task])
+    z, q = s.rng.sample(TASKS[other], 2)
+
+    def gone(x: str, y: str) -> str:
+        return capital(s.pick([
+            f"we are moving from {x} to {y}.", f"{y} replaces {x}.", f"{x} gives way to {y}.", f"migrate from {x} to {y}.",
+            f"the contract with {x} ends in {s.pick(MONTHS)}; {y} takes over.", f"{x} is being phased out.", f"{x} will be switched off.",
+            f"drop {x} in favour of {y}.", f"{x} is no longer in use here.", f"nobody uses {x} any more; we are on {y} now.",
+            f"we have said goodbye to {x}.", f"the migration away from {x} is complete.", f"{x} has been removed from the stack.",
+            f"swap {x} for {y}.", f"replace {x} with {y}.", f"{y} instead of {x}.", f"retire {x}.", f"{x} was a mistake: go back to {y}."]))
+
+    def kept(x: str) -> str:
+        return capital(s.pick([
+            f"{x} is upgraded to the next major version.", f"we host {x} ourselves.", f"run {x} on two nodes.", f"configure {x} in one place.",
+            f"the contract with {x} is renewed.", f"new colleagues get access to {x}.", f"use the latest version of {x}.",
+            f"extend {x} with our own plugin.", f"use {x} with its default settings.",
+            f"costs of {x} are watched by the team.", f"{x} stores its data in a private bucket.", f"write down how to use {x}."]))
+
+    use = done_with(s, task, x) if s.chance(0.6) else capital(s.pick([f"use {x}.", f"use {x} for {task}", f"adopt {x}.", f"{x} for {task}"]))
+    r = s.rng.random()
+    if r < 0.45:
+        return s.row(s.said(use), s.said(gone(x, y)), CONTRADICTION, "move.gone")
+    if r < 0.55:
+        return s.row(s.said(use), s.said(gone(y, x)), NOT_CONTRADICTION, "move.towards")
+    if r < 0.8:
+        return s.row(s.said(use), s.said(kept(x)), NEUTRAL, "move.kept")
+    return s.row(s.said(use), s.said(s.pick([gone, lambda a, _: kept(a)])(z, q)), NEUTRAL, "move.other")
+
+
 def versions(s: Surface) -> dict:
     tool, c = s.pick(VERSIONED), s.subject()
     v, w = s.rng.sample([f"{a}.{b}" for a in range(1, 14) for b in (0, 1, 2, 5, 9)] + [str(n) for n in range(2, 25)], 2)
@@ -405,7 +438,7 @@ def lists(s: Surface) -> dict:
 
 
 FRAMES: list[tuple[Callable[[Surface], dict | None], int]] = [
-    (numbers, 24), (inventory, 6), (choices, 24), (tools, 24), (versions, 8), (styles, 8), (properties, 18),
+    (numbers, 24), (inventory, 6), (choices, 24), (tools, 24), (moves, 20), (versions, 8), (styles, 8), (properties, 18),
     (periods, 6), (rights, 12), (quantities_of, 4), (lists, 8),
 ]
 """Each frame with its share of the rows."""
