@@ -6,7 +6,7 @@ Share-alike and unclear sources are left out on purpose: the weights are to be u
 CLEARED_PUBLIC = {
     # MultiNLI: OANC terms (free use, change and sharing); its fiction part is public domain or CC-BY, but for one CC-BY-SA
     # story that the rows do not tell apart. `hans_mnli` and `negation_mnli` re-use its sentences under the same terms.
-    "mnli": "OANC and others, see MODEL_CARD.md",
+    "mnli": "OANC and others, see the model card",
     "hans_mnli": "MIT (HANS) over MultiNLI",
     "negation_mnli": "MultiNLI sentences with negations",
 }
