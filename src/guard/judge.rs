@@ -17,8 +17,8 @@ use crate::domain::{
     verdict::{Confidence, Evidence, Relation, Stage, Tier},
 };
 
-/// Score of the rules alone from which a pair blocks, where no cross-encoder was heard. Chosen on real rules and decisions so that at most 2
-/// of 1,000 writes are refused wrongly.
+/// Score from which a pair blocks. That of the rules was chosen on real rules and decisions so that at most 2 of 1,000 writes are refused
+/// wrongly; that of inference is a probability, put on the same scale.
 pub const BLOCK: f32 = 0.5;
 
 /// Score of the rules alone from which a pair warns.
@@ -54,7 +54,7 @@ pub struct Ruling {
     pub score: f32,
     /// Why.
     pub evidence: Evidence,
-    /// The norms alone decide: there is nothing to infer.
+    /// The norms contradict each other: nothing is left to infer.
     pub decided: bool,
 }
 
@@ -281,7 +281,29 @@ pub(crate) fn worth(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &
     close.then_some(ruling.score + cosine + 0.5 * overlap)
 }
 
-/// Weighs everything that is known of a pair. Without a cross-encoder the rules' own score stands. `shift` is added to the threshold of a block.
+/// The rules refuse by words that they aligned; where inference is sure that the two go together, that is no more than a warning.
+fn doubt(ruling: &mut Ruling, inferred: f32, veto: f32, shift: f32) {
+    if inferred > veto || shift >= 1.0 {
+        return;
+    }
+    ruling.tier = Tier::Warn;
+    ruling.score = WARN;
+    ruling.evidence.relation = Relation::Uncertain;
+    ruling.evidence.confidence = Confidence::Med;
+    ruling.evidence.sentence.push_str(" Read together, they seem to go together.");
+}
+
+/// A probability on the scale of all scores, on which [`BLOCK`] is where a pair blocks.
+fn scaled(probability: f32, limit: f32) -> f32 {
+    if probability < limit {
+        (BLOCK * probability / limit).min(BLOCK - 1e-4)
+    } else {
+        BLOCK + (1.0 - BLOCK) * (probability - limit) / (1.0 - limit).max(1e-6)
+    }
+}
+
+/// Weighs everything that is known of a pair that the rules leave open. Without a cross-encoder the rules' own score stands. `shift` is added
+/// to the probability from which a pair blocks.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
     ours: &Prepared,
@@ -290,34 +312,57 @@ pub(crate) fn weigh(
     weights: &Weights,
     shift: f32,
 ) {
-    let Some(inference) = said.inference.filter(|_| !is_settled(ruling)) else { return };
+    let heard = said.inference.filter(|_| !weights.weights.is_empty() && !is_settled(ruling));
+    let Some(inference) = heard else { return };
     let figures = features::figures(ruling, ours, theirs, said);
+    for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {
+        ruling.evidence.features.insert((*name).to_owned(), figure);
+    }
+    ruling.evidence.features.insert("inferred".into(), inference.mean());
+    if ruling.tier == Tier::Block {
+        doubt(ruling, inference.mean(), weights.thresholds.veto, shift);
+        return;
+    }
     // A hint that inference cannot take back.
     let narrower = matches!(ruling.evidence.rule.as_str(), "narrower_scope" | IN_WORDS) && ruling.tier == Tier::Warn;
-    ruling.score = weights.score(&figures);
-    ruling.tier = if ruling.score >= (weights.thresholds.block + shift).min(0.999) {
+    let log_odds = weights.log_odds(&figures);
+    let mut probability = weights.score(&figures);
+    let mut thresholds = weights.thresholds;
+    let mut deeply = false;
+    if let Some(deep) = said.deep.filter(|_| probability < thresholds.block + shift) {
+        // It speaks where it finds something, and takes back no warning.
+        let with = weights.deep_score(log_odds, deep);
+        ruling.evidence.features.insert("deep".into(), deep);
+        if with >= weights.deep.warn.min(weights.deep.block + shift) {
+            (probability, deeply) = (with, true);
+            (thresholds.block, thresholds.warn) = (weights.deep.block, weights.deep.warn);
+        }
+    }
+    let limit = (thresholds.block + shift).clamp(0.01, 0.9999);
+    let may_block = deeply || weights.gate.lets_block(&figures);
+    let (block, warn) = (may_block && probability >= limit, probability >= thresholds.warn);
+    let score = scaled(probability, limit).min(if may_block { 1.0 } else { BLOCK - 1e-4 });
+    ruling.score = if narrower { ruling.score.max(score) } else { score };
+    ruling.tier = if block {
         Tier::Block
-    } else if narrower || ruling.score >= weights.thresholds.warn {
+    } else if narrower || warn {
         Tier::Warn
     } else {
         Tier::Clean
     };
     let evidence = &mut ruling.evidence;
-    for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {
-        evidence.features.insert((*name).to_owned(), figure);
-    }
-    evidence.features.insert("log_odds".into(), weights.log_odds(&figures));
-    evidence.features.insert("inferred".into(), inference.mean());
-    if ruling.tier == Tier::Clean || narrower {
+    evidence.features.insert("probability".into(), probability);
+    evidence.features.insert("limit".into(), limit);
+    if ruling.tier == Tier::Clean || narrower && !block {
         return;
     }
     let sure = ruling.tier == Tier::Block;
     evidence.relation = if sure { Relation::Contradiction } else { Relation::Uncertain };
     evidence.confidence = if sure { Confidence::High } else { Confidence::Med };
-    if evidence.stage != Stage::Judge {
+    if evidence.stage != Stage::Judge || deeply {
         let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
         evidence.stage = Stage::Nli;
-        evidence.rule = "inferred".into();
+        evidence.rule = if deeply { "inferred_deeply" } else { "inferred" }.into();
         evidence.field = String::new();
         evidence.sentence = explain::inferred(&words, &their_words, sure);
         (evidence.words, evidence.their_words) = (words, their_words);

@@ -6,6 +6,7 @@
 
 pub(crate) mod align;
 pub(crate) mod change;
+pub mod deep;
 pub(crate) mod explain;
 pub mod features;
 pub mod judge;
@@ -165,6 +166,28 @@ impl Guard {
         worth.into_iter().map(|(_, at)| at).collect()
     }
 
+    /// Which of `against` a language model should be asked about: what the cross-encoder found likely and the judge let pass. Their
+    /// places in `against`, the likeliest first.
+    pub fn worth_deepening(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Vec<usize> {
+        let ours = judge::prepare(incoming);
+        let mut worth: Vec<(f32, usize)> = against
+            .iter()
+            .enumerate()
+            .filter(|(_, candidate)| candidate.kind != ClaimKind::Fact && !is_over(candidate, under.today))
+            .filter_map(|(at, candidate)| {
+                let said = under.said.get(at).copied().filter(|said| said.inference.is_some())?;
+                let theirs = judge::prepare(candidate);
+                let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
+                judge::weigh(&mut ruling, &ours, &theirs, &said, &self.weights, under.shift);
+                let probability = ruling.evidence.features.get("probability").copied()?;
+                (ruling.tier < Tier::Block && probability >= self.weights.deep.gate).then_some((probability, at))
+            })
+            .collect();
+        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        worth.truncate(self.weights.deep.most);
+        worth.into_iter().map(|(_, at)| at).collect()
+    }
+
     /// The ruling on one pair, whatever its tier; for measuring.
     pub fn compare(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Ruling {
         let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
@@ -177,7 +200,7 @@ impl Guard {
     pub fn figures(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Option<features::Figures> {
         let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
         let ruling = judge::rule(&ours, &incoming.statement, &theirs, &stored.statement, self.stages);
-        judge::worth(&ruling, &ours, &theirs, said, &self.weights.gate)?;
+        judge::worth(&ruling, &ours, &theirs, said, &self.weights.gate).filter(|_| ruling.tier < Tier::Block)?;
         Some(features::figures(&ruling, &ours, &theirs, said))
     }
 }

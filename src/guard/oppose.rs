@@ -173,6 +173,11 @@ fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
     None
 }
 
+/// Whether the word at `at` stands in a phrase with "as": the role that something else takes.
+fn is_role(parsed: &Parsed, at: usize) -> bool {
+    preposition_before(parsed, at) == Some("as")
+}
+
 /// What is left of a score where one side speaks of a narrower thing, or each of its own.
 fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> f32 {
     let placed = if ours.place.is_one_sided(&theirs.place) || ours.window.is_open() != theirs.window.is_open() {
@@ -221,6 +226,13 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     if turned % 2 == 1 || total <= 0.0 {
         return None;
     }
+    // "Use X as the name" says what X becomes, "do not use the name" what is done with it: two roles of one word.
+    if alignment.of(|l| l == Link::Same).any(|pair| {
+        let core = if flip { b.core.contains(&pair.theirs) } else { a.core.contains(&pair.ours) };
+        core && is_role(ours, pair.ours) != is_role(theirs, pair.theirs)
+    }) {
+        return None;
+    }
     let coverage = covered / total;
     let (their_parsed, our_parsed) = (if flip { ours } else { theirs }, forbidding);
     // "Not both" leaves either.
@@ -243,6 +255,8 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     let subject = if subject_total > 0.0 { subject / subject_total } else { 1.0 };
     // "Rather than X" is said of the sentence around it: that must be the matter of both.
     let subject = if negative.contrast { ramp(subject, 0.3, 0.7) } else { subject };
+    // "X is also forbidden" goes on with another thing.
+    let strength = if negative.also { 0.5 * strength } else { strength };
     let score = strength
         * if negative.contrast && subject < 0.5 { 0.5 } else { 1.0 }
         * ramp(coverage, 0.65, 0.9)

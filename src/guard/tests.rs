@@ -127,6 +127,7 @@ fn trusting() -> Guard {
     let mut weights = Weights::default();
     weights.weights = [("margin".to_owned(), 10.0)].into();
     (weights.thresholds.block, weights.thresholds.warn) = (0.9, 0.6);
+    weights.gate.containment = 0.0;
     Guard::default().with_weights(weights)
 }
 
@@ -151,7 +152,7 @@ fn inference_decides_what_the_rules_leave_open_and_says_so() {
     assert_eq!((verdict.tier, verdict.inferred), (Tier::Block, 1));
     let evidence = &verdict.findings[0].evidence;
     assert_eq!((evidence.rule.as_str(), evidence.relation), ("inferred", Relation::Contradiction));
-    assert!(evidence.features.contains_key("margin") && evidence.features.contains_key("log_odds"));
+    assert!(evidence.features.contains_key("margin") && evidence.features.contains_key("probability"));
     assert!(evidence.sentence.contains("later"), "{}", evidence.sentence);
 }
 
@@ -168,6 +169,36 @@ fn inference_overrules_no_norm() {
         Tier::Clean
     );
     assert_eq!(with("Use Postgres.", "Should we use MySQL?", 9.0), Tier::Clean);
+}
+
+#[test]
+fn inference_takes_back_what_the_rules_refuse_by_words_only_where_it_is_sure() {
+    let mut weights = trusting().weights().clone();
+    weights.thresholds.veto = -3.0;
+    let guard = Guard::default().with_weights(weights);
+    let (first, second) =
+        (candidate("Use tabs for the indentation of code."), candidate("Never indent code with tabs."));
+    let with = |said: Said| {
+        let under = Circumstances { said: &[said], ..under("2026-01-01") };
+        guard.judge(&second, std::slice::from_ref(&first), under).tier
+    };
+    assert_eq!(with(Said::default()), Tier::Block);
+    assert_eq!((with(heard(-1.0)), with(heard(-6.0))), (Tier::Block, Tier::Warn));
+}
+
+#[test]
+fn inference_refuses_only_what_speaks_of_the_same() {
+    let mut weights = trusting().weights().clone();
+    weights.gate.containment = 0.4;
+    let guard = Guard::default().with_weights(weights);
+    let with = |first: &str, second: &str| {
+        let under = Circumstances { said: &[heard(8.0)], ..under("2026-01-01") };
+        guard.judge(&candidate(second), &[candidate(first)], under).tier
+    };
+    let early = "Reviews of a change are asked for early.";
+    assert_eq!(with(early, "Reviews of a change are asked for once it is done."), Tier::Block);
+    assert_eq!(with(early, "Somebody looks at the finished work."), Tier::Warn);
+    assert_eq!(with(early, "Reviews of a change may be asked for once it is done."), Tier::Warn);
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub struct Weights {
     pub thresholds: Thresholds,
     /// Which pairs are worth a cross-encoder.
     pub gate: Gate,
+    /// What a language model's word counts.
+    pub deep: Deep,
     /// Where the weights come from.
     pub provenance: Provenance,
     /// The weight of each figure, by its name, and of `intercept`.
@@ -28,12 +30,40 @@ pub struct Thresholds {
     pub block: f32,
     /// Warns, where a cross-encoder was heard.
     pub warn: f32,
+    /// The cross-encoder's log-odds of a contradiction up to which it takes back what the rules refuse by aligned words.
+    pub veto: f32,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
         // Nothing is that sure: without weights, inference decides nothing.
-        Self { block: 1.1, warn: 1.1 }
+        Self { block: 1.1, warn: 1.1, veto: f32::MIN }
+    }
+}
+
+/// What the deep stage's language model counts beside the judge: another logistic regression, over two log-odds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Deep {
+    /// The least score of the judge from which a language model is asked.
+    pub gate: f32,
+    /// The most pairs of one write that it is asked about.
+    pub most: usize,
+    /// The log-odds where both others are 0.
+    pub intercept: f32,
+    /// What one unit of the judge's log-odds counts.
+    pub judge: f32,
+    /// What one unit of the language model's log-odds counts.
+    pub model: f32,
+    /// From which score a pair blocks, or opens a card after the write.
+    pub block: f32,
+    /// From which score it warns, where it is asked before the write.
+    pub warn: f32,
+}
+
+impl Default for Deep {
+    fn default() -> Self {
+        Self { gate: 1.1, most: 2, intercept: 0.0, judge: 1.0, model: 0.0, block: 1.1, warn: 1.1 }
     }
 }
 
@@ -47,11 +77,13 @@ pub struct Gate {
     pub overlap: f32,
     /// The most pairs of one write.
     pub most: usize,
+    /// The least share of the shorter statement's words that the other one has, for inference to refuse and not only warn.
+    pub containment: f32,
 }
 
 impl Default for Gate {
     fn default() -> Self {
-        Self { cosine: 0.45, overlap: 0.2, most: 4 }
+        Self { cosine: 0.45, overlap: 0.2, most: 4, containment: 0.4 }
     }
 }
 
@@ -81,11 +113,26 @@ pub fn built_in() -> &'static Weights {
     &WEIGHTS
 }
 
+impl Gate {
+    /// Whether inference may refuse a pair: the statements speak of the same, and neither merely permits what the other does not speak of
+    /// permitting. Otherwise it may warn.
+    pub fn lets_block(&self, figures: &Figures) -> bool {
+        let of = |wanted: &str| NAMES.iter().zip(figures).find(|(name, _)| **name == wanted).map_or(0.0, |(_, f)| *f);
+        of("containment") >= self.containment && of("permission") == 0.0
+    }
+}
+
 impl Weights {
     /// The log-odds of a contradiction.
     pub fn log_odds(&self, figures: &Figures) -> f32 {
         let of = |name: &str| self.weights.get(name).copied().unwrap_or(0.0);
         of("intercept") + NAMES.iter().zip(figures).map(|(name, figure)| of(name) * figure).sum::<f32>()
+    }
+
+    /// The probability of a contradiction, with a language model's word.
+    pub(crate) fn deep_score(&self, log_odds: f32, said: f32) -> f32 {
+        let odds = self.deep.intercept + self.deep.judge * log_odds + self.deep.model * said;
+        1.0 / (1.0 + (-odds).exp())
     }
 
     /// The probability of a contradiction.
