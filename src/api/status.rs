@@ -133,6 +133,12 @@ pub struct GuardCounts {
     /// Pairs that the cross-encoder judged.
     #[serde(default)]
     pub inferred: u64,
+    /// Pairs that the language model judged.
+    #[serde(default)]
+    pub deepened: u64,
+    /// Claims that wait for the language model.
+    #[serde(default)]
+    pub waiting: u64,
     /// Stages that were skipped since a model failed; the write was judged by the others.
     #[serde(default)]
     pub skipped: u64,

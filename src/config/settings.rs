@@ -79,6 +79,13 @@ impl ModelSettings {
         }
     }
 
+    /// When the language model judges unless the settings say: it is quick enough to wait for only where a GPU computes it.
+    pub fn deep(&self) -> DeepStage {
+        let gpu = self.gpu_layers.is_some_and(|layers| layers > 0)
+            || self.device.as_deref().is_some_and(|device| !device.eq_ignore_ascii_case("cpu"));
+        if gpu { DeepStage::Inline } else { DeepStage::Background }
+    }
+
     /// After so long without work the models' memory is freed.
     pub fn idle(&self) -> Duration {
         Duration::from_secs(u64::from(self.idle_minutes.unwrap_or(DEFAULT_IDLE_MINUTES)) * 60)
@@ -114,6 +121,21 @@ pub struct DaemonSettings {
 pub struct GuardSettings {
     /// What an agent may do without a person.
     pub agents_may: AgentsMay,
+    /// When the language model judges, where one is installed: by default in the background, and before the write where a GPU computes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deep: Option<DeepStage>,
+}
+
+/// When the language model judges what the small models let pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeepStage {
+    /// Never.
+    Off,
+    /// After the write: what it finds opens a card.
+    Background,
+    /// Before the write, which waits for it.
+    Inline,
 }
 
 /// What an agent may do without a person.

@@ -4,6 +4,7 @@
 //! What the engine decides is not decided again here.
 
 mod answer;
+mod background;
 mod bus;
 mod gate;
 mod input;

@@ -15,12 +15,13 @@ use tokio::{
 
 use super::{
     DaemonError,
+    background::Background,
     bus::Bus,
     keys, listen, log, models, routes,
     state::{Shared, State},
 };
 use crate::{
-    config::{AgentsMay, Config, DaemonRecord, Paths, StoreLock},
+    config::{AgentsMay, Config, DaemonRecord, DeepStage, Paths, StoreLock},
     engine::{self, Engine, EngineConfig},
     infer::Models,
 };
@@ -73,6 +74,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
         let bus = Arc::clone(&bus);
         Box::new(move |change| bus.send(change))
     });
+    let background = Background::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
     let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
@@ -112,6 +114,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
         }
     })
     .await;
+    drop(background);
     Ok(())
 }
 
@@ -120,7 +123,12 @@ fn open(paths: &Paths, config: &Config, models: Arc<dyn Models>) -> Result<Engin
         AgentsMay::Force => engine::AgentsMay::Force,
         AgentsMay::Propose => engine::AgentsMay::Propose,
     };
-    let settings = EngineConfig { agents_may, models, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
+    let deep = match config.guard.deep.unwrap_or_else(|| config.models.deep()) {
+        DeepStage::Off => engine::Deep::Off,
+        DeepStage::Background => engine::Deep::Background,
+        DeepStage::Inline => engine::Deep::Inline,
+    };
+    let settings = EngineConfig { agents_may, deep, models, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
     Engine::open(settings).map_err(DaemonError::Engine)
 }
 

@@ -35,6 +35,8 @@ pub struct EngineConfig {
     pub clock: Clock,
     /// What an agent may do without a person.
     pub agents_may: AgentsMay,
+    /// When the language model judges, where there is one.
+    pub deep: super::Deep,
     /// Read-only connections kept for reads beside the writer; at least one.
     pub readers: usize,
     /// Wait for the disk at each write (`synchronous=FULL`). Off only to measure what that costs.
@@ -51,6 +53,7 @@ impl EngineConfig {
             device,
             clock: Arc::new(system_clock),
             agents_may: AgentsMay::default(),
+            deep: super::Deep::default(),
             readers: 3,
             durable: true,
             models: Arc::new(NoModels),

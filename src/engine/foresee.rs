@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     Engine, check,
+    deep::{self, Deep},
     gate::{self, Normed},
     judged::candidate,
     lookup,
@@ -19,9 +20,9 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Warning},
     domain::{ClaimId, ClaimKind, Scope},
-    guard::{Candidate, Circumstances, Guard, Inference, MAX_CANDIDATES, Said},
+    guard::{Candidate, Circumstances, Guard, Inference, MAX_CANDIDATES, MAX_NEIGHBOURS, Said},
     infer::{Call, InferError, Role},
-    store::{CandidateQuery, ClaimRow, Reader},
+    store::{CandidateQuery, ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
 
 /// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
@@ -33,7 +34,7 @@ pub(super) struct Foresight {
     /// The statement that it is about.
     statement: String,
     /// The statement as a vector.
-    pub(super) vector: Option<Vec<f32>>,
+    pub(super) vector: Option<Vector>,
     /// Claims near the statement, best first.
     near: Vec<ClaimId>,
     /// What was said of each claim that was looked at.
@@ -42,6 +43,15 @@ pub(super) struct Foresight {
     skipped: Vec<Skipped>,
     /// Whether there is a cross-encoder that answers.
     infers: bool,
+}
+
+/// A statement as a vector.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Vector {
+    /// What made it.
+    pub(super) model: VectorModel,
+    /// Its numbers.
+    pub(super) numbers: Vec<f32>,
 }
 
 /// A stage that did not run.
@@ -67,11 +77,17 @@ pub(super) struct Planned<'a> {
 impl Engine {
     /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
     pub(super) fn foresee(&self, planned: &Planned<'_>) -> Foresight {
+        let deeply = (self.config.deep == Deep::Inline).then_some(Call::foreground(deep::BEFORE));
+        self.foresee_with(planned, Call::foreground(INLINE), deeply)
+    }
+
+    /// [`Engine::foresee`] with what the small models get, and the language model, where it is asked at all.
+    pub(super) fn foresee_with(&self, planned: &Planned<'_>, call: Call, deeply: Option<Call>) -> Foresight {
         let mut foresight = Foresight { statement: planned.statement.to_owned(), ..Foresight::default() };
         if !planned.kind.is_guarded() || planned.normed.warning.is_some() {
             return foresight;
         }
-        if let Err(error) = self.look_ahead(planned, &mut foresight) {
+        if let Err(error) = self.look_ahead(planned, call, deeply, &mut foresight) {
             // The store is asked again under the lock, which answers for it.
             tracing::warn!(%error, "could not look ahead");
         }
@@ -106,20 +122,25 @@ impl Engine {
         vec![self.foresee(&Planned { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude })]
     }
 
-    fn look_ahead(&self, planned: &Planned<'_>, into: &mut Foresight) -> Result<(), ApiError> {
-        let call = Call::foreground(INLINE);
-        if self.models.info().role(Role::Nli).is_none() {
+    fn look_ahead(
+        &self,
+        planned: &Planned<'_>,
+        call: Call,
+        deeply: Option<Call>,
+        into: &mut Foresight,
+    ) -> Result<(), ApiError> {
+        if self.models.info().roles.is_empty() {
             into.skip(self, "language inference", &InferError::NoModel { role: Role::Nli });
             return Ok(());
         }
-        match self.models.embed(&[planned.statement.to_owned()], call) {
-            Ok(vectors) => into.vector = vectors.into_iter().next(),
+        match self.embed(planned.statement, call) {
+            Ok(vector) => into.vector = Some(vector),
             Err(error) => into.skip(self, "looking for claims of like meaning", &error),
         }
         // The reader goes back before the cross-encoder is asked.
         let rows = {
             let reader = self.readers.lend();
-            near(&reader, planned, into)?
+            self.near(&reader, planned, into)?
         };
         let ours = Candidate {
             id: None,
@@ -147,7 +168,82 @@ impl Engine {
             }
             Err(error) => into.skip(self, "language inference", &error),
         }
+        if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(Role::Llm).is_some()) {
+            let said = into.said(&rows);
+            let under = Circumstances { today: &today, said: &said, shift: 0.0 };
+            for at in gate::worth_deepening(&self.guard, &ours, &against, under) {
+                match self.ask_deeply(&against[at].statement, planned.statement, call) {
+                    Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
+                    Err(error) => {
+                        into.skip(self, "the language model's judgement", &error);
+                        break;
+                    }
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// One text as a vector, with the model that made it.
+    pub(super) fn embed(&self, text: &str, call: Call) -> Result<Vector, InferError> {
+        let vectors = self.models.embed(&[text.to_owned()], call)?;
+        let numbers = vectors.into_iter().next().unwrap_or_default();
+        Ok(Vector { model: self.vector_model(numbers.len()), numbers })
+    }
+
+    /// The embedding model as the store knows it. A file that is the same under another name makes the same vectors.
+    pub(super) fn vector_model(&self, dimension: usize) -> VectorModel {
+        let info = self.models.info();
+        let name = info.role(Role::Embedder).map_or_else(String::new, |role| match role.sha256.as_str() {
+            "" => role.name.clone(),
+            hash => format!("sha256:{hash}"),
+        });
+        VectorModel { name, dimension }
+    }
+
+    /// The claims that share words or meaning with a write.
+    fn near(&self, reader: &Reader, planned: &Planned<'_>, into: &mut Foresight) -> Result<Vec<ClaimRow>, ApiError> {
+        let mut rows = reader.candidates(&CandidateQuery {
+            scope: planned.scope.clone(),
+            terms: Guard::index_terms(&planned.normed.norms, planned.statement),
+            exclude: planned.exclude.to_vec(),
+            limit: MAX_CANDIDATES,
+        })?;
+        for row in &rows {
+            into.said.entry(row.id).or_default();
+        }
+        let Some(vector) = into.vector.clone() else { return Ok(rows) };
+        let query = NeighbourQuery {
+            scope: planned.scope.clone(),
+            model: vector.model.clone(),
+            vector: vector.numbers.clone(),
+            exclude: planned.exclude.to_vec(),
+            facts: false,
+            limit: MAX_NEIGHBOURS,
+        };
+        let neighbours = match reader.neighbours(&query) {
+            Ok(neighbours) => neighbours,
+            // Vectors of another model, or a vector without a direction: words are left, and this one must not be stored.
+            Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
+                into.vector = None;
+                into.skip(self, "looking for claims of like meaning", &InferError::Refused(error.to_string()));
+                return Ok(rows);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let ids: Vec<ClaimId> = rows.iter().map(|row| row.id).collect();
+        for (id, cosine) in ids.iter().zip(reader.cosines(&vector.model, &vector.numbers, &ids)?) {
+            into.said.entry(*id).or_default().cosine = cosine;
+        }
+        for neighbour in neighbours {
+            let id = neighbour.claim.id;
+            into.near.push(id);
+            into.said.entry(id).or_default().cosine = Some(neighbour.cosine);
+            if !ids.contains(&id) {
+                rows.push(neighbour.claim);
+            }
+        }
+        Ok(rows)
     }
 
     /// Both orders of each pair (stored, incoming), in one batch.
@@ -167,20 +263,6 @@ impl Engine {
     }
 }
 
-/// The claims that share words or meaning with a write.
-fn near(reader: &Reader, planned: &Planned<'_>, into: &mut Foresight) -> Result<Vec<ClaimRow>, ApiError> {
-    let rows = reader.candidates(&CandidateQuery {
-        scope: planned.scope.clone(),
-        terms: Guard::index_terms(&planned.normed.norms, planned.statement),
-        exclude: planned.exclude.to_vec(),
-        limit: MAX_CANDIDATES,
-    })?;
-    for row in &rows {
-        into.said.entry(row.id).or_default();
-    }
-    Ok(rows)
-}
-
 impl Foresight {
     fn skip(&mut self, engine: &Engine, stage: &str, error: &InferError) {
         let failed = !matches!(error, InferError::NoModel { .. });
@@ -194,6 +276,11 @@ impl Foresight {
     /// Whether it is about this statement.
     pub(super) fn is_of(&self, statement: &str) -> bool {
         self.statement == statement
+    }
+
+    /// The claims that were looked at.
+    pub(super) fn seen(&self) -> impl Iterator<Item = ClaimId> + '_ {
+        self.said.keys().copied()
     }
 
     /// Claims of like meaning that `rows` lack.

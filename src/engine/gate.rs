@@ -75,6 +75,16 @@ pub(super) fn worth_inferring(
     catch_unwind(AssertUnwindSafe(|| guard.worth_inferring(incoming, against, under))).unwrap_or_default()
 }
 
+/// Which candidates a language model should be asked about. A failure is none.
+pub(super) fn worth_deepening(
+    guard: &Guard,
+    incoming: &Candidate,
+    against: &[Candidate],
+    under: Circumstances<'_>,
+) -> Vec<usize> {
+    catch_unwind(AssertUnwindSafe(|| guard.worth_deepening(incoming, against, under))).unwrap_or_default()
+}
+
 /// What a stored write says about stages that did not run, where that could have changed the answer: not on every write.
 pub(super) fn skipped(verdict: &Verdict) -> Option<Warning> {
     if verdict.tier == Tier::Clean || verdict.skipped.is_empty() {

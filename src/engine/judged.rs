@@ -89,7 +89,9 @@ impl Session<'_> {
             norms: incoming.normed.norms.clone(),
         };
         let said = foresight.said(rows);
-        let under = Circumstances { today: &self.today, said: &said, shift: 0.0 };
+        let heard = said.iter().any(|said| said.inference.is_some());
+        let shift = if heard { self.engine.lean(self.reader(), incoming.scope, self.now)? } else { 0.0 };
+        let under = Circumstances { today: &self.today, said: &said, shift };
         let verdict = match gate::judge(&self.engine.guard, &ours, &against, under) {
             Ok(mut verdict) => {
                 verdict.skipped = self.skipped(foresight, &verdict, rows, || {

@@ -4,13 +4,16 @@
 //! of their own and never wait for it.
 
 mod acts;
+mod background;
 mod check;
 mod config;
+mod deep;
 mod error;
 mod fact_key;
 mod foresee;
 mod gate;
 mod judged;
+mod lean;
 mod lookup;
 mod readers;
 mod reads;
@@ -27,6 +30,7 @@ use std::{
 };
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
+pub use deep::Deep;
 
 use readers::Readers;
 
@@ -36,10 +40,10 @@ use crate::{
         ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RememberRequest,
         ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
-    domain::DeviceId,
+    domain::{ClaimId, DeviceId},
     guard::{Guard, StructuralPairCheck},
     infer::{Models, NoModels, Role},
-    store::{Options, Store},
+    store::{Options, Store, StoreError, VectorModel},
 };
 
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
@@ -82,6 +86,7 @@ pub struct Engine {
     listeners: RwLock<Vec<OnChange>>,
     told: AtomicU64,
     counters: Counters,
+    deep_queue: deep::Queue,
 }
 
 /// What the guard did, counted.
@@ -94,6 +99,8 @@ struct Counters {
     ungated: AtomicU64,
     /// Pairs that a cross-encoder judged.
     inferred: AtomicU64,
+    /// Pairs that the language model judged.
+    deepened: AtomicU64,
     /// Stages that were skipped since a model failed.
     skipped: AtomicU64,
 }
@@ -127,6 +134,7 @@ impl Engine {
             listeners: RwLock::default(),
             told: AtomicU64::new(0),
             counters: Counters::default(),
+            deep_queue: deep::Queue::default(),
         })
     }
 
@@ -259,10 +267,17 @@ impl Engine {
                 exception: read(&self.counters.exception),
                 ungated: read(&self.counters.ungated),
                 inferred: read(&self.counters.inferred),
+                deepened: read(&self.counters.deepened),
+                waiting: self.deep_queue.len() as u64,
                 skipped: read(&self.counters.skipped),
             },
             nli: self.model_name(Role::Nli),
         })
+    }
+
+    /// Stores vectors of claims under the write lock.
+    fn write_vectors(&self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize, StoreError> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_vectors(model, vectors)
     }
 
     /// The models that it asks.

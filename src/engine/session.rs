@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     api::{ApiError, Caller, Change, ClaimView, ErrorCode, Stale, Warning, WriteOutcome},
-    domain::{CardId, ClaimId, OpId, Scope},
-    store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Store},
+    domain::{CardId, ClaimId, EventKind, OpId, Scope},
+    store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Ref, Store, VectorModel},
 };
 
 /// An act in progress: it holds the write lock, so that what it reads is what it changes.
@@ -113,7 +113,9 @@ impl Session<'_> {
         act: &str,
         summary: String,
     ) -> Result<Committed, ApiError> {
-        let committed = self.store.commit(Act {
+        let vectors = self.vectors(&drafts)?;
+        let act_name = act;
+        let act = Act {
             scope: place.asked.clone(),
             identity: place.identity.clone(),
             who: self.actor.who.clone(),
@@ -121,10 +123,14 @@ impl Session<'_> {
             op: self.op,
             now: self.now,
             drafts,
-        })?;
+        };
+        let committed = match vectors {
+            Some((model, vectors)) => self.store.commit_with_vectors(act, &model, &vectors)?,
+            None => self.store.commit(act)?,
+        };
         self.changes.push(Change {
             scope: Some(committed.scope.clone()),
-            act: act.to_owned(),
+            act: act_name.to_owned(),
             op_id: Some(committed.op),
             who: self.actor.who.clone(),
             agent: self.actor.agent.clone(),
@@ -134,6 +140,22 @@ impl Session<'_> {
             ..Change::default()
         });
         Ok(committed)
+    }
+
+    /// The vectors of the claims that an act creates, as far as they were foreseen, where they are of the store's model.
+    fn vectors(&self, drafts: &[Draft]) -> Result<Option<(VectorModel, Vec<(Ref, Vec<f32>)>)>, ApiError> {
+        let mut found: Option<(VectorModel, Vec<(Ref, Vec<f32>)>)> = None;
+        for (at, draft) in drafts.iter().enumerate() {
+            let creates = matches!(draft.kind, EventKind::Assert | EventKind::Supersede);
+            let statement = draft.body.statement.as_deref().filter(|_| creates);
+            let foresight = statement.and_then(|text| self.foresights.iter().find(|known| known.is_of(text)));
+            let Some(vector) = foresight.and_then(|foresight| foresight.vector.as_ref()) else { continue };
+            let (_, vectors) = found.get_or_insert_with(|| (vector.model.clone(), Vec::new()));
+            vectors.push((Ref::Draft(at), vector.numbers.clone()));
+        }
+        // Somebody else may have locked another model since the vector was made: a write never fails for that.
+        let stored = self.reader().vector_model()?;
+        Ok(found.filter(|(model, _)| stored.is_none_or(|stored| stored == *model)))
     }
 
     /// The answer where a target is no longer active, or changed since it was shown; `None` where it is as expected.

@@ -5,19 +5,14 @@ use std::{
     time::Duration,
 };
 
-use super::hold::verdict_data;
+use super::found::{self, Pair};
 use crate::{
-    api::{ApiError, AuditOutcome, AuditRequest, CardKind, CardStatus, CardSummary},
-    domain::{CardId, ClaimId, ClaimKind, EventKind, Finding, Scope, Status, Tier, Verdict},
-    engine::{
-        Engine, check, gate,
-        judged::candidate,
-        session::{Place, Session},
-        view, words,
-    },
+    api::{ApiError, AuditOutcome, AuditRequest},
+    domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier},
+    engine::{Engine, check, gate, judged::candidate, session::Place},
     guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES, Said},
     infer::Call,
-    store::{CandidateQuery, ClaimFilter, ClaimRow, Draft, Reader, Ref},
+    store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
 };
 
 /// Claims that are read at once.
@@ -41,7 +36,9 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     let mut work = {
         let reader = engine.readers.lend();
         let place = Place::of(&reader, &request.caller)?;
-        Work { reader: &reader, engine, scope: place.scope, today: &today, outcome: AuditOutcome::default() }.run()?
+        let shift = engine.lean(&reader, &place.scope, now)?;
+        let outcome = AuditOutcome::default();
+        Work { reader: &reader, engine, scope: place.scope, today: &today, shift, outcome }.run()?
     };
     if request.dry_run || work.pairs.is_empty() {
         work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
@@ -51,7 +48,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         if !session.done_before()?.is_empty() {
             return Ok(work.outcome);
         }
-        let pairs = still_there(session, work.pairs)?;
+        let pairs = found::still_there(session, work.pairs)?;
         if pairs.is_empty() {
             return Ok(work.outcome);
         }
@@ -73,6 +70,7 @@ struct Work<'a> {
     engine: &'a Engine,
     scope: Scope,
     today: &'a str,
+    shift: f32,
     outcome: AuditOutcome,
 }
 
@@ -88,13 +86,6 @@ struct Look {
 struct Found {
     outcome: AuditOutcome,
     pairs: Vec<Pair>,
-}
-
-/// Two active claims that cannot both hold, the newer one first.
-struct Pair {
-    ours: ClaimRow,
-    theirs: ClaimRow,
-    finding: Finding,
 }
 
 impl Work<'_> {
@@ -177,11 +168,11 @@ impl Work<'_> {
 
     fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, Pair>) -> Result<(), ApiError> {
         self.outcome.compared += look.against.len();
-        let under = Circumstances { today: self.today, said: &look.said, shift: 0.0 };
+        let under = Circumstances { today: self.today, said: &look.said, shift: self.shift };
         let Ok(verdict) = gate::judge(&self.engine.guard, &look.ours, &look.against, under) else { return Ok(()) };
         for finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
-            if known(self.reader, look.row.id, theirs.id)? {
+            if found::known(self.reader, look.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {
                 let id = CardId::of_members(&[look.row.id, theirs.id]);
@@ -198,78 +189,5 @@ impl Work<'_> {
             return candidate(row);
         }
         Candidate { norms: normed.norms, ..candidate(row) }
-    }
-}
-
-/// Whether this pair was settled, or stands on a card.
-fn known(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
-    if reader.is_settled_pair(&one, &other)? {
-        return Ok(true);
-    }
-    let cards = reader.cards_of(&one)?;
-    // A card that the present comparison computes settles by itself; a local one that a person settled stays settled.
-    Ok(cards.iter().any(|card| {
-        card.members.contains(&other)
-            && (card.open || card.settled.is_some())
-            && card.kind != crate::domain::derive::CardKind::Refused
-    }))
-}
-
-/// The pairs that nothing changed about while the audit ran.
-fn still_there(session: &Session<'_>, pairs: Vec<Pair>) -> Result<Vec<Pair>, ApiError> {
-    let reader = session.reader();
-    let mut kept = Vec::new();
-    for pair in pairs {
-        let active =
-            |id| -> Result<bool, ApiError> { Ok(reader.claim(&id)?.is_some_and(|row| row.status == Status::Active)) };
-        if active(pair.ours.id)? && active(pair.theirs.id)? && !known(reader, pair.ours.id, pair.theirs.id)? {
-            kept.push(pair);
-        }
-    }
-    Ok(kept)
-}
-
-impl Pair {
-    fn members(&self) -> Vec<ClaimId> {
-        vec![self.ours.id, self.theirs.id]
-    }
-
-    fn draft(&self) -> Draft {
-        let verdict = Verdict {
-            tier: self.finding.tier,
-            findings: vec![self.finding.clone()],
-            compared: 1,
-            ..Verdict::default()
-        };
-        let mut draft = Draft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
-        draft.body.data = Some(verdict_data(&verdict));
-        draft
-    }
-
-    /// The card that would be opened.
-    fn summary(&self, now: u64, who: &str) -> CardSummary {
-        let (ours, theirs) = (view::claim(self.ours.clone(), ""), view::claim(self.theirs.clone(), ""));
-        let evidence = std::slice::from_ref(&self.finding.evidence);
-        let headline = words::headline(&words::Facts {
-            kind: CardKind::Found,
-            status: CardStatus::Open,
-            candidate: None,
-            claims: &[&ours, &theirs],
-            evidence,
-            proposed: None,
-        });
-        CardSummary {
-            id: CardId::of_members(&self.members()),
-            kind: CardKind::Found,
-            status: CardStatus::Open,
-            scope: self.ours.scope.clone(),
-            headline,
-            members: self.members(),
-            at: now,
-            who: who.to_owned(),
-            agent: None,
-            score: self.finding.score,
-            rev: 0,
-        }
     }
 }

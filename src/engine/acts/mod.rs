@@ -3,6 +3,7 @@
 mod audit;
 mod candidate;
 mod depend;
+pub(super) mod found;
 mod hold;
 mod new_claim;
 mod on_claim;

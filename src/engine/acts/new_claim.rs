@@ -156,6 +156,9 @@ impl Session<'_> {
         let committed = self.commit(place, drafts, act, summary(claim, forced))?;
         if claim.draft.kind.is_guarded() {
             self.count(&judged, forced);
+            if let Some(id) = committed.created.first() {
+                self.engine.deepen_later(*id);
+            }
         }
         warnings.extend(review_warning(&committed));
         let superseded = if claim.draft.kind.is_guarded() { replaced } else { union(&replaced, &heads) };

@@ -15,9 +15,10 @@ use super::*;
 
 /// A judge that goes by the cross-encoder alone, and lets every pair that shares words come to it.
 fn trusting() -> Guard {
-    let mut weights = Weights { thresholds: Thresholds { block: 0.9, warn: 0.6 }, ..Weights::default() };
+    let mut weights =
+        Weights { thresholds: Thresholds { block: 0.9, warn: 0.6, ..Thresholds::default() }, ..Weights::default() };
     weights.weights = [("margin".to_owned(), 10.0)].into();
-    weights.gate.overlap = 0.05;
+    (weights.gate.overlap, weights.gate.containment) = (0.05, 0.0);
     Guard::default().with_weights(weights)
 }
 
@@ -150,4 +151,127 @@ fn an_audit_asks_in_the_background_and_opens_cards() {
     let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
     let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: true }).unwrap();
     assert!(outcome.skipped.unwrap().contains("was killed"));
+}
+
+#[test]
+fn the_vector_of_a_claim_is_stored_with_it_and_made_later_where_it_is_missing() {
+    let bed = Bed::new();
+    bed.remember("The linter runs as a hook", "fast");
+    stored(bed.engine.remember(fact("The port is 80")).unwrap());
+    let bed = bed.reopen_with_models(trusting(), Arc::new(early_or_late(4.0)));
+    bed.remember(EARLY, "cheap to change");
+    // The first two lack theirs; the third came with its own.
+    assert_eq!(bed.engine.fill_vectors().unwrap(), 2);
+    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+
+    let broken = FakeModels::new().embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "died".into() }));
+    let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
+    let outcome = stored(bed.try_remember("Feature flags live in the repository", "one place"));
+    assert!(outcome.warnings.iter().any(|w| w.code == "stage_skipped"), "{:?}", outcome.warnings);
+    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+}
+
+#[test]
+fn meaning_alone_finds_a_candidate() {
+    // Everything is near everything, whatever the words.
+    let models =
+        FakeModels::new().embedding(|_| Ok(FakeModels::bag_of_words("same"))).classifying(|_, _| Ok([0.0, 0.0, 4.0]));
+    let bed = bed(Arc::new(models));
+    bed.remember("Alpha beta gamma", "x");
+    let refused = refused(bed.try_remember("Delta epsilon zeta", "y"));
+    assert!((refused.conflicts[0].evidence.features["cosine"] - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn vectors_of_another_model_cost_a_warning_and_are_left_alone() {
+    let bed = bed(Arc::new(early_or_late(1.0)));
+    bed.remember(EARLY, "cheap to change");
+    let other = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0])).classifying(|_, _| Ok([0.0, 0.0, -4.0]));
+    let bed = bed.reopen_with_models(trusting(), Arc::new(other));
+    let outcome = stored(bed.try_remember("The linter runs as a hook", "fast"));
+    assert!(
+        outcome.warnings[0].message.contains("another model") || outcome.warnings[0].message.contains("dimensions"),
+        "{:?}",
+        outcome.warnings
+    );
+    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+}
+
+/// A judge that asks the language model about whatever the cross-encoder half believes, and believes the language model.
+fn deepening() -> Guard {
+    let mut weights = trusting().weights().clone();
+    weights.deep = ergo::guard::weights::Deep {
+        gate: 0.1,
+        most: 2,
+        intercept: 0.0,
+        judge: 0.0,
+        model: 2.0,
+        block: 0.9,
+        warn: 0.6,
+    };
+    Guard::default().with_weights(weights)
+}
+
+/// A cross-encoder that is not sure, and a language model that answers first, or second.
+fn unsure(first: bool) -> FakeModels {
+    early_or_late(0.8).answering(move |_, answers| {
+        Ok(answers.iter().enumerate().map(|(at, _)| if (at == 0) == first { -0.05 } else { -4.0 }).collect())
+    })
+}
+
+#[test]
+fn the_language_model_reads_after_the_write_and_opens_a_card() {
+    let models = Arc::new(unsure(true));
+    let bed = Bed::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
+    bed.remember(EARLY, "cheap to change");
+    let late = stored(bed.try_remember(LATE, "one look is enough"));
+    assert!(models.asked().iter().all(|(role, _)| *role != Role::Llm), "a write does not wait for it");
+    assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().guard.waiting), (0, 2));
+    while bed.engine.deepen_next().unwrap() {}
+    assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().guard.waiting), (1, 0));
+    let page = bed.engine.conflicts(&ConflictsQuery::default()).unwrap();
+    let card = bed.card(page.items[0].id);
+    assert!(card.sides.iter().any(|side| side.claim.id == late.claim_id));
+    assert_eq!(card.evidence[0].rule, "inferred_deeply");
+    assert!(card.summary.headline.starts_with("Found after the write"), "{}", card.summary.headline);
+    assert!(
+        models
+            .asked()
+            .iter()
+            .filter(|(role, _)| *role == Role::Llm)
+            .all(|(_, call)| call.priority == Priority::Background)
+    );
+}
+
+#[test]
+fn what_the_language_model_finds_harmless_opens_no_card() {
+    let bed = Bed::new().reopen_with_models(deepening(), Arc::new(unsure(false)));
+    bed.remember(EARLY, "cheap to change");
+    bed.remember(LATE, "one look is enough");
+    while bed.engine.deepen_next().unwrap() {}
+    assert_eq!(bed.open_cards(), 0);
+    assert!(bed.engine.counts().unwrap().guard.deepened > 0);
+}
+
+#[test]
+fn a_scope_where_inference_was_wrong_needs_more_to_be_refused() {
+    let bed = bed(Arc::new(early_or_late(1.8)));
+    bed.remember(EARLY, "cheap to change");
+    let limit = |refused: &Refused| refused.conflicts[0].evidence.features["limit"];
+    let first = refused(bed.try_remember(LATE, "one look is enough"));
+    assert!((limit(&first) - 0.9).abs() < 1e-4);
+    done(bed.resolve(first.card_id.unwrap(), order(CardAct::Dismiss, "both happen")));
+    // The same doubt about other words: now it only warns.
+    let second = stored(bed.try_remember("Reviews of a change are asked for at its very end", "one look"));
+    assert!(second.warnings.iter().any(|w| w.code == "softer_conflict"), "{:?}", second.warnings);
+}
+
+#[test]
+fn a_cross_encoder_that_the_judge_does_not_know_only_warns() {
+    let mut weights = trusting().weights().clone();
+    weights.provenance.nli = "another file".into();
+    let bed = Bed::new().reopen_with_models(Guard::default().with_weights(weights), Arc::new(early_or_late(4.0)));
+    bed.remember(EARLY, "cheap to change");
+    let warnings = stored(bed.try_remember(LATE, "one look is enough")).warnings;
+    assert_eq!(warnings.iter().map(|w| w.code.as_str()).collect::<Vec<_>>(), ["softer_conflict"]);
 }

@@ -1,0 +1,73 @@
+//! What the daemon does when nobody waits, on one thread that sleeps until something changed.
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+};
+
+use crate::{api::ApiError, engine::Engine};
+
+/// The thread, as its owner sees it. It ends with its owner, after what it is at.
+pub(super) struct Background {
+    ending: Arc<AtomicBool>,
+    wake: Sender<()>,
+}
+
+impl Background {
+    /// Starts it: what waits from earlier is done at once.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
+        let ending = Arc::new(AtomicBool::new(false));
+        let (wake, woken) = channel();
+        engine.on_change({
+            let wake = wake.clone();
+            Box::new(move |_| {
+                let _over = wake.send(());
+            })
+        });
+        // The engine goes when the daemon ends, not when this thread does.
+        let (engine, over) = (Arc::downgrade(engine), Arc::clone(&ending));
+        thread::Builder::new().name("background".into()).spawn(move || work(&engine, &over, &woken))?;
+        Ok(Self { ending, wake })
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        // It may have ended already.
+        let _over = self.wake.send(());
+    }
+}
+
+fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
+    loop {
+        while !ending.load(Ordering::Relaxed) {
+            let Some(engine) = engine.upgrade() else { return };
+            match step(&engine) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "work in the background failed");
+                    break;
+                }
+            }
+        }
+        if ending.load(Ordering::Relaxed) || woken.recv().is_err() {
+            return;
+        }
+        // Many changes are one reason to look.
+        while woken.try_recv().is_ok() {}
+    }
+}
+
+/// One piece of work; whether there was any.
+fn step(engine: &Engine) -> Result<bool, ApiError> {
+    Ok(engine.fill_vectors()? > 0 || engine.deepen_next()?)
+}

@@ -1,0 +1,90 @@
+//! Contradictions between claims that are stored, found by an audit or by the deep stage: a card of this machine for each.
+
+use super::hold::verdict_data;
+use crate::{
+    api::{ApiError, CardKind, CardStatus, CardSummary},
+    domain::{CardId, ClaimId, EventKind, Finding, Status, Verdict},
+    engine::{session::Session, view, words},
+    store::{ClaimRow, Draft, Reader, Ref},
+};
+
+/// Two active claims that cannot both hold, the newer one first.
+pub(in crate::engine) struct Pair {
+    pub(in crate::engine) ours: ClaimRow,
+    pub(in crate::engine) theirs: ClaimRow,
+    pub(in crate::engine) finding: Finding,
+}
+
+/// Whether this pair was settled, or stands on a card.
+pub(in crate::engine) fn known(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
+    if reader.is_settled_pair(&one, &other)? {
+        return Ok(true);
+    }
+    let cards = reader.cards_of(&one)?;
+    // A card that the present comparison computes settles by itself; a local one that a person settled stays settled.
+    Ok(cards.iter().any(|card| {
+        card.members.contains(&other)
+            && (card.open || card.settled.is_some())
+            && card.kind != crate::domain::derive::CardKind::Refused
+    }))
+}
+
+/// The pairs that nothing changed about while the audit ran.
+pub(in crate::engine) fn still_there(session: &Session<'_>, pairs: Vec<Pair>) -> Result<Vec<Pair>, ApiError> {
+    let reader = session.reader();
+    let mut kept = Vec::new();
+    for pair in pairs {
+        let active =
+            |id| -> Result<bool, ApiError> { Ok(reader.claim(&id)?.is_some_and(|row| row.status == Status::Active)) };
+        if active(pair.ours.id)? && active(pair.theirs.id)? && !known(reader, pair.ours.id, pair.theirs.id)? {
+            kept.push(pair);
+        }
+    }
+    Ok(kept)
+}
+
+impl Pair {
+    fn members(&self) -> Vec<ClaimId> {
+        vec![self.ours.id, self.theirs.id]
+    }
+
+    /// The event that opens the card.
+    pub(in crate::engine) fn draft(&self) -> Draft {
+        let verdict = Verdict {
+            tier: self.finding.tier,
+            findings: vec![self.finding.clone()],
+            compared: 1,
+            ..Verdict::default()
+        };
+        let mut draft = Draft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
+        draft.body.data = Some(verdict_data(&verdict));
+        draft
+    }
+
+    /// The card that would be opened.
+    pub(in crate::engine) fn summary(&self, now: u64, who: &str) -> CardSummary {
+        let (ours, theirs) = (view::claim(self.ours.clone(), ""), view::claim(self.theirs.clone(), ""));
+        let evidence = std::slice::from_ref(&self.finding.evidence);
+        let headline = words::headline(&words::Facts {
+            kind: CardKind::Found,
+            status: CardStatus::Open,
+            candidate: None,
+            claims: &[&ours, &theirs],
+            evidence,
+            proposed: None,
+        });
+        CardSummary {
+            id: CardId::of_members(&self.members()),
+            kind: CardKind::Found,
+            status: CardStatus::Open,
+            scope: self.ours.scope.clone(),
+            headline,
+            members: self.members(),
+            at: now,
+            who: who.to_owned(),
+            agent: None,
+            score: self.finding.score,
+            rev: 0,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The deep stage: a language model reads what the cross-encoder found likely and the judge let pass.
+//!
+//! After the write, in the background, unless the settings say otherwise: what it finds opens a card on this machine.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{
+    Engine,
+    acts::found::{self, Pair},
+    foresee::Planned,
+    gate::{self, Normed},
+    judged::candidate,
+    session::Place,
+};
+use crate::{
+    api::{ApiError, Caller},
+    domain::{ClaimId, Status, Tier},
+    guard::{Candidate, Circumstances, deep},
+    infer::{Call, InferError, Prompt, Role, Speaker, Turn},
+    store::ClaimRow,
+};
+
+/// When the language model judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deep {
+    /// Never.
+    Off,
+    /// After the write; what it finds opens a card.
+    #[default]
+    Background,
+    /// Before the write, which waits for it.
+    Inline,
+}
+
+/// How long a write waits for the language model where it is asked before the write.
+pub(super) const BEFORE: Duration = Duration::from_secs(10);
+
+/// How long the background waits for one answer: a busy machine is no failure.
+const AFTER: Duration = Duration::from_secs(120);
+
+/// Claims that wait for the deep stage, at most; beyond this the oldest is left to an audit.
+const QUEUE: usize = 10_000;
+
+/// Claims that wait for the deep stage.
+#[derive(Debug, Default)]
+pub(super) struct Queue(Mutex<VecDeque<ClaimId>>);
+
+impl Queue {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<ClaimId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+impl Engine {
+    /// Whether there is a language model to ask, and the settings let it be asked.
+    fn deepens(&self, when: Deep) -> bool {
+        self.config.deep == when && self.models.info().role(Role::Llm).is_some()
+    }
+
+    /// Notes a claim that was stored, for the deep stage.
+    pub(super) fn deepen_later(&self, claim: ClaimId) {
+        if self.deepens(Deep::Background) {
+            let mut queue = self.deep_queue.lock();
+            if queue.len() == QUEUE {
+                queue.pop_front();
+            }
+            queue.push_back(claim);
+        }
+    }
+
+    /// Judges the next claim that waits for the deep stage. Answers whether there was one.
+    ///
+    /// # Errors
+    /// Where the store cannot be read or written.
+    pub fn deepen_next(&self) -> Result<bool, ApiError> {
+        let Some(claim) = self.deep_queue.lock().pop_front() else { return Ok(false) };
+        self.deepen(&claim)?;
+        Ok(true)
+    }
+
+    /// Reads one stored claim deeply. Answers how many cards it opened.
+    fn deepen(&self, claim: &ClaimId) -> Result<usize, ApiError> {
+        let call = Call::background(AFTER);
+        let Some(row) = self.readers.lend().claim(claim)? else { return Ok(0) };
+        if row.status != Status::Active || !row.kind.is_guarded() || row.norms.is_empty() {
+            return Ok(0);
+        }
+        let normed =
+            Normed { norms: row.norms.clone(), version: row.normaliser.clone().unwrap_or_default(), warning: None };
+        let mut exclude = vec![row.id];
+        exclude.extend(&row.replaces);
+        let planned = Planned {
+            scope: &row.scope,
+            kind: row.kind,
+            statement: &row.statement,
+            normed: &normed,
+            exclude: &exclude,
+        };
+        let foresight = self.foresee_with(&planned, call, Some(call));
+        let rows = self.near_again(&planned, &foresight)?;
+        let ours = candidate(&row);
+        let against: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let said = foresight.said(&rows);
+        let today = gate::day((self.config.clock)());
+        let shift = self.lean(&self.readers.lend(), &row.scope, (self.config.clock)())?;
+        let under = Circumstances { today: &today, said: &said, shift };
+        let Ok(verdict) = gate::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
+        let mut pairs = Vec::new();
+        for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
+            let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };
+            let evidence = &mut finding.evidence;
+            evidence.sentence = format!("Found after the write. {}", evidence.sentence);
+            pairs.push(Pair { ours: row.clone(), theirs: theirs.clone(), finding });
+        }
+        if pairs.is_empty() {
+            return Ok(0);
+        }
+        let caller = Caller {
+            org_id: row.scope.org_id.clone(),
+            project: row.scope.project.clone(),
+            who: row.who.clone(),
+            agent: Some(NAME.to_owned()),
+            ..Caller::default()
+        };
+        self.act(&caller, |session| {
+            let pairs = found::still_there(session, pairs)?;
+            if pairs.is_empty() {
+                return Ok(0);
+            }
+            let drafts = pairs.iter().map(Pair::draft).collect();
+            let summary = "Found after the write: a contradiction".to_owned();
+            session.commit(&Place::at(&row.scope), drafts, "found", summary)?;
+            Ok(pairs.len())
+        })
+    }
+
+    /// The candidates of a write as they are now.
+    fn near_again(
+        &self,
+        planned: &Planned<'_>,
+        foresight: &super::foresee::Foresight,
+    ) -> Result<Vec<ClaimRow>, ApiError> {
+        let reader = self.readers.lend();
+        let mut rows = Vec::new();
+        for id in foresight.seen() {
+            let row = reader
+                .claim(&id)?
+                .filter(|row| row.status == Status::Active && row.scope == *planned.scope && row.kind.is_guarded());
+            rows.extend(row);
+        }
+        Ok(rows)
+    }
+
+    /// The log-odds of a contradiction by the language model: each question in both orders, together. A pair is (stored, incoming).
+    pub(super) fn ask_deeply(&self, stored: &str, incoming: &str, call: Call) -> Result<f32, InferError> {
+        let (mut sum, mut count) = (0.0, 0);
+        for question in deep::questions() {
+            let system = Turn { speaker: Speaker::System, text: question.system.clone() };
+            let examples = question.examples().flat_map(|(asked, answer)| {
+                [
+                    Turn { speaker: Speaker::User, text: asked },
+                    Turn { speaker: Speaker::Assistant, text: answer.to_owned() },
+                ]
+            });
+            let prefix: Vec<Turn> = std::iter::once(system).chain(examples).collect();
+            for (a, b) in [(stored, incoming), (incoming, stored)] {
+                let prompt = Prompt { prefix: prefix.clone(), text: question.about(a, b) };
+                sum += question.log_odds(&self.models.answers(&prompt, &question.answers, call)?);
+                count += 1;
+            }
+        }
+        self.counters.deepened.fetch_add(1, Ordering::Relaxed);
+        Ok(if count == 0 { 0.0 } else { sum / count as f32 })
+    }
+}
+
+/// Who finds, on a card.
+const NAME: &str = "ergo";

@@ -1,0 +1,48 @@
+//! How ready inference is to refuse in a scope: what people made of its earlier findings there moves the threshold a little.
+
+use super::Engine;
+use crate::{
+    api::ApiError,
+    domain::Scope,
+    infer::Role,
+    store::{CardFilter, CardRow, CardStatus, Reader},
+};
+
+/// Settled cards of a scope that count, the newest.
+const LOOKED_AT: usize = 30;
+
+/// What one dismissal adds to the probability from which inference refuses, and one confirmation takes away.
+const STEP: f32 = 0.01;
+
+/// The most that a scope can move the threshold: five dismissals more than confirmations, or two fewer.
+const MOST: (f32, f32) = (-0.02, 0.05);
+
+/// With a cross-encoder for which the judge's weights were not fitted, inference warns and refuses nothing.
+const UNFITTED: f32 = 1.0;
+
+impl Engine {
+    /// What is added to the threshold of inference in a scope.
+    pub(super) fn lean(&self, reader: &Reader, scope: &Scope, now: u64) -> Result<f32, ApiError> {
+        let info = self.models.info();
+        let Some(nli) = info.role(Role::Nli) else { return Ok(0.0) };
+        if nli.sha256 != self.guard.weights().provenance.nli {
+            return Ok(UNFITTED);
+        }
+        let filter = CardFilter { scope: Some(scope.clone()), status: CardStatus::Settled, now };
+        Ok(shift(&reader.cards(&filter, LOOKED_AT, None)?.items))
+    }
+}
+
+/// The shift that some settled cards make: a dismissal says that inference was wrong, any other act of a person that it was right.
+fn shift(cards: &[CardRow]) -> f32 {
+    let mut sum = 0.0;
+    for card in cards {
+        let inferred = card.verdict.findings.iter().any(|finding| finding.evidence.rule.starts_with("inferred"));
+        sum += match card.settled.as_ref().map(|by| by.act.as_str()).filter(|_| inferred) {
+            Some("dismiss") => STEP,
+            Some("supersede" | "retract" | "narrow" | "discard") => -STEP,
+            _ => 0.0,
+        };
+    }
+    sum.clamp(MOST.0, MOST.1)
+}
