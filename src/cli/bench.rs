@@ -1,9 +1,12 @@
 //! `ergo bench`: measured quality and speed of the shipped program.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{CliError, Context, Exit};
-use crate::{bench, guard};
+use crate::{
+    bench, guard,
+    infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue, hash_of},
+};
 
 /// Measure the guard and the store.
 #[derive(Debug, clap::Args)]
@@ -15,15 +18,8 @@ pub(crate) struct Args {
 /// What to measure.
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// How well the guard tells contradictions from everything else, on a folder of labelled data.
-    Guard {
-        /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-        /// List each wrong answer with the guard's reason.
-        #[arg(long)]
-        explain: bool,
-    },
+    /// How well the guard tells contradictions from everything else, on a folder of labelled data; or fit its judge.
+    Guard(GuardArgs),
     /// How long writes and reads take, by the number of active claims.
     Store {
         /// Active claims in the scope; several sizes are measured one after the other.
@@ -35,29 +31,169 @@ enum What {
     },
 }
 
+/// What to measure of the guard, and with which models.
+#[derive(Debug, clap::Args)]
+struct GuardArgs {
+    /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
+    #[arg(long, value_name = "DIR", required_unless_present = "fit")]
+    data: Option<PathBuf>,
+    /// List each wrong answer with the guard's reason and figures.
+    #[arg(long)]
+    explain: bool,
+    /// Measure these rows only: lexical, structural, rules, nli, default, deep, facts.
+    #[arg(long, value_name = "ROW", value_delimiter = ',')]
+    only: Vec<String>,
+    /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
+    #[arg(long, value_name = "FILE")]
+    nli: Option<String>,
+    /// The embedder: a GGUF file, or `none`. By default the one that ships.
+    #[arg(long, value_name = "FILE")]
+    embedder: Option<String>,
+    /// The language model of the deep stage: a GGUF file. By default none.
+    #[arg(long, value_name = "FILE")]
+    llm: Option<String>,
+    /// Sentences of each corpus that the row `deep` replays: the language model takes seconds.
+    #[arg(long, value_name = "N", default_value_t = 150)]
+    sample: usize,
+    /// Keep what the models say in this file, and believe it the next time: then times mean nothing.
+    #[arg(long, value_name = "FILE")]
+    heard: Option<PathBuf>,
+    /// Judge by the weights in this file, in the form of assets/judge.toml.
+    #[arg(long, value_name = "FILE")]
+    judge: Option<PathBuf>,
+    /// Fit the judge to the labelled pairs in these files (JSON lines: a, b, label).
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "replay")]
+    fit: Vec<PathBuf>,
+    /// Choose its thresholds on the sentences in these files (JSON lines: unit, text), none of which contradicts another.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    replay: Vec<PathBuf>,
+    /// Replay at most so many sentences.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    most: usize,
+    /// How many of 1,000 sentences inference may refuse wrongly beside those that the rules refuse.
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    per_1000: f64,
+    /// How many of 1,000 sentences it may warn about wrongly.
+    #[arg(long, value_name = "N", default_value_t = 12.0)]
+    warn_per_1000: f64,
+    /// The log-odds of a contradiction up to which the cross-encoder takes back what the rules refuse.
+    #[arg(long, value_name = "LOG_ODDS", default_value_t = -3.0, allow_negative_numbers = true)]
+    veto: f32,
+    /// Write every example with its figures to this file, as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    examples: Option<PathBuf>,
+    /// Write the fitted judge to this file.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Measures the guard, or fits its judge.
+fn guard(args: GuardArgs, cx: &mut Context) -> Result<Exit, CliError> {
+    let weights = match &args.judge {
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+            toml::from_str(&text).map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?
+        }
+        None => guard::weights::built_in().clone(),
+    };
+    let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
+    let set = models(&args)?;
+    let models: Option<Arc<dyn Models>> =
+        (set != ModelSet::default()).then(|| Arc::new(Pool::new(PoolOptions::new(&folder), set)) as Arc<dyn Models>);
+    let result = measure(&args, weights, models, cx);
+    // Temporary: the built-in models as files.
+    let _ = std::fs::remove_dir_all(&folder);
+    result
+}
+
+fn measure(
+    args: &GuardArgs,
+    weights: guard::Weights,
+    models: Option<Arc<dyn Models>>,
+    cx: &mut Context,
+) -> Result<Exit, CliError> {
+    let failed =
+        |error: bench::guard::BenchError| CliError::usage(error).hint("the options name the files with the data");
+    if !args.fit.is_empty() {
+        let models =
+            models.ok_or_else(|| CliError::usage("fitting the judge needs a cross-encoder: name one with `--nli`"))?;
+        let options = bench::guard::FitOptions {
+            pairs: args.fit.clone(),
+            replay: args.replay.clone(),
+            most: args.most,
+            models,
+            heard: args.heard.clone(),
+            per_1000: args.per_1000,
+            warn_per_1000: args.warn_per_1000,
+            examples: args.examples.clone(),
+            veto: args.veto,
+            start: weights,
+            date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
+        };
+        let fitted = bench::guard::fit(&options, &mut |text| cx.ui.progress(&text));
+        cx.ui.progress_done();
+        let fitted = fitted.map_err(failed)?;
+        let text = toml::to_string(&fitted.weights).map_err(CliError::internal)?;
+        match &args.out {
+            Some(path) => std::fs::write(path, format!("{HEAD}{text}"))
+                .map_err(|error| CliError::usage(format!("cannot write {}: {error}", path.display())))?,
+            None => cx.ui.raw(text.as_bytes()),
+        }
+        cx.ui.raw(fitted.to_string().as_bytes());
+        return Ok(Exit::Ok);
+    }
+    cx.ui.progress("measuring the guard …");
+    let report = bench::guard::run(&bench::guard::Options {
+        data: args.data.clone().unwrap_or_default(),
+        explain: args.explain,
+        models,
+        heard: args.heard.clone(),
+        weights,
+        sample: args.sample,
+        only: args.only.clone(),
+    });
+    cx.ui.progress_done();
+    let report = report.map_err(failed)?;
+    if cx.ui.json {
+        cx.ui.value(&report);
+    } else {
+        cx.ui.raw(report.to_string().as_bytes());
+    }
+    Ok(Exit::Ok)
+}
+
+/// What stands above fitted weights.
+const HEAD: &str =
+    "# The judge's weights and thresholds. Made by `ergo bench guard --fit`; see docs/guard-quality.md.\n\n";
+
+/// The models to measure with: those that ship, unless others are named.
+fn models(args: &GuardArgs) -> Result<ModelSet, CliError> {
+    let of = |role: Role, named: &Option<String>| -> Result<Option<ModelSource>, CliError> {
+        match named.as_deref() {
+            None if role == Role::Llm => Ok(None),
+            None => Ok(catalogue::embedded(role).map(ModelSource::Embedded)),
+            Some("none") => Ok(None),
+            Some(path) => {
+                let path = std::path::absolute(path).map_err(CliError::usage)?;
+                let sha256 = hash_of(&path)
+                    .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+                let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+                Ok(Some(ModelSource::File(ModelFile { name, sha256, path })))
+            }
+        }
+    };
+    Ok(ModelSet {
+        embedder: of(Role::Embedder, &args.embedder)?,
+        nli: of(Role::Nli, &args.nli)?,
+        llm: of(Role::Llm, &args.llm)?,
+    })
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
-        What::Guard { data, explain } => {
-            cx.ui.progress("measuring the guard …");
-            let report = bench::guard::run(&bench::guard::Options {
-                data,
-                explain,
-                models: None,
-                heard: None,
-                weights: guard::weights::built_in().clone(),
-                only: Vec::new(),
-            });
-            cx.ui.progress_done();
-            let report =
-                report.map_err(|error| CliError::usage(error).hint("`--data` names the folder with the data files"))?;
-            if cx.ui.json {
-                cx.ui.value(&report);
-            } else {
-                cx.ui.raw(report.to_string().as_bytes());
-            }
-            Ok(Exit::Ok)
-        }
+        What::Guard(args) => guard(args, cx),
         What::Store { claims, samples } => {
             let folder = std::env::temp_dir().join(format!("ergo-bench-store-{}", std::process::id()));
             let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };

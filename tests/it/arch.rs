@@ -40,6 +40,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/models/list.rs", "infer", "a part of it"),
     ("src/cli/models/pull.rs", "infer", "a part of it"),
     ("src/cli/models/verify.rs", "infer", "a part of it"),
+    ("src/cli/bench.rs", "infer", "measures with models"),
+    ("src/cli/bench.rs", "guard", "measures with the judge's weights"),
     ("src/cli/doctor.rs", "store", "examines the file itself, also where no daemon can open it"),
     ("src/cli/doctor.rs", "guard", "the store is opened with the guard's comparison"),
 ];

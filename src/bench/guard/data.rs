@@ -170,6 +170,14 @@ fn in_order(mut rows: Vec<CorpusRow>) -> Vec<CorpusRow> {
 }
 
 impl Data {
+    /// The same with the first rows of each corpus only.
+    pub(super) fn part(&self, most: usize) -> Self {
+        let mut part = self.clone();
+        part.rules.truncate(most);
+        part.adr.truncate(most);
+        part
+    }
+
     pub(super) fn load(folder: &Path) -> Result<Self, DataError> {
         let mut data = Self::default();
         let entries = fs::read_dir(folder).map_err(|source| DataError::Read { path: folder.to_owned(), source })?;

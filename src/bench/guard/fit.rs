@@ -21,7 +21,7 @@ use super::{
 use crate::{
     domain::{ClaimKind, Tier},
     guard::{
-        Guard, Weights,
+        Guard, Said, Weights,
         features::{Figures, NAMES},
         weights::{Provenance, Thresholds},
     },
@@ -41,11 +41,15 @@ pub struct FitOptions {
     pub models: Arc<dyn Models>,
     /// Keeps what the models say in this file, and believes it at the next measurement.
     pub heard: Option<PathBuf>,
-    /// How many of 1,000 writes may be refused wrongly.
+    /// How many of 1,000 writes inference may refuse wrongly beside those that the rules refuse.
     pub per_1000: f64,
     /// How many of 1,000 writes may be warned about wrongly.
     pub warn_per_1000: f64,
-    /// The weights whose gate is kept.
+    /// Writes every example with its figures to this file, for other ways to look at them.
+    pub examples: Option<PathBuf>,
+    /// The cross-encoder's log-odds up to which it takes back what the rules refuse.
+    pub veto: f32,
+    /// The weights whose gate and deep stage are kept.
     pub start: Weights,
     /// The day, for the provenance.
     pub date: String,
@@ -117,6 +121,10 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     let pairs = measure_pairs(options, &mut memory(guard(), &heard), progress)?;
     let writes = replay(options, &mut memory(guard(), &heard), progress)?;
 
+    if let Some(path) = &options.examples {
+        let failed = |source| BenchError::Heard { path: path.clone(), source };
+        std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
+    }
     let mut examples: Vec<Example> = Vec::new();
     for pair in &pairs {
         examples.extend(pair.figures.map(|figures| Example {
@@ -128,34 +136,39 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     let taught = writes.iter().filter(|write| !write.held_out).flat_map(|write| &write.figures);
     examples.extend(taught.map(|figures| Example { figures: figures.to_vec(), contradiction: false, weight: 1.0 }));
     let fitted = logistic::fit(&examples, RIDGE);
-    let mut weights = Weights { gate: options.start.gate, ..Weights::default() };
+    let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
     for (name, weight) in std::iter::once("intercept").chain(NAMES).zip(&fitted) {
         weights.weights.insert(name.to_owned(), (weight * 1e4).round() as f32 / 1e4);
     }
     let judge = weights.clone();
-    let score = |figures: &Figures| judge.log_odds(figures);
-    let mut held_out: Vec<f32> = writes
-        .iter()
-        .filter(|write| write.held_out)
-        .map(
-            |write| {
-                if write.decided { f32::INFINITY } else { write.figures.iter().map(score).fold(f32::MIN, f32::max) }
-            },
-        )
+    // What inference may not refuse cannot be refused wrongly.
+    let score = |figures: &Figures| {
+        if judge.gate.lets_block(figures) { judge.log_odds(figures) } else { f32::MIN }
+    };
+    // What the rules refuse by themselves is not for the thresholds to mend.
+    let chosen_on = || writes.iter().filter(|write| write.held_out);
+    let mut held_out: Vec<f32> = chosen_on()
+        .filter(|write| !write.decided)
+        .map(|write| write.figures.iter().map(score).fold(f32::MIN, f32::max))
         .collect();
     held_out.sort_by(|a, b| b.total_cmp(a));
-    let decided = held_out.iter().filter(|score| score.is_infinite()).count();
+    let decided = chosen_on().count() - held_out.len();
     let block = cut(&held_out, options.per_1000);
-    let warn = cut(&held_out, options.warn_per_1000).min(block);
-    weights.thresholds = Thresholds { block: probability(block), warn: probability(warn) };
+    let mut warned: Vec<f32> = chosen_on()
+        .filter(|write| !write.decided)
+        .map(|write| write.figures.iter().map(|figures| judge.log_odds(figures)).fold(f32::MIN, f32::max))
+        .collect();
+    warned.sort_by(|a, b| b.total_cmp(a));
+    let warn = cut(&warned, options.warn_per_1000).min(block);
+    weights.thresholds = Thresholds { block: probability(block), warn: probability(warn), veto: options.veto };
 
     let mut notes = vec![format!(
         "{} pairs ({} contradictions), {} sentences of {} writes to learn from, {} to choose thresholds; the rules alone refuse {decided} of these",
         pairs.len(),
         pairs.iter().filter(|pair| pair.contradiction).count(),
         writes.iter().map(|write| write.figures.len()).sum::<usize>(),
-        writes.len() - held_out.len(),
-        held_out.len(),
+        writes.len() - chosen_on().count(),
+        chosen_on().count(),
     )];
     for per_1000 in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0] {
         let at = cut(&held_out, per_1000);
@@ -179,6 +192,20 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         replay: format!("{}: {} writes, {} of 1,000 refused", names(&options.replay), writes.len(), options.per_1000),
     };
     Ok(Fitted { weights, notes })
+}
+
+/// Every example as a JSON line.
+fn told(pairs: &[Seen], writes: &[Write]) -> String {
+    let pairs = pairs.iter().map(|pair| {
+        let figures = pair.figures.map(Vec::from);
+        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "decided": pair.decided, "figures": figures })
+    });
+    let writes = writes.iter().map(|write| {
+        let figures: Vec<Vec<f32>> = write.figures.iter().map(|figures| figures.to_vec()).collect();
+        serde_json::json!({ "held_out": write.held_out, "decided": write.decided, "write": figures })
+    });
+    let names = serde_json::json!({ "names": NAMES });
+    std::iter::once(names).chain(pairs).chain(writes).map(|line| format!("{line}\n")).collect()
 }
 
 /// The penalty of large weights: enough that figures which say the same share their weight.
@@ -247,7 +274,7 @@ fn measure_pairs(
         }
         memory.fresh();
         memory.keep(ClaimKind::Decision, &row.a);
-        let (decided, figures) = look(memory, &row.b);
+        let (decided, figures) = look(memory, &row.b, options.veto);
         failed(memory)?;
         seen.push(Seen {
             kind: row.kind.clone(),
@@ -260,15 +287,16 @@ fn measure_pairs(
 }
 
 /// What a write looks like to the judge beside what is kept: whether the rules refuse it, and the figures of its inferred pairs.
-fn look(memory: &mut Memory, statement: &str) -> (bool, Vec<Figures>) {
+fn look(memory: &mut Memory, statement: &str, veto: f32) -> (bool, Vec<Figures>) {
     let ours = memory.read(ClaimKind::Convention, statement);
     let (mut decided, mut figures) = (false, Vec::new());
     for (number, said) in memory.heard(&ours) {
         let theirs = &memory.stored[number].candidate;
+        let rules = memory.guard.compare(&ours.candidate, theirs, &Said { inference: None, ..said });
+        let doubted = !rules.decided && said.inference.is_some_and(|said| said.mean() <= veto);
+        decided |= rules.tier == Tier::Block && !doubted;
         if said.inference.is_some() {
             figures.extend(memory.guard.figures(&ours.candidate, theirs, &said));
-        } else {
-            decided |= memory.guard.compare(&ours.candidate, theirs, &said).tier == Tier::Block;
         }
     }
     memory.stored.push(ours);
@@ -295,7 +323,7 @@ fn replay(
             unit = Some(&row.unit);
         }
         let held_out = blake3::hash(row.unit.as_bytes()).as_bytes()[0] % 2 == 0;
-        let (decided, figures) = look(memory, &row.text);
+        let (decided, figures) = look(memory, &row.text, options.veto);
         failed(memory)?;
         writes.push(Write { held_out, decided, figures });
     }

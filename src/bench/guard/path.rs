@@ -6,7 +6,9 @@ use super::{heard::Heard, lexical::Lexical, memory::Memory, shipped::Shipped};
 use crate::{
     api::ApiError,
     domain::{ClaimKind, Tier, verdict::Evidence},
+    engine::Deep,
     guard::{Guard, Stages, Weights},
+    infer::Role,
 };
 
 /// What a way says of one earlier statement, by its number in the project.
@@ -61,10 +63,12 @@ pub(super) enum Ways {
     Rules,
     Nli,
     Default,
+    Deep,
 }
 
 impl Ways {
-    pub(super) const ALL: [Self; 5] = [Self::Lexical, Self::Structural, Self::Rules, Self::Nli, Self::Default];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Lexical, Self::Structural, Self::Rules, Self::Nli, Self::Default, Self::Deep];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -73,12 +77,17 @@ impl Ways {
             Self::Rules => "rules",
             Self::Nli => "nli",
             Self::Default => "default",
+            Self::Deep => "deep",
         }
     }
 
-    /// Whether it needs a cross-encoder.
-    pub(super) fn infers(self) -> bool {
-        self == Self::Nli
+    /// The model without which it says nothing of its own.
+    pub(super) fn needs(self) -> Option<Role> {
+        match self {
+            Self::Nli => Some(Role::Nli),
+            Self::Deep => Some(Role::Llm),
+            Self::Lexical | Self::Structural | Self::Rules | Self::Default => None,
+        }
     }
 
     /// Opens it, with the weights of the judge and the models, where there are any.
@@ -91,7 +100,9 @@ impl Ways {
             }
             Self::Rules => Box::new(Memory::new(guard(), None)),
             Self::Nli => Box::new(Memory::new(guard(), heard.map(Heard::remembered)).alone()),
-            Self::Default => Box::new(Shipped::open(weights, heard)?),
+            Self::Default => Box::new(Shipped::open(weights, heard, Deep::Off)?),
+            // What the background finds is what it finds before the write, later.
+            Self::Deep => Box::new(Shipped::open(weights, heard, Deep::Inline)?),
         })
     }
 }

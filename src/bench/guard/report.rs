@@ -16,6 +16,9 @@ pub struct Report {
     /// The models: role, name, SHA-256.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
+    /// What else is to be known about the figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Data files that were not there.
     pub skipped: Vec<String>,
     /// Acts that failed, which should be none.
@@ -26,7 +29,7 @@ pub struct Report {
 /// One way to compare.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// `lexical`, `structural`, `rules`, `nli` or `default`.
+    /// `lexical`, `structural`, `rules`, `nli`, `default` or `deep`.
     pub name: String,
     /// Labelled pairs.
     pub pairs: Pairs,
@@ -223,6 +226,9 @@ impl fmt::Display for Report {
         }
         for model in &self.models {
             writeln!(f, "model {model}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "{note}")?;
         }
         for name in &self.skipped {
             writeln!(f, "skipped, not there: {name}")?;

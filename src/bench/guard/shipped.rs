@@ -20,7 +20,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
     domain::{ClaimId, ClaimKind, Tier},
-    engine::{Engine, EngineConfig},
+    engine::{Deep, Engine, EngineConfig},
     guard::{Guard, Weights},
 };
 
@@ -44,7 +44,7 @@ pub(super) struct Shipped {
 
 impl Shipped {
     /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
-    pub(super) fn open(weights: &Weights, heard: Option<&Arc<Heard>>) -> Result<Self, ApiError> {
+    pub(super) fn open(weights: &Weights, heard: Option<&Arc<Heard>>, deep: Deep) -> Result<Self, ApiError> {
         let folder = std::env::temp_dir().join(format!(
             "ergo-bench-guard-{}-{}",
             std::process::id(),
@@ -56,6 +56,7 @@ impl Shipped {
             .map_err(|error| ApiError::internal(format!("cannot make {}: {error}", folder.display())))?;
         let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
         config.durable = false;
+        config.deep = deep;
         let guard = || Guard::default().with_weights(weights.clone());
         let engine = match heard {
             Some(heard) => Engine::open_with_models(config, guard(), heard.timed())?,
