@@ -248,9 +248,12 @@ impl Runner {
         let said = match self.exchange(what, None) {
             Ok(said) => said,
             Err(Stop::Died(why)) => {
-                self.source(role, |source| match why.starts_with(NO_MEMORY) {
-                    true => drop(source.too_large(&why)),
-                    false => source.deadly(&why),
+                self.source(role, |source| {
+                    if why.starts_with(NO_MEMORY) {
+                        drop(source.too_large(&why));
+                    } else {
+                        source.deadly(&why);
+                    }
                 })?;
                 return Err(Stop::Died(why));
             }
