@@ -176,7 +176,7 @@ pub(super) fn say_probed(candidate: &Candidate, probed: Option<&Probed>, cx: &mu
     match (probed, &candidate.known) {
         (Some(probed), _) => cx.ui.note(format_args!("{} as {}: {}", candidate.name, candidate.role, probed.told)),
         (None, Some(entry)) => {
-            cx.ui.note(format_args!("It is {} of {}, by its hash.", quote(&entry.file), entry.publisher))
+            cx.ui.note(format_args!("It is {} of {}, by its hash.", quote(&entry.file), entry.publisher));
         }
         (None, None) => {}
     }

@@ -112,7 +112,7 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
             target: desk.shelf.path_of(entry.file.as_ref()),
         });
         return match part {
-            Some(part) if fetch::discard_part(&part) => removed(name, "partial", cx),
+            Some(part) if fetch::discard_part(&part) => Ok(removed(name, "partial", cx)),
             Some(_) => Err(CliError::usage(format_args!("{name} is not installed"))),
             None => Err(unknown(name, desk)),
         };
@@ -141,15 +141,15 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
     if !ours {
         cx.ui.note(format_args!("Its file stays: {}", path.display()));
     }
-    removed(name, "installed", cx)
+    Ok(removed(name, "installed", cx))
 }
 
-fn removed(name: &str, was: &str, cx: &mut Context) -> Result<Exit, CliError> {
+fn removed(name: &str, was: &str, cx: &mut Context) -> Exit {
     if cx.ui.json {
         cx.ui.value(&json!({"result": "removed", "model": name, "was": was}));
     } else if !cx.ui.quiet {
         let what = if was == "partial" { "what was fetched of " } else { "" };
         cx.ui.line(format_args!("Removed {what}{name}."));
     }
-    Ok(Exit::Ok)
+    Exit::Ok
 }

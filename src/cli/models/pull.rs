@@ -206,7 +206,7 @@ fn progress(name: &str, done: u64, total: u64, from: u64, took: Duration) -> Str
     let speed = done.saturating_sub(from) as f64 / took.as_secs_f64().max(f64::EPSILON);
     if took >= Duration::from_secs(1) && speed >= 1.0 {
         let left = total.saturating_sub(done) as f64 / speed;
-        line.push_str(&format!("  {}/s  {}", bytes(speed as u64), remaining(left as u64)));
+        line = format!("{line}  {}/s  {}", bytes(speed as u64), remaining(left as u64));
     }
     line
 }
