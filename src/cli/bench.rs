@@ -19,7 +19,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// How well the guard tells contradictions from everything else, on a folder of labelled data; or fit its judge.
-    Guard(GuardArgs),
+    Guard(Box<GuardArgs>),
     /// How long writes and reads take, by the number of active claims.
     Store {
         /// Active claims in the scope; several sizes are measured one after the other.
@@ -193,7 +193,7 @@ fn models(args: &GuardArgs) -> Result<ModelSet, CliError> {
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
-        What::Guard(args) => guard(args, cx),
+        What::Guard(args) => guard(*args, cx),
         What::Store { claims, samples } => {
             let folder = std::env::temp_dir().join(format!("ergo-bench-store-{}", std::process::id()));
             let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };

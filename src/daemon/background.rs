@@ -7,6 +7,7 @@ use std::{
         mpsc::{Receiver, Sender, channel},
     },
     thread,
+    time::Duration,
 };
 
 use crate::{api::ApiError, engine::Engine};
@@ -15,7 +16,12 @@ use crate::{api::ApiError, engine::Engine};
 pub(super) struct Background {
     ending: Arc<AtomicBool>,
     wake: Sender<()>,
+    /// Closed once the thread has let go of the engine.
+    over: Receiver<()>,
 }
+
+/// How long the end of the daemon waits for what the thread is at: a batch of vectors is done by then, a language model may not be.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Background {
     /// Starts it: what waits from earlier is done at once.
@@ -32,9 +38,13 @@ impl Background {
             })
         });
         // The engine goes when the daemon ends, not when this thread does.
-        let (engine, over) = (Arc::downgrade(engine), Arc::clone(&ending));
-        thread::Builder::new().name("background".into()).spawn(move || work(&engine, &over, &woken))?;
-        Ok(Self { ending, wake })
+        let (engine, told) = (Arc::downgrade(engine), Arc::clone(&ending));
+        let (done, over) = channel::<()>();
+        thread::Builder::new().name("background".into()).spawn(move || {
+            work(&engine, &told, &woken);
+            drop(done);
+        })?;
+        Ok(Self { ending, wake, over })
     }
 }
 
@@ -42,7 +52,9 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         // It may have ended already.
-        let _over = self.wake.send(());
+        let _ended = self.wake.send(());
+        // Whoever lets go of the engine last puts the write-ahead log away.
+        let _late = self.over.recv_timeout(PATIENCE);
     }
 }
 

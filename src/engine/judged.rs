@@ -94,7 +94,7 @@ impl Session<'_> {
         let under = Circumstances { today: &self.today, said: &said, shift };
         let verdict = match gate::judge(&self.engine.guard, &ours, &against, under) {
             Ok(mut verdict) => {
-                verdict.skipped = self.skipped(foresight, &verdict, rows, || {
+                verdict.skipped = skipped(foresight, &verdict, rows, || {
                     gate::worth_inferring(&self.engine.guard, &ours, &against, under)
                 });
                 verdict
@@ -110,32 +110,6 @@ impl Session<'_> {
         Ok(Judged { verdict, conflicts, warnings, ungated: false })
     }
 
-    /// What the verdict says of stages that did not run: a model that failed always; one that is not installed where a finding could have been
-    /// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
-    fn skipped(
-        &self,
-        foresight: &Foresight,
-        verdict: &Verdict,
-        rows: &[ClaimRow],
-        worth: impl Fn() -> Vec<usize>,
-    ) -> Vec<String> {
-        if foresight.failed() {
-            return foresight.skipped();
-        }
-        if !foresight.infers() {
-            let matters = verdict.tier != Tier::Clean && !worth().is_empty();
-            return if matters { foresight.skipped() } else { Vec::new() };
-        }
-        if rows.iter().all(|row| foresight.saw(&row.id)) {
-            return Vec::new();
-        }
-        let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !foresight.saw(id));
-        late.map(|id| {
-            format!("claim {} was written at the same moment: it was compared by the rules alone", id.short())
-        })
-        .collect()
-    }
-
     /// Counts what became of a guarded write.
     pub(super) fn count(&self, judged: &Judged, forced: bool) {
         let counters = &self.engine.counters;
@@ -148,6 +122,24 @@ impl Session<'_> {
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// What the verdict says of stages that did not run: a model that failed always; one that is not installed where a finding could have been
+/// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
+fn skipped(foresight: &Foresight, verdict: &Verdict, rows: &[ClaimRow], worth: impl Fn() -> Vec<usize>) -> Vec<String> {
+    if foresight.failed() {
+        return foresight.skipped();
+    }
+    if !foresight.infers() {
+        let matters = verdict.tier != Tier::Clean && !worth().is_empty();
+        return if matters { foresight.skipped() } else { Vec::new() };
+    }
+    if rows.iter().all(|row| foresight.saw(&row.id)) {
+        return Vec::new();
+    }
+    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !foresight.saw(id));
+    late.map(|id| format!("claim {} was written at the same moment: it was compared by the rules alone", id.short()))
+        .collect()
 }
 
 /// A stored claim as the guard compares it.

@@ -143,8 +143,8 @@ impl Session<'_> {
     }
 
     /// The vectors of the claims that an act creates, as far as they were foreseen, where they are of the store's model.
-    fn vectors(&self, drafts: &[Draft]) -> Result<Option<(VectorModel, Vec<(Ref, Vec<f32>)>)>, ApiError> {
-        let mut found: Option<(VectorModel, Vec<(Ref, Vec<f32>)>)> = None;
+    fn vectors(&self, drafts: &[Draft]) -> Result<Option<Vectors>, ApiError> {
+        let mut found: Option<Vectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
             let creates = matches!(draft.kind, EventKind::Assert | EventKind::Supersede);
             let statement = draft.body.statement.as_deref().filter(|_| creates);
@@ -191,6 +191,9 @@ impl Session<'_> {
         super::reads::card_view(self.reader(), lookup::card_row(self.reader(), id)?, self.now, &self.today)
     }
 }
+
+/// Vectors of the claims of an act, and the model that made them.
+type Vectors = (VectorModel, Vec<(Ref, Vec<f32>)>);
 
 /// Where an act happens.
 #[derive(Clone, Debug, PartialEq)]

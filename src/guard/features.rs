@@ -122,9 +122,8 @@ pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said:
     let words = (a.items.len() + b.items.len()) as f32;
     let cosine = said.cosine.unwrap_or(overlap.sqrt());
     let (mean, low, entailment) = said.inference.map_or((0.0, 0.0, 0.0), |inference| {
-        let [x, y] = inference.contradiction();
-        let [v, w] = inference.entailment();
-        (squash(inference.mean()), squash(x.min(y)), squash(v.min(w)))
+        let least = |[forward, backward]: [f32; 2]| squash(forward.min(backward));
+        (squash(inference.mean()), least(inference.contradiction()), least(inference.entailment()))
     });
     let up = mean.max(0.0);
     [

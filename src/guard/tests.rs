@@ -124,8 +124,7 @@ fn subjects_are_canonical() {
 
 /// A judge that goes by the cross-encoder alone.
 fn trusting() -> Guard {
-    let mut weights = Weights::default();
-    weights.weights = [("margin".to_owned(), 10.0)].into();
+    let mut weights = Weights { weights: [("margin".to_owned(), 10.0)].into(), ..Weights::default() };
     (weights.thresholds.block, weights.thresholds.warn) = (0.9, 0.6);
     weights.gate.containment = 0.0;
     Guard::default().with_weights(weights)

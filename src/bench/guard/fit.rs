@@ -205,7 +205,8 @@ fn told(pairs: &[Seen], writes: &[Write]) -> String {
         serde_json::json!({ "held_out": write.held_out, "decided": write.decided, "write": figures })
     });
     let names = serde_json::json!({ "names": NAMES });
-    std::iter::once(names).chain(pairs).chain(writes).map(|line| format!("{line}\n")).collect()
+    let lines: Vec<String> = std::iter::once(names).chain(pairs).chain(writes).map(|line| line.to_string()).collect();
+    lines.join("\n") + "\n"
 }
 
 /// The penalty of large weights: enough that figures which say the same share their weight.
@@ -269,7 +270,7 @@ fn measure_pairs(
     let rows: Vec<Pair> = read(&options.pairs)?;
     let mut seen = Vec::with_capacity(rows.len());
     for (number, row) in rows.iter().enumerate() {
-        if number % 100 == 0 {
+        if number.is_multiple_of(100) {
             progress(format!("pair {number} of {}", rows.len()));
         }
         memory.fresh();
@@ -315,14 +316,14 @@ fn replay(
     let mut writes = Vec::with_capacity(rows.len());
     let mut unit: Option<&str> = None;
     for (number, row) in rows.iter().enumerate() {
-        if number % 100 == 0 {
+        if number.is_multiple_of(100) {
             progress(format!("sentence {number} of {}", rows.len()));
         }
         if unit != Some(&row.unit) {
             memory.fresh();
             unit = Some(&row.unit);
         }
-        let held_out = blake3::hash(row.unit.as_bytes()).as_bytes()[0] % 2 == 0;
+        let held_out = blake3::hash(row.unit.as_bytes()).as_bytes()[0].is_multiple_of(2);
         let (decided, figures) = look(memory, &row.text, options.veto);
         failed(memory)?;
         writes.push(Write { held_out, decided, figures });
