@@ -31,6 +31,9 @@ const MAX_COUNTED: usize = 50_000;
 /// How many of the rarest words are tried in pairs, where all are common.
 const PAIRED: usize = 3;
 
+/// How many further words count beside those that find the matches: FTS5 asks each match for each of them.
+const BESIDE: usize = 3;
+
 /// A word as FTS5 is asked for it, and how many claims have it, estimated where it is common.
 struct Word {
     query: String,
@@ -106,7 +109,7 @@ impl Reader {
         }
         known.sort_by_key(|word| word.df);
         let lanes = pages::picked(db, filter)?;
-        for plan in plans(&known) {
+        for plan in plans(&known, if scope.is_some() { here } else { all }) {
             let query = within(&plan.query, scope);
             let (from, cut) = if plan.newest { nth_newest(db, &query)? } else { (0, false) };
             let mut read = db.prepare_cached(if plan.ranked {
@@ -131,13 +134,15 @@ impl Reader {
     }
 }
 
-/// What to ask FTS5 for, given the words that occur, the rarest first: one plan after the other, until one has matches.
-fn plans(words: &[Word]) -> Vec<Plan> {
+/// What to ask FTS5 for among `claims`, given the words that occur, the rarest first: one plan after the other, until one
+/// has matches.
+fn plans(words: &[Word], claims: usize) -> Vec<Plan> {
     let Some(first) = words.first() else { return Vec::new() };
     let mut counted = 0;
     let told = words.iter().take_while(|word| {
         counted += word.df;
-        counted <= MAX_COUNTED
+        // A word of every fourth claim tells no more than the order of the newest.
+        counted <= MAX_COUNTED && (word.df <= SAMPLE || word.df <= claims / 4)
     });
     let words = &words[..told.count().max(1)];
     let mut budget = MAX_MATCHES;
@@ -152,7 +157,7 @@ fn plans(words: &[Word]) -> Vec<Plan> {
         let estimated = rare.iter().any(|word| word.df >= SAMPLE);
         let rare = joined(rare, " OR ");
         let mut query = format!("({rare})");
-        for word in common {
+        for word in common.iter().take(BESIDE) {
             // Counts where a rare word matches, and finds nothing by itself.
             query = format!("{query} OR (({rare}) AND {})", word.query);
         }
@@ -171,7 +176,8 @@ fn plans(words: &[Word]) -> Vec<Plan> {
         query = format!("{query}{or}({} AND ({others}))", word.query);
     }
     if words.len() > paired.len() {
-        query = format!("{query} OR ({})", joined(words, " AND "));
+        let all = &words[..words.len().min(PAIRED + BESIDE)];
+        query = format!("{query} OR ({})", joined(all, " AND "));
     }
     vec![Plan { query, newest: true, ranked: true }, alone]
 }
@@ -264,7 +270,7 @@ mod tests {
     }
 
     fn queries(dfs: &[(&str, usize)]) -> Vec<(String, bool, bool)> {
-        plans(&words(dfs)).into_iter().map(|plan| (plan.query, plan.newest, plan.ranked)).collect()
+        plans(&words(dfs), 100_000).into_iter().map(|plan| (plan.query, plan.newest, plan.ranked)).collect()
     }
 
     #[test]
@@ -288,5 +294,8 @@ mod tests {
     fn the_commonest_words_take_no_part_beside_others() {
         assert_eq!(queries(&[("a", 3), ("the", 90_000)]), [("(a)".into(), false, true)]);
         assert_eq!(queries(&[("the", 90_000)]), [("the".into(), true, false)], "alone, the newest come first");
+        assert_eq!(queries(&[("a", 3), ("it", 26_000)]), [("(a)".into(), false, true)]);
+        let many = [("a", 3), ("v", 1001), ("w", 1001), ("x", 1001), ("y", 1001)];
+        assert_eq!(queries(&many)[0].0, "(a) OR ((a) AND v) OR ((a) AND w) OR ((a) AND x)");
     }
 }
