@@ -23,9 +23,9 @@ fn built_in(role: Role) -> Option<ModelSource> {
     catalogue::embedded(role).map(ModelSource::Embedded)
 }
 
-fn file(path: &Path) -> Option<ModelSource> {
+fn file(path: &Path) -> ModelSource {
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-    Some(ModelSource::File(ModelFile { name, sha256: String::new(), path: path.to_owned() }))
+    ModelSource::File(ModelFile { name, sha256: String::new(), path: path.to_owned() })
 }
 
 /// A model that the tester names by an environment variable; says so where there is none.
@@ -34,7 +34,7 @@ fn named(variable: &str) -> Option<ModelSource> {
     if path.is_none() {
         eprintln!("skipped: {variable} names no model file");
     }
-    file(&path?)
+    path.map(|path| file(&path))
 }
 
 fn pool(folder: &Path, set: ModelSet) -> Pool {
@@ -146,7 +146,7 @@ fn pairs_of_one_pass_do_not_see_each_other_and_the_order_counts() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tiny-nli.gguf");
     gguf::write_tiny_nli(&path);
-    let pool = pool(dir.path(), ModelSet { nli: file(&path), ..ModelSet::default() });
+    let pool = pool(dir.path(), ModelSet { nli: Some(file(&path)), ..ModelSet::default() });
     let facts = pool.load(Role::Nli, LONG).unwrap();
     assert_eq!((facts.architecture.as_str(), facts.classes.len()), ("bert", 3));
     let long = "a rule of many words ".repeat(500);
@@ -160,7 +160,7 @@ fn pairs_of_one_pass_do_not_see_each_other_and_the_order_counts() {
             "{pair:?} {logits:?} {alone:?}"
         );
     }
-    assert_ne!(together[0], together[1]);
+    assert!(together[0].iter().zip(together[1]).any(|(one, other)| (one - other).abs() > 1e-6), "{together:?}");
 }
 
 #[cfg(target_os = "linux")]

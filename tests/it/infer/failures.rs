@@ -57,7 +57,7 @@ fn a_file_that_is_no_model_is_refused_in_words_until_it_changes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.gguf");
     let good = catalogue::embedded(Role::Embedder).unwrap().bytes;
-    let pool = pool(dir.path(), ModelSet { embedder: file(&path), ..ModelSet::default() });
+    let pool = pool(dir.path(), ModelSet { embedder: Some(file(&path)), ..ModelSet::default() });
     let mut garbage = b"GGUF".to_vec();
     garbage.extend((0..100_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()));
     let cases: [(&str, Option<&[u8]>); 5] = [
@@ -95,7 +95,7 @@ fn a_model_for_something_else_is_refused() {
     assert!(error.to_string().contains("no classifier"), "{error}");
     let error = pool.generate(&Prompt::default(), "root ::= \"a\"", 1, LONG).unwrap_err();
     assert!(error.to_string().contains("no language model"), "{error}");
-    pool.change(ModelSet { nli: file(&llm), ..ModelSet::default() });
+    pool.change(ModelSet { nli: Some(file(&llm)), ..ModelSet::default() });
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();
     assert!(error.to_string().contains("no classifier"), "{error}");
 }

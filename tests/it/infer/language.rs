@@ -22,7 +22,7 @@ fn prompt(text: &str) -> Prompt {
 fn tiny(dir: &Path) -> Pool {
     let path = dir.join("tiny.gguf");
     gguf::write_tiny_llm(&path, 7);
-    pool(dir, ModelSet { llm: file(&path), ..ModelSet::default() })
+    pool(dir, ModelSet { llm: Some(file(&path)), ..ModelSet::default() })
 }
 
 fn keeps_to_the_grammar(text: &str) -> bool {

@@ -137,13 +137,13 @@ fn write(path: &Path, seed: u32, metadata: &[(&str, Value<'_>)], tensors: &[(&st
     for (name, shape) in tensors {
         text(&mut file, name);
         file.extend((shape.len() as u32).to_le_bytes());
-        shape.iter().for_each(|length| file.extend(length.to_le_bytes()));
+        file.extend(shape.iter().flat_map(|length| length.to_le_bytes()));
         file.extend(0_u32.to_le_bytes());
         file.extend((weights.len() as u64).to_le_bytes());
         let first = weights.len() as u64 / 4;
         for at in first..first + shape.iter().product::<u64>() {
             let weight = match *name {
-                name if name.ends_with(".bias") => 0.0,
+                name if name.ends_with("bias") => 0.0,
                 name if name.ends_with("norm.weight") => 1.0,
                 _ => chance(seed, at),
             };
@@ -215,15 +215,17 @@ fn put(file: &mut Vec<u8>, value: &Value<'_>) {
         }
         Value::Texts(all) => {
             list(file, TEXT, all.len());
-            all.iter().for_each(|words| text(file, words));
+            for words in all {
+                text(file, words);
+            }
         }
         Value::F32s(all) => {
             list(file, F32, all.len());
-            all.iter().for_each(|number| file.extend(number.to_le_bytes()));
+            file.extend(all.iter().flat_map(|number| number.to_le_bytes()));
         }
         Value::I32s(all) => {
             list(file, I32, all.len());
-            all.iter().for_each(|number| file.extend(number.to_le_bytes()));
+            file.extend(all.iter().flat_map(|number| number.to_le_bytes()));
         }
     }
 }
