@@ -128,7 +128,7 @@ fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     assert!(least > most, "contradictions {against:?}, others {beside:?}");
     for (pair, logits) in pairs.iter().zip(&together) {
         let alone = pool.classify(std::slice::from_ref(pair), LONG).unwrap()[0];
-        assert!(logits.iter().zip(alone).all(|(one, other)| (one - other).abs() < 0.05), "{logits:?} {alone:?}");
+        assert!(logits.iter().zip(alone).all(|(one, other)| (one - other).abs() < 0.1), "{logits:?} {alone:?}");
     }
     let long = "a rule about something, ".repeat(3_000);
     let strange = [(long.clone(), long.clone()), (String::new(), long), ("\0".into(), String::new())];

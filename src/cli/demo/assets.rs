@@ -48,6 +48,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0026-small-models-inside-the-program.md"),
     record!("0027-a-model-file-is-known-by-its-hash.md"),
     record!("0028-agents-proposals-wait-on-local-cards.md"),
+    record!("0029-what-inference-may-do.md"),
 ];
 
 #[cfg(test)]

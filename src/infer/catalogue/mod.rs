@@ -25,14 +25,24 @@ pub use shelf::{Installed, Shelf, ShelfError};
 const TEXT: &str = include_str!("../../../assets/models.toml");
 
 /// The model files that ship inside the program, each the default of its role.
-pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[(
-    Role::Embedder,
-    EmbeddedModel {
-        name: "minilm-l6",
-        sha256: "53cf5979d8ab88451f2440320d89252f4f282bd40011a6b440859a952afc5b8d",
-        bytes: include_bytes!("../../../assets/models/minilm-l6-q8_0.gguf"),
-    },
-)];
+pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
+    (
+        Role::Embedder,
+        EmbeddedModel {
+            name: "minilm-l6",
+            sha256: "53cf5979d8ab88451f2440320d89252f4f282bd40011a6b440859a952afc5b8d",
+            bytes: include_bytes!("../../../assets/models/minilm-l6-q8_0.gguf"),
+        },
+    ),
+    (
+        Role::Nli,
+        EmbeddedModel {
+            name: "ergo-nli-minilm",
+            sha256: "75065946d3c96dba6824b6534c6b1c37d25c2146265a6f8320ab66edbea7ca8e",
+            bytes: include_bytes!("../../../assets/models/ergo-nli-minilm-q8_0.gguf"),
+        },
+    ),
+];
 
 /// The embedded default of a role.
 pub fn embedded(role: Role) -> Option<&'static EmbeddedModel> {
@@ -182,7 +192,7 @@ mod tests {
     fn the_built_in_catalogue_is_complete_and_true() {
         let catalogue = Catalogue::parse(TEXT).unwrap();
         assert_eq!(catalogue, *Catalogue::builtin());
-        for role in [Role::Embedder, Role::Llm] {
+        for role in Role::ALL {
             assert!(catalogue.models().iter().any(|model| model.role == role), "no model for {role}");
         }
         assert!(catalogue.models().iter().any(|model| model.url.is_some()), "nothing can be fetched");
