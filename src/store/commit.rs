@@ -16,12 +16,11 @@ use crate::domain::{
     event::{self, VERSION},
 };
 
+/// The vectors that come with an act, and the model that made them.
+type Vectors<'a> = (&'a VectorModel, &'a [(Ref, Vec<f32>)]);
+
 impl Store {
-    pub(super) fn write_act(
-        &mut self,
-        act: Act,
-        vectors: Option<(&VectorModel, &[(Ref, Vec<f32>)])>,
-    ) -> Result<Committed> {
+    pub(super) fn write_act(&mut self, act: Act, vectors: Option<Vectors<'_>>) -> Result<Committed> {
         let author = DeviceId(self.key.verifying_key().to_bytes());
         let tx = begin(&mut self.reader.db)?;
         if let Some(known) = replayed(&tx, &act.op, &author)? {

@@ -163,10 +163,9 @@ impl Projector<'_> {
             }
         }
         if changed & VECTOR != 0 {
+            let lane = vectors::index::lane(claim.scope, claim.kind);
             match vector {
-                Some(code) => {
-                    vectors::index::add(self.db, claim.n, vectors::index::lane(claim.scope, claim.kind), code)?
-                }
+                Some(code) => vectors::index::add(self.db, claim.n, lane, code)?,
                 None => vectors::index::remove(self.db, claim.n)?,
             }
         }

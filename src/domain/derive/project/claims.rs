@@ -44,7 +44,7 @@ impl Lineage for Line<'_> {
     }
 }
 
-impl<'a> Set<'a> {
+impl Set<'_> {
     fn is_claim(item: &Item<'_>) -> bool {
         item.header.creates_claim() && !matches!(item.kind, EventKind::Unknown(_))
     }

@@ -8,7 +8,7 @@ use crate::domain::{
     derive::{group_of, is_effective, is_local, is_local_kind, is_redact, is_undo, local},
 };
 
-impl<'a> Set<'a> {
+impl Set<'_> {
     pub(super) fn find_undone(&mut self) {
         let mut memo: HashMap<EventId, bool> = HashMap::new();
         // Undo events are few: each is decided after those that undo it, without recursion.
