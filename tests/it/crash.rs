@@ -119,7 +119,7 @@ fn check(home: &TestHome, acknowledged: &Acknowledged) {
 #[test]
 fn kill_nine_loses_nothing_that_was_acknowledged() {
     // A round ends before a model would be in memory: this is about what is acknowledged, and not about models.
-    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\n");
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n");
     let acknowledged = Acknowledged::default();
     for number in 0..3 {
         round(&home, number, Duration::from_millis(120 + 70 * number as u64), &acknowledged);
