@@ -82,7 +82,8 @@ fn a_click_selects_what_is_under_it() {
     app.sees("2 of 2");
     app.click("2 Claims");
     app.sees("Claims: active");
-    // The footer's keys are buttons, too.
+    // The footer's keys are buttons, too; this screen's own, so that the place of a half-drawn one's is not clicked.
+    app.sees("u undo  ? help  q quit");
     app.click("quit");
     assert!(app.ends().0);
 }

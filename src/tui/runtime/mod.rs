@@ -45,6 +45,10 @@ use terminal::{Guard, Screen};
 /// The least time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
 
+/// How long after the terminal came back an interrupt is taken for one that was meant for the editor: signals and keys are
+/// read side by side, so that their order does not tell. With the terminal taken, Ctrl-C is a key and no interrupt.
+const ECHO: Duration = Duration::from_secs(1);
+
 /// Messages that may wait, and the most that are taken before a frame.
 const QUEUE: usize = 256;
 
@@ -111,8 +115,8 @@ struct App {
     dirty: bool,
     drawn: Option<Instant>,
     leave: bool,
-    /// The terminal was away just now: an interrupt that arrives first was typed at the editor.
-    back: bool,
+    /// When the terminal came back: an interrupt that arrives within [`ECHO`] of it was typed at the editor.
+    back: Option<Instant>,
 }
 
 impl App {
@@ -142,7 +146,7 @@ impl App {
             dirty: true,
             drawn: None,
             leave: false,
-            back: false,
+            back: None,
         })
     }
 
@@ -188,9 +192,11 @@ impl App {
             Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => return Next::Ended(ended),
             _ = terminate.recv() => return Next::Leave,
             _ = hangup.recv() => return Next::Leave,
-            _ = interrupt.recv() => return if std::mem::take(&mut self.back) { Next::Time } else { Next::Leave },
+            _ = interrupt.recv() => {
+                let echo = self.back.is_some_and(|back| back.elapsed() < ECHO);
+                return if echo { Next::Time } else { Next::Leave };
+            }
         };
-        self.back = false;
         let mut messages = Vec::new();
         let mut event = event;
         loop {
@@ -323,7 +329,7 @@ impl App {
         self.screen.clear()?;
         self.dirty = true;
         self.drawn = None;
-        self.back = true;
+        self.back = Some(Instant::now());
         // A window that changed its size meanwhile told whoever had the terminal then.
         let size = self.screen.size()?;
         update::update(&mut self.state, Msg::Resize(size.width, size.height));
