@@ -23,8 +23,7 @@ impl App {
 
     /// Opens the app from a shell, which says how it finds the terminal afterwards.
     pub(crate) fn within_shell(home: &TestHome, env: &[(&str, &str)]) -> Self {
-        const SCRIPT: &str =
-            "sh -c 'echo $$ > \"$ERGO_HOME/app.pid\"; exec \"$PROGRAM\" tui --no-spawn'; stty -a; echo left the app";
+        const SCRIPT: &str = "sh -c 'echo $$ > \"$ERGO_HOME/app.pid\"; exec \"$PROGRAM\" tui --no-spawn'; stty -a; echo left the app; read line";
         let builder = prepared(home, (100, 30), env).env("PROGRAM", PROGRAM).args(["-c", SCRIPT]);
         Self { terminal: builder.spawn("sh").unwrap() }
     }
@@ -33,7 +32,7 @@ impl App {
     /// after a line was typed. Between the two it makes the terminal smaller.
     pub(crate) fn as_a_job(home: &TestHome) -> Self {
         const SCRIPT: &str = "set -m; \"$PROGRAM\" tui; stty -a; echo in the shell; read line; stty rows 8 cols 30; \
-            fg >/dev/null; echo left the app";
+            fg >/dev/null; echo left the app; read line";
         let builder = prepared(home, (100, 30), &[]).env("PROGRAM", PROGRAM).args(["-c", SCRIPT]);
         Self { terminal: builder.spawn("sh").unwrap() }
     }

@@ -326,7 +326,9 @@ impl App {
         let result = work();
         self.guard.again()?;
         self.events = Some(EventStream::new());
-        self.screen.clear()?;
+        // A new one knows nothing of what is on the screen. Clearing the old one would ask the terminal where its cursor is, and the
+        // answer could end among the keys.
+        self.screen = terminal::screen()?;
         self.dirty = true;
         self.drawn = None;
         self.back = Some(Instant::now());
