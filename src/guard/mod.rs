@@ -149,42 +149,46 @@ impl Guard {
     /// Which of `against` a cross-encoder should be asked about: the best few that the rules leave open and that share
     /// a subject, words or meaning with the write. Their places in `against`, the best first.
     pub fn worth_inferring(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Vec<usize> {
-        let ours = judge::prepare(incoming);
-        let mut worth: Vec<(f32, usize)> = against
-            .iter()
-            .enumerate()
-            .filter(|(_, candidate)| candidate.kind != ClaimKind::Fact && !is_over(candidate, under.today))
-            .filter_map(|(at, candidate)| {
-                let said = under.said.get(at).copied().unwrap_or_default();
-                let theirs = judge::prepare(candidate);
-                let ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
-                Some((judge::worth(&ruling, &ours, &theirs, &said, &self.weights.gate)?, at))
-            })
-            .collect();
-        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        worth.truncate(self.weights.gate.most);
-        worth.into_iter().map(|(_, at)| at).collect()
+        self.best(incoming, against, under.today, self.weights.gate.most, |at, ours, theirs, ruling| {
+            let said = under.said.get(at).copied().unwrap_or_default();
+            judge::worth(&ruling, ours, theirs, &said, &self.weights.gate)
+        })
     }
 
     /// Which of `against` a language model should be asked about: what the cross-encoder found likely and the judge let pass. Their
     /// places in `against`, the likeliest first.
     pub fn worth_deepening(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Vec<usize> {
+        self.best(incoming, against, under.today, self.weights.deep.most, |at, ours, theirs, mut ruling| {
+            let said = under.said.get(at).copied().filter(|said| said.inference.is_some())?;
+            judge::weigh(&mut ruling, ours, theirs, &said, &self.weights, under.shift);
+            let probability = ruling.evidence.features.get("probability").copied()?;
+            (ruling.tier < Tier::Block && probability >= self.weights.deep.gate).then_some(probability)
+        })
+    }
+
+    /// The places in `against` of the `most` candidates that `score` rates highest, the best first; it leaves out those without a
+    /// score, facts, and what has passed.
+    fn best(
+        &self,
+        incoming: &Candidate,
+        against: &[Candidate],
+        today: &str,
+        most: usize,
+        score: impl Fn(usize, &judge::Prepared, &judge::Prepared, Ruling) -> Option<f32>,
+    ) -> Vec<usize> {
         let ours = judge::prepare(incoming);
         let mut worth: Vec<(f32, usize)> = against
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| candidate.kind != ClaimKind::Fact && !is_over(candidate, under.today))
+            .filter(|(_, candidate)| candidate.kind != ClaimKind::Fact && !is_over(candidate, today))
             .filter_map(|(at, candidate)| {
-                let said = under.said.get(at).copied().filter(|said| said.inference.is_some())?;
                 let theirs = judge::prepare(candidate);
-                let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
-                judge::weigh(&mut ruling, &ours, &theirs, &said, &self.weights, under.shift);
-                let probability = ruling.evidence.features.get("probability").copied()?;
-                (ruling.tier < Tier::Block && probability >= self.weights.deep.gate).then_some((probability, at))
+                let ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
+                Some((score(at, &ours, &theirs, ruling)?, at))
             })
             .collect();
         worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        worth.truncate(self.weights.deep.most);
+        worth.truncate(most);
         worth.into_iter().map(|(_, at)| at).collect()
     }
 
