@@ -194,7 +194,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_later_than_the_deadline_is_a_timeout() {
         let fake = FakeApi::new();
-        fake.on(Method::GET, "/x", Reply::json(200, &1).after(Duration::from_secs(60)));
+        fake.on(Method::GET, "/x", Reply::json(200, &1).after(Duration::from_mins(1)));
         let error = fake.send(Request::new(Method::GET, "/x")).await.unwrap_err();
         assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
     }

@@ -29,7 +29,7 @@ use crate::api::Change;
 pub const DEADLINE: Duration = Duration::from_secs(15);
 
 /// How long a call waits that works through the whole store: audit, backup.
-pub const LONG_DEADLINE: Duration = Duration::from_secs(600);
+pub const LONG_DEADLINE: Duration = Duration::from_mins(10);
 
 /// One call.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use crate::api::{ApiError, ErrorCode, VERSION_HEADER};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a request may take that works through the whole store.
-const LONG_LIMIT: Duration = Duration::from_secs(600);
+const LONG_LIMIT: Duration = Duration::from_mins(10);
 
 /// The way by which a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

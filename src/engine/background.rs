@@ -12,7 +12,7 @@ use crate::{
 const BATCH: usize = 16;
 
 /// How long nobody waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Engine {
     /// Embeds a few claims that have no vector yet: after an import, or where the embedder failed. Answers how many got one; 0 is:

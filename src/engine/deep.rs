@@ -40,7 +40,7 @@ pub enum Deep {
 pub(super) const BEFORE: Duration = Duration::from_secs(10);
 
 /// How long the background waits for one answer: a busy machine is no failure.
-const AFTER: Duration = Duration::from_secs(120);
+const AFTER: Duration = Duration::from_mins(2);
 
 /// Claims that wait for the deep stage, at most; beyond this the oldest is left to an audit.
 const QUEUE: usize = 10_000;

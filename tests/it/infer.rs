@@ -17,7 +17,7 @@ use ergo::infer::{
 use crate::support::{PROGRAM, gguf, until};
 
 /// Long enough for a load beside a busy machine.
-const LONG: Call = Call::foreground(Duration::from_secs(120));
+const LONG: Call = Call::foreground(Duration::from_mins(2));
 
 fn built_in(role: Role) -> Option<ModelSource> {
     catalogue::embedded(role).map(ModelSource::Embedded)

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long one answer of a model may take here.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A statement as the project keeps it.
 pub(super) struct Stored {

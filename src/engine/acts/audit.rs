@@ -22,7 +22,7 @@ const PAGE: usize = 200;
 const BATCH: usize = 16;
 
 /// How long an audit waits for one batch: nobody else waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The most cards that one audit opens; the next one goes on from there.
 const MAX_CARDS: usize = 500;

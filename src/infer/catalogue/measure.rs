@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::infer::{Call, InferError, Models, Prompt, Role, Speaker, Turn};
 
 /// How long one call may take.
-const DEADLINE: Duration = Duration::from_secs(300);
+const DEADLINE: Duration = Duration::from_mins(5);
 
 /// Pairs in one call to a classifier: about what a guarded write asks.
 const BATCH: usize = 8;

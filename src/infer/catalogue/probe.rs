@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::infer::{Call, InferError, Models, Prompt, Role};
 
 /// How long one question may take, loading included: a slow disk, a large model, a busy machine.
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// Two sentences that say the same, and one about something else.
 const SENTENCES: [&str; 3] = [

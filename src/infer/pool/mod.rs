@@ -46,7 +46,7 @@ const FEW: usize = 16;
 const HANG_SMALL: Duration = Duration::from_secs(15);
 
 /// The same for the language model: gigabytes are loaded, and a token may take a second.
-const HANG_LARGE: Duration = Duration::from_secs(180);
+const HANG_LARGE: Duration = Duration::from_mins(3);
 
 /// The wait before a third start in a row.
 const REST: Duration = Duration::from_millis(500);

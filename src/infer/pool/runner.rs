@@ -23,7 +23,7 @@ const BIRTH: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The longest wait before another start.
-const LONGEST_REST: Duration = Duration::from_secs(60);
+const LONGEST_REST: Duration = Duration::from_mins(1);
 
 /// Private memory that a worker may have besides twice its models' files: buffers, caches, threads.
 const MEMORY: u64 = 1024 * 1024 * 1024;

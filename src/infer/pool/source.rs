@@ -9,7 +9,7 @@ use super::files::{Stamp, place_of, write_out};
 use crate::infer::{InferError, ModelSource, Role};
 
 /// How long a model rests after there was not enough memory for it.
-const REST: Duration = Duration::from_secs(60);
+const REST: Duration = Duration::from_mins(1);
 
 /// How often loading a file may end the process before it counts as damaged.
 const DEATHS: u32 = 2;
