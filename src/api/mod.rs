@@ -7,6 +7,7 @@ pub mod conflicts;
 pub mod error;
 pub mod events;
 pub mod status;
+pub mod sync;
 pub mod writes;
 
 pub use claims::*;
@@ -14,6 +15,7 @@ pub use conflicts::*;
 pub use error::*;
 pub use events::*;
 pub use status::*;
+pub use sync::*;
 pub use writes::*;
 
 /// The version of this interface; a client and a daemon of different versions say so.

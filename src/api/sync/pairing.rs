@@ -1,0 +1,241 @@
+//! How a device comes into a team: by an invitation, or by files where there is no network.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    super::writes::Caller,
+    team::{BoundScope, Role, TeamView},
+};
+use crate::domain::{DeviceId, EventId, Scope};
+
+/// How long an invitation holds unless it says otherwise, in seconds.
+pub const DEFAULT_INVITE_TTL: u64 = 15 * 60;
+
+/// The longest that an invitation may hold, in seconds: a day.
+pub const MAX_INVITE_TTL: u64 = 24 * 60 * 60;
+
+/// `POST /sync/invite`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct InviteRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// What the new device may do.
+    pub role: Role,
+    /// The team's scopes that it may see; empty for all.
+    pub scopes: Vec<Scope>,
+    /// How long the invitation holds, in seconds [default: 15 minutes; at most a day].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_s: Option<u64>,
+    /// Let whoever proves to have the ticket in without asking anyone.
+    pub yes: bool,
+}
+
+/// An invitation. It lets one device in, once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct InviteView {
+    /// What it is called here: 16 hexadecimal digits.
+    pub id: String,
+    /// The ticket, `ergo1…`, to be given to the other side over a channel that you trust. Shown once, when it is made: only
+    /// a hash of its secret is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// The team.
+    pub team: EventId,
+    /// The team's name.
+    pub team_name: String,
+    /// What the new device may do.
+    pub role: Role,
+    /// The scopes that it may see; empty for all.
+    pub scopes: Vec<Scope>,
+    /// When it was made, in milliseconds since the Unix epoch.
+    pub created_at: u64,
+    /// Until when it holds, in milliseconds since the Unix epoch.
+    pub expires_at: u64,
+    /// The device that redeemed it; no other can.
+    pub redeemed_by: Option<DeviceId>,
+    /// Whether that device was let in.
+    pub done: bool,
+    /// The addresses in the ticket.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+}
+
+/// The answer to `GET /sync/invites`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Invites {
+    /// Those that still hold, the latest first.
+    pub items: Vec<InviteView>,
+}
+
+/// A device that proved to have a ticket and waits for a person of this side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PendingJoin {
+    /// What it is called here: 16 hexadecimal digits.
+    pub id: String,
+    /// The invitation.
+    pub invite: String,
+    /// The team.
+    pub team: EventId,
+    /// The team's name.
+    pub team_name: String,
+    /// The device.
+    pub device: DeviceId,
+    /// What it calls itself.
+    pub name: String,
+    /// Whose it says to be.
+    pub person: String,
+    /// What it will be allowed.
+    pub role: Role,
+    /// The scopes that it will see; empty for all.
+    pub scopes: Vec<Scope>,
+    /// Six words. The other screen shows the same ones, or someone stands between.
+    pub words: Vec<String>,
+    /// Until when it waits, in milliseconds since the Unix epoch.
+    pub expires_at: u64,
+}
+
+/// The answer to `GET /sync/pending`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PendingJoins {
+    /// Who waits, the first to come first.
+    pub items: Vec<PendingJoin>,
+}
+
+/// `POST /sync/pending/{id}`: let it in, or not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AnswerJoinRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// Whether it may come in.
+    pub accept: bool,
+    /// The words that were compared; required to accept, so that nobody is let in whose words nobody looked at.
+    pub words: Vec<String>,
+}
+
+/// `POST /sync/join`: with a ticket, or with a grant file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct JoinRequest {
+    /// Who acts: the person whom the team will see.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The ticket, `ergo1…`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// Instead of a ticket: the absolute path of a grant file, made by `POST /sync/approve`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
+    /// How the others will see this device [default: the machine's name].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
+    /// Scopes of the team that get another name here.
+    pub map: Vec<BoundScope>,
+    /// Scopes of this machine whose history is shared with the team at once, by their names here.
+    pub bring: Vec<Scope>,
+}
+
+/// How far a join has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JoinState {
+    /// The words are shown on both sides; the other side has not answered yet.
+    #[default]
+    Waiting,
+    /// This device is in the team.
+    Joined,
+    /// It did not work; `error` says why.
+    Failed,
+}
+
+/// A join by ticket, as `POST /sync/join` answers once the words are known, and `GET /sync/joins/{id}` after that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JoinView {
+    /// What it is called here: 16 hexadecimal digits.
+    pub id: String,
+    /// How far it has come.
+    pub state: JoinState,
+    /// The team's name.
+    pub team_name: String,
+    /// The device that invited, by the name it gives itself.
+    pub inviter: String,
+    /// Whose that device says to be.
+    pub person: String,
+    /// What this device will be allowed.
+    pub role: Role,
+    /// Six words. The other screen shows the same ones, or someone stands between.
+    pub words: Vec<String>,
+    /// Until when the other side can answer, in milliseconds since the Unix epoch.
+    pub expires_at: u64,
+    /// The team, once this device is in it.
+    pub team: Option<TeamView>,
+    /// Why it did not work.
+    pub error: Option<super::super::ApiError>,
+}
+
+/// `POST /sync/card`: a card of this device, for a team that it cannot reach over a network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct CardRequest {
+    /// Who acts: the person whom the team will see.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The file to make, as an absolute path; it must not exist.
+    pub out: String,
+    /// How the others will see this device [default: the machine's name].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
+}
+
+/// `POST /sync/approve`: the device of a card is taken into the team.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ApproveRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The card, as an absolute path.
+    pub card: String,
+    /// The grant file to make, as an absolute path; it must not exist. Left out: only tell what the card says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+    /// What the device may do.
+    pub role: Role,
+    /// The team's scopes that it may see; empty for all.
+    pub scopes: Vec<Scope>,
+    /// The words that were compared; required with `out`.
+    pub words: Vec<String>,
+}
+
+/// What a card or a grant says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DeviceCard {
+    /// The file.
+    pub path: String,
+    /// The device that wants to come in.
+    pub device: DeviceId,
+    /// What it calls itself.
+    pub name: String,
+    /// Whose it says to be.
+    pub person: String,
+    /// Six words of the card, to be compared by phone.
+    pub words: Vec<String>,
+    /// The grant file, where one was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
+    /// The team that it was taken into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team_name: Option<String>,
+    /// What happened, for people.
+    pub summary: String,
+}

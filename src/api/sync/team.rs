@@ -1,0 +1,251 @@
+//! What a person does to a team: make it, change it, leave it, and settle what was not let in.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::super::writes::Caller;
+use crate::domain::{DeviceId, EventId, OpId, Scope};
+
+/// What a device may do in a team.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Reader,
+    /// Reads and writes.
+    #[default]
+    Writer,
+    /// Reads, writes, and changes who is in the team.
+    Admin,
+}
+
+/// `POST /sync/create`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct CreateTeamRequest {
+    /// Who acts; organisation and project are not looked at.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team's name; required.
+    pub name: String,
+    /// How the others will see this device [default: the machine's name].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
+    /// Scopes of this machine that the team shares from now on, with their history.
+    pub scopes: Vec<Scope>,
+}
+
+/// A team, as an act on it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TeamView {
+    /// The team: the id of the event that made it.
+    pub id: EventId,
+    /// Its name.
+    pub name: String,
+    /// What this device may do in it.
+    pub role: Role,
+    /// The scopes that this device may read, each with its name here.
+    pub scopes: Vec<BoundScope>,
+    /// Devices in the team, this one included.
+    pub members: usize,
+    /// What happened, for people.
+    pub summary: String,
+}
+
+/// A scope of a team, and its name on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BoundScope {
+    /// The team's name for it.
+    pub scope: Scope,
+    /// The name here; often the same.
+    pub local: Scope,
+}
+
+/// What an act on a team did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TeamDone {
+    /// The act's id.
+    pub op_id: OpId,
+    /// The team.
+    pub team: EventId,
+    /// What happened, for people.
+    pub summary: String,
+    /// What to know besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// `POST /sync/rename`: a device, or the team.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RenameRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The device, by name, id or prefix; the team itself where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// The new name; required.
+    pub name: String,
+}
+
+/// `POST /sync/grant`: what a device may do from now on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct GrantRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The device, by name, id or prefix; required.
+    pub device: String,
+    /// Its role; as it is where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The scopes, by the team's names: empty for all; as they are where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<Scope>>,
+}
+
+/// `POST /sync/revoke`: a device is put out of the team. What it wrote until now stays; what it wrote or writes beyond that
+/// is not let in, whatever its date.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RevokeRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The device, by name, id or prefix; required.
+    pub device: String,
+    /// Why; required.
+    pub reason: String,
+}
+
+/// `POST /sync/leave`: this device leaves the team. What it holds stays here, unshared from now on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct LeaveRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+}
+
+/// `POST /sync/adopt`: what was written in a scope before it was the team's is shared, too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AdoptRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The scope, by its name here; required. One that the team does not have yet becomes the team's (admins only).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+}
+
+/// `POST /sync/bind`: under which name a scope of the team is kept here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct BindRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The team's name of the scope; required.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// The name here; required.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local: Option<Scope>,
+}
+
+/// `GET /sync/quarantined`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct QuarantinedQuery {
+    /// The team, by id, prefix or name; all where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// Also those that were discarded.
+    pub discarded: bool,
+    /// At most so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// An event that came and was not let in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantinedView {
+    /// The event.
+    pub id: EventId,
+    /// The team.
+    pub team: EventId,
+    /// The team's name of the scope.
+    pub scope: Scope,
+    /// Who says to have written it.
+    pub who: String,
+    /// The device that signed it.
+    pub author: DeviceId,
+    /// That device's name, where the team knows one.
+    pub author_name: Option<String>,
+    /// The peer that delivered it; none for a file.
+    pub from: Option<DeviceId>,
+    /// That peer's name.
+    pub from_name: Option<String>,
+    /// What it would do: `assert`, `supersede`, …
+    pub kind: String,
+    /// Its statement or reason, as far as it has a text.
+    pub text: Option<String>,
+    /// When it says that it was written, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// When it came, in milliseconds since the Unix epoch.
+    pub received_at: u64,
+    /// Why it was not let in: `not_a_member`, `no_grant`, `reader`, `after_cut`, `not_adopted`, `wrong_team`, `clock`.
+    pub refusal: String,
+    /// The same as a sentence.
+    pub why: String,
+    /// Whether it was discarded here.
+    pub discarded: bool,
+}
+
+/// The answer to `GET /sync/quarantined`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantinedList {
+    /// The events, the latest to come first.
+    pub items: Vec<QuarantinedView>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+/// `POST /sync/quarantined/accept` (for the whole team, admins only) and `/discard` (here only).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct QuarantineRequest {
+    /// Who acts.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The team, by id, prefix or name; needed only by those who are in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
+    /// The events, by id or prefix; at least one.
+    pub events: Vec<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
