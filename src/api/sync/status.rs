@@ -34,7 +34,9 @@ impl SyncMode {
         match self {
             Self::Off => "off: nothing is sent, and nothing listens",
             Self::Lan => "LAN only: nothing leaves this network",
-            Self::Internet => "internet: peers may be reached through a relay, which sees who speaks with whom, but nothing else",
+            Self::Internet => {
+                "internet: peers may be reached through a relay, which sees who speaks with whom, but nothing else"
+            }
         }
     }
 }
