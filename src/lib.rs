@@ -14,4 +14,5 @@ pub mod guard;
 pub mod infer;
 pub mod interchange;
 pub mod store;
+pub mod sync;
 pub mod tui;

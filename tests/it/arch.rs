@@ -19,7 +19,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("client", &["api", "config", "domain"]),
     ("engine", &["guard", "infer", "store", "api", "domain"]),
     ("bench", &["engine", "infer", "store", "guard", "api", "domain"]),
-    ("daemon", &["engine", "infer", "api", "config", "domain"]),
+    ("sync", &["engine", "store", "domain"]),
+    ("daemon", &["engine", "infer", "sync", "api", "config", "domain"]),
     ("tui", &["client", "api", "config", "domain"]),
     ("cli", &["client", "interchange", "api", "config", "domain"]),
 ];
@@ -58,6 +59,7 @@ const PURE: &[&str] = &[
     "src/domain/mod.rs",
     "src/guard/mod.rs",
     "src/interchange/mod.rs",
+    "src/sync/gate/mod.rs",
     "src/tui/update/mod.rs",
     "src/tui/view/mod.rs",
 ];

@@ -1,0 +1,96 @@
+//! Messages that were changed on the way, and any bytes at all.
+
+use std::sync::LazyLock;
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+
+/// What the honest side says in a whole session that brings the other one 12 events.
+static SESSION: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let a = holding(&entries(1, 0..12));
+    let ((mut from_a, mut message), (mut from_b, _)) = (a.meet(None, true), victim().meet(None, false));
+    let mut said = Vec::new();
+    while let Some(bytes) = message.take() {
+        let reply = from_b.receive(&bytes).unwrap().reply;
+        said.push(bytes);
+        message = reply.and_then(|reply| from_a.receive(&reply).unwrap().reply);
+    }
+    assert!(said.len() >= 2);
+    said
+});
+
+fn victim() -> Document {
+    static VICTIM: LazyLock<Document> = LazyLock::new(|| holding(&entries(2, 0..5)));
+    VICTIM.clone()
+}
+
+/// Gives a message to a session; what the document would be afterwards holds honest entries alone.
+fn give(messages: &[Vec<u8>]) {
+    let victim = victim();
+    let before = victim.facts();
+    let (mut exchange, _) = victim.meet(None, false);
+    for message in messages {
+        let Ok(step) = exchange.receive(message) else {
+            assert_eq!(victim.facts(), before);
+            return;
+        };
+        assert!(step.new.iter().all(|entry| EventId::of_header(&entry.header) == entry.id));
+    }
+    if let Ok((next, _)) = exchange.finish(&victim) {
+        assert!(victim.ids().all(|id| next.document.known.contains(&id)), "an entry is gone");
+        let honest = entries(1, 0..12);
+        assert!(next.new.iter().all(|id| honest.iter().any(|entry| entry.id == *id)), "an entry is not theirs");
+        assert_eq!(Document::load(&[next.document.doc.save()]).unwrap().facts(), next.document.facts());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_changed_message_is_refused_or_harmless(
+        which in 0_usize..8,
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in any::<prop::option::Probability>().prop_flat_map(|_| prop::option::of(any::<prop::sample::Index>())),
+        twice in any::<bool>(),
+    ) {
+        let mut messages = SESSION.clone();
+        let which = which % messages.len();
+        let message = &mut messages[which];
+        for (at, byte) in changes {
+            let at = at.index(message.len());
+            message[at] = byte;
+        }
+        if let Some(cut) = cut {
+            let length = cut.index(message.len());
+            message.truncate(length);
+        }
+        if twice {
+            let again = messages[which].clone();
+            messages.insert(which, again);
+        }
+        give(&messages);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_harmless(bytes in vec(any::<u8>(), 0..400), mark in any::<bool>()) {
+        let mut bytes = bytes;
+        if let (true, Some(first)) = (mark, bytes.first_mut()) {
+            *first = 0x42;
+        }
+        give(&[bytes]);
+    }
+
+    #[test]
+    fn any_chunks_are_loaded_or_refused(bytes in vec(any::<u8>(), 0..300), cut in any::<prop::sample::Index>()) {
+        let whole = holding(&entries(1, 0..3)).doc.save();
+        let mut changed = whole.clone();
+        let at = cut.index(whole.len());
+        changed[at] ^= 0x55;
+        for chunk in [bytes, changed, whole[..at].to_vec()] {
+            let told = std::panic::catch_unwind(|| Document::load(&[chunk]).map(|document| document.facts().entries));
+            prop_assert!(!matches!(told, Ok(Ok(entries)) if entries != 3 && entries != 0));
+        }
+    }
+}

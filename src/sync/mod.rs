@@ -1,0 +1,4 @@
+//! Team sync: what peers say to each other, and how it travels.
+
+pub mod document;
+pub mod gate;
