@@ -2,3 +2,6 @@
 
 pub mod document;
 pub mod gate;
+pub mod pairing;
+pub mod ticket;
+pub mod words;

@@ -60,6 +60,9 @@ const PURE: &[&str] = &[
     "src/guard/mod.rs",
     "src/interchange/mod.rs",
     "src/sync/gate/mod.rs",
+    "src/sync/pairing/proof.rs",
+    "src/sync/ticket.rs",
+    "src/sync/words.rs",
     "src/tui/update/mod.rs",
     "src/tui/view/mod.rs",
 ];

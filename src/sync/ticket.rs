@@ -1,0 +1,394 @@
+//! The ticket of an invitation: `ergo1…`, one line that a person sends to another over a channel that both trust.
+//!
+//! `ergo1`, then base32 of: the length of what follows (two bytes, big endian), CBOR of [`Ticket`], and the first four bytes of its
+//! BLAKE3 hash. The length tells a ticket that was cut from one that was mistyped. Case and white space do not count.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use iroh::{EndpointAddr, PublicKey, RelayUrl, TransportAddr};
+use iroh_tickets::{ParseError, Ticket as _};
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+
+use crate::domain::{DeviceId, EventId};
+
+/// The most addresses that are written into a ticket: a machine with more has virtual ones.
+pub const MAX_ADDRESSES: usize = 12;
+
+/// The longest ticket that is read, in characters.
+const MAX_TEXT: usize = 4096;
+
+/// What an invitation tells the one who is invited.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Ticket {
+    /// The device that invited.
+    #[n(0)]
+    pub device: DeviceId,
+    /// Where it can be reached.
+    #[n(1)]
+    pub addresses: Vec<Address>,
+    /// The team.
+    #[n(2)]
+    pub team: EventId,
+    /// The team's name.
+    #[n(3)]
+    pub team_name: String,
+    /// What proves that one has the ticket.
+    #[n(4)]
+    pub secret: Secret,
+    /// Until when it holds, in seconds since the Unix epoch.
+    #[n(5)]
+    pub expires: u64,
+}
+
+/// The secret of one invitation. Never shown by `{:?}`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub [u8; 16]);
+
+/// One way to a device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// Straight.
+    Ip(SocketAddr),
+    /// Through a relay, by its URL.
+    Relay(String),
+}
+
+/// Why a text is no ticket that can be used; each says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TicketError {
+    /// It does not begin like one.
+    #[error("this is no ticket of ergo: one begins with ergo1; copy all of what `ergo sync invite` showed")]
+    Foreign,
+    /// Another version.
+    #[error("this ticket was made by a newer ergo: update this one, or ask for a ticket from the same version")]
+    Newer,
+    /// The end is missing.
+    #[error("this ticket was cut: {got} of its {want} characters are here; copy all of it")]
+    Cut {
+        /// Characters that are there.
+        got: usize,
+        /// Characters that it says to have; 0 where not even that can be read.
+        want: usize,
+    },
+    /// A character that cannot be, or a checksum that does not fit.
+    #[error("this ticket was changed on the way{}: copy it again, as a whole", .0.map_or_else(String::new, |at| format!(" (its character {at} cannot be)")))]
+    Mistyped(Option<usize>),
+    /// It held until then.
+    #[error("this ticket expired {} ago: ask for a new one", past(*.0))]
+    Expired(u64),
+}
+
+impl Ticket {
+    /// The ticket as text: `ergo1…`.
+    pub fn to_text(&self) -> String {
+        // Encoding into a vector cannot fail.
+        let body = minicbor::to_vec(self).unwrap_or_default();
+        let mut bytes = (body.len() as u16).to_be_bytes().to_vec();
+        bytes.extend_from_slice(&body);
+        bytes.extend_from_slice(&check(&body));
+        Envelope(bytes).encode_string()
+    }
+
+    /// Reads a ticket as a person gives it. `now` is in seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// Where it cannot be used; the error says what to do.
+    pub fn parse(text: &str, now: u64) -> Result<Self, TicketError> {
+        let text: String =
+            text.chars().filter(|c| !c.is_whitespace()).take(MAX_TEXT).collect::<String>().to_lowercase();
+        let Some(rest) = text.strip_prefix(Envelope::KIND) else {
+            let newer =
+                text.strip_prefix("ergo").and_then(|rest| rest.chars().next()).is_some_and(|c| c.is_ascii_digit());
+            return Err(if newer { TicketError::Newer } else { TicketError::Foreign });
+        };
+        if let Some(at) = rest.chars().position(|c| !matches!(c, 'a'..='z' | '2'..='7')) {
+            return Err(TicketError::Mistyped(Some(Envelope::KIND.len() + at + 1)));
+        }
+        // Whole bytes are in every eight characters: so much can be read of a ticket that was cut anywhere.
+        let whole = |chars: usize| text.get(..Envelope::KIND.len() + chars).unwrap_or_default();
+        let begun = Envelope::decode_string(whole(rest.len() / 8 * 8)).map_err(|_| TicketError::Mistyped(None))?.0;
+        let Some(length) = begun.first_chunk::<2>().map(|length| usize::from(u16::from_be_bytes(*length))) else {
+            return Err(TicketError::Cut { got: text.len(), want: 0 });
+        };
+        let want = (length + 6) * 8;
+        let want = want / 5 + usize::from(want % 5 != 0);
+        if rest.len() < want {
+            return Err(TicketError::Cut { got: text.len(), want: want + Envelope::KIND.len() });
+        }
+        let bytes = Envelope::decode_string(&text).map_err(|_| TicketError::Mistyped(None))?.0;
+        let (body, sum) = bytes.get(2..).and_then(|b| b.split_at_checked(length)).ok_or(TicketError::Mistyped(None))?;
+        if sum != check(body) {
+            return Err(TicketError::Mistyped(None));
+        }
+        let ticket: Self = minicbor::decode(body).map_err(|_| TicketError::Newer)?;
+        if PublicKey::from_bytes(&ticket.device.0).is_err() {
+            return Err(TicketError::Mistyped(None));
+        }
+        if ticket.expires <= now {
+            return Err(TicketError::Expired(now - ticket.expires));
+        }
+        Ok(ticket)
+    }
+
+    /// Where to dial. `None` where the device is none, which [`Ticket::parse`] has ruled out.
+    pub fn endpoint(&self) -> Option<EndpointAddr> {
+        let id = PublicKey::from_bytes(&self.device.0).ok()?;
+        let addresses = self.addresses.iter().filter_map(|address| match address {
+            Address::Ip(address) => Some(TransportAddr::Ip(*address)),
+            Address::Relay(url) => url.parse::<RelayUrl>().ok().map(TransportAddr::Relay),
+        });
+        Some(EndpointAddr::from_parts(id, addresses))
+    }
+
+    /// The addresses of an endpoint as a ticket holds them: in LAN mode only those of this network, else also its relays.
+    pub fn addresses_of(endpoint: &EndpointAddr, lan: bool) -> Vec<Address> {
+        let all: BTreeSet<Address> = endpoint
+            .addrs
+            .iter()
+            .filter_map(|address| match address {
+                TransportAddr::Ip(address) if !lan || is_local(address.ip()) => Some(Address::Ip(*address)),
+                TransportAddr::Relay(url) if !lan => Some(Address::Relay(url.to_string())),
+                _ => None,
+            })
+            .collect();
+        all.into_iter().take(MAX_ADDRESSES).collect()
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("device", &self.device).field("team", &self.team_name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => address.fmt(f),
+            Self::Relay(url) => f.write_str(url),
+        }
+    }
+}
+
+/// Whether an address belongs to this machine's own networks: private, link-local, unique local or loopback.
+fn is_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local() || ip.is_loopback() || is_shared(ip),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    }
+}
+
+/// 100.64.0.0/10: what carriers and overlay networks give out (RFC 6598).
+fn is_shared(ip: Ipv4Addr) -> bool {
+    matches!(ip.octets(), [100, 64..=127, ..])
+}
+
+fn check(body: &[u8]) -> [u8; 4] {
+    let hash = blake3::derive_key("ergo/ticket/1 check", body);
+    let mut out = [0; 4];
+    out.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+    out
+}
+
+/// A span in the past, for people.
+fn past(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// The bytes of a ticket in the form that iroh gives to all tickets. The digit, which base32 does not have, is the version.
+struct Envelope(Vec<u8>);
+
+impl iroh_tickets::Ticket for Envelope {
+    const KIND: &'static str = "ergo1";
+
+    fn encode_bytes(&self) -> Vec<u8> {
+        self.0.clone()
+    }
+
+    fn decode_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
+        Ok(Self(bytes.to_vec()))
+    }
+}
+
+impl<C> Encode<C> for Secret {
+    fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+        e.bytes(&self.0)?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Secret {
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        d.bytes()?.try_into().map(Self).map_err(|_| decode::Error::message("a secret has 16 bytes"))
+    }
+}
+
+/// An IP address with its port is 6 or 18 bytes, a relay a text.
+impl<C> Encode<C> for Address {
+    fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+        match self {
+            Self::Ip(SocketAddr::V4(address)) => {
+                e.bytes(&[&address.ip().octets()[..], &address.port().to_be_bytes()].concat())?.ok()
+            }
+            Self::Ip(SocketAddr::V6(address)) => {
+                e.bytes(&[&address.ip().octets()[..], &address.port().to_be_bytes()].concat())?.ok()
+            }
+            Self::Relay(url) => e.str(url)?.ok(),
+        }
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Address {
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        if d.datatype()? == minicbor::data::Type::String {
+            return Ok(Self::Relay(d.str()?.to_owned()));
+        }
+        let bytes = d.bytes()?;
+        let (ip, port) =
+            bytes.split_last_chunk::<2>().ok_or_else(|| decode::Error::message("an address without a port"))?;
+        let ip = if let Ok(v4) = <[u8; 4]>::try_from(ip) {
+            IpAddr::V4(Ipv4Addr::from(v4))
+        } else if let Ok(v6) = <[u8; 16]>::try_from(ip) {
+            IpAddr::V6(Ipv6Addr::from(v6))
+        } else {
+            return Err(decode::Error::message("an address of a wrong length"));
+        };
+        Ok(Self::Ip(SocketAddr::new(ip, u16::from_be_bytes(*port))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ticket() -> Ticket {
+        Ticket {
+            device: DeviceId(SigningKey::from_bytes(&[7; 32]).verifying_key().to_bytes()),
+            addresses: vec![
+                Address::Ip("192.168.1.20:4242".parse().unwrap()),
+                Address::Ip("[fd00::1]:4242".parse().unwrap()),
+            ],
+            team: EventId([3; 32]),
+            team_name: "platform".to_owned(),
+            secret: Secret([9; 16]),
+            expires: 2_000_000_000,
+        }
+    }
+
+    const NOW: u64 = 1_900_000_000;
+
+    #[test]
+    fn a_ticket_survives_its_text_as_people_pass_it_on() {
+        let text = ticket().to_text();
+        // Every later version must read it.
+        assert_eq!(
+            text,
+            "ergo1acc2macyedveu3dd4kofecv66vihwezoyx4zkr3wv27l464siipou2iui3jcyamci3akqaiuccjff7iaaaaaaaaaaaaaaaaaaaaaaaiqsibfqiadambqgaydambqgaydambqgaydambqgaydambqgaydambwq4dmmf2gm33snucfacijbeeqscijbeeqscijbeeqscifdj3tlfaa637sxwy"
+        );
+        assert_eq!(Ticket::parse(&text, NOW).unwrap(), ticket());
+        let wrapped: String = text
+            .chars()
+            .enumerate()
+            .flat_map(|(at, c)| (at % 40 == 39).then_some('\n').into_iter().chain([c]))
+            .collect();
+        for given in [text.to_uppercase(), format!("  {text}\r\n"), wrapped] {
+            assert_eq!(Ticket::parse(&given, NOW).unwrap(), ticket());
+        }
+    }
+
+    #[test]
+    fn every_way_to_spoil_a_ticket_says_what_happened() {
+        let text = ticket().to_text();
+        for cut in 5..text.len() {
+            let error = Ticket::parse(&text[..cut], NOW).unwrap_err();
+            assert!(
+                matches!(error, TicketError::Cut { got, want } if got == cut && (want == text.len() || want == 0)),
+                "{cut}: {error}"
+            );
+        }
+        for at in 9..text.len() {
+            let mut typed = text.clone().into_bytes();
+            typed[at] = if typed[at] == b'a' { b'b' } else { b'a' };
+            let error = Ticket::parse(&String::from_utf8(typed).unwrap(), NOW).unwrap_err();
+            assert!(matches!(error, TicketError::Mistyped(_)), "{at}: {error}");
+        }
+        let with = |c| Ticket::parse(&text.replacen(|x: char| x == text.chars().nth(20).unwrap(), c, 1), NOW);
+        assert!(matches!(with("0"), Err(TicketError::Mistyped(Some(_)))));
+        assert_eq!(Ticket::parse("ergo2abcdefgh", NOW), Err(TicketError::Newer));
+        for foreign in ["", "hello", "endpointaaaa", "https://example.org/ergo1", "ergo", "ergo!"] {
+            assert_eq!(Ticket::parse(foreign, NOW), Err(TicketError::Foreign), "{foreign}");
+        }
+        let late = Ticket::parse(&text, 2_000_000_120).unwrap_err();
+        assert_eq!(late.to_string(), "this ticket expired 2 min ago: ask for a new one");
+        assert!(!format!("{:?}", ticket()).contains("09"), "a log never holds the secret");
+    }
+
+    #[test]
+    fn on_the_local_network_only_its_addresses_are_told() {
+        let relay: RelayUrl = "https://relay.example.org".parse().unwrap();
+        let ips = [
+            "192.168.1.2:1",
+            "10.0.0.1:1",
+            "100.100.0.1:1",
+            "8.8.8.8:1",
+            "[2001:db8::1]:1",
+            "[fe80::1]:1",
+            "127.0.0.1:1",
+        ];
+        let id = ticket().endpoint().unwrap().id;
+        let all = ips.iter().map(|ip| TransportAddr::Ip(ip.parse().unwrap())).chain([TransportAddr::Relay(relay)]);
+        let endpoint = EndpointAddr::from_parts(id, all);
+        let told = |lan| Ticket::addresses_of(&endpoint, lan).iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        let lan: BTreeSet<_> =
+            ["192.168.1.2:1", "10.0.0.1:1", "100.100.0.1:1", "[fe80::1]:1", "127.0.0.1:1"].map(str::to_owned).into();
+        assert_eq!(told(true), lan);
+        assert_eq!(told(false).len(), ips.len() + 1);
+        let whole = Ticket { addresses: Ticket::addresses_of(&endpoint, false), ..ticket() };
+        assert_eq!(
+            Ticket::parse(&whole.to_text(), NOW).unwrap().endpoint().unwrap(),
+            endpoint,
+            "addresses survive the text"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "ergo1?[a-z2-7 ]{0,300}|.{0,60}") {
+            let _ = Ticket::parse(&text, NOW);
+        }
+
+        #[test]
+        fn no_bytes_inside_make_it_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut bytes = (body.len() as u16).to_be_bytes().to_vec();
+            bytes.extend_from_slice(&body);
+            bytes.extend_from_slice(&check(&body));
+            prop_assert!(Ticket::parse(&Envelope(bytes).encode_string(), NOW).is_err());
+        }
+
+        #[test]
+        fn every_ticket_survives(name in ".{0,80}", secret: [u8; 16], v4 in proptest::collection::vec(any::<([u8; 4], u16)>(), 0..12), expires in NOW + 1..) {
+            let addresses = v4.into_iter().map(|(ip, port)| Address::Ip((ip, port).into())).collect();
+            let ticket = Ticket { team_name: name, secret: Secret(secret), addresses, expires, ..ticket() };
+            prop_assert_eq!(Ticket::parse(&ticket.to_text(), NOW), Ok(ticket));
+        }
+    }
+}
