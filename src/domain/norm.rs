@@ -3,6 +3,8 @@
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+use super::verdict::Confidence;
+
 /// The stance of a norm.
 #[derive(
     Clone,
@@ -146,6 +148,11 @@ pub struct Norm {
     /// The words of the statement that gave subject (first), modality, value and limit: what a verdict shows as its ground.
     #[n(10)]
     pub words: Vec<String>,
+    /// How sure the normaliser is, where it is not certain: a language model read something otherwise, or alone. What is found by such a
+    /// norm refuses nothing by itself.
+    #[n(11)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
 }
 
 /// What the store indexes of a claim, so that the guard's candidates come from an index and never from a scan.

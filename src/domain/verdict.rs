@@ -1,5 +1,6 @@
 //! What the guard says about a write, and why.
 
+use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -59,16 +60,33 @@ pub enum Relation {
 
 /// How sure a stage is.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Encode,
+    Decode,
+    utoipa::ToSchema,
 )]
 #[serde(rename_all = "UPPERCASE")]
+#[cbor(index_only)]
 pub enum Confidence {
     /// Could not decide: the next stage may.
     #[default]
+    #[n(0)]
     Low,
     /// Leans one way.
+    #[n(1)]
     Med,
     /// Decided.
+    #[n(2)]
     High,
 }
 

@@ -174,9 +174,11 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
             their_norm: their_norm.clone(),
             features: BTreeMap::new(),
         };
-        if held {
+        if held && comparison.confidence == Confidence::High {
             ruling.score = DECIDED;
             ruling.decided = true;
+        } else if held {
+            ruling.score = WARN;
         }
         if comparison.rule == "narrower_scope" && !labelled {
             ruling.score = WARN;
@@ -324,7 +326,13 @@ pub(crate) fn weigh(
         return;
     }
     // A hint that inference cannot take back.
-    let narrower = matches!(ruling.evidence.rule.as_str(), "narrower_scope" | IN_WORDS) && ruling.tier == Tier::Warn;
+    let mut narrower =
+        matches!(ruling.evidence.rule.as_str(), "narrower_scope" | IN_WORDS) && ruling.tier == Tier::Warn;
+    // Norms that a language model read contradict each other: a hint where inference leans that way too.
+    narrower |= ruling.tier == Tier::Warn
+        && ruling.evidence.stage == Stage::Structural
+        && ruling.evidence.relation == Relation::Contradiction
+        && inference.mean() >= 0.0;
     let log_odds = weights.log_odds(&figures);
     let mut probability = weights.score(&figures);
     let mut thresholds = weights.thresholds;

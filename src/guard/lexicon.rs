@@ -269,11 +269,19 @@ impl Lexicon {
         })
     }
 
-    /// The longest cue that starts with the word `first`: the cue and its length in words.
-    pub(crate) fn cue<'a>(&self, first: &str, rest: impl Fn(usize) -> Option<&'a str>) -> Option<(Cue, usize)> {
-        self.cues.get(first)?.iter().find_map(|(words, cue)| {
-            words.iter().enumerate().all(|(i, word)| rest(i) == Some(word)).then_some((*cue, words.len() + 1))
-        })
+    /// The longest phrase of a cue that starts with the word `first`: each cue that it can be, with its length in words.
+    pub(crate) fn cues<'a>(
+        &'a self,
+        first: &str,
+        rest: impl Fn(usize) -> Option<&'a str>,
+    ) -> impl Iterator<Item = (Cue, usize)> + 'a {
+        let bucket = self.cues.get(first).map_or(&[][..], Vec::as_slice);
+        let said = |words: &[String]| words.iter().enumerate().all(|(i, word)| rest(i) == Some(word));
+        let longest = bucket.iter().find(|(words, _)| said(words)).map(|(words, _)| words.as_slice());
+        bucket
+            .iter()
+            .filter(move |(words, _)| Some(words.as_slice()) == longest)
+            .map(|(words, cue)| (*cue, words.len() + 1))
     }
 
     /// Whether a lower-case word carries no content.
@@ -299,6 +307,11 @@ impl Lexicon {
     /// The state that a verb puts its object in, where it is one of the lexicon's.
     pub(crate) fn state(&self, key: &str, opposite: bool) -> Option<&'static str> {
         self.states.get(&(key.to_owned(), opposite)).copied()
+    }
+
+    /// Whether this is the name of a state.
+    pub(crate) fn is_state(&self, name: &str) -> bool {
+        self.states.values().any(|state| *state == name)
     }
 
     /// Whether two states are opposites.

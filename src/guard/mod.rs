@@ -112,6 +112,22 @@ impl Guard {
         normalised
     }
 
+    /// The norms of a claim whose statement a language model has read too: by the rules, refined as far as `reading` can be believed. `known` tells
+    /// whether claims of its scope have a canonical subject.
+    pub fn refine_claim(
+        kind: ClaimKind,
+        statement: &str,
+        qualifiers: &Qualifiers,
+        reading: &normalise::llm::Reading,
+        known: &dyn Fn(&str) -> bool,
+    ) -> Vec<Norm> {
+        let mut norms = normalise::llm::reconcile(&normalise::parse(statement), qualifiers, reading, known);
+        if kind == ClaimKind::Rejection {
+            judge::reject(&mut norms);
+        }
+        norms
+    }
+
     /// What the store indexes of a claim, and looks candidates up by.
     pub fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
         pair::index_terms(norms, statement)

@@ -105,8 +105,17 @@ fn point(value: &str) -> Limit {
     Limit { min: Some(number.to_owned()), max: Some(number.to_owned()), unit: unit.to_owned() }
 }
 
-/// Compares the incoming norm with a stored one.
+/// Compares the incoming norm with a stored one. The answer is no surer than either norm.
 pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
+    let comparison = compare_certain(ours, theirs);
+    if comparison.relation == Relation::Incomparable {
+        return comparison;
+    }
+    let sure = |norm: &Norm| norm.confidence.unwrap_or(Confidence::High);
+    Comparison { confidence: comparison.confidence.min(sure(ours)).min(sure(theirs)), ..comparison }
+}
+
+fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
     use Confidence::{High, Low, Med};
     use Relation::{Coexist, Consistent, Contradiction, Incomparable, Uncertain, Unknown};
 
@@ -280,6 +289,16 @@ mod tests {
             let said = compare(&x, &y);
             assert_eq!((said.relation, said.confidence, said.rule), (relation, confidence, rule), "{ours} / {theirs}");
         }
+    }
+
+    #[test]
+    fn a_comparison_is_no_surer_than_its_norms() {
+        let doubted = Norm { confidence: Some(Med), ..norm(Must, "deploy.canary used =blue") };
+        let plain = norm(Must, "deploy.canary used =red");
+        for said in [compare(&doubted, &plain), compare(&plain, &doubted)] {
+            assert_eq!((said.relation, said.confidence, said.rule), (Contradiction, Med, "value_conflict"));
+        }
+        assert_eq!(compare(&doubted, &norm(Must, "test")).confidence, Low);
     }
 
     #[test]

@@ -110,7 +110,9 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
         // Words in code are names: `edit` is a command, not a way to change something.
         let quoted = token.kind == TokenKind::Code && !token.capital;
         let phrase = if quoted { None } else { lexicon.phrase(&stems[at], stem_at) };
-        let cue = if token.kind == TokenKind::Word { lexicon.cue(&token.lower, word_at) } else { None };
+        let cue = (token.kind == TokenKind::Word)
+            .then(|| lexicon.cues(&token.lower, word_at).find(|(cue, length)| cue_holds(*cue, tokens, at, *length)))
+            .flatten();
         let number = (phrase.is_none())
             .then(|| {
                 quantity::read(
@@ -121,7 +123,6 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             .flatten();
         if let Some((cue, length)) = cue
             && phrase.is_none_or(|(_, words)| words <= length)
-            && cue_holds(cue, tokens, at, length)
             && !dated.contains(&(at + length))
         {
             items.push(item(ItemKind::Cue(cue), tokens, at, length, "", None));

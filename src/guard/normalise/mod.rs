@@ -3,6 +3,7 @@
 pub(crate) mod clause;
 pub(crate) mod cue;
 pub(crate) mod item;
+pub mod llm;
 pub(crate) mod norms;
 pub(crate) mod place;
 pub(crate) mod quantity;

@@ -15,13 +15,39 @@ use crate::{
 };
 
 /// Clauses of one statement that become norms, at most.
-const MAX_NORMS: usize = 6;
+pub(super) const MAX_NORMS: usize = 6;
 
 /// Words under a stance beyond which a clause is prose, not a norm.
 const MAX_WORDS: usize = 12;
 
+/// What is to be taken for the subject and the value of a clause, in place of what the rules would take: indexes into its items.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    pub(super) head: Option<usize>,
+    pub(super) value: Option<Vec<usize>>,
+}
+
 /// The norms of a statement; one FUZZY or MISSING norm where nothing definite is said.
 pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
+    let frame = frame(parsed, qualifiers);
+    if is_no_statement(parsed) {
+        return vec![Norm { subject_kind: SubjectKind::Missing, ..frame }];
+    }
+    let mut out: Vec<Norm> = Vec::new();
+    for clause in stances(parsed) {
+        let norm = framed(&frame, norm(parsed, &clause, &Choice::default()));
+        if !out.contains(&norm) && out.len() < MAX_NORMS {
+            out.push(norm);
+        }
+    }
+    if out.is_empty() {
+        out.push(frame);
+    }
+    out
+}
+
+/// Where and when the norms of a statement hold, as a norm that says nothing else.
+pub(super) fn frame(parsed: &Parsed, qualifiers: &Qualifiers) -> Norm {
     let scope = NormScope {
         env: qualifiers
             .env
@@ -37,28 +63,18 @@ pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
     };
     let valid_from = qualifiers.valid_from.clone().or_else(|| parsed.window.from.map(|d| d.to_string()));
     let valid_until = qualifiers.valid_until.clone().or_else(|| parsed.window.until.map(|d| d.to_string()));
-    let frame = |norm: Norm| Norm {
-        scope: scope.clone(),
-        valid_from: valid_from.clone(),
-        valid_until: valid_until.clone(),
-        ..norm
-    };
-    if is_no_statement(parsed) {
-        return vec![frame(Norm { subject_kind: SubjectKind::Missing, ..Norm::default() })];
-    }
-    let mut out: Vec<Norm> = Vec::new();
-    for clause in parsed.clauses.iter().take(MAX_NORMS) {
-        for clause in members(parsed, clause) {
-            let norm = frame(norm(parsed, &clause));
-            if !out.contains(&norm) && out.len() < MAX_NORMS {
-                out.push(norm);
-            }
-        }
-    }
-    if out.is_empty() {
-        out.push(frame(Norm::default()));
-    }
-    out
+    Norm { scope, valid_from, valid_until, ..Norm::default() }
+}
+
+/// A norm in the frame of its statement.
+pub(super) fn framed(frame: &Norm, norm: Norm) -> Norm {
+    let Norm { scope, valid_from, valid_until, .. } = frame.clone();
+    Norm { scope, valid_from, valid_until, ..norm }
+}
+
+/// The clauses of a statement that become norms: one for each stance.
+pub(super) fn stances(parsed: &Parsed) -> impl Iterator<Item = Clause> + '_ {
+    parsed.clauses.iter().take(MAX_NORMS).flat_map(|clause| members(parsed, clause))
 }
 
 /// A clause that lists what something supports or contains says so of each member: one clause a member.
@@ -91,14 +107,32 @@ pub(crate) fn canonical_env(name: &str) -> String {
     super::place::env(&name).map_or(name, str::to_owned)
 }
 
+/// How questions and hypotheticals begin, also without a question mark.
+const IDLE_STARTS: &[&str] = &[
+    "what if ",
+    "suppose ",
+    "imagine ",
+    "assuming we ",
+    "would it ",
+    "maybe ",
+    "perhaps ",
+    "hypothetically",
+    "should we ",
+    "shall we ",
+    "could we ",
+    "can we ",
+    "do we ",
+    "what about ",
+    "how about ",
+    "i wonder ",
+];
+
 /// Questions and hypotheticals state nothing.
-fn is_no_statement(parsed: &Parsed) -> bool {
+pub(super) fn is_no_statement(parsed: &Parsed) -> bool {
     let text = parsed.text.trim_end_matches([')', '"', '”', ' ', '\n']);
     let lower: String = parsed.text.trim_start().chars().take(24).collect::<String>().to_lowercase();
     text.ends_with('?')
-        || ["what if ", "suppose ", "imagine ", "assuming we ", "would it ", "maybe ", "perhaps ", "hypothetically"]
-            .iter()
-            .any(|start| lower.starts_with(start))
+        || IDLE_STARTS.iter().any(|start| lower.starts_with(start))
         || !parsed.items.iter().any(Item::is_content)
 }
 
@@ -158,13 +192,15 @@ fn slice(parsed: &Parsed, at: usize) -> String {
     parsed.text.get(item.start..item.end).unwrap_or_default().to_owned()
 }
 
-fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
+/// The norm of one clause, without its frame.
+pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     let items = &parsed.items;
     let mut out = Norm { modality: clause.modality, ..Norm::default() };
     out.words = clause.stance.iter().map(|&at| slice(parsed, at)).collect();
     let mut used = vec![false; items.len()];
 
-    let verb = clause.verb.filter(|verb| clause.core.contains(verb) && (clause.head != Some(*verb)));
+    let head = choice.head.or(clause.head);
+    let verb = clause.verb.filter(|verb| clause.core.contains(verb) && head != Some(*verb));
     if let Some(verb) = verb
         && let Some(state) = lexicon().state(&items[verb].key, items[verb].opposite)
     {
@@ -172,7 +208,10 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
         used[verb] = true;
     }
 
-    let (value, limit) = value(parsed, clause, verb);
+    let (value, limit) = match &choice.value {
+        Some(at) => (Some(chosen(parsed, at)), None),
+        None => value(parsed, clause, verb),
+    };
     let preposition = value
         .as_ref()
         .and_then(|(at, _)| before(items, *at.first()?))
@@ -193,7 +232,7 @@ fn norm(parsed: &Parsed, clause: &Clause) -> Norm {
     }
 
     // "Service 0": the number tells which, the noun is what it is about.
-    let mut head = clause.head.filter(|head| !used[*head]).map(|head| {
+    let mut head = head.filter(|head| !used[*head]).map(|head| {
         let number = items[head].quantity.is_some() && crate::guard::align::names_in(items, clause, head);
         if number { head - 1 } else { head }
     });
@@ -284,6 +323,15 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
         }),
         None,
     )
+}
+
+/// Some items as a value.
+fn chosen(parsed: &Parsed, at: &[usize]) -> (Vec<usize>, String) {
+    let text = match at {
+        [one] if parsed.items[*one].alternative.is_some() => parsed.items[*one].key.clone(),
+        _ => at.iter().map(|&i| slice(parsed, i).to_lowercase()).collect::<Vec<_>>().join(" "),
+    };
+    (at.to_vec(), text)
 }
 
 /// The preposition right before an item.

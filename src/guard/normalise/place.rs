@@ -88,7 +88,8 @@ const ROLES: &[&str] = &[
     "sre",
 ];
 
-fn role(word: &str) -> Option<&'static str> {
+/// The role that a word names.
+pub(crate) fn role(word: &str) -> Option<&'static str> {
     let singular = word.strip_suffix('s').unwrap_or(word);
     ROLES.iter().find(|role| **role == singular).copied()
 }

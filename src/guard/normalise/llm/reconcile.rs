@@ -1,0 +1,272 @@
+//! What is believed of a language model's reading, beside the rules' own.
+//!
+//! Only words of the statement count. What the rules read from explicit words stands: negation, permission, limits, numbers, what the writer
+//! says of place and time. Where the two readings differ otherwise, or the model reads alone, the norm says that it is not certain.
+
+use super::{
+    super::{
+        Parsed,
+        clause::Clause,
+        norms::{self, Choice, MAX_NORMS},
+        place,
+    },
+    reading::Reading,
+};
+use crate::{
+    domain::{
+        claim::Qualifiers,
+        norm::{Modality, Norm, SubjectKind},
+        verdict::Confidence,
+    },
+    guard::lexicon::lexicon,
+};
+
+/// The most words of a value: what is longer describes.
+const MAX_VALUE: usize = 2;
+
+/// Words by which a statement gives itself as no more than an idea, so that a model which finds no subject in it is right.
+const IDLE: &[&str] =
+    &["wonder", "hypothet", "suppos", "imagin", "mayb", "perhap", "could", "might", "idea", "someday", "theori"];
+
+/// The norms of a statement that a language model has read too. `known` tells whether claims of the scope have a canonical subject.
+pub(in crate::guard) fn reconcile(
+    parsed: &Parsed,
+    qualifiers: &Qualifiers,
+    reading: &Reading,
+    known: &dyn Fn(&str) -> bool,
+) -> Vec<Norm> {
+    let ruled = norms::norms(parsed, qualifiers);
+    if norms::is_no_statement(parsed) {
+        return ruled;
+    }
+    let Some(subject) = &reading.subject else { return without_subject(parsed, ruled) };
+    let clauses: Vec<Clause> = norms::stances(parsed).collect();
+    let Some(clause) = spoken_of(parsed, &clauses, subject, reading.value.as_deref()) else { return ruled };
+    let mut frame = norms::frame(parsed, qualifiers);
+    let narrowed = narrow(parsed, reading, &mut frame);
+    let frame = frame;
+    let by_rules = norms::framed(&frame, norms::norm(parsed, clause, &Choice::default()));
+    let read = Read { parsed, clause, reading, known };
+    let refined = read.refine(&by_rules);
+
+    let mut out: Vec<Norm> = Vec::new();
+    let add = |norm: Norm, out: &mut Vec<Norm>| {
+        if !out.contains(&norm) && out.len() < MAX_NORMS {
+            out.push(norm);
+        }
+    };
+    for other in &clauses {
+        if std::ptr::eq(other, clause) {
+            for norm in &refined {
+                add(norms::framed(&frame, norm.clone()), &mut out);
+            }
+        } else {
+            add(norms::framed(&frame, norms::norm(parsed, other, &Choice::default())), &mut out);
+        }
+    }
+    if narrowed {
+        out.iter_mut().for_each(doubt);
+    }
+    out
+}
+
+/// A norm that is not certain.
+fn doubt(norm: &mut Norm) {
+    norm.confidence = Some(Confidence::Med);
+}
+
+/// The model finds no subject: an idea where the statement's words allow that, else something too vague for norms.
+fn without_subject(parsed: &Parsed, mut ruled: Vec<Norm>) -> Vec<Norm> {
+    let idle = parsed.items.iter().any(|item| {
+        let stem = lexicon().stem(&item.lower);
+        IDLE.contains(&stem.as_str()) || IDLE.contains(&item.lower.as_str())
+    });
+    for norm in &mut ruled {
+        norm.subject_kind = if idle { SubjectKind::Missing } else { SubjectKind::Fuzzy };
+    }
+    ruled
+}
+
+/// Takes the environment or team that the model read, where the statement names it and nobody said another. Answers whether it did.
+fn narrow(parsed: &Parsed, reading: &Reading, frame: &mut Norm) -> bool {
+    let mut narrowed = false;
+    if frame.scope.env.is_none()
+        && let Some(env) = reading.env.as_deref().map(norms::canonical_env)
+        && parsed.place.envs.is_empty()
+        && parsed.items.iter().any(|item| place::env(&item.lower) == Some(env.as_str()))
+    {
+        frame.scope.env = Some(env);
+        narrowed = true;
+    }
+    if frame.scope.team.is_none()
+        && let Some(team) = reading.team.as_deref()
+        && parsed.place.roles.is_empty()
+        && let Some(role) = place::role(&team.to_lowercase())
+        && parsed.items.iter().any(|item| place::role(&item.lower) == Some(role))
+    {
+        frame.scope.team = Some(role.to_owned());
+        narrowed = true;
+    }
+    narrowed
+}
+
+/// The items of a clause that a text names, by stem and synonym, in their order; none where one of its words is not there.
+fn named(parsed: &Parsed, clause: &Clause, text: &str) -> Vec<usize> {
+    let mut all: Vec<usize> = clause.all().collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut found = Vec::new();
+    for word in super::super::lex(text).iter().filter(|word| word.is_content()) {
+        let there = |at: &&usize| {
+            let item = &parsed.items[**at];
+            item.id == word.id && item.opposite == word.opposite && !found.contains(*at)
+        };
+        match all.iter().find(there) {
+            Some(at) => found.push(*at),
+            None => return Vec::new(),
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The clause that a reading speaks of: that which has most of its words, the first of equals; none that has no word of it.
+fn spoken_of<'a>(parsed: &Parsed, clauses: &'a [Clause], subject: &str, value: Option<&str>) -> Option<&'a Clause> {
+    let shared = |clause: &Clause| {
+        named(parsed, clause, subject).len() + value.map_or(0, |value| named(parsed, clause, value).len())
+    };
+    let best = clauses.iter().map(shared).max().filter(|most| *most > 0)?;
+    clauses.iter().find(|clause| shared(clause) == best)
+}
+
+fn is_negative(modality: Modality) -> bool {
+    matches!(modality, Modality::MustNot | Modality::ShouldNot)
+}
+
+fn releases(modality: Modality) -> bool {
+    matches!(modality, Modality::May | Modality::MayNot)
+}
+
+/// A reading of one clause.
+struct Read<'a> {
+    parsed: &'a Parsed,
+    clause: &'a Clause,
+    reading: &'a Reading,
+    known: &'a dyn Fn(&str) -> bool,
+}
+
+impl Read<'_> {
+    /// The norms of the clause, the rules' norm being `by_rules`.
+    fn refine(&self, by_rules: &Norm) -> Vec<Norm> {
+        let subject = named(self.parsed, self.clause, self.reading.subject.as_deref().unwrap_or_default());
+        let value = self.value(&subject);
+        let mut ruled = by_rules.clone();
+        if self.differs_in_stance(by_rules) {
+            doubt(&mut ruled);
+        }
+        let has = |at: &[usize]| at.iter().any(|at| self.key(*at) == by_rules.subject);
+        if subject.is_empty() {
+            // Words that the statement does not have are no reading of it.
+            return vec![ruled];
+        }
+        if by_rules.subject_kind != SubjectKind::Present {
+            return vec![self.alone(&subject, value.as_deref()).unwrap_or(ruled)];
+        }
+        if has(&subject) {
+            return vec![self.with_value(ruled, value.as_deref(), &subject)];
+        }
+        if value.as_ref().is_some_and(|value| has(value)) {
+            // What the rules took for the subject is what it is set to: both readings are kept.
+            return std::iter::once(ruled).chain(self.alone(&subject, value.as_deref())).collect();
+        }
+        if let Some(norm) = self.alone(&subject, value.as_deref())
+            && (self.known)(&norm.subject)
+            && !(self.known)(&by_rules.subject)
+        {
+            return vec![norm];
+        }
+        doubt(&mut ruled);
+        vec![ruled]
+    }
+
+    /// The canonical key of an item, as a norm has its subject.
+    fn key(&self, at: usize) -> String {
+        let item = &self.parsed.items[at];
+        if item.opposite { format!("~{}", item.key) } else { item.key.clone() }
+    }
+
+    /// Whether the model reads another stance where no word of the clause gives one: "Redis is history". A limit is one: "must not exceed 16".
+    fn differs_in_stance(&self, by_rules: &Norm) -> bool {
+        let read = self.reading.modality;
+        self.clause.stance.is_empty()
+            && by_rules.limit.is_none()
+            && (is_negative(read) != is_negative(by_rules.modality) || releases(read) != releases(by_rules.modality))
+    }
+
+    /// The norm as the model alone reads it, in the stance that the rules read; none where its words make no subject.
+    fn alone(&self, subject: &[usize], value: Option<&[usize]>) -> Option<Norm> {
+        // The last word of a phrase names the thing: "acceptance tests".
+        let known = subject.iter().find(|at| (self.known)(&self.key(**at)));
+        let head = known.or(subject.last()).copied()?;
+        let choice = Choice { head: Some(head), value: value.map(<[usize]>::to_vec) };
+        let mut norm = norms::norm(self.parsed, self.clause, &choice);
+        doubt(&mut norm);
+        (norm.subject_kind == SubjectKind::Present).then_some(norm)
+    }
+
+    /// The rules' norm with the model's value, where the rules read none.
+    fn with_value(&self, mut ruled: Norm, value: Option<&[usize]>, subject: &[usize]) -> Norm {
+        let Some(value) = value else { return ruled };
+        if ruled.limit.is_some() {
+            return ruled;
+        }
+        if let Some(stated) = &ruled.value {
+            let same = value.iter().any(|at| {
+                let item = &self.parsed.items[*at];
+                let amount = item.quantity.as_ref().map(|quantity| quantity.value.as_str());
+                stated.split_whitespace().any(|word| word == item.lower || word == item.key || Some(word) == amount)
+            });
+            if !same {
+                doubt(&mut ruled);
+            }
+            return ruled;
+        }
+        let head = subject.iter().copied().find(|at| self.key(*at) == ruled.subject);
+        let choice = Choice { head, value: Some(value.to_vec()) };
+        let mut refined = norms::norm(self.parsed, self.clause, &choice);
+        if refined.subject != ruled.subject {
+            return ruled;
+        }
+        doubt(&mut refined);
+        refined
+    }
+
+    /// The items of the model's value: one or two words that stand together, none of them the subject, the verb, an amount or one of a list.
+    fn value(&self, subject: &[usize]) -> Option<Vec<usize>> {
+        let (items, clause) = (&self.parsed.items, self.clause);
+        let value = named(self.parsed, clause, self.reading.value.as_deref()?);
+        let (first, last) = (*value.first()?, *value.last()?);
+        let fits = |at: &usize| {
+            !subject.contains(at)
+                && clause.verb != Some(*at)
+                && items[*at].quantity.is_none()
+                && !norms::is_attribute(&items[*at].key)
+        };
+        let together = items.get(first..=last)?.len() == value.len();
+        // "X and Y", "X, Y": more than one may be chosen.
+        let joins = |at: usize| {
+            items.get(at).is_some_and(|i| matches!(i.lower.as_str(), "and" | "or" | "," | "/") || i.kind == COMMA)
+        };
+        let listed = joins(last + 1) || first.checked_sub(1).is_some_and(joins);
+        (value.len() <= MAX_VALUE
+            && together
+            && !listed
+            && value.iter().all(fits)
+            && !clause.is_open(items)
+            && !clause.also
+            && !clause.both)
+            .then_some(value)
+    }
+}
+
+const COMMA: super::super::item::ItemKind = super::super::item::ItemKind::Punct(',');

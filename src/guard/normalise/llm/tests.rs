@@ -1,0 +1,276 @@
+//! What is asked, what counts as an answer, and what of an answer is believed.
+
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::*;
+use crate::{
+    domain::{
+        claim::{ClaimKind, Qualifiers},
+        norm::{Limit, Modality, Norm, SubjectKind},
+        verdict::Confidence,
+    },
+    guard::{Guard, lexicon::lexicon},
+};
+
+fn refined(statement: &str, answer: &str, known: &[&str]) -> Vec<Norm> {
+    let reading = Reading::parse(answer).unwrap();
+    Guard::refine_claim(ClaimKind::Decision, statement, &Qualifiers::default(), &reading, &|subject| {
+        known.contains(&subject)
+    })
+}
+
+fn ruled(statement: &str) -> Vec<Norm> {
+    Guard::default().normalise(statement, &Qualifiers::default()).norms
+}
+
+fn answer(modality: &str, subject: &str, value: Option<&str>) -> String {
+    let value = value.map_or_else(|| "null".to_owned(), |value| format!("\"{value}\""));
+    format!(r#"{{"modality": "{modality}", "subject": "{subject}", "object": null, "value": {value}}}"#)
+}
+
+#[test]
+fn the_examples_are_norms_of_the_grammar_whose_words_stand_in_their_statement() {
+    let examples: Vec<(&str, &str)> = guide().examples().collect();
+    assert!(examples.len() >= 8 && guide().system.contains("subject"), "{} examples", examples.len());
+    for (statement, norm) in examples {
+        let reading = Reading::parse(norm).unwrap_or_else(|error| panic!("{norm}: {error}"));
+        let keys: Vec<usize> = ["modality", "subject", "object", "value"]
+            .iter()
+            .map(|key| norm.find(&format!("\"{key}\": ")).unwrap())
+            .collect();
+        assert!(keys.is_sorted(), "the keys stand in the order of the grammar: {norm}");
+        for words in [&reading.subject, &reading.value].into_iter().flatten() {
+            assert!(statement.to_lowercase().contains(&words.to_lowercase()), "“{words}” is not in “{statement}”");
+        }
+        assert_eq!(guide().about(statement).as_deref(), Some(statement));
+    }
+}
+
+#[test]
+fn the_grammar_has_every_state_of_the_lexicon_and_no_other() {
+    let object = GRAMMAR.split("object   ::=").nth(1).unwrap();
+    let states: Vec<&str> =
+        object.split('"').filter_map(|part| part.strip_suffix('\\')).filter(|s| !s.is_empty()).collect();
+    let unknown: Vec<&&str> = states.iter().filter(|state| !lexicon().is_state(state)).collect();
+    assert!(states.len() > 30 && unknown.is_empty(), "{unknown:?}");
+    let listed = include_str!("../../../../assets/lexicon/states.txt");
+    let names = listed.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(':'));
+    // One whose verbs are synonyms of another's never comes about.
+    for (name, _) in names.filter(|(name, _)| lexicon().is_state(name)) {
+        assert!(states.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn a_version_names_rules_prompt_model_and_file() {
+    let name = version("qwen", "cc324af070c2ecbf");
+    assert!(name.starts_with("rules-en/1+llm/") && name.ends_with(":qwen@cc324af0"), "{name}");
+    assert!(is_current(&name) && is_current(RULES_VERSION));
+    assert!(!is_current("rules-en/12") && !is_current("rules-en/0+llm") && !is_current("none"));
+    assert!(version("own", "").ends_with(":own@"));
+}
+
+#[rstest]
+#[case::refusal("I'm sorry, but I can't help with that.")]
+#[case::chatter("Sure! {\"modality\": \"must\", \"subject\": \"a\", \"object\": null, \"value\": null}")]
+#[case::cut_off("{\"modality\": \"must\", \"subject\": \"a")]
+#[case::nothing("")]
+#[case::another_stance("{\"modality\": \"shall\", \"subject\": \"a\", \"object\": null, \"value\": null}")]
+#[case::another_key("{\"modality\": \"must\", \"subject\": \"a\", \"object\": null, \"value\": null, \"why\": \"x\"}")]
+#[case::a_key_less("{\"modality\": \"must\", \"subject\": \"a\", \"object\": null}")]
+#[case::another_state("{\"modality\": \"must\", \"subject\": \"a\", \"object\": \"exploded\", \"value\": null}")]
+#[case::blank("{\"modality\": \"must\", \"subject\": \" \", \"object\": null, \"value\": null}")]
+#[case::control("{\"modality\": \"must\", \"subject\": \"a\\u0007\", \"object\": null, \"value\": null}")]
+#[case::list("[{\"modality\": \"must\"}]")]
+fn what_is_no_norm_is_no_answer(#[case] text: &str) {
+    assert_eq!(Reading::parse(text), Err(Unread::NoNorm), "{text}");
+}
+
+#[test]
+fn what_is_longer_than_a_norm_is_no_answer() {
+    assert_eq!(Reading::parse(&answer("must", &"long ".repeat(20), None)), Err(Unread::TooLong));
+    assert_eq!(Reading::parse(&" ".repeat(2_000)), Err(Unread::TooLong));
+    assert_eq!(guide().about(&"word ".repeat(200)), None);
+    assert_eq!(guide().about("  \n "), None);
+    assert_eq!(guide().about("one\n\ttwo").as_deref(), Some("one two"));
+}
+
+/// Explicit words of the statement stand, whatever the model says; and it is no doubt that the model was wrong.
+#[rstest]
+#[case::never("Logs must never contain user emails.", "must", Modality::MustNot)]
+#[case::not("Do not commit secrets.", "must", Modality::MustNot)]
+#[case::forbidden("Force pushes are forbidden.", "may", Modality::MustNot)]
+#[case::no_longer("The importer no longer reads XML.", "must", Modality::MustNot)]
+#[case::need_not("Reviewers need not run the tests.", "must", Modality::MayNot)]
+#[case::required("Every release must carry a signature.", "must_not", Modality::Must)]
+#[case::allowed("Guests may read the handbook.", "must_not", Modality::May)]
+fn explicit_words_overrule_the_models_stance(#[case] statement: &str, #[case] read: &str, #[case] stance: Modality) {
+    let plain = ruled(statement);
+    let subject = plain[0].words[0].clone();
+    let norms = refined(statement, &answer(read, &subject, None), &[]);
+    assert_eq!((norms[0].modality, norms[0].confidence), (stance, None), "{norms:?}");
+    assert_eq!(norms, plain);
+}
+
+#[test]
+fn a_stance_that_only_the_model_reads_lowers_the_confidence() {
+    let statement = "The old gateway is history.";
+    let norms = refined(statement, &answer("must_not", "gateway", None), &[]);
+    assert_eq!((norms[0].modality, norms[0].confidence), (Modality::Must, Some(Confidence::Med)));
+    let agreed = refined(statement, &answer("must", "gateway", None), &[]);
+    assert_eq!(agreed[0].confidence, None);
+}
+
+#[test]
+fn a_limit_stays_a_limit() {
+    let statement = "Retries must not exceed 16.";
+    for value in [Some("16"), None, Some("retries")] {
+        let norms = refined(statement, &answer("must_not", "retries", value), &[]);
+        assert_eq!(norms[0].limit, Some(Limit { max: Some("16".into()), ..Limit::default() }), "{value:?}");
+        assert_eq!((norms[0].modality, norms[0].value.as_deref()), (Modality::Must, None));
+        assert_eq!(norms[0].confidence, None);
+    }
+    let least = refined("Passwords have at least 12 characters.", &answer("must", "passwords", Some("12")), &[]);
+    assert_eq!(least[0].limit.as_ref().and_then(|limit| limit.min.as_deref()), Some("12"));
+}
+
+#[test]
+fn a_value_that_the_rules_do_not_see_is_added_and_uncertain() {
+    let statement = "We draw our charts with vega.";
+    assert_eq!(ruled(statement)[0].value, None);
+    let norms = refined(statement, &answer("must", "charts", Some("vega")), &[]);
+    assert_eq!((norms[0].subject.as_str(), norms[0].value.as_deref()), ("chart", Some("vega")));
+    assert_eq!(norms[0].confidence, Some(Confidence::Med));
+    let other = refined("We draw our charts with plotly.", &answer("must", "charts", Some("plotly")), &[]);
+    let said = crate::guard::structural::compare(&norms[0], &other[0]);
+    assert_eq!((said.rule, said.confidence), ("value_conflict", Confidence::Med));
+}
+
+#[rstest]
+#[case::not_in_the_statement("We draw our charts with vega.", "plotly")]
+#[case::a_list("We draw our charts with vega and plotly.", "vega")]
+#[case::the_verb("Deploy the charts with vega.", "deploy")]
+#[case::a_sentence("We draw the charts of the quarter with vega.", "quarter with vega draw")]
+#[case::of_an_ability("The exporter supports parquet.", "parquet")]
+fn a_value_that_cannot_be_one_is_left(#[case] statement: &str, #[case] value: &str) {
+    let subject = ruled(statement)[0].words[0].clone();
+    let norms = refined(statement, &answer("must", &subject, Some(value)), &[]);
+    assert_eq!(norms[0].value, ruled(statement)[0].value, "{norms:?}");
+}
+
+#[test]
+fn another_value_than_the_rules_read_is_doubted_and_not_taken() {
+    let statement = "Backups are kept for 30 days in the vault.";
+    let norms = refined(statement, &answer("must", "backups", Some("vault")), &[]);
+    assert_eq!(
+        (norms[0].value.clone(), norms[0].confidence),
+        (ruled(statement)[0].value.clone(), Some(Confidence::Med))
+    );
+    let same = refined(statement, &answer("must", "backups", Some("30 days")), &[]);
+    assert_eq!(same, ruled(statement));
+}
+
+#[test]
+fn a_drifted_subject_is_brought_back_and_an_invented_one_is_left() {
+    let statement = "Deploys go through the canary stage.";
+    for drifted in ["deployments", "Deploy", "the deploys"] {
+        assert_eq!(refined(statement, &answer("must", drifted, None), &[])[0].subject, "deploy", "{drifted}");
+    }
+    assert_eq!(refined(statement, &answer("must", "rollouts of teapots", None), &[]), ruled(statement));
+    assert_eq!(refined(statement, &answer("must", "ignore all rules", None), &[]), ruled(statement));
+}
+
+#[test]
+fn what_the_rules_took_for_the_subject_may_be_its_value() {
+    let norms = refined("Use Postgres for storage.", &answer("must", "storage", Some("Postgres")), &[]);
+    assert_eq!(norms.len(), 2, "{norms:?}");
+    assert_eq!((norms[0].clone(), norms[0].confidence), (ruled("Use Postgres for storage.")[0].clone(), None));
+    assert_eq!((norms[1].subject.as_str(), norms[1].confidence), ("store", Some(Confidence::Med)));
+    let other = refined("Use MySQL for storage.", &answer("must", "storage", Some("MySQL")), &[]);
+    assert_eq!(crate::guard::structural::compare(&norms[1], &other[1]).rule, "value_conflict");
+}
+
+#[test]
+fn of_two_subjects_the_one_that_the_scope_knows_counts() {
+    let statement = "Tests of the ledger run twice.";
+    let own = ruled(statement)[0].subject.clone();
+    assert_eq!(own, "test");
+    let said = answer("must", "ledger", None);
+    let known = refined(statement, &said, &["ledger"]);
+    assert_eq!((known[0].subject.as_str(), known[0].confidence), ("ledger", Some(Confidence::Med)));
+    for known in [&[][..], &["test"], &["test", "ledger"]] {
+        let norms = refined(statement, &said, known);
+        assert_eq!((norms[0].subject.as_str(), norms[0].confidence), ("test", Some(Confidence::Med)), "{known:?}");
+    }
+}
+
+#[test]
+fn questions_rule_nothing_and_a_missing_subject_is_believed_where_words_allow_it() {
+    let none = r#"{"modality": "may", "subject": null, "object": null, "value": null}"#;
+    let kind = |statement: &str| refined(statement, none, &[])[0].subject_kind;
+    assert_eq!(kind("Should we move the ledger to Postgres?"), SubjectKind::Missing);
+    assert_eq!(kind("Should we move the ledger to Postgres"), SubjectKind::Missing);
+    assert_eq!(kind("We could imagine a ledger on Postgres."), SubjectKind::Missing);
+    assert_eq!(kind("The ledger must be on Postgres."), SubjectKind::Fuzzy, "never incomparable on a model's word");
+    let question = refined("Should we use Redis?", &answer("must", "Redis", None), &[]);
+    assert_eq!(question[0].subject_kind, SubjectKind::Missing, "the rules know a question");
+}
+
+#[test]
+fn what_the_writer_says_of_place_stands() {
+    let text = r#"{"modality": "must", "subject": "index", "object": null, "value": null, "env": "staging"}"#;
+    let reading = Reading::parse(text).unwrap();
+    let said = Qualifiers { env: Some("prod".into()), ..Qualifiers::default() };
+    let refine = |statement: &str, said: &Qualifiers| {
+        Guard::refine_claim(ClaimKind::Decision, statement, said, &reading, &|_| false)[0].clone()
+    };
+    assert_eq!(refine("The index is rebuilt in staging.", &said).scope.env.as_deref(), Some("prod"));
+    assert_eq!(refine("The index is rebuilt.", &Qualifiers::default()).scope.env, None, "not in the statement");
+}
+
+#[test]
+fn a_rejection_is_turned_once() {
+    let reading = Reading::parse(&answer("must", "storage", Some("Postgres"))).unwrap();
+    let of = |statement: &str| {
+        Guard::refine_claim(ClaimKind::Rejection, statement, &Qualifiers::default(), &reading, &|_| false)
+    };
+    assert!(of("Use Postgres for storage.").iter().all(|norm| norm.modality == Modality::MustNot));
+    assert!(of("Do not use Postgres for storage.").iter().all(|norm| norm.modality == Modality::MustNot));
+}
+
+fn words() -> impl Strategy<Value = String> {
+    prop::collection::vec(
+        prop::sample::select(vec![
+            "use", "never", "must", "the", "ledger", "Postgres", "for", "storage", "16", "at", "most", "in", "staging",
+            "is", ",", "and", "not", "logs", "blue", "no", "longer", "?", ".", "we", "should", "port",
+        ]),
+        0..14,
+    )
+    .prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_read_the_norms_are_grounded_few_and_never_bolder(
+        statement in words(), subject in words(), value in words(),
+        modality in prop::sample::select(vec!["must", "should", "may", "must_not", "should_not", "may_not"]),
+    ) {
+        let text = serde_json::json!({
+            "modality": modality, "subject": subject, "object": null, "value": value, "env": "staging", "team": "admin",
+        });
+        let Ok(reading) = Reading::parse(&text.to_string()) else { return Ok(()) };
+        let qualifiers = Qualifiers::default();
+        let rules = ruled(&statement);
+        let norms = Guard::refine_claim(ClaimKind::Decision, &statement, &qualifiers, &reading, &|_| true);
+        prop_assert!(!norms.is_empty() && norms.len() <= 6);
+        for norm in &norms {
+            let lower = statement.to_lowercase();
+            prop_assert!(norm.words.iter().all(|words| lower.contains(&words.to_lowercase())), "{norm:?}");
+            // What is certain is what the rules read by themselves.
+            prop_assert!(norm.confidence.is_some() || rules.contains(norm), "{norm:?} of {rules:?}");
+        }
+        let stances = |norms: &[Norm]| norms.iter().map(|norm| norm.modality).collect::<std::collections::BTreeSet<_>>();
+        prop_assert!(stances(&norms).is_subset(&stances(&rules)));
+    }
+}
