@@ -14,6 +14,7 @@ use super::{
     clock::Hlc,
     id::{DeviceId, EventId, OpId},
     norm::Norm,
+    roster::{RosterAct, RosterChange},
     scope::Scope,
 };
 
@@ -77,6 +78,8 @@ pub enum EventKind {
     Undo,
     /// Drops the bodies of `targets` everywhere; cannot be undone.
     Redact,
+    /// Changes who belongs to a team and what it shares; cannot be undone or redacted.
+    Roster(RosterAct),
     /// A kind of the local log, never synced: `refused`, `found`, `settled`, `snooze`, `discard`, `undo`, …
     Local(String),
     /// Anything else, shown as "needs a newer ergo".
@@ -95,6 +98,7 @@ impl fmt::Display for EventKind {
             Self::Depend => f.write_str("depend"),
             Self::Undo => f.write_str("undo"),
             Self::Redact => f.write_str("redact"),
+            Self::Roster(act) => write!(f, "roster.{}", act.as_str()),
             Self::Local(kind) => write!(f, "local.{kind}"),
             Self::Unknown(kind) => f.write_str(kind),
         }
@@ -122,6 +126,8 @@ impl FromStr for EventKind {
                     .and_then(|word| ResolveAct::ALL.iter().find(|(_, known)| *known == word))
                 {
                     Self::Resolve(*act)
+                } else if let Some(act) = text.strip_prefix("roster.").and_then(RosterAct::named) {
+                    Self::Roster(act)
                 } else {
                     Self::Unknown(text.to_owned())
                 }
@@ -164,7 +170,7 @@ pub struct Header {
     /// Random, new for each installation or restored copy of a store.
     #[n(4)]
     pub epoch: u64,
-    /// Position in the chain of (author, epoch, scope, log), from 0 without gaps.
+    /// Position in the chain of (author, epoch, team, scope, log), from 0 without gaps.
     #[n(5)]
     pub seq: u64,
     /// The event before it in that chain.
@@ -233,6 +239,9 @@ pub struct Body {
     /// Data of a local event as JSON text: a verdict, a time to wake up, …
     #[n(7)]
     pub data: Option<String>,
+    /// What a `roster.*` event changes.
+    #[n(8)]
+    pub roster: Option<RosterChange>,
 }
 
 /// A header with its signature, and the body unless it was redacted.

@@ -31,6 +31,10 @@ pub struct ScopeError {
     pub problem: &'static str,
 }
 
+/// What is wrong with a name that is reserved: see [`Scope::is_reserved`].
+pub const RESERVED: ScopeError =
+    ScopeError { field: "org_id", problem: "begins with `@`: such names are ergo's own; choose another" };
+
 impl Scope {
     /// Makes a scope of two names that are not empty, not overlong, and free of control characters.
     pub fn new(org_id: impl Into<String>, project: impl Into<String>) -> Result<Self, ScopeError> {
@@ -54,6 +58,11 @@ impl Scope {
             return Err(ScopeError { field, problem });
         }
         Ok(())
+    }
+
+    /// Whether the name is kept for ergo's own use: organisations that begin with `@`.
+    pub fn is_reserved(&self) -> bool {
+        self.org_id.starts_with('@')
     }
 }
 

@@ -4,7 +4,10 @@ use jiff::civil::Date;
 
 use crate::{
     api::{ActRequest, ApiError, Caller, ErrorCode, MAX_TEXT, RememberRequest},
-    domain::{ClaimKind, Qualifiers, Scope, id},
+    domain::{
+        ClaimKind, Qualifiers, Scope, id,
+        scope::{RESERVED, ScopeError},
+    },
 };
 
 /// The longest name of a person, agent, environment, team or tenant, and the longest key of a fact, in bytes.
@@ -47,15 +50,20 @@ pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
 
 /// Checks the scope of a request that must name one.
 pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
-    Scope::new(caller.org_id.as_str(), caller.project.as_str())
-        .map_err(|error| ApiError::field(error.field, error.to_string()))
+    named(&caller.org_id, &caller.project).map_err(|error| ApiError::field(error.field, error.to_string()))
+}
+
+/// A scope by names that a person may use.
+pub(super) fn named(org_id: &str, project: &str) -> Result<Scope, ScopeError> {
+    let scope = Scope::new(org_id, project)?;
+    if scope.is_reserved() { Err(RESERVED) } else { Ok(scope) }
 }
 
 /// Checks the scope of a request that may leave it empty; both names or none.
 pub(super) fn optional_scope(org_id: Option<&str>, project: Option<&str>) -> Result<Option<Scope>, ApiError> {
     match (org_id.unwrap_or_default(), project.unwrap_or_default()) {
         ("", "") => Ok(None),
-        (org_id, project) => Scope::new(org_id, project).map(Some).map_err(|error| {
+        (org_id, project) => named(org_id, project).map(Some).map_err(|error| {
             ApiError::field(error.field, error.to_string()).hint("name both `org_id` and `project`, or neither")
         }),
     }

@@ -45,6 +45,10 @@ const AFTER: Duration = Duration::from_mins(2);
 /// Claims that wait for the deep stage, at most; beyond this the oldest is left to an audit.
 const QUEUE: usize = 10_000;
 
+/// Up to this many waiting claims, those that arrive from peers join the queue: minutes of work. A larger first exchange is left to
+/// `ergo audit`.
+const ARRIVED: usize = 500;
+
 /// Claims that wait for the deep stage.
 #[derive(Debug, Default)]
 pub(super) struct Queue(Mutex<VecDeque<ClaimId>>);
@@ -77,6 +81,17 @@ impl Engine {
         }
     }
 
+    /// Notes claims that arrived from peers, for whatever models there are: nobody judged them against what is here.
+    pub(super) fn judge_later(&self, claims: impl IntoIterator<Item = ClaimId>) {
+        let info = self.models.info();
+        if info.role(Role::Nli).is_none() && (self.config.deep == Deep::Off || info.role(Role::Llm).is_none()) {
+            return;
+        }
+        let mut queue = self.deep_queue.lock();
+        let room = ARRIVED.saturating_sub(queue.len());
+        queue.extend(claims.into_iter().take(room));
+    }
+
     /// Judges the next claim that waits for the deep stage. Answers whether there was one.
     ///
     /// # Errors
@@ -105,7 +120,8 @@ impl Engine {
             normed: &normed,
             exclude: &exclude,
         };
-        let foresight = self.foresee_with(&planned, call, Some(call));
+        let deeply = self.deepens(Deep::Background) || self.deepens(Deep::Inline);
+        let foresight = self.foresee_with(&planned, call, deeply.then_some(call));
         let rows = self.near_again(&planned, &foresight)?;
         let ours = candidate(&row);
         let against: Vec<Candidate> = rows.iter().map(candidate).collect();

@@ -17,6 +17,17 @@ impl From<StoreError> for ApiError {
             StoreError::BadCursor(_) => Self::field("cursor", error.to_string()),
             StoreError::Scope(scope) => Self::field(scope.field, error.to_string()),
             StoreError::Exists(_) => Self::field("path", error.to_string()),
+            StoreError::UnknownTeam(_) | StoreError::NotShared { .. } => {
+                Self::not_found(error.to_string()).hint("`ergo sync status` lists teams and what they share")
+            }
+            StoreError::NoRoster(_) | StoreError::NotAMember { .. } => {
+                Self::new(ErrorCode::BadRequest, error.to_string())
+            }
+            StoreError::Bound(_) => Self::field("project", error.to_string()),
+            StoreError::UsedOp(_) => Self::field("op_id", error.to_string()),
+            StoreError::Event(_) | StoreError::BadDocument(_) => {
+                Self::new(ErrorCode::BadRequest, error.to_string()).hint("nothing was taken from this batch")
+            }
             StoreError::NewerSchema { .. } | StoreError::NotAStore { .. } => {
                 Self::new(ErrorCode::Unavailable, error.to_string())
             }

@@ -18,6 +18,7 @@ mod lookup;
 mod readers;
 mod reads;
 mod session;
+mod team;
 mod view;
 mod words;
 

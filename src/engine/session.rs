@@ -65,7 +65,7 @@ impl Engine {
         result
     }
 
-    fn tell(&self, mut change: Change) {
+    pub(super) fn tell(&self, mut change: Change) {
         change.event = "change".into();
         change.seq = self.told.fetch_add(1, Ordering::Relaxed) + 1;
         for listener in self.listeners.read().unwrap_or_else(PoisonError::into_inner).iter() {

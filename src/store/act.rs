@@ -99,7 +99,7 @@ pub struct Imported {
     pub stored: usize,
     /// Events that were here already.
     pub known: usize,
-    /// Events of the local log, which does not travel.
+    /// Events of the local log, which does not travel, and of teams, which come by [`super::Store::import_synced`].
     pub ignored: usize,
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,

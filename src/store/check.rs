@@ -55,10 +55,11 @@ impl Reader {
 
     fn check_events(&self, report: &mut CheckReport) -> Result<Vec<SignedEvent>> {
         let mut events = Vec::new();
+        let mut names = super::log::ScopeNames::default();
         let mut after = 0;
         loop {
             let mut read = self.db.prepare_cached(
-                "SELECT n, id, header, signature, salt, body FROM events WHERE n > ?1 ORDER BY n LIMIT ?2",
+                "SELECT n, id, header, signature, salt, body, scope FROM events WHERE n > ?1 ORDER BY n LIMIT ?2",
             )?;
             let mut rows = read.query(rusqlite::params![after, BATCH])?;
             let before = after;
@@ -67,7 +68,7 @@ impl Reader {
                 report.events += 1;
                 let id = EventId(row.get(1)?);
                 match super::log::read_signed(row)? {
-                    Ok(event) => {
+                    Ok(mut event) => {
                         if event.id != id {
                             report.problems.push(format!("event {id} is not the one that its header makes"));
                         }
@@ -75,6 +76,8 @@ impl Reader {
                             report.problems.push(error.to_string());
                         }
                         report.redacted += usize::from(event.body.is_none());
+                        // From here on the scope is the one here; a team may know it by another name.
+                        event.header.scope = names.of(&self.db, row.get(6)?)?;
                         events.push(event);
                     }
                     Err(error) => report.problems.push(format!("event {id}: {error}")),
@@ -87,7 +90,7 @@ impl Reader {
     }
 }
 
-type Chain = (DeviceId, u64, Scope, bool);
+type Chain = (DeviceId, u64, Option<EventId>, Scope, bool);
 
 /// Every chain runs from 0 without gaps, each event naming the one before it. What other devices left out is a note:
 /// it may still arrive.
@@ -95,11 +98,11 @@ fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
     let mut chains: HashMap<Chain, Vec<&SignedEvent>> = HashMap::new();
     for event in events {
         let header = &event.header;
-        let chain = (header.author, header.epoch, header.scope.clone(), derive::is_local(header));
+        let chain = (header.author, header.epoch, header.team, header.scope.clone(), derive::is_local(header));
         chains.entry(chain).or_default().push(event);
     }
     let mut notes = Vec::new();
-    for ((author, epoch, scope, local), mut chain) in chains {
+    for ((author, epoch, _, scope, local), mut chain) in chains {
         chain.sort_by_key(|event| event.header.seq);
         let name = || {
             let log = if local { "local" } else { "shared" };

@@ -4,16 +4,21 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::{
     Act, Committed, Draft, Imported, Ref, Result, Store, StoreError,
-    log::{self, Appended},
+    log::{self, Appended, Origin},
     open,
     project::{Changes, Projector},
     scopes,
+    team::{
+        ledger::Ledger,
+        scopes::{Binding, binding},
+    },
     vectors::{self, VectorModel},
 };
 use crate::domain::{
     Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent,
     derive::{self, local},
     event::{self, VERSION},
+    roster::is_roster_scope,
 };
 
 /// The vectors that come with an act, and the model that made them.
@@ -28,7 +33,8 @@ impl Store {
         }
         let scope = scopes::bind(&tx, &act.scope, act.identity.as_deref())?;
         let scope_n = log::scope_number(&tx, &scope)?;
-        let mut signer = Signer::new(&tx, author, self.epoch, scope.clone(), scope_n, &act)?;
+        let binding = binding(&tx, scope_n)?;
+        let mut signer = Signer::new(&tx, author, self.epoch, (scope.clone(), scope_n), binding.as_ref(), &act)?;
         let mut events = Vec::with_capacity(act.drafts.len());
         let mut evidence = Vec::new();
         for (index, mut draft) in act.drafts.into_iter().enumerate() {
@@ -54,9 +60,21 @@ impl Store {
         let clock = signer.clock;
         let mut projector = Projector::new(&tx, &*self.check)?;
         for event in &events {
-            if projector.append(event, scope_n, act.now)? == Appended::Known {
+            let mut origin = Origin { received_at: act.now, ..Origin::default() };
+            if let Some(binding) = binding.as_ref().filter(|_| !derive::is_local(&event.header)) {
+                origin.team = Some(binding.team);
+                origin.shared = binding.writes.then_some(binding.n);
+            }
+            if projector.append(event, scope_n, origin)? == Appended::Known {
                 return Err(StoreError::Damaged(format!("event {} exists already", event.id)));
             }
+        }
+        if let Some(binding) = binding.filter(|binding| binding.writes) {
+            let mut ledger = Ledger::default();
+            for event in events.iter().filter(|event| !derive::is_local(&event.header)) {
+                ledger.add(&tx, binding.n, event)?;
+            }
+            ledger.save(&tx)?;
         }
         let changes = projector.finish()?;
         if let Some((model, vectors)) = vectors {
@@ -91,13 +109,15 @@ impl Store {
         let mut imported = Imported::default();
         let mut projector = Projector::new(&tx, &*self.check)?;
         for event in events {
-            if derive::is_local(&event.header) && !with_local {
+            // What belongs to a team comes by `import_synced`, which knows the roster.
+            let teams = event.header.team.is_some() || is_roster_scope(&event.header.scope);
+            if teams || derive::is_local(&event.header) && !with_local {
                 imported.ignored += 1;
                 continue;
             }
             event.verify()?;
             let scope = log::scope_number(&tx, &event.header.scope)?;
-            match projector.append(event, scope, now)? {
+            match projector.append(event, scope, Origin { received_at: now, ..Origin::default() })? {
                 Appended::New(_) => imported.stored += 1,
                 Appended::Filled(_) | Appended::Known => imported.known += 1,
             }
@@ -152,7 +172,7 @@ fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Comm
     let Some(first) = events.first() else { return Ok(None) };
     Ok(Some(Committed {
         op: *op,
-        scope: first.header.scope.clone(),
+        scope: log::scope_named(db, first.scope)?,
         created: events.iter().filter(|event| event.is_claim()).map(|event| event.id).collect(),
         events: events.iter().map(|event| event.id).collect(),
         claims: Vec::new(),
@@ -180,13 +200,24 @@ struct Signer {
     template: Header,
     clock: Hlc,
     now: u64,
+    /// The team to which the scope belongs, and what it calls it.
+    shared_as: Option<(EventId, Scope)>,
     /// The ends of the shared and the local chain.
     ends: [(u64, Option<EventId>); 2],
 }
 
 impl Signer {
-    fn new(db: &Connection, author: DeviceId, epoch: u64, scope: Scope, scope_n: i64, act: &Act) -> Result<Self> {
+    fn new(
+        db: &Connection,
+        author: DeviceId,
+        epoch: u64,
+        (scope, scope_n): (Scope, i64),
+        binding: Option<&Binding>,
+        act: &Act,
+    ) -> Result<Self> {
+        let team = binding.map(|binding| binding.team);
         Ok(Self {
+            shared_as: binding.map(|binding| (binding.id, binding.name.clone())),
             template: Header {
                 version: VERSION,
                 team: None,
@@ -210,8 +241,8 @@ impl Signer {
             clock: load_clock(db)?,
             now: act.now,
             ends: [
-                log::chain_end(db, &author, epoch, scope_n, false)?,
-                log::chain_end(db, &author, epoch, scope_n, true)?,
+                log::chain_end(db, &author, epoch, scope_n, false, team)?,
+                log::chain_end(db, &author, epoch, scope_n, true, None)?,
             ],
         })
     }
@@ -230,7 +261,12 @@ impl Signer {
             Header { kind, targets: targets.to_vec(), successor, seen, claim_kind, ..self.template.clone() };
         check(index, &header, &body)?;
         header.key_hash = body.key.as_deref().map(event::key_hash);
-        let end = &mut self.ends[usize::from(derive::is_local(&header))];
+        let local = derive::is_local(&header);
+        if let Some((team, name)) = self.shared_as.as_ref().filter(|_| !local) {
+            header.team = Some(*team);
+            header.scope.clone_from(name);
+        }
+        let end = &mut self.ends[usize::from(local)];
         (header.seq, header.prev) = *end;
         self.clock = self.clock.tick(self.now);
         header.clock = self.clock;
@@ -259,6 +295,7 @@ fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
         EventKind::Supersede | EventKind::Retract | EventKind::Reinstate | EventKind::Undo | EventKind::Redact => 1,
         EventKind::Depend => 2,
         EventKind::Unknown(_) => return bad("is of a kind that this version does not know"),
+        EventKind::Roster(_) => return bad("changes a roster, which is an act of its own"),
         _ => 0,
     };
     if header.targets.len() < least {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::VectorModel;
-use crate::domain::event::EventError;
+use crate::domain::{DeviceId, EventId, OpId, Scope, event::EventError, replica::DocumentId};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +74,37 @@ pub enum StoreError {
     /// A vector is not one of its model's.
     #[error("a vector {0}: the embedding model does not do what it says; `ergo models verify` checks its file")]
     BadVector(String),
+    /// The team is not one of this store's.
+    #[error("this store knows no team {}: join it first", .0.short())]
+    UnknownTeam(EventId),
+    /// What was given as a team's roster lacks its beginning.
+    #[error("what came is not the roster of team {}: ask for a new invitation", .0.short())]
+    NoRoster(EventId),
+    /// A roster does not name this device.
+    #[error("team {} does not name this device ({}) as a member: ask an admin to add it", .team.short(), .device.short())]
+    NotAMember {
+        /// This device.
+        device: DeviceId,
+        /// The team.
+        team: EventId,
+    },
+    /// A scope that is not one of the team's, or that this device may not read.
+    #[error("team {} does not share {scope} with this device", .team.short())]
+    NotShared {
+        /// The scope, by its name in the team.
+        scope: Scope,
+        /// The team.
+        team: EventId,
+    },
+    /// A scope here that holds a team's scope already.
+    #[error("{0} holds a scope of a team already: choose another scope")]
+    Bound(Scope),
+    /// A document's id does not follow from what it holds.
+    #[error("document {0} is not of that scope, month and part")]
+    BadDocument(DocumentId),
+    /// The idempotency key of another act.
+    #[error("`op_id` {0} was used for another act: use a new one for each act")]
+    UsedOp(OpId),
     /// Something in the file that ergo itself wrote cannot be read.
     #[error("the store is damaged: {0}; run `ergo doctor`, or restore a backup")]
     Damaged(String),

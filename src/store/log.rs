@@ -1,5 +1,7 @@
 //! The event log: appending signed events, and reading them back.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Result, StoreError};
@@ -151,6 +153,22 @@ pub(super) fn scope_named(db: &Connection, n: i64) -> Result<Scope> {
     Ok(read.query_row([n], |row| Ok(Scope { org_id: row.get(0)?, project: row.get(1)? }))?)
 }
 
+/// The names of scopes here, read once each.
+#[derive(Default)]
+pub(super) struct ScopeNames(HashMap<i64, Scope>);
+
+impl ScopeNames {
+    /// The name of the scope with a number.
+    pub(super) fn of(&mut self, db: &Connection, n: i64) -> Result<Scope> {
+        if let Some(scope) = self.0.get(&n) {
+            return Ok(scope.clone());
+        }
+        let scope = scope_named(db, n)?;
+        self.0.insert(n, scope.clone());
+        Ok(scope)
+    }
+}
+
 /// The end of a chain: the next sequence number, and the event before it.
 pub(super) fn chain_end(
     db: &Connection,
@@ -158,15 +176,29 @@ pub(super) fn chain_end(
     epoch: u64,
     scope: i64,
     local: bool,
+    team: Option<i64>,
 ) -> Result<(u64, Option<EventId>)> {
     let mut read = db.prepare_cached(
-        "SELECT seq, id FROM events WHERE author = ?1 AND epoch = ?2 AND scope = ?3 AND log = ?4
+        "SELECT seq, id FROM events WHERE author = ?1 AND epoch = ?2 AND scope = ?3 AND log = ?4 AND team IS ?5
          ORDER BY seq DESC LIMIT 1",
     )?;
     let last: Option<(i64, EventId)> = read
-        .query_row(params![author.0, epoch.cast_signed(), scope, local], |row| Ok((row.get(0)?, id_at(row, 1)?)))
+        .query_row(params![author.0, epoch.cast_signed(), scope, local, team], |row| Ok((row.get(0)?, id_at(row, 1)?)))
         .optional()?;
     Ok(last.map_or((0, None), |(seq, id)| (seq.cast_unsigned() + 1, Some(id))))
+}
+
+/// Where an event came from, and whose it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    /// The wall clock when it came, in milliseconds since the Unix epoch.
+    pub received_at: u64,
+    /// The device that brought it.
+    pub from: Option<DeviceId>,
+    /// The number of the team in its header.
+    pub team: Option<i64>,
+    /// The number of the team's scope that takes it.
+    pub shared: Option<i64>,
 }
 
 /// What became of an event that was given to the log.
@@ -181,7 +213,7 @@ pub(super) enum Appended {
 }
 
 /// Appends a verified event with its edges.
-pub(super) fn append(db: &Connection, event: &SignedEvent, scope: i64, received_at: u64) -> Result<Appended> {
+pub(super) fn append(db: &Connection, event: &SignedEvent, scope: i64, origin: Origin) -> Result<Appended> {
     let mut known = db.prepare_cached("SELECT n, body IS NULL FROM events WHERE id = ?1")?;
     let known: Option<(i64, bool)> = known.query_row([event.id.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let (salt, body) = match &event.body {
@@ -200,8 +232,8 @@ pub(super) fn append(db: &Connection, event: &SignedEvent, scope: i64, received_
     let header = &event.header;
     db.prepare_cached(
         "INSERT INTO events (id, log, scope, author, epoch, seq, wall, tick, kind, op, who, agent, header, signature,
-            salt, body, received_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+            salt, body, received_at, received_from, team, shared)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
     )?
     .execute(params![
         event.id.0,
@@ -220,7 +252,10 @@ pub(super) fn append(db: &Connection, event: &SignedEvent, scope: i64, received_
         event.signature,
         salt,
         body,
-        wall(received_at),
+        wall(origin.received_at),
+        origin.from.map(|device| device.0),
+        origin.team,
+        origin.shared,
     ])?;
     let n = db.last_insert_rowid();
     for (role, ids) in [

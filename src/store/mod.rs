@@ -1,7 +1,7 @@
 //! The store: one SQLite file with the signed events of both logs, and the projections made of them.
 //!
-//! The only module that speaks SQL. Every change goes through [`Store::commit`] or [`Store::import`], in one transaction
-//! that appends events and brings the projections up to date by the rules of [`crate::domain::derive`].
+//! The only module that speaks SQL. Every change goes through [`Store::commit`], [`Store::commit_roster`] or
+//! [`Store::import_synced`], in one transaction that appends events and brings the projections up to date by the rules of [`crate::domain::derive`].
 
 mod act;
 mod backup;
@@ -16,6 +16,7 @@ mod read;
 mod rebuild;
 mod row;
 mod scopes;
+mod team;
 mod vectors;
 
 use std::{
@@ -32,6 +33,11 @@ pub use row::{
     CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, Lookup,
     Neighbour, NeighbourQuery, Page, ScopeRow,
 };
+pub use team::rows::{
+    ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow,
+    PeerDocument, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported, SyncPage, TeamRow,
+    TeamScopeRow,
+};
 pub use vectors::VectorModel;
 
 use rusqlite::Connection;
@@ -39,7 +45,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -103,7 +109,8 @@ impl Store {
         self.write_act(act, None)
     }
 
-    /// Verifies and stores events of the shared log that were made elsewhere, in any order; all of them, or none.
+    /// Verifies and stores events of the shared log that were made elsewhere and belong to no team, in any order; all of
+    /// them, or none.
     /// `now` is the wall clock, in milliseconds since the Unix epoch.
     pub fn import(&mut self, events: &[SignedEvent], now: u64) -> Result<Imported> {
         self.write_import(events, false, now)

@@ -45,6 +45,12 @@ impl Store {
 
 /// Rebuilds within the caller's transaction.
 pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
+    clear(db)?;
+    fill(db, check)
+}
+
+/// Drops every projection: then events may be taken out of the log.
+pub(super) fn clear(db: &Connection) -> Result<()> {
     for table in DERIVED {
         let sql = match table {
             "texts" => "INSERT INTO texts (texts) VALUES ('delete-all')".to_owned(),
@@ -54,6 +60,11 @@ pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
     }
     vectors::clear_index(db)?;
     db.execute("DELETE FROM edges WHERE role = ?1", [log::Role::Card as i64])?;
+    Ok(())
+}
+
+/// Makes every projection from the log, where there is none.
+pub(super) fn fill(db: &Connection, check: &dyn PairCheck) -> Result<()> {
     db.execute("UPDATE events SET effective = 1", [])?;
     db.execute("UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0)", [])?;
     // In the order of time, so that cards which were true once are found again where they can be.

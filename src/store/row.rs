@@ -32,6 +32,10 @@ pub struct ClaimRow {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
+    /// The device that brought it here; `None` where it was written here, or came by a file.
+    pub received_from: Option<DeviceId>,
+    /// The team that it was written for.
+    pub team: Option<EventId>,
     /// When, by the writer's event clock.
     pub clock: Hlc,
     /// The act that created it.

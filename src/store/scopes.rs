@@ -44,7 +44,7 @@ impl Reader {
         scope_for(&self.db, scope, identity)
     }
 
-    /// Every scope, by name.
+    /// Every scope, by name; those of rosters are left out.
     pub fn scopes(&self) -> Result<Vec<ScopeRow>> {
         let mut read = self.db.prepare_cached(
             "SELECT s.org, s.project, s.identity, s.latest,
@@ -52,7 +52,7 @@ impl Reader {
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n),
                 (SELECT count(*) FROM cards WHERE scope = s.n AND open = 1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = s.n AND status = 0 AND review = 1)
-             FROM scopes s ORDER BY s.org, s.project",
+             FROM scopes s WHERE s.org <> '@team' ORDER BY s.org, s.project",
         )?;
         let rows = read.query_map([], |row| {
             Ok(ScopeRow {
@@ -68,10 +68,10 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Counts over the whole store.
+    /// Counts over the whole store, rosters left out.
     pub fn counts(&self) -> Result<super::Counts> {
         let mut read = self.db.prepare_cached(
-            "SELECT (SELECT count(*) FROM events),
+            "SELECT (SELECT count(*) FROM events) - (SELECT coalesce(sum(events), 0) FROM team_scopes WHERE roster = 1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0),
                 (SELECT count(*) FROM cards WHERE open = 1),

@@ -63,7 +63,7 @@ impl NewClaim {
             normaliser: Some(self.normed.version.clone()),
             key: self.key(),
             qualifiers: (self.draft.qualifiers != Qualifiers::default()).then(|| self.draft.qualifiers.clone()),
-            data: None,
+            ..Body::default()
         }
     }
 

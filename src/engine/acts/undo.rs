@@ -45,6 +45,10 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
     if events.iter().any(|event| event.kind == EventKind::Redact) {
         return Err(ApiError::field("target_op", "a redaction cannot be undone: the text is gone for good"));
     }
+    if events.iter().any(|event| matches!(event.kind, EventKind::Roster(_))) {
+        return Err(ApiError::field("target_op", "an act on a team cannot be undone")
+            .hint("do the opposite: add a device that was revoked, revoke one that was added"));
+    }
     if session.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
         return Err(needs_person(format!("act {target} is a person's, and agents may not undo it here"))
             .hint(format!("ask {} to run `ergo undo {target}`", first.who)));

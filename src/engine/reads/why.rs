@@ -18,7 +18,7 @@ const OTHERS: usize = 5;
 /// `POST /why`.
 pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
     let question = check::required("question", &request.question)?;
-    let scope = Scope::new(request.org_id.as_str(), request.project.as_str())
+    let scope = check::named(&request.org_id, &request.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let now = (engine.config.clock)();
     engine.readers.lend().snapshot(|reader| {

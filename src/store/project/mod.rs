@@ -20,7 +20,7 @@ use rusqlite::Connection;
 
 use super::{
     Result,
-    log::{self, Appended, Loaded, Role},
+    log::{self, Appended, Loaded, Origin, Role},
     open,
 };
 use crate::domain::{
@@ -93,8 +93,8 @@ impl<'a> Projector<'a> {
     }
 
     /// Appends a verified event. The projections follow in [`Projector::finish`].
-    pub(super) fn append(&mut self, event: &SignedEvent, scope: i64, received_at: u64) -> Result<Appended> {
-        let appended = log::append(self.db, event, scope, received_at)?;
+    pub(super) fn append(&mut self, event: &SignedEvent, scope: i64, origin: Origin) -> Result<Appended> {
+        let appended = log::append(self.db, event, scope, origin)?;
         match appended {
             Appended::New(n) => self.new.push(n),
             Appended::Filled(n) => self.fill(n)?,
@@ -198,7 +198,7 @@ impl<'a> Projector<'a> {
                 self.dirty.review.extend(claims);
             }
             EventKind::Local(kind) => self.mark_local(event, kind)?,
-            EventKind::Assert | EventKind::Undo | EventKind::Redact | EventKind::Unknown(_) => {}
+            EventKind::Assert | EventKind::Undo | EventKind::Redact | EventKind::Roster(_) | EventKind::Unknown(_) => {}
         }
         Ok(())
     }

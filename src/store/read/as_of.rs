@@ -35,7 +35,8 @@ impl Reader {
     pub fn claim_at(&self, id: &ClaimId, as_of: u64) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };
-            let past = reader.past(Some(&event.header.scope), as_of)?;
+            let scope = log::scope_named(&reader.db, event.scope)?;
+            let past = reader.past(Some(&scope), as_of)?;
             past.claims.get(id).map(|facts| reader.row_at(*id, facts, &past)).transpose()
         })
     }
@@ -104,12 +105,16 @@ impl Reader {
             None => None,
         };
         let mut read = self.db.prepare_cached(
-            "SELECT header, signature, NULL AS salt, NULL AS body FROM events
+            "SELECT header, signature, NULL AS salt, NULL AS body, scope FROM events
              WHERE (?1 IS NULL OR scope = ?1) AND wall <= ?2 AND log = 0",
         )?;
+        let mut names = log::ScopeNames::default();
         let mut events: Vec<SignedEvent> = Vec::new();
-        for event in read.query_map(params![scope, log::wall(as_of)], log::read_signed)? {
-            events.push(event?.map_err(|error| StoreError::Damaged(error.to_string()))?);
+        let mut rows = read.query(params![scope, log::wall(as_of)])?;
+        while let Some(row) = rows.next()? {
+            let mut event = log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?;
+            event.header.scope = names.of(&self.db, row.get(4)?)?;
+            events.push(event);
         }
         Ok(project(&events, &NoCards))
     }

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::id_range;
 use crate::{
     domain::{
-        Body, ClaimId, ClaimKind, EventId, EventKind, Flags, Header, Qualifiers, ResolveAct, Scope, Status, derive,
-        derive::active_heads,
+        Body, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Qualifiers, ResolveAct, Scope, Status,
+        derive, derive::active_heads,
     },
     store::{
         ClaimRow, Lookup, Reader, Result,
@@ -22,7 +22,8 @@ macro_rules! select_claim {
     ($rest:literal) => {
         concat!(
             "SELECT c.n, c.id, c.scope, c.kind, c.status, c.undone, c.contested, c.needs_review, c.excepted,
-                c.redacted, c.rev, e.header, e.body FROM claims c JOIN events e ON e.n = c.n ",
+                c.redacted, c.rev, e.header, e.body, s.org, s.project, e.received_from
+             FROM claims c JOIN events e ON e.n = c.n JOIN scopes s ON s.n = c.scope ",
             $rest
         )
     };
@@ -46,6 +47,9 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
     let mut claim = of_event(id_at(row, 1)?, header, body, row.get::<_, i64>(10)?.unsigned_abs());
     claim.kind = kind_of(row.get(3)?);
     claim.status = status_of(row.get(4)?);
+    // A team may know the scope by another name.
+    claim.scope = Scope { org_id: row.get(13)?, project: row.get(14)? };
+    claim.received_from = row.get::<_, Option<[u8; 32]>>(15)?.map(DeviceId);
     claim.flags = Flags {
         undone: row.get(5)?,
         contested: row.get(6)?,
@@ -74,6 +78,8 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
         who: header.who,
         agent: header.agent,
         device: header.author,
+        received_from: None,
+        team: header.team,
         clock: header.clock,
         op: header.op,
         key: body.key,

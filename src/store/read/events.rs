@@ -27,7 +27,8 @@ impl Reader {
             id: event.id,
             kind: event.kind,
             op: header.op,
-            scope: header.scope,
+            // A team may know the scope by another name.
+            scope: log::scope_named(&self.db, event.scope)?,
             who: header.who,
             agent: header.agent,
             device: header.author,
@@ -128,7 +129,7 @@ impl Reader {
         let mut rows = read.query(params![who, agent, scope])?;
         while let Some(row) = rows.next()? {
             let kind: String = row.get(1)?;
-            if !NOT_UNDONE.contains(&kind.as_str()) {
+            if !NOT_UNDONE.contains(&kind.as_str()) && !kind.starts_with("roster.") {
                 return Ok(Some(OpId(row.get(0)?)));
             }
         }
@@ -160,7 +161,7 @@ impl Reader {
         })
     }
 
-    /// A page of both logs, newest first by event clock. `total` is 0: the log is not counted.
+    /// A page of both logs without rosters, newest first by event clock. `total` is 0: the log is not counted.
     pub fn log(&self, scope: Option<&Scope>, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
         let after = Place::parse(cursor)?;
         self.snapshot(|reader| {
@@ -181,7 +182,7 @@ impl Reader {
                 None => reader.loaded(
                     log::select_loaded!(
                         "events e WHERE (e.wall, e.tick, e.n) < (?1, ?2, ?3) AND e.kind <> 'local.evidence'
-                         ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?4"
+                         AND e.kind NOT LIKE 'roster.%' ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?4"
                     ),
                     params![after.wall, after.tick, after.n, rows],
                 )?,

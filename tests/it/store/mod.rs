@@ -5,4 +5,5 @@ mod laws;
 mod lists;
 mod rules;
 mod support;
+mod team;
 mod vectors;

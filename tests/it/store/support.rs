@@ -130,8 +130,14 @@ pub fn undo(store: &Store, op: &OpId) -> Vec<Draft> {
 
 impl Fixture {
     pub fn new() -> Self {
+        Self::of(1)
+    }
+
+    /// The store of another device.
+    pub fn of(device: u8) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = open(&dir.path().join("ergo.db"));
+        let path = dir.path().join("ergo.db");
+        let store = Store::open_with(&path, key(device), Arc::new(Plain), Options { durable: false }).unwrap();
         Self { dir, store, now: 1_700_000_000_000, ops: 0 }
     }
 

@@ -1,0 +1,214 @@
+//! What two stores tell each other about what they have: chains and how far they reach, digests of sets, documents.
+
+use std::fmt;
+
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+
+use super::{
+    clock::Hlc,
+    id::{DeviceId, EventId},
+    scope::Scope,
+};
+
+/// Which chain of a scope: events that one device wrote in one epoch, each naming the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub struct Chain {
+    /// The device.
+    #[n(0)]
+    pub author: DeviceId,
+    /// Its epoch.
+    #[n(1)]
+    pub epoch: u64,
+    /// It was written before the scope belonged to the team, which adopted it.
+    #[n(2)]
+    pub adopted: bool,
+}
+
+/// How far a chain is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ChainEnd {
+    /// The chain.
+    #[n(0)]
+    pub chain: Chain,
+    /// The first sequence number that is lacking.
+    #[n(1)]
+    pub next: u64,
+    /// The event before it; where the chain forks there, the one with the smallest id.
+    #[n(2)]
+    pub head: Option<EventId>,
+}
+
+/// A digest of a set of events, whatever their order: the exclusive or of `blake3("ergo/set/1" ‖ id)`.
+///
+/// It notices that two sets differ. It is no proof against a member who chooses events so that theirs collide: what that
+/// gains is that a peer believes to be in step, while every event stays signed and checked.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetDigest(pub [u8; 32]);
+
+impl SetDigest {
+    /// The digest of some events, each given once.
+    pub fn of<'a>(ids: impl IntoIterator<Item = &'a EventId>) -> Self {
+        let mut digest = Self::default();
+        for id in ids {
+            digest.toggle(id);
+        }
+        digest
+    }
+
+    /// Adds an event that is not in the set, or takes out one that is.
+    pub fn toggle(&mut self, id: &EventId) {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/set/1");
+        hasher.update(&id.0);
+        for (mine, other) in self.0.iter_mut().zip(hasher.finalize().as_bytes()) {
+            *mine ^= other;
+        }
+    }
+}
+
+/// The name of a document: `blake3("ergo/doc/1" ‖ team ‖ scope ‖ month ‖ part)`. It tells nothing of the scope's name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentId(pub [u8; 32]);
+
+impl DocumentId {
+    /// The document of a month of a team's scope; `part` counts from 0.
+    pub fn of(team: EventId, scope: &Scope, month: Month, part: u32) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/doc/1");
+        hasher.update(&team.0);
+        for name in [&scope.org_id, &scope.project] {
+            hasher.update(&(name.len() as u64).to_le_bytes());
+            hasher.update(name.as_bytes());
+        }
+        hasher.update(&month.0.to_le_bytes());
+        hasher.update(&part.to_le_bytes());
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+macro_rules! thirty_two_bytes {
+    ($name:ident, $what:literal) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&hex::encode(self.0))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), &hex::encode(&self.0[..5]))
+            }
+        }
+
+        impl<C> Encode<C> for $name {
+            fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+                e.bytes(&self.0)?.ok()
+            }
+        }
+
+        impl<'b, C> Decode<'b, C> for $name {
+            fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+                d.bytes()?.try_into().map(Self).map_err(|_| decode::Error::message(concat!("wrong length of ", $what)))
+            }
+        }
+    };
+}
+
+thirty_two_bytes!(SetDigest, "a digest");
+thirty_two_bytes!(DocumentId, "a document's id");
+
+/// A month of the Gregorian calendar, UTC, as the number `YYYYMM`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Month(#[n(0)] pub u32);
+
+impl Month {
+    /// The last month that is told apart: events that say they are from later are kept together in it.
+    pub const LAST: Self = Self(9999_12);
+
+    /// The month of an event's clock.
+    pub fn of(clock: Hlc) -> Self {
+        // Days to year and month: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+        let days = clock.wall / 86_400_000 + 719_468;
+        let era = days / 146_097;
+        let day = days % 146_097;
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let of_year = day - (365 * year + year / 4 - year / 100);
+        let shifted = (5 * of_year + 2) / 153;
+        let (month, carry) = if shifted < 10 { (shifted + 3, 0) } else { (shifted - 9, 1) };
+        let year = year + era * 400 + carry;
+        u32::try_from(year * 100 + month).map_or(Self::LAST, |number| Self(number).min(Self::LAST))
+    }
+}
+
+impl Month {
+    /// The first millisecond of the month, and that of the one after it.
+    pub fn bounds(self) -> (u64, u64) {
+        let first = |year: u64, month: u64| {
+            // days_from_civil, of the same source.
+            let year = year - u64::from(month <= 2);
+            let of_era = year % 400;
+            let of_year = (153 * ((month + 9) % 12) + 2) / 5;
+            let days = year / 400 * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+            days.saturating_sub(719_468) * 86_400_000
+        };
+        let (year, month) = (u64::from(self.0 / 100).max(1970), u64::from(self.0 % 100).clamp(1, 12));
+        let end = match month {
+            _ if self >= Self::LAST => u64::MAX,
+            12 => first(year + 1, 1),
+            _ => first(year, month + 1),
+        };
+        (first(year, month), end)
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}", self.0 / 100, self.0 % 100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_forgets_order_and_what_was_taken_out() {
+        let [a, b, c] = [1, 2, 3].map(|n| EventId([n; 32]));
+        assert_eq!(SetDigest::of([&a, &b]), SetDigest::of([&b, &a]));
+        assert_ne!(SetDigest::of([&a, &b]), SetDigest::of([&a, &c]));
+        let mut digest = SetDigest::of([&a, &b]);
+        digest.toggle(&b);
+        assert_eq!(digest, SetDigest::of([&a]));
+    }
+
+    #[test]
+    fn months_begin_and_end_where_the_calendar_says() {
+        let month = |wall| Month::of(Hlc { wall, count: 0 }).to_string();
+        assert_eq!(month(0), "1970-01");
+        // 2024-02-29T23:59:59.999Z and the millisecond after; 2026-11-22T12:00:00Z.
+        assert_eq!(month(1_709_251_199_999), "2024-02");
+        assert_eq!(month(1_709_251_200_000), "2024-03");
+        assert_eq!(month(1_795_348_800_000), "2026-11");
+        assert_eq!(month(1_767_225_599_999), "2025-12");
+        assert_eq!(month(u64::MAX), "9999-12");
+        let mut at = 0;
+        while at < 4_102_444_800_000 {
+            let (first, next) = Month::of(Hlc { wall: at, count: 0 }).bounds();
+            assert_eq!(first, at);
+            assert_eq!(Month::of(Hlc { wall: next - 1, count: 0 }).bounds(), (first, next));
+            at = next;
+        }
+        assert_eq!(at, 4_102_444_800_000, "2100-01-01");
+        assert_eq!(Month::LAST.bounds().1, u64::MAX);
+    }
+
+    #[test]
+    fn documents_of_other_names_are_others() {
+        let team = EventId([7; 32]);
+        let scope = |org: &str, project: &str| Scope { org_id: org.into(), project: project.into() };
+        let id = |scope: &Scope, part| DocumentId::of(team, scope, Month(202_611), part);
+        assert_ne!(id(&scope("a", "bc"), 0), id(&scope("ab", "c"), 0));
+        assert_ne!(id(&scope("a", "b"), 0), id(&scope("a", "b"), 1));
+    }
+}

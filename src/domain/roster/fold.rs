@@ -1,0 +1,468 @@
+//! From a set of roster events to the roster.
+//!
+//! Three steps, each a function of the set alone:
+//!
+//! 1. An event is *valid* where its author might do that by what it had seen: the roster of its causal past.
+//! 2. It *counts* unless its author was taken out by somebody who had not seen it. Taking out and leaving always count: two
+//!    admins who take each other out without having seen the other's act are both out.
+//! 3. Of what counts about a device, the events that no other one has seen decide, the latest by clock and id first.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope, is_roster_scope};
+use crate::domain::{
+    Header, Scope, SignedEvent,
+    clock::Hlc,
+    event::{EventKind, VERSION},
+    id::{DeviceId, EventId},
+};
+
+impl Roster {
+    /// The roster of `team` that a set of verified events makes, given in any order, with or without repeats; events of
+    /// other scopes are left out. `None` where the event that founds the team is not among them.
+    pub fn of<'a>(team: EventId, events: impl IntoIterator<Item = &'a SignedEvent>) -> Option<Self> {
+        Graph::of(team, events)?.roster()
+    }
+}
+
+/// A set of events, by their places.
+#[derive(Clone, PartialEq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(len: usize) -> Self {
+        Self(vec![0; len.div_ceil(64)])
+    }
+
+    fn add(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine |= theirs;
+        }
+    }
+
+    fn has(&self, at: usize) -> bool {
+        self.0[at / 64] & 1 << (at % 64) != 0
+    }
+}
+
+/// An event whose causal past is known.
+struct Node {
+    id: EventId,
+    author: DeviceId,
+    clock: Hlc,
+    change: Option<RosterChange>,
+    /// What its author had seen, all the way back.
+    past: Set,
+    /// Its author might do it.
+    valid: bool,
+    /// Its author was an admin in its past.
+    by_admin: bool,
+}
+
+/// The events of a team by place: each after what it had seen.
+struct Graph {
+    team: EventId,
+    scope: Scope,
+    nodes: Vec<Node>,
+    places: HashMap<EventId, usize>,
+    /// The places of what was said about a device.
+    about: BTreeMap<DeviceId, Vec<usize>>,
+    heads: Vec<EventId>,
+}
+
+impl Graph {
+    fn of<'a>(team: EventId, events: impl IntoIterator<Item = &'a SignedEvent>) -> Option<Self> {
+        let mut all: BTreeMap<EventId, &SignedEvent> = BTreeMap::new();
+        for event in events {
+            // A copy with a body says more than one without.
+            let slot = all.entry(event.id).or_insert(event);
+            if slot.body.is_none() {
+                *slot = event;
+            }
+        }
+        let scope = all.get(&team).filter(|first| founds(&first.header))?.header.scope.clone();
+        all.retain(|id, event| {
+            *id == team || event.header.team == Some(team) && event.header.scope == scope && !founds(&event.header)
+        });
+        let order = in_causal_order(&all);
+        let mut graph = Self {
+            team,
+            scope,
+            nodes: Vec::with_capacity(order.len()),
+            places: order.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
+            about: BTreeMap::new(),
+            heads: Vec::new(),
+        };
+        let mut seen: BTreeSet<EventId> = BTreeSet::new();
+        for id in &order {
+            let event = all.get(id)?;
+            seen.extend(event.header.prev.iter().chain(&event.header.seen));
+            graph.push(event, order.len());
+        }
+        graph.heads = order.into_iter().filter(|id| !seen.contains(id)).collect();
+        graph.heads.sort_unstable();
+        Some(graph)
+    }
+
+    fn push(&mut self, event: &SignedEvent, len: usize) {
+        let header = &event.header;
+        let mut past = Set::new(len);
+        for id in header.prev.iter().chain(&header.seen) {
+            if let Some(at) = self.places.get(id) {
+                past.add(*at);
+                past.add_all(&self.nodes[*at].past);
+            }
+        }
+        let change = change_of(event);
+        let standing = self.standing(&header.author, &past);
+        let by_admin = standing.as_ref().is_some_and(|standing| standing.role() == Some(Role::Admin));
+        let valid = change.as_ref().is_some_and(|change| match change {
+            RosterChange::Create { .. } => event.id == self.team,
+            RosterChange::Leave { .. } => standing.as_ref().is_some_and(Standing::is_active),
+            RosterChange::Rename { device: Some(device), .. } if *device == header.author => {
+                standing.as_ref().is_some_and(Standing::is_active)
+            }
+            RosterChange::Adopt { scope, heads, .. } => {
+                by_admin
+                    || standing.as_ref().is_some_and(|standing| standing.writes(scope))
+                        && heads.iter().all(|head| head.author == header.author)
+            }
+            _ => by_admin,
+        });
+        let at = self.nodes.len();
+        if let (true, Some(device)) = (valid, change.as_ref().and_then(|change| device_of(change, header.author))) {
+            self.about.entry(device).or_default().push(at);
+        }
+        let (id, author, clock) = (event.id, header.author, header.clock);
+        self.nodes.push(Node { id, author, clock, change, past, valid, by_admin });
+    }
+
+    fn about(&self, device: &DeviceId) -> impl DoubleEndedIterator<Item = (usize, &Node)> {
+        self.about.get(device).into_iter().flatten().map(|at| (*at, &self.nodes[*at]))
+    }
+
+    /// The valid events within `set` by which a device was taken out, or left.
+    fn departures<'a>(&'a self, device: &DeviceId, set: &'a Set) -> impl Iterator<Item = (usize, &'a Node)> {
+        self.about(device).filter(|(at, node)| set.has(*at) && node.departs())
+    }
+
+    /// Whether a departure still holds within `set`: nobody who might let the device in again after having seen it.
+    ///
+    /// Whoever was taken out without having been seen to be cannot do that, not even if let in again since: otherwise two
+    /// of them could each depend on the other.
+    fn holds(&self, device: &DeviceId, at: usize, set: &Set) -> bool {
+        let let_in_again = self.about(device).any(|(add, node)| {
+            set.has(add)
+                && matches!(node.change, Some(RosterChange::Add { .. }))
+                && node.past.has(at)
+                && self
+                    .departures(&node.author, set)
+                    .all(|(gone, departure)| node.past.has(gone) || departure.past.has(add))
+        });
+        !let_in_again
+    }
+
+    /// Whether a valid event counts within `set`.
+    fn counts(&self, at: usize, set: &Set) -> bool {
+        let node = &self.nodes[at];
+        node.valid
+            && (node.departs()
+                || self
+                    .departures(&node.author, set)
+                    .all(|(gone, departure)| departure.past.has(at) || !self.holds(&node.author, gone, set)))
+    }
+
+    /// What a device is within `set`; `None` where it never was in the team.
+    fn standing(&self, device: &DeviceId, set: &Set) -> Option<Standing> {
+        let mut granting: Vec<usize> = Vec::new();
+        let mut naming: Vec<usize> = Vec::new();
+        let mut added: Option<usize> = None;
+        for (at, node) in self.about(device) {
+            if !set.has(at) || !self.counts(at, set) {
+                continue;
+            }
+            match &node.change {
+                Some(RosterChange::Create { .. } | RosterChange::Add { .. }) => {
+                    added = added.or(Some(at));
+                    granting.push(at);
+                    naming.push(at);
+                }
+                Some(RosterChange::Grant { .. }) => granting.push(at),
+                Some(RosterChange::Rename { .. }) => naming.push(at),
+                _ => {}
+            }
+        }
+        let added = added?;
+        let mut person = String::new();
+        let mut name = String::new();
+        let mut grant = Grant { role: Role::Admin, scopes: Granted::All };
+        if let Some(RosterChange::Add { grant: given, .. } | RosterChange::Grant { grant: given, .. }) =
+            self.latest(&granting).and_then(|at| self.nodes[at].change.as_ref())
+        {
+            grant.clone_from(given);
+        }
+        // Whoever decides for the team sees all of it.
+        if grant.role == Role::Admin {
+            grant.scopes = Granted::All;
+        }
+        match self.latest(&naming).and_then(|at| self.nodes[at].change.as_ref()) {
+            Some(RosterChange::Create { device_name, .. }) => name.clone_from(device_name),
+            Some(RosterChange::Add { name: given, .. } | RosterChange::Rename { name: given, .. }) => {
+                name.clone_from(given);
+            }
+            _ => {}
+        }
+        naming.retain(|at| !matches!(self.nodes[*at].change, Some(RosterChange::Rename { .. })));
+        if let Some(RosterChange::Create { person: given, .. } | RosterChange::Add { person: given, .. }) =
+            self.latest(&naming).and_then(|at| self.nodes[at].change.as_ref())
+        {
+            person.clone_from(given);
+        }
+        let gone: Vec<&Node> =
+            self.departures(device, set).filter(|(at, _)| self.holds(device, *at, set)).map(|(_, node)| node).collect();
+        let revoked = gone.iter().any(|node| matches!(node.change, Some(RosterChange::Revoke { .. })));
+        let state = match (gone.is_empty(), revoked) {
+            (true, _) => MemberState::Active,
+            (false, true) => MemberState::Revoked,
+            (false, false) => MemberState::Left,
+        };
+        Some(Standing { added, person, name, grant, state })
+    }
+
+    /// Of several events, the one that decides: among those that no other has seen, the latest by clock and id.
+    fn latest(&self, events: &[usize]) -> Option<usize> {
+        events
+            .iter()
+            .filter(|at| !events.iter().any(|other| self.nodes[*other].past.has(**at)))
+            .max_by_key(|at| (self.nodes[**at].clock, self.nodes[**at].id))
+            .copied()
+    }
+
+    fn roster(self) -> Option<Roster> {
+        let mut set = Set::new(self.nodes.len());
+        for at in 0..self.nodes.len() {
+            set.add(at);
+        }
+        let counted: Vec<usize> = (0..self.nodes.len()).filter(|at| self.counts(*at, &set)).collect();
+        let mut roster = Roster {
+            team: self.team,
+            name: self.team_name(&counted)?,
+            scope: self.scope.clone(),
+            members: BTreeMap::new(),
+            scopes: BTreeMap::new(),
+            adopted: BTreeMap::new(),
+            cuts: BTreeMap::new(),
+            accepted: BTreeSet::new(),
+            heads: self.heads.clone(),
+            disputes: self.disputes(&set),
+        };
+        for device in self.about.keys() {
+            if let Some(standing) = self.standing(device, &set) {
+                let first = &self.nodes[standing.added];
+                let Standing { person, name, grant, state, .. } = standing;
+                let (added_by, since) = (first.author, first.clock);
+                roster.members.insert(*device, Member { device: *device, person, name, grant, state, added_by, since });
+            }
+        }
+        let mut adoptions: Vec<&Node> = Vec::new();
+        for at in counted {
+            let node = &self.nodes[at];
+            let Some(change) = &node.change else { continue };
+            match change {
+                RosterChange::Adopt { .. } => adoptions.push(node),
+                RosterChange::Accept { events } => roster.accepted.extend(events),
+                RosterChange::Revoke { device, cuts } | RosterChange::Grant { device, cuts, .. }
+                    if !node.departs() || self.holds(device, at, &set) =>
+                {
+                    roster.cut(*device, cuts);
+                }
+                RosterChange::Leave { cuts } if self.holds(&node.author, at, &set) => roster.cut(node.author, cuts),
+                _ => {}
+            }
+        }
+        adoptions.sort_by_key(|node| (node.clock, node.id));
+        roster.adopt(&adoptions);
+        Some(roster)
+    }
+
+    fn team_name(&self, counted: &[usize]) -> Option<String> {
+        let names: Vec<usize> = counted
+            .iter()
+            .copied()
+            .filter(|at| {
+                matches!(
+                    self.nodes[*at].change,
+                    Some(RosterChange::Create { .. } | RosterChange::Rename { device: None, .. })
+                )
+            })
+            .collect();
+        match self.nodes[self.latest(&names)?].change.as_ref()? {
+            RosterChange::Create { name, .. } | RosterChange::Rename { name, .. } => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    fn disputes(&self, set: &Set) -> Vec<Dispute> {
+        let mut found = BTreeSet::new();
+        for (device, events) in &self.about {
+            for at in events {
+                let node = &self.nodes[*at];
+                if !matches!(node.change, Some(RosterChange::Revoke { .. })) || !self.holds(device, *at, set) {
+                    continue;
+                }
+                let back = self.departures(&node.author, set).any(|(other, revoke)| {
+                    matches!(revoke.change, Some(RosterChange::Revoke { .. }))
+                        && revoke.author == *device
+                        && node.author != *device
+                        && !node.past.has(other)
+                        && !revoke.past.has(*at)
+                        && self.holds(&node.author, other, set)
+                });
+                if back {
+                    found.insert(Dispute { one: node.author.min(*device), other: node.author.max(*device) });
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+}
+
+impl Roster {
+    fn cut(&mut self, device: DeviceId, cuts: &[super::Cut]) {
+        for cut in cuts {
+            self.cuts.entry((cut.scope.clone(), device, cut.epoch)).or_default().insert((cut.seq, cut.id));
+        }
+    }
+
+    /// Takes adoptions in, the earliest first. Only an admin makes a scope one of the team's.
+    fn adopt(&mut self, adoptions: &[&Node]) {
+        for node in adoptions {
+            let Some(RosterChange::Adopt { scope, identity, .. }) = &node.change else { continue };
+            if node.by_admin {
+                let known = self
+                    .scopes
+                    .entry(scope.clone())
+                    .or_insert_with(|| TeamScope { scope: scope.clone(), identity: None });
+                known.identity = known.identity.take().or_else(|| identity.clone());
+            }
+        }
+        for node in adoptions {
+            let Some(RosterChange::Adopt { scope, heads, .. }) = &node.change else { continue };
+            if self.scopes.contains_key(scope) {
+                for head in heads {
+                    let chain = (scope.clone(), head.author, head.epoch);
+                    self.adopted.entry(chain).or_default().insert((head.seq, head.id));
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    fn departs(&self) -> bool {
+        self.valid && matches!(self.change, Some(RosterChange::Revoke { .. } | RosterChange::Leave { .. }))
+    }
+}
+
+/// What a device is, by some of the events.
+struct Standing {
+    added: usize,
+    person: String,
+    name: String,
+    grant: Grant,
+    state: MemberState,
+}
+
+impl Standing {
+    fn is_active(&self) -> bool {
+        self.state == MemberState::Active
+    }
+
+    fn role(&self) -> Option<Role> {
+        self.is_active().then_some(self.grant.role)
+    }
+
+    fn writes(&self, scope: &Scope) -> bool {
+        self.role() >= Some(Role::Writer) && self.grant.scopes.contains(scope)
+    }
+}
+
+/// Whether a header is that of an event which founds a team.
+fn founds(header: &Header) -> bool {
+    header.kind == EventKind::Roster(super::RosterAct::Create)
+        && header.team.is_none()
+        && header.prev.is_none()
+        && header.seen.is_empty()
+        && is_roster_scope(&header.scope)
+}
+
+/// What an event says; `None` where this version does not understand it, or it is not what its header announces.
+fn change_of(event: &SignedEvent) -> Option<RosterChange> {
+    let EventKind::Roster(act) = event.header.kind else { return None };
+    if event.header.version != VERSION {
+        return None;
+    }
+    let change = event.body.as_ref()?.open().ok()?.roster?;
+    (change.act() == act && change.is_well_formed()).then_some(change)
+}
+
+/// The device that a change is about.
+fn device_of(change: &RosterChange, author: DeviceId) -> Option<DeviceId> {
+    match change {
+        RosterChange::Create { .. } | RosterChange::Leave { .. } => Some(author),
+        RosterChange::Add { device, .. } | RosterChange::Grant { device, .. } | RosterChange::Revoke { device, .. } => {
+            Some(*device)
+        }
+        RosterChange::Rename { device, .. } => *device,
+        RosterChange::Adopt { .. } | RosterChange::Accept { .. } => None,
+    }
+}
+
+/// The events whose causal past is here, each after what it had seen.
+///
+/// An event waits for what it names. One that does not follow its `prev` in the chain never counts, nor does what rests on it.
+fn in_causal_order(all: &BTreeMap<EventId, &SignedEvent>) -> Vec<EventId> {
+    let mut waiting: HashMap<EventId, usize> = HashMap::new();
+    let mut next: HashMap<EventId, Vec<EventId>> = HashMap::new();
+    let mut ready: BTreeSet<EventId> = BTreeSet::new();
+    for (id, event) in all {
+        let header = &event.header;
+        let follows = match header.prev {
+            None => header.seq == 0,
+            Some(prev) => all.get(&prev).is_none_or(|before| {
+                let before = &before.header;
+                before.author == header.author
+                    && before.epoch == header.epoch
+                    && before.seq.checked_add(1) == Some(header.seq)
+            }),
+        };
+        if !follows {
+            continue;
+        }
+        let named: BTreeSet<EventId> = header.prev.iter().chain(&header.seen).copied().collect();
+        if named.is_empty() {
+            ready.insert(*id);
+        }
+        waiting.insert(*id, named.len());
+        for other in named {
+            next.entry(other).or_default().push(*id);
+        }
+    }
+    let mut order = Vec::with_capacity(all.len());
+    while let Some(id) = ready.pop_first() {
+        order.push(id);
+        for later in next.get(&id).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(later) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.insert(*later);
+                }
+            }
+        }
+    }
+    order
+}

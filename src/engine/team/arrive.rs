@@ -1,0 +1,89 @@
+//! What arrives from peers: stored, told to whoever follows, and judged later by the models.
+
+use std::{collections::BTreeMap, sync::PoisonError};
+
+use crate::{
+    api::{ApiError, Change},
+    domain::{CardId, ClaimId, Scope, roster::is_roster_scope},
+    engine::Engine,
+    store::{Reader, Store, StoreError, SyncImport, SyncImported},
+};
+
+impl Engine {
+    /// Takes in events of a team: see [`Store::import_synced`]. Claims that are new are judged by the models afterwards, in the
+    /// background; what rules find stands on cards at once.
+    ///
+    /// # Errors
+    /// Where an event is forged or malformed, or the store cannot be written: then nothing was taken.
+    pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, ApiError> {
+        self.take_in(|store| store.import_synced(import))
+    }
+
+    /// Runs an intake under the write lock, then tells of what it changed.
+    pub(super) fn take_in(
+        &self,
+        take: impl FnOnce(&mut Store) -> Result<SyncImported, StoreError>,
+    ) -> Result<SyncImported, ApiError> {
+        let (done, changes) = {
+            let mut store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let done = take(&mut store)?;
+            let changes = changes(store.reader(), &done)?;
+            (done, changes)
+        };
+        self.judge_later(done.stored.iter().chain(&done.readmitted).copied());
+        for change in changes {
+            self.tell(change);
+        }
+        Ok(done)
+    }
+}
+
+/// One change for each scope of which something changed, and one for the roster.
+fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change>, StoreError> {
+    let mut by_scope: BTreeMap<Scope, (Vec<ClaimId>, Vec<CardId>)> = BTreeMap::new();
+    for id in &done.claims {
+        if let Some(row) = reader.event(id)?.filter(|row| !is_roster_scope(&row.scope)) {
+            by_scope.entry(row.scope).or_default().0.push(*id);
+        }
+    }
+    for id in &done.cards {
+        if let Some(row) = reader.card(id)? {
+            by_scope.entry(row.scope).or_default().1.push(*id);
+        }
+    }
+    let act = "sync".to_owned();
+    let mut changes: Vec<Change> = by_scope
+        .into_iter()
+        .map(|(scope, (claims, cards))| Change {
+            scope: Some(scope),
+            act: act.clone(),
+            summary: said(claims.len(), cards.len()),
+            claims,
+            cards,
+            ..Change::default()
+        })
+        .collect();
+    let aside = done.quarantined.len() + done.withdrawn.len();
+    if done.roster_changed || aside > 0 || !done.forks.is_empty() || changes.is_empty() && !done.stored.is_empty() {
+        let summary = match aside {
+            0 if done.roster_changed => "The team changed".to_owned(),
+            0 => "Events arrived from the team".to_owned(),
+            1 => "One event of the team was put aside".to_owned(),
+            count => format!("{count} events of the team were put aside"),
+        };
+        changes.push(Change { act: "team".to_owned(), summary, ..Change::default() });
+    }
+    Ok(changes)
+}
+
+fn said(claims: usize, cards: usize) -> String {
+    let count = |count: usize, one: &str| match count {
+        1 => format!("one {one}"),
+        count => format!("{count} {one}s"),
+    };
+    match (claims, cards) {
+        (claims, 0) => format!("{} arrived or changed", count(claims, "claim")),
+        (0, cards) => format!("{} arrived or changed", count(cards, "card")),
+        (claims, cards) => format!("{} and {} arrived or changed", count(claims, "claim"), count(cards, "card")),
+    }
+}

@@ -1,0 +1,380 @@
+//! Events that arrive: verified, admitted or put aside, projected, and the document that they came in, in one transaction.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZero,
+    thread,
+};
+
+use rusqlite::Connection;
+
+use super::{
+    Team, documents, ledger,
+    ledger::{Ledger, chain_of},
+    quarantine,
+    reconcile::{self, Withdrawn},
+    rows::{SyncImport, SyncImported},
+    scopes::{self, Bound},
+};
+use crate::{
+    domain::{
+        DeviceId, EventKind, Hlc, Roster, Scope, SignedEvent,
+        event::EventError,
+        replica::Chain,
+        roster::{Refusal, is_roster_scope},
+        verdict::PairCheck,
+    },
+    store::{
+        Result, Store, commit,
+        log::{self, Appended, Origin},
+        open,
+        project::Projector,
+        rebuild,
+    },
+};
+
+/// How far an event's clock may be ahead of this machine's, in milliseconds: a day.
+const AHEAD: u64 = 24 * 60 * 60 * 1000;
+
+/// Below this many events, signatures are checked on the calling thread.
+const WORTH_THREADS: usize = 64;
+
+impl Store {
+    /// Takes in events of a team that were made elsewhere, and the document that they came in: all in one transaction.
+    ///
+    /// Roster events are taken first, and what the new roster decides is decided for everything that is here. What the team
+    /// does not take goes into quarantine and takes part in nothing. Importing the same again changes nothing.
+    ///
+    /// # Errors
+    /// A malformed or forged event refuses the whole import: the peer that sent it is at fault.
+    pub fn import_synced(&mut self, import: SyncImport) -> Result<SyncImported> {
+        verify_all(&import.events)?;
+        let me = self.device();
+        let tx = commit::begin(&mut self.reader.db)?;
+        let team = Team::find(&tx, import.team)?;
+        let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
+        intake.take(&import.events)?;
+        let done = intake.finish()?;
+        if let Some(update) = &import.document {
+            documents::write(&tx, &team, update)?;
+        }
+        if let Some(peer) = &import.peer {
+            documents::write_peer(&tx, peer)?;
+        }
+        tx.commit()?;
+        self.scrub();
+        Ok(done)
+    }
+}
+
+/// Checks every signature and body; many of them on several threads.
+pub(super) fn verify_all(events: &[SignedEvent]) -> Result<()> {
+    let verify = |events: &[SignedEvent]| events.iter().try_for_each(SignedEvent::verify);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(4);
+    if events.len() < WORTH_THREADS || threads == 1 {
+        return Ok(verify(events)?);
+    }
+    let share = events.len().div_ceil(threads);
+    let checked: Vec<std::result::Result<(), EventError>> = thread::scope(|scope| {
+        let running: Vec<_> = events.chunks(share).map(|part| scope.spawn(move || verify(part))).collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(EventError::Malformed("it cannot be checked".into()))))
+            .collect()
+    });
+    Ok(checked.into_iter().collect::<std::result::Result<(), _>>()?)
+}
+
+/// Whether a team takes an event now.
+pub(super) fn decide(
+    db: &Connection,
+    team: &Team,
+    roster: &Roster,
+    event: &SignedEvent,
+    now: u64,
+) -> Result<std::result::Result<(), Refusal>> {
+    if let Err(refusal) = roster.admits(&event.id, &event.header) {
+        return Ok(Err(refusal));
+    }
+    if event.header.clock.wall > now.saturating_add(AHEAD) {
+        return Ok(Err(Refusal::Clock));
+    }
+    if event.header.scope != *roster.scope() && !roster.accepted().contains(&event.id) {
+        let admission = roster.admission(&event.header.scope, &chain_of(event));
+        if let Some(refusal) = admission.refusal
+            && let Some(shared) = super::bound(db, &team.id, &event.header.scope)?
+            && reconcile::has_sibling(db, team, shared, event)?
+            && reconcile::is_beside(db, &admission, event.header.seq, &event.id)?
+        {
+            return Ok(Err(refusal));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// An intake of events within the caller's transaction.
+pub(super) struct Intake<'a> {
+    db: &'a Connection,
+    check: &'a dyn PairCheck,
+    team: Team,
+    me: DeviceId,
+    from: Option<DeviceId>,
+    now: u64,
+    roster: Roster,
+    bound: BTreeMap<Scope, Bound>,
+    projector: Projector<'a>,
+    ledger: Ledger,
+    /// Chains that are taken up to an event only, and that got longer.
+    cut: BTreeSet<(i64, Chain)>,
+    clock: Hlc,
+    withdrawn: Vec<Withdrawn>,
+    done: SyncImported,
+    redacts: bool,
+    quarantines: bool,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(
+        db: &'a Connection,
+        check: &'a dyn PairCheck,
+        team: Team,
+        me: DeviceId,
+        from: Option<DeviceId>,
+        now: u64,
+    ) -> Result<Self> {
+        let mut intake = Self {
+            db,
+            check,
+            team,
+            me,
+            from,
+            now,
+            roster: team.roster(db)?,
+            bound: BTreeMap::new(),
+            projector: Projector::new(db, check)?,
+            ledger: Ledger::default(),
+            cut: BTreeSet::new(),
+            clock: commit::load_clock(db)?,
+            withdrawn: Vec::new(),
+            done: SyncImported::default(),
+            redacts: false,
+            quarantines: false,
+        };
+        intake.read_bound()?;
+        Ok(intake)
+    }
+
+    fn read_bound(&mut self) -> Result<()> {
+        let bound = scopes::of_team(self.db, self.team.n)?;
+        self.bound = bound.into_iter().map(|bound| (bound.name.clone(), bound)).collect();
+        Ok(())
+    }
+
+    /// Takes verified events: those of the roster first.
+    pub(super) fn take(&mut self, events: &[SignedEvent]) -> Result<()> {
+        let (roster, others): (Vec<&SignedEvent>, Vec<&SignedEvent>) =
+            events.iter().partition(|event| is_roster_scope(&event.header.scope));
+        self.take_roster(&roster)?;
+        if self.team.left_at.is_some() {
+            self.done.quarantined.extend(others.iter().map(|event| (event.id, Refusal::NotAMember)));
+            return Ok(());
+        }
+        self.look_at_clocks()?;
+        for event in others {
+            let (from, now) = (self.from, self.now);
+            self.take_one(event, from, now)?;
+        }
+        Ok(())
+    }
+
+    /// Takes roster events, and lets the new roster decide about what is here.
+    pub(super) fn take_roster(&mut self, events: &[&SignedEvent]) -> Result<()> {
+        let mut all = self.team.roster_events(self.db)?;
+        let known: BTreeSet<_> = all.iter().map(|event| event.id).collect();
+        // Without its body, a roster event says nothing: it comes again.
+        let new: Vec<&SignedEvent> =
+            events.iter().copied().filter(|event| !known.contains(&event.id) && event.body.is_some()).collect();
+        self.done.known += events.len() - new.len();
+        if new.is_empty() {
+            return Ok(());
+        }
+        all.extend(new.iter().copied().cloned());
+        for row in quarantine::all(self.db, &self.team)? {
+            if row.event.header.scope == *self.roster.scope() {
+                all.push(row.event);
+            }
+        }
+        if let Some(roster) = Roster::of(self.team.id, &all) {
+            self.done.roster_changed = roster != self.roster;
+            self.roster = roster;
+        }
+        for event in new {
+            let (from, now) = (self.from, self.now);
+            self.take_one(event, from, now)?;
+        }
+        self.reconcile()
+    }
+
+    /// Lets the roster decide about everything that is here.
+    pub(super) fn reconcile(&mut self) -> Result<()> {
+        if !self.roster.is_member(&self.me) {
+            self.ledger.save(self.db)?;
+            reconcile::leave(self.db, &self.team, self.now)?;
+            self.team.left_at = Some(self.now);
+            return self.read_bound();
+        }
+        self.db.prepare_cached("UPDATE teams SET left_at = NULL WHERE n = ?1")?.execute([self.team.n])?;
+        self.team.left_at = None;
+        scopes::bind_all(self.db, &self.team, &self.roster, &self.me)?;
+        self.read_bound()?;
+        self.done.forks.extend(self.ledger.save(self.db)?);
+        self.withdrawn.extend(reconcile::reconcile(self.db, &self.team, &self.roster, &self.me)?);
+        self.readmit()
+    }
+
+    /// Takes what waited for a clock that has come.
+    fn look_at_clocks(&mut self) -> Result<()> {
+        let mut read = self.db.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM quarantined WHERE team = ?1 AND reason = 'clock' AND wall <= ?2)",
+        )?;
+        let come = log::wall(self.now.saturating_add(AHEAD));
+        match read.query_row([self.team.n, come], |row| row.get(0))? {
+            true => self.readmit(),
+            false => Ok(()),
+        }
+    }
+
+    fn readmit(&mut self) -> Result<()> {
+        for row in reconcile::readmitted(self.db, &self.team, &self.roster, self.now)? {
+            if !self.bound.contains_key(&row.event.header.scope) {
+                continue;
+            }
+            quarantine::remove(self.db, &row.event.id)?;
+            if self.append(&row.event, row.from, row.received_at)? {
+                self.db
+                    .prepare_cached(
+                        "UPDATE events SET documented = EXISTS (SELECT 1 FROM document_entries WHERE event = ?1)
+                         WHERE id = ?1",
+                    )?
+                    .execute([row.event.id.0])?;
+                self.done.readmitted.push(row.event.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one verified event.
+    fn take_one(&mut self, event: &SignedEvent, from: Option<DeviceId>, received_at: u64) -> Result<()> {
+        if self.is_known(event)? {
+            self.done.known += 1;
+            return Ok(());
+        }
+        match decide(self.db, &self.team, &self.roster, event, self.now)? {
+            // It was sent to a device that may not read it: not kept, and not kept quiet.
+            Ok(()) if !self.bound.contains_key(&event.header.scope) => {
+                self.done.quarantined.push((event.id, Refusal::NoGrant));
+            }
+            Ok(()) => {
+                if self.append(event, from, received_at)? {
+                    self.done.stored.push(event.id);
+                }
+            }
+            Err(refusal) => {
+                quarantine::put(self.db, &self.team, event, refusal, from, received_at)?;
+                self.quarantines = true;
+                self.done.quarantined.push((event.id, refusal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing new about an event.
+    fn is_known(&mut self, event: &SignedEvent) -> Result<bool> {
+        let mut read = self.db.prepare_cached("SELECT body IS NOT NULL FROM events WHERE id = ?1")?;
+        let mut rows = read.query([event.id.0])?;
+        if let Some(row) = rows.next()? {
+            if row.get::<_, bool>(0)? || event.body.is_none() {
+                return Ok(true);
+            }
+            drop(rows);
+            drop(read);
+            // Its body came late; where a redaction names it, it is dropped again.
+            let scope = self.bound.get(&event.header.scope).map(|bound| bound.scope);
+            if let Some(scope) = scope
+                && let Appended::Filled(_) = self.projector.append(event, scope, Origin::default())?
+            {
+                self.done.stored.push(event.id);
+                return Ok(true);
+            }
+            return Ok(true);
+        }
+        match quarantine::has(self.db, &event.id)? {
+            Some(has_body) => {
+                if let (false, Some(body)) = (has_body, &event.body) {
+                    quarantine::fill(self.db, &event.id, body)?;
+                    self.quarantines = true;
+                }
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Appends an event that the team takes. Answers whether it is new in the log.
+    fn append(&mut self, event: &SignedEvent, from: Option<DeviceId>, received_at: u64) -> Result<bool> {
+        let Some(bound) = self.bound.get(&event.header.scope) else { return Ok(false) };
+        let (shared, scope) = (bound.n, bound.scope);
+        let team = event.header.team.map(|_| self.team.n);
+        let origin = Origin { received_at, from, team, shared: Some(shared) };
+        let Appended::New(_) = self.projector.append(event, scope, origin)? else { return Ok(false) };
+        self.ledger.add(self.db, shared, event)?;
+        let chain = chain_of(event);
+        if !bound.is_roster && self.roster.admission(&bound.name, &chain).refusal.is_some() {
+            self.cut.insert((shared, chain));
+        }
+        self.clock = self.clock.merge(event.header.clock);
+        self.redacts |= event.header.kind == EventKind::Redact;
+        Ok(true)
+    }
+
+    /// Where a chain that is taken up to an event forks below it, the side that does not lead there may have come first.
+    fn look_at_forks(&mut self) -> Result<()> {
+        for (shared, chain) in std::mem::take(&mut self.cut) {
+            for fork in ledger::forks_of(self.db, shared, &chain)? {
+                let admission = self.roster.admission(&fork.scope, &chain);
+                let Some(refusal) = admission.refusal.filter(|_| chain.author != self.me) else { continue };
+                for id in fork.events.iter().filter(|id| !self.roster.accepted().contains(id)) {
+                    if reconcile::is_beside(self.db, &admission, fork.seq, id)? {
+                        self.withdrawn.extend(reconcile::leaving(self.db, id, refusal)?);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings everything else up to date.
+    pub(super) fn finish(mut self) -> Result<SyncImported> {
+        self.done.forks.extend(self.ledger.save(self.db)?);
+        self.look_at_forks()?;
+        let changes = self.projector.finish()?;
+        self.done.claims = changes.claims;
+        self.done.cards = changes.cards;
+        let mut scrub = changes.redacted;
+        if !self.withdrawn.is_empty() {
+            rebuild::clear(self.db)?;
+            reconcile::withdraw(self.db, &self.team, &self.withdrawn)?;
+            rebuild::fill(self.db, self.check)?;
+            self.done.withdrawn = self.withdrawn.iter().map(|left| (left.event.id, left.refusal)).collect();
+            self.quarantines = true;
+        }
+        if self.redacts || self.quarantines {
+            scrub |= quarantine::redact(self.db, &self.team)?;
+        }
+        commit::save_clock(self.db, self.clock)?;
+        if scrub {
+            open::set(self.db, "scrub", 1)?;
+        }
+        Ok(self.done)
+    }
+}

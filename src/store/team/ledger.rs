@@ -1,0 +1,180 @@
+//! How far each shared chain reaches, where it forks, and the digest of each scope's events: kept as events come.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::rows::Fork;
+use crate::{
+    domain::{
+        EventId, Scope, SignedEvent,
+        replica::{Chain, SetDigest},
+    },
+    store::{Result, log::id_at},
+};
+
+/// What changed since it was last saved.
+#[derive(Default)]
+pub(in crate::store) struct Ledger {
+    sets: BTreeMap<i64, (usize, SetDigest)>,
+    ends: BTreeMap<(i64, Chain), (u64, Option<EventId>)>,
+    forks: Vec<(i64, Chain, u64)>,
+}
+
+/// The chain of an event.
+pub(super) fn chain_of(event: &SignedEvent) -> Chain {
+    let header = &event.header;
+    Chain { author: header.author, epoch: header.epoch, adopted: header.team.is_none() }
+}
+
+impl Ledger {
+    /// Notes an event that was just stored as one of the team's.
+    pub(in crate::store) fn add(&mut self, db: &Connection, shared: i64, event: &SignedEvent) -> Result<()> {
+        self.note(db, shared, chain_of(event), event.header.seq, &event.id)
+    }
+
+    /// [`Ledger::add`], of an event that was there before.
+    pub(super) fn note(&mut self, db: &Connection, shared: i64, chain: Chain, seq: u64, id: &EventId) -> Result<()> {
+        let (count, digest) = match self.sets.entry(shared) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                let mut read = db.prepare_cached("SELECT events, digest FROM team_scopes WHERE n = ?1")?;
+                entry.insert(read.query_row([shared], |row| Ok((row.get(0)?, SetDigest(row.get(1)?))))?)
+            }
+        };
+        *count += 1;
+        digest.toggle(id);
+        let end = match self.ends.entry((shared, chain)) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => entry.insert(saved_end(db, shared, &chain)?),
+        };
+        let (next, head) = end;
+        if seq == *next {
+            *head = Some(*id);
+            *next += 1;
+            while let Some(first) = at(db, shared, &chain, *next)?.first() {
+                *head = Some(*first);
+                *next += 1;
+            }
+        }
+        // A second event in one place: before the end it is one; after a gap it may be.
+        if seq + 1 != *next || *head != Some(*id) {
+            let events = at(db, shared, &chain, seq)?;
+            if events.len() > 1 {
+                self.forks.push((shared, chain, seq));
+                if seq + 1 == *next {
+                    *head = events.first().copied();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what changed, and says where chains fork that did not before.
+    pub(in crate::store) fn save(&mut self, db: &Connection) -> Result<Vec<Fork>> {
+        let mut write = db.prepare_cached("UPDATE team_scopes SET events = ?2, digest = ?3 WHERE n = ?1")?;
+        for (shared, (count, digest)) in std::mem::take(&mut self.sets) {
+            write.execute(params![shared, count, digest.0])?;
+        }
+        let mut write = db.prepare_cached(
+            "INSERT INTO chains (shared, author, epoch, adopted, next, head) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO UPDATE SET next = ?5, head = ?6",
+        )?;
+        for ((shared, chain), (next, head)) in std::mem::take(&mut self.ends) {
+            write.execute(params![
+                shared,
+                chain.author.0,
+                chain.epoch.cast_signed(),
+                chain.adopted,
+                next.cast_signed(),
+                head.map(|id| id.0)
+            ])?;
+        }
+        let mut write = db.prepare_cached(
+            "INSERT OR IGNORE INTO forks (shared, author, epoch, adopted, seq) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        let mut new = Vec::new();
+        for (shared, chain, seq) in std::mem::take(&mut self.forks) {
+            let place = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed()];
+            if write.execute(place)? > 0 {
+                new.push(fork(db, shared, chain, seq)?);
+            }
+        }
+        Ok(new)
+    }
+}
+
+/// Everything about a scope of a team anew, from its events.
+pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
+    for table in ["chains", "forks"] {
+        db.execute(&format!("DELETE FROM {table} WHERE shared = ?1"), [shared])?;
+    }
+    db.prepare_cached("UPDATE team_scopes SET events = 0, digest = ?2 WHERE n = ?1")?
+        .execute(params![shared, SetDigest::default().0])?;
+    let mut ledger = Ledger::default();
+    let mut read = db.prepare_cached(
+        "SELECT author, epoch, team IS NULL, seq, id FROM events WHERE shared = ?1 ORDER BY author, epoch, team, seq, id",
+    )?;
+    let mut rows = read.query([shared])?;
+    let mut last: Option<(Chain, u64)> = None;
+    while let Some(row) = rows.next()? {
+        let chain = Chain {
+            author: crate::domain::DeviceId(row.get(0)?),
+            epoch: row.get::<_, i64>(1)?.cast_unsigned(),
+            adopted: row.get(2)?,
+        };
+        let (seq, id) = (row.get::<_, i64>(3)?.cast_unsigned(), id_at(row, 4)?);
+        let (count, digest) = ledger.sets.entry(shared).or_default();
+        *count += 1;
+        digest.toggle(&id);
+        let (next, head) = ledger.ends.entry((shared, chain)).or_default();
+        if *next == seq {
+            (*next, *head) = (seq + 1, Some(id));
+        }
+        if last == Some((chain, seq)) {
+            ledger.forks.push((shared, chain, seq));
+        }
+        last = Some((chain, seq));
+    }
+    ledger.save(db)?;
+    Ok(())
+}
+
+fn saved_end(db: &Connection, shared: i64, chain: &Chain) -> Result<(u64, Option<EventId>)> {
+    let mut read = db.prepare_cached(
+        "SELECT next, head FROM chains WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4",
+    )?;
+    let found = read.query_row(params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted], |row| {
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), crate::store::log::optional_id_at(row, 1)?))
+    });
+    Ok(found.optional()?.unwrap_or_default())
+}
+
+/// The shared events in one place of a chain, by id.
+pub(super) fn at(db: &Connection, shared: i64, chain: &Chain, seq: u64) -> Result<Vec<EventId>> {
+    let mut read = db.prepare_cached(
+        "SELECT id FROM events WHERE shared = ?1 AND author = ?2 AND epoch = ?3
+         AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1) AND seq = ?5
+         ORDER BY id",
+    )?;
+    let place = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed()];
+    Ok(read.query_map(place, |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Where a chain forks.
+pub(super) fn forks_of(db: &Connection, shared: i64, chain: &Chain) -> Result<Vec<Fork>> {
+    let mut read = db.prepare_cached(
+        "SELECT seq FROM forks WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4 ORDER BY seq",
+    )?;
+    let rows = read.query_map(params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted], |row| {
+        Ok(row.get::<_, i64>(0)?.cast_unsigned())
+    })?;
+    rows.map(|seq| fork(db, shared, *chain, seq?)).collect()
+}
+
+/// A fork as people are told of it.
+pub(super) fn fork(db: &Connection, shared: i64, chain: Chain, seq: u64) -> Result<Fork> {
+    let mut read = db.prepare_cached("SELECT org, project FROM team_scopes WHERE n = ?1")?;
+    let scope = read.query_row([shared], |row| Ok(Scope { org_id: row.get(0)?, project: row.get(1)? }))?;
+    Ok(Fork { scope, chain, seq, events: at(db, shared, &chain, seq)? })
+}

@@ -1,0 +1,82 @@
+//! Teams: what is shared with whom, what is refused, and the documents by which it travels.
+//!
+//! Names of scopes are the team's here, which every peer agrees on; [`scopes`] binds each to a scope of this machine.
+
+mod documents;
+mod intake;
+pub(super) mod ledger;
+mod peers;
+mod quarantine;
+mod reads;
+mod reconcile;
+mod roster;
+pub(super) mod rows;
+pub(super) mod scopes;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{Reader, Result, StoreError, log};
+use crate::domain::{EventId, Roster, Scope, SignedEvent};
+
+/// A team by its numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Team {
+    pub(super) n: i64,
+    pub(super) id: EventId,
+    /// This device left, or was taken out.
+    pub(super) left_at: Option<u64>,
+}
+
+impl Team {
+    /// The team with an id, where this store knows it.
+    pub(super) fn known(db: &Connection, id: EventId) -> Result<Option<Self>> {
+        let mut read = db.prepare_cached("SELECT n, left_at FROM teams WHERE id = ?1")?;
+        let team = read.query_row([id.0], |row| {
+            Ok(Self { n: row.get(0)?, id, left_at: row.get::<_, Option<i64>>(1)?.map(i64::unsigned_abs) })
+        });
+        Ok(team.optional()?)
+    }
+
+    /// The team with an id, or an error that says what to do.
+    pub(super) fn find(db: &Connection, id: EventId) -> Result<Self> {
+        Self::known(db, id)?.ok_or(StoreError::UnknownTeam(id))
+    }
+
+    /// Its roster events, in the order of arrival.
+    pub(super) fn roster_events(&self, db: &Connection) -> Result<Vec<SignedEvent>> {
+        let mut read = db.prepare_cached(
+            "SELECT e.header, e.signature, e.salt, e.body FROM team_scopes t JOIN events e ON e.shared = t.n
+             WHERE t.team = ?1 AND t.roster = 1 ORDER BY e.n",
+        )?;
+        let mut events = Vec::new();
+        for event in read.query_map([self.n], log::read_signed)? {
+            events.push(event?.map_err(|error| StoreError::Damaged(error.to_string()))?);
+        }
+        Ok(events)
+    }
+
+    /// Its roster.
+    pub(super) fn roster(&self, db: &Connection) -> Result<Roster> {
+        Roster::of(self.id, &self.roster_events(db)?)
+            .ok_or_else(|| StoreError::Damaged(format!("the roster of team {} lacks its beginning", self.id)))
+    }
+}
+
+/// The number of a team's scope, where it is bound here.
+fn bound(db: &Connection, team: &EventId, scope: &Scope) -> Result<Option<i64>> {
+    let mut read = db.prepare_cached(
+        "SELECT s.n FROM team_scopes s JOIN teams t ON t.n = s.team WHERE t.id = ?1 AND s.org = ?2 AND s.project = ?3",
+    )?;
+    let found = read.query_row(rusqlite::params![team.0, scope.org_id, scope.project], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
+impl Reader {
+    /// The roster of a team; `None` where this store does not know the team.
+    pub fn roster(&self, team: &EventId) -> Result<Option<Roster>> {
+        self.snapshot(|reader| match Team::known(&reader.db, *team)? {
+            Some(team) => team.roster(&reader.db).map(Some),
+            None => Ok(None),
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Other devices, invitations, and the addresses that were contacted. None of it syncs.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{
+    Team,
+    rows::{ContactRow, InviteRow, PeerRow},
+};
+use crate::{
+    domain::{DeviceId, EventId},
+    store::{
+        Reader, Result, Store,
+        log::{conversion, id_at, wall},
+    },
+};
+
+macro_rules! select_peer {
+    ($rest:literal) => {
+        concat!(
+            "SELECT p.device, t.id, p.name, p.addresses, p.last_seen, p.last_sync, p.last_error, p.behind, p.ahead,
+                p.digests_equal, p.via FROM peers p JOIN teams t ON t.n = p.team ",
+            $rest
+        )
+    };
+}
+
+fn time_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+}
+
+fn read_peer(row: &Row<'_>) -> rusqlite::Result<PeerRow> {
+    let addresses: String = row.get(3)?;
+    Ok(PeerRow {
+        device: DeviceId(row.get(0)?),
+        team: id_at(row, 1)?,
+        name: row.get(2)?,
+        addresses: serde_json::from_str(&addresses).unwrap_or_default(),
+        last_seen: time_at(row, 4)?,
+        last_sync: time_at(row, 5)?,
+        last_error: row.get(6)?,
+        behind: row.get(7)?,
+        ahead: row.get(8)?,
+        digests_equal: row.get(9)?,
+        via: row.get(10)?,
+    })
+}
+
+fn read_invite(row: &Row<'_>) -> rusqlite::Result<InviteRow> {
+    let grant = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
+    Ok(InviteRow {
+        hash: row.get(0)?,
+        team: id_at(row, 1)?,
+        grant: minicbor::decode(grant).map_err(|error| conversion(2, error))?,
+        created_at: row.get::<_, i64>(3)?.unsigned_abs(),
+        expires_at: row.get::<_, i64>(4)?.unsigned_abs(),
+        redeemed_by: row.get::<_, Option<[u8; 32]>>(5)?.map(DeviceId),
+        done: row.get(6)?,
+    })
+}
+
+const SELECT_INVITE: &str = "SELECT i.hash, t.id, i.grant_, i.created_at, i.expires_at, i.redeemed_by, i.done
+    FROM invites i JOIN teams t ON t.n = i.team";
+
+impl Store {
+    /// Stores what is known of another device.
+    pub fn write_peer(&mut self, peer: &PeerRow) -> Result<()> {
+        let db = &self.reader.db;
+        let team = Team::find(db, peer.team)?;
+        db.prepare_cached(
+            "INSERT OR REPLACE INTO peers (device, team, name, addresses, last_seen, last_sync, last_error, behind, ahead,
+                digests_equal, via) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?
+        .execute(params![
+            peer.device.0,
+            team.n,
+            peer.name,
+            serde_json::to_string(&peer.addresses).unwrap_or_else(|_| "[]".into()),
+            peer.last_seen.map(wall),
+            peer.last_sync.map(wall),
+            peer.last_error,
+            wall(peer.behind),
+            wall(peer.ahead),
+            peer.digests_equal,
+            peer.via,
+        ])?;
+        Ok(())
+    }
+
+    /// Forgets another device, and how far it has documents.
+    pub fn forget_peer(&mut self, device: &DeviceId) -> Result<()> {
+        let db = &self.reader.db;
+        db.prepare_cached("DELETE FROM peer_documents WHERE peer = ?1")?.execute([device.0])?;
+        db.prepare_cached("DELETE FROM peers WHERE device = ?1")?.execute([device.0])?;
+        Ok(())
+    }
+
+    /// Notes that an address was contacted, and for what.
+    pub fn note_contact(&mut self, address: &str, what: &str, now: u64) -> Result<()> {
+        self.reader
+            .db
+            .prepare_cached(
+                "INSERT INTO contacts (address, what, first, last) VALUES (?1, ?2, ?3, ?3)
+                 ON CONFLICT DO UPDATE SET last = max(last, excluded.last)",
+            )?
+            .execute(params![address, what, wall(now)])?;
+        Ok(())
+    }
+
+    /// Stores an invitation, or what became of it.
+    pub fn write_invite(&mut self, invite: &InviteRow) -> Result<()> {
+        let db = &self.reader.db;
+        let team = Team::find(db, invite.team)?;
+        db.prepare_cached(
+            "INSERT OR REPLACE INTO invites (hash, team, grant_, created_at, expires_at, redeemed_by, done)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            invite.hash,
+            team.n,
+            minicbor::to_vec(&invite.grant).unwrap_or_default(),
+            wall(invite.created_at),
+            wall(invite.expires_at),
+            invite.redeemed_by.map(|device| device.0),
+            invite.done,
+        ])?;
+        Ok(())
+    }
+
+    /// Forgets an invitation.
+    pub fn delete_invite(&mut self, hash: &[u8; 32]) -> Result<()> {
+        self.reader.db.prepare_cached("DELETE FROM invites WHERE hash = ?1")?.execute([hash])?;
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// The other devices, of one team or of all, by id.
+    pub fn peers(&self, team: Option<&EventId>) -> Result<Vec<PeerRow>> {
+        let mut read = self.db.prepare_cached(select_peer!("WHERE ?1 IS NULL OR t.id = ?1 ORDER BY p.device"))?;
+        let rows = read.query_map([team.map(|team| team.0)], read_peer)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Another device.
+    pub fn peer(&self, device: &DeviceId) -> Result<Option<PeerRow>> {
+        let mut read = self.db.prepare_cached(select_peer!("WHERE p.device = ?1"))?;
+        Ok(read.query_row([device.0], read_peer).optional()?)
+    }
+
+    /// The invitations of a team, the latest first.
+    pub fn invites(&self, team: &EventId) -> Result<Vec<InviteRow>> {
+        let mut read =
+            self.db.prepare_cached(&format!("{SELECT_INVITE} WHERE t.id = ?1 ORDER BY i.created_at DESC, i.hash"))?;
+        Ok(read.query_map([team.0], read_invite)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The invitation with this hash.
+    pub fn invite(&self, hash: &[u8; 32]) -> Result<Option<InviteRow>> {
+        let mut read = self.db.prepare_cached(&format!("{SELECT_INVITE} WHERE i.hash = ?1"))?;
+        Ok(read.query_row([hash], read_invite).optional()?)
+    }
+
+    /// Every address that was contacted, the latest first.
+    pub fn contacts(&self) -> Result<Vec<ContactRow>> {
+        let mut read = self
+            .db
+            .prepare_cached("SELECT address, what, first, last FROM contacts ORDER BY last DESC, address, what")?;
+        let rows = read.query_map([], |row| {
+            Ok(ContactRow {
+                address: row.get(0)?,
+                what: row.get(1)?,
+                first: row.get::<_, i64>(2)?.unsigned_abs(),
+                last: row.get::<_, i64>(3)?.unsigned_abs(),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

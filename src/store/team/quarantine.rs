@@ -1,0 +1,137 @@
+//! Events that a team does not take: kept aside with the reason, and looked at again when the roster changes.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{Team, rows::QuarantinedRow};
+use crate::{
+    domain::{DeviceId, EventId, SignedEvent, event::SealedBody, roster::Refusal},
+    store::{Reader, Result, Store, StoreError, commit, log},
+};
+
+/// Puts a verified event aside, or gives one that is there its body or a new reason.
+pub(super) fn put(
+    db: &Connection,
+    team: &Team,
+    event: &SignedEvent,
+    refusal: Refusal,
+    from: Option<DeviceId>,
+    received_at: u64,
+) -> Result<()> {
+    let header = &event.header;
+    db.prepare_cached(
+        "INSERT INTO quarantined (id, team, org, project, author, epoch, seq, wall, header, signature, salt, body, reason,
+            received_from, received_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+         ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, salt = coalesce(salt, excluded.salt),
+            body = coalesce(body, excluded.body)",
+    )?
+    .execute(params![
+        event.id.0,
+        team.n,
+        header.scope.org_id,
+        header.scope.project,
+        header.author.0,
+        header.epoch.cast_signed(),
+        header.seq.cast_signed(),
+        log::wall(header.clock.wall),
+        event.header_bytes,
+        event.signature,
+        event.body.as_ref().map(|body| body.salt),
+        event.body.as_ref().map(|body| &body.bytes),
+        refusal.as_str(),
+        from.map(|device| device.0),
+        log::wall(received_at),
+    ])?;
+    Ok(())
+}
+
+/// An event leaves the quarantine.
+pub(super) fn remove(db: &Connection, id: &EventId) -> Result<()> {
+    db.prepare_cached("DELETE FROM quarantined WHERE id = ?1")?.execute([id.0])?;
+    Ok(())
+}
+
+/// Whether an event is in quarantine, and has its body.
+pub(super) fn has(db: &Connection, id: &EventId) -> Result<Option<bool>> {
+    let mut read = db.prepare_cached("SELECT body IS NOT NULL FROM quarantined WHERE id = ?1")?;
+    Ok(read.query_row([id.0], |row| row.get(0)).optional()?)
+}
+
+/// An event gets its body, which came late.
+pub(super) fn fill(db: &Connection, id: &EventId, body: &SealedBody) -> Result<()> {
+    db.prepare_cached("UPDATE quarantined SET salt = ?2, body = ?3 WHERE id = ?1 AND body IS NULL")?
+        .execute(params![id.0, body.salt, body.bytes])?;
+    Ok(())
+}
+
+/// What is in quarantine for a team, by chain.
+pub(super) fn all(db: &Connection, team: &Team) -> Result<Vec<QuarantinedRow>> {
+    let mut read = db.prepare_cached(
+        "SELECT header, signature, salt, body, reason, received_from, received_at, discarded FROM quarantined
+         WHERE team = ?1 ORDER BY author, epoch, seq, id",
+    )?;
+    read.query_map([team.n], read_row)?.map(|row| row?).collect()
+}
+
+/// Drops the bodies of events in quarantine that a redaction of their scope names. Answers whether there were any.
+pub(super) fn redact(db: &Connection, team: &Team) -> Result<bool> {
+    let dropped = db
+        .prepare_cached(
+            "UPDATE quarantined SET salt = NULL, body = NULL WHERE team = ?1 AND body IS NOT NULL AND EXISTS (
+                SELECT 1 FROM edges x JOIN events e ON e.n = x.src AND e.kind = 'redact'
+                JOIN team_scopes s ON s.n = e.shared
+                WHERE x.dst = quarantined.id AND x.role = 0 AND s.org = quarantined.org
+                    AND s.project = quarantined.project)",
+        )?
+        .execute([team.n])?;
+    Ok(dropped > 0)
+}
+
+fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
+    let reason: String = row.get(4)?;
+    let event = match log::read_signed(row)? {
+        Ok(event) => event,
+        Err(error) => return Ok(Err(StoreError::Damaged(format!("an event in quarantine cannot be read: {error}")))),
+    };
+    Ok(Ok(QuarantinedRow {
+        event,
+        refusal: reason.parse().unwrap_or(Refusal::NotAMember),
+        from: row.get::<_, Option<[u8; 32]>>(5)?.map(DeviceId),
+        received_at: row.get::<_, i64>(6)?.unsigned_abs(),
+        discarded: row.get(7)?,
+    }))
+}
+
+impl Reader {
+    /// Events that a team does not take, the latest arrival first, `limit` of them after `after` others.
+    pub fn quarantined(&self, team: &EventId, limit: usize, after: usize) -> Result<Vec<QuarantinedRow>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT q.header, q.signature, q.salt, q.body, q.reason, q.received_from, q.received_at, q.discarded
+             FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1
+             ORDER BY q.received_at DESC, q.id LIMIT ?2 OFFSET ?3",
+        )?;
+        read.query_map(params![team.0, limit, after], read_row)?.map(|row| row?).collect()
+    }
+
+    /// How many events of a team are in quarantine and not discarded.
+    pub fn quarantined_count(&self, team: &EventId) -> Result<usize> {
+        let mut read = self.db.prepare_cached(
+            "SELECT count(*) FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1 AND q.discarded = 0",
+        )?;
+        Ok(read.query_row([team.0], |row| row.get(0))?)
+    }
+}
+
+impl Store {
+    /// Notes that a person looked at events in quarantine and wants to see them no more. They stay, so that they need not be
+    /// fetched again; an admin may still accept them. Answers how many there were.
+    pub fn discard_quarantined(&mut self, events: &[EventId]) -> Result<usize> {
+        let tx = commit::begin(&mut self.reader.db)?;
+        let mut discarded = 0;
+        for id in events {
+            discarded += tx.prepare_cached("UPDATE quarantined SET discarded = 1 WHERE id = ?1")?.execute([id.0])?;
+        }
+        tx.commit()?;
+        Ok(discarded)
+    }
+}

@@ -1,0 +1,256 @@
+//! Acts on a team by this device, and joining one.
+
+use rusqlite::{Connection, params};
+
+use super::{
+    Team, intake,
+    intake::Intake,
+    ledger::Ledger,
+    rows::{RosterDraft, SyncImported},
+    scopes,
+};
+use crate::{
+    domain::{
+        Body, DeviceId, EventId, Header, OpId, Roster, Scope, SignedEvent,
+        event::{EventKind, VERSION},
+        roster::{self, Cut, Head, is_roster_scope},
+    },
+    store::{
+        Reader, Result, Store, StoreError, commit,
+        log::{self, Origin, id_at},
+        project::Projector,
+    },
+};
+
+impl Store {
+    /// This device.
+    pub fn device(&self) -> DeviceId {
+        DeviceId(self.key.verifying_key().to_bytes())
+    }
+
+    /// Signs and stores a roster event of this device, and lets the new roster decide about what is here. Answers with the
+    /// team's id, which for a `roster.create` is that of the new event.
+    ///
+    /// Whether this device may do that is the caller's to check: what its role does not allow has no effect.
+    pub fn commit_roster(&mut self, draft: RosterDraft) -> Result<(EventId, SyncImported)> {
+        let me = self.device();
+        let tx = commit::begin(&mut self.reader.db)?;
+        if let Some(team) = done_before(&tx, &draft.op, &me)? {
+            return Ok((team, SyncImported::default()));
+        }
+        let founded = match draft.team {
+            Some(id) => Some(Team::find(&tx, id)?),
+            None => None,
+        };
+        let event = sign(&tx, &draft, founded.as_ref(), me, self.epoch, &self.key)?;
+        let team = match founded {
+            Some(team) => team,
+            None => found(&tx, event.id, std::slice::from_ref(&event), draft.now, None)?,
+        };
+        let mut intake = Intake::new(&tx, &*self.check, team, me, None, draft.now)?;
+        if founded.is_some() {
+            intake.take_roster(&[&event])?;
+        } else {
+            intake.reconcile()?;
+        }
+        let mut done = intake.finish()?;
+        done.roster_changed = true;
+        commit::save_clock(&tx, commit::load_clock(&tx)?.merge(event.header.clock))?;
+        tx.commit()?;
+        self.scrub();
+        Ok((team.id, done))
+    }
+
+    /// Joins a team by its roster, which has to name this device as a member. Joining again takes in what is new.
+    pub fn join_team(
+        &mut self,
+        team: EventId,
+        events: &[SignedEvent],
+        from: Option<DeviceId>,
+        now: u64,
+    ) -> Result<SyncImported> {
+        intake::verify_all(events)?;
+        let me = self.device();
+        let roster = Roster::of(team, events).ok_or(StoreError::NoRoster(team))?;
+        if !roster.is_member(&me) {
+            return Err(StoreError::NotAMember { device: me, team });
+        }
+        let tx = commit::begin(&mut self.reader.db)?;
+        let known = match Team::known(&tx, team)? {
+            Some(known) => known,
+            None => found(&tx, team, events, now, from)?,
+        };
+        let mut intake = Intake::new(&tx, &*self.check, known, me, from, now)?;
+        intake.take(events)?;
+        intake.reconcile()?;
+        let mut done = intake.finish()?;
+        done.roster_changed = true;
+        tx.commit()?;
+        self.scrub();
+        Ok(done)
+    }
+
+    /// Binds a team's scope to another scope here, with all that the team has there.
+    pub fn bind_scope(&mut self, team: EventId, name: &Scope, to: &Scope) -> Result<()> {
+        let tx = commit::begin(&mut self.reader.db)?;
+        let team = Team::find(&tx, team)?;
+        scopes::rebind(&tx, &team, name, to)?;
+        super::super::rebuild::rebuild(&tx, &*self.check)?;
+        tx.commit()?;
+        Ok(())
+    }
+}
+
+/// Notes a team with the event that founds it.
+fn found(db: &Connection, id: EventId, events: &[SignedEvent], now: u64, from: Option<DeviceId>) -> Result<Team> {
+    let first = events.iter().find(|event| event.id == id).ok_or(StoreError::NoRoster(id))?;
+    db.prepare_cached("INSERT INTO teams (id, joined_at) VALUES (?1, ?2)")?.execute(params![id.0, log::wall(now)])?;
+    let team = Team { n: db.last_insert_rowid(), id, left_at: None };
+    let scope = log::scope_number(db, &first.header.scope)?;
+    scopes::insert(db, &team, &first.header.scope, scope, true)?;
+    let shared = db.last_insert_rowid();
+    let mut projector = Projector::new(db, &NoPairs)?;
+    projector.append(first, scope, Origin { received_at: now, from, team: None, shared: Some(shared) })?;
+    projector.finish()?;
+    let mut ledger = Ledger::default();
+    ledger.add(db, shared, first)?;
+    ledger.save(db)?;
+    Ok(team)
+}
+
+/// Roster events carry no norms.
+struct NoPairs;
+
+impl crate::domain::verdict::PairCheck for NoPairs {
+    fn version(&self) -> u32 {
+        0
+    }
+
+    fn contradiction(
+        &self,
+        _: crate::domain::verdict::Carried<'_>,
+        _: crate::domain::verdict::Carried<'_>,
+    ) -> Option<crate::domain::verdict::Evidence> {
+        None
+    }
+
+    fn index_terms(&self, _: &[crate::domain::Norm], _: &str) -> crate::domain::IndexTerms {
+        crate::domain::IndexTerms::default()
+    }
+}
+
+/// The team of a roster act that this device did before.
+fn done_before(db: &Connection, op: &OpId, me: &DeviceId) -> Result<Option<EventId>> {
+    let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
+    let mut rows = read.query(params![op.0, me.0])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let event = log::Loaded::read(row)?;
+    match (&event.header.kind, event.header.team) {
+        (EventKind::Roster(_), team) => Ok(Some(team.unwrap_or(event.id))),
+        _ => Err(StoreError::UsedOp(*op)),
+    }
+}
+
+fn sign(
+    db: &Connection,
+    draft: &RosterDraft,
+    team: Option<&Team>,
+    me: DeviceId,
+    epoch: u64,
+    key: &ed25519_dalek::SigningKey,
+) -> Result<SignedEvent> {
+    let (scope, heads) = match team {
+        Some(team) => {
+            let roster = team.roster(db)?;
+            (roster.scope().clone(), roster.heads().to_vec())
+        }
+        None => (Scope::new(roster::ORG, hex::encode(random::<8>()?))?, Vec::new()),
+    };
+    let scope_n = log::scope_number(db, &scope)?;
+    let (seq, prev) = log::chain_end(db, &me, epoch, scope_n, false, team.map(|team| team.n))?;
+    let header = Header {
+        version: VERSION,
+        team: team.map(|team| team.id),
+        scope,
+        author: me,
+        epoch,
+        seq,
+        prev,
+        clock: commit::load_clock(db)?.tick(draft.now),
+        kind: EventKind::Roster(draft.change.act()),
+        op: draft.op,
+        targets: Vec::new(),
+        successor: None,
+        seen: heads.into_iter().filter(|head| Some(*head) != prev).collect(),
+        claim_kind: None,
+        key_hash: None,
+        who: draft.who.clone(),
+        agent: draft.agent.clone(),
+        body_hash: EventId([0; 32]),
+    };
+    let body = Body { roster: Some(draft.change.clone()), ..Body::default() };
+    Ok(SignedEvent::sign(header, body.seal(random()?), key)?)
+}
+
+fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+impl Reader {
+    /// The last events of a device that are here, in every scope of a team: the cut of a revocation made now.
+    pub fn cuts_of(&self, team: &EventId, device: &DeviceId) -> Result<Vec<Cut>> {
+        let mut ends = self.db.prepare_cached(
+            "SELECT s.org, s.project, c.epoch FROM chains c JOIN team_scopes s ON s.n = c.shared
+             JOIN teams t ON t.n = s.team WHERE t.id = ?1 AND c.author = ?2 AND c.adopted = 0 AND s.roster = 0
+             ORDER BY s.org, s.project, c.epoch",
+        )?;
+        let mut last = self.db.prepare_cached(
+            "SELECT e.seq, e.id FROM team_scopes s JOIN teams t ON t.n = s.team JOIN events e ON e.shared = s.n
+             WHERE t.id = ?1 AND s.org = ?2 AND s.project = ?3 AND e.author = ?4 AND e.epoch = ?5
+             ORDER BY e.team DESC, e.seq DESC, e.id LIMIT 1",
+        )?;
+        let rows = ends.query_map(params![team.0, device.0], |row| {
+            Ok((Scope { org_id: row.get(0)?, project: row.get(1)? }, row.get::<_, i64>(2)?))
+        })?;
+        let mut cuts = Vec::new();
+        for row in rows {
+            let (scope, epoch) = row?;
+            let (seq, id) = last.query_row(params![team.0, scope.org_id, scope.project, device.0, epoch], |row| {
+                Ok((row.get::<_, i64>(0)?.cast_unsigned(), id_at(row, 1)?))
+            })?;
+            cuts.push(Cut { scope, epoch: epoch.cast_unsigned(), seq, id });
+        }
+        cuts.dedup();
+        Ok(cuts)
+    }
+
+    /// The ends of the chains of a scope here that belong to no team: what an adoption of it names.
+    pub fn heads_of(&self, scope: &Scope) -> Result<Vec<Head>> {
+        if is_roster_scope(scope) {
+            return Ok(Vec::new());
+        }
+        let Some(n) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached(log::select_loaded!(
+            "events e WHERE e.scope = ?1 AND e.log = 0 AND e.team IS NULL AND e.shared IS NULL
+             ORDER BY e.author, e.epoch, e.seq, e.id"
+        ))?;
+        let mut heads: Vec<Head> = Vec::new();
+        for event in read.query_map([n], log::Loaded::read)? {
+            let log::Loaded { id, header, .. } = event?;
+            if header.scope != *scope || header.team.is_some() {
+                continue;
+            }
+            let head = Head { author: header.author, epoch: header.epoch, seq: header.seq, id };
+            match heads.last_mut() {
+                // Where a chain forks at its end, the first of the two is named.
+                Some(last) if (last.author, last.epoch, last.seq) == (head.author, head.epoch, head.seq) => {}
+                Some(last) if (last.author, last.epoch) == (head.author, head.epoch) => *last = head,
+                _ => heads.push(head),
+            }
+        }
+        Ok(heads)
+    }
+}
