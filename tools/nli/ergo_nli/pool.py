@@ -33,7 +33,7 @@ def nearest(vectors: np.ndarray, groups: np.ndarray, within: bool) -> Iterator[t
         cosine[same != within] = -1
         for k, row in enumerate(cosine):
             i = start + k
-            for j in np.argpartition(-row, NEAREST + 1)[: NEAREST + 1]:
+            for j in np.argpartition(-row, min(NEAREST + 1, len(row) - 1))[: NEAREST + 1]:
                 if i != j and 0 < row[j] < SAME:
                     yield i, int(j), float(row[j])
 
@@ -46,6 +46,7 @@ def main() -> None:
     ap.add_argument("--rules", required=True, help="rules.jsonl of the generate step")
     ap.add_argument("--eval", required=True)
     ap.add_argument("--judge", action="store_true", help="of the families kept apart for the judge")
+    ap.add_argument("--most", type=int, default=10**9, help="sentences of families, and of rules, at most")
     ap.add_argument("--seed", type=int, default=1)
     args = ap.parse_args()
     torch.set_num_threads(1)
@@ -58,12 +59,13 @@ def main() -> None:
         for text in family.same + family.against + family.beside:
             texts.append(s.fill(text, component))
             groups.append(number)
+    texts, groups = texts[: args.most], groups[: args.most]
     found: dict[tuple[str, str], dict] = {}
     for i, j, _ in nearest(embed(encoder, ids, texts), np.array(groups), within=False):
         a, b = sorted((texts[i], texts[j]))
         found[a, b] = {"a": a, "b": b, "y": R.NEUTRAL, "src": "near.family"}
 
-    rules = list(R.read(args.rules))
+    rules = list(R.read(args.rules))[: args.most]
     texts = [r["text"] for r in rules]
     units = {u: n for n, u in enumerate(sorted({r["unit"] for r in rules}))}
     groups = np.array([units[r["unit"]] for r in rules])

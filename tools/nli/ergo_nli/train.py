@@ -21,7 +21,6 @@ import torch.nn.functional as F
 from . import rows as R
 from .model import Ids, load, pad, save, wait_while_paused
 
-WARM_UP_STEPS = 100
 AVERAGE_EVERY = 20
 ENDING_STEPS = 100
 """Steps that a run still makes when it is told to end."""
@@ -38,12 +37,14 @@ def arguments() -> argparse.Namespace:
     ap.add_argument("--init", help="checkpoint to go on from (else the base)")
     ap.add_argument("--lr", type=float, default=1e-4)
     ap.add_argument("--lr-end", type=float, default=1e-6)
+    ap.add_argument("--warm-up", type=int, default=100, help="steps until the rate is reached")
     ap.add_argument("--tokens", type=int, default=1600, help="padded tokens in a batch")
     ap.add_argument("--longest", type=int, default=110, help="pairs with more tokens are left out")
     ap.add_argument("--drop", type=float, default=0.0)
     ap.add_argument("--average", type=float, default=0.3, help="share of the run whose weights are averaged")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--threads", type=int, default=0, help="0: two while the machine is otherwise idle, else one")
+    ap.add_argument("--report", type=int, default=100, help="steps between two lines of progress")
     ap.add_argument("--max-seconds", type=float, default=1e9, help="the schedule is shortened to end by then")
     return ap.parse_args()
 
@@ -124,7 +125,7 @@ def main() -> None:
             break
         rate = args.lr_end + (args.lr - args.lr_end) * 0.5 * (1 + math.cos(math.pi * share))
         for group in optimiser.param_groups:
-            group["lr"] = rate * min(1.0, (step + 1) / WARM_UP_STEPS)
+            group["lr"] = rate * min(1.0, (step + 1) / args.warm_up)
         with torch.autocast("cpu", torch.bfloat16):
             z = model(x, mask)
         log_p = F.log_softmax(z.float(), -1)
@@ -144,7 +145,7 @@ def main() -> None:
             averaged += 1
             for k, v in model.state_dict().items():
                 mean[k] = v.clone() if averaged == 1 else mean[k].lerp(v, 1 / averaged)
-        if step % 100 == 0:
+        if step % args.report == 0:
             spent = time.time() - start
             print(f"{spent:6.0f}s {100 * share:5.1f}% loss {loss_sum / seen:.4f} acc {right / seen:.3f} {done / spent:.0f} tok/s", flush=True)
             seen = right = 0

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from ergo_nli import crates, licences, rows as R
-from ergo_nli.generate import edits, families, frames
+from ergo_nli.generate import deeds, edits, families, frames
 from ergo_nli.generate.surface import Surface
 
 HERE = Path(__file__).resolve().parent.parent
@@ -50,6 +50,9 @@ class Families(unittest.TestCase):
         self.assertEqual(apart, [f.same[0] for f in families.read_families(HERE / "families") if f.for_judge])
         self.assertTrue(0.08 < len(apart) / len(self.families) < 0.16, len(apart))
 
+    def test_a_family_knows_its_file(self) -> None:
+        self.assertEqual({f.theme for f in self.families}, {p.stem for p in (HERE / "families").iterdir()})
+
     def test_a_broken_line_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "x.txt").write_text("+ one\n* two\n")
@@ -73,6 +76,26 @@ class Frames(unittest.TestCase):
     def test_labels_are_known_and_all_classes_occur(self) -> None:
         made = list(frames.rows(surface(), 3000))
         self.assertEqual({r["y"] for r in made}, {R.ENTAILMENT, R.NEUTRAL, R.CONTRADICTION, R.NOT_CONTRADICTION})
+
+
+class Deeds(unittest.TestCase):
+    def test_no_deed_is_among_the_ways_to_say_its_opposite(self) -> None:
+        for one, other, things in deeds.DEEDS:
+            with self.subTest(one[0]):
+                self.assertFalse(set(one) & set(other))
+                self.assertEqual(len(things), len(set(things)))
+                self.assertTrue(all("{o}" in d for d in one + other))
+
+    def test_opposed_rows_speak_of_one_thing_and_the_others_of_two(self) -> None:
+        made = [r for r in (deeds.deeds(surface(n)) for n in range(400)) if r]
+        things = [t for *_, every in deeds.DEEDS for t in every]
+
+        def named(row: dict, side: str) -> set[str]:
+            return {t for t in things if t.casefold() in row[side].casefold()}
+
+        for r in made:
+            shared = named(r, "a") & named(r, "b")
+            self.assertEqual(bool(shared), r["src"] in ("deed.opposed", "deed.same"), r)
 
 
 class Edits(unittest.TestCase):

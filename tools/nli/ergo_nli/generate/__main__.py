@@ -1,5 +1,6 @@
 """Writes OUT/families.jsonl, frames.jsonl, edits.jsonl, public.jsonl, neighbours.jsonl and counts.json to train on; and, never
-trained on, judge_pairs.jsonl (pairs of families and crates kept apart), judge_rules.jsonl (those crates) and calibration.jsonl (to replay).
+trained on, judge_pairs.jsonl (pairs of families and crates kept apart), judge_rules.jsonl (those crates), calibration.jsonl (to replay)
+and calibration_neighbours.jsonl (near pairs of rules whose licence is not cleared).
 
 python -m ergo_nli.generate OUT --families DIR --data DIR --eval DIR [--crates FILE] [--seed N]
 """
@@ -35,6 +36,7 @@ def main() -> None:
     ap.add_argument("--eval", required=True, help="folder whose sentences must not be trained on")
     ap.add_argument("--crates", help="sentences of crates (ergo_nli.crates): half of the crates to train on, half for the replay")
     ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--themes", help="families of these files only, for training: names without ending, by comma")
     ap.add_argument("--family-rounds", type=int, default=12)
     ap.add_argument("--frames", type=int, default=16000)
     ap.add_argument("--edits", type=int, default=12000)
@@ -55,7 +57,8 @@ def main() -> None:
         print(f"{name}: {len(kept)} rows, {leaked} dropped because a side stands in the evaluation data")
 
     everything = families.read_families(args.families)
-    train = [f for f in everything if not f.for_judge]
+    themes = args.themes.split(",") if args.themes else None
+    train = [f for f in everything if not f.for_judge and (themes is None or f.theme in themes)]
     judge = [f for f in everything if f.for_judge]
     counts["families"] = {"trained_on": len(train), "for_the_judge": len(judge)}
     finish("families", families.rows(train, s, args.family_rounds))
@@ -78,11 +81,14 @@ def main() -> None:
     edited = edits.Edits([r["text"] for r in trained], s).rows(args.edits)
     finish("edits", [*edited, *edits.strangers(by_unit, s, args.edits // 8)])
 
-    finish("judge_pairs", map(judged, [*families.rows(judge, s, 8), *edits.Edits([r["text"] for r in apart], s).rows(700)]))
+    edited_apart = edits.Edits([r["text"] for r in apart], s).rows(700) if apart else []
+    finish("judge_pairs", map(judged, [*families.rows(judge, s, 8), *edited_apart]))
 
     known = {r["text"] for r in cleared}
     near = list(R.read(data / "neighbour_neutrals.jsonl.gz"))
     kept = [r for r in near if r["a"] in known and r["b"] in known]
+    uncleared_near = [r for r in near if r["a"] not in known and r["b"] not in known]
+    R.write(out / "calibration_neighbours.jsonl", R.drop_leaks(uncleared_near, held_out)[0])
     counts["neighbours_without_cleared_licence"] = len(near) - len(kept)
     finish("neighbours", kept)
 

@@ -21,6 +21,8 @@ class Family:
     same: list[str] = field(default_factory=list)
     against: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
+    theme: str = ""
+    """Name of the file that it stands in, without the ending."""
 
     @property
     def for_judge(self) -> bool:
@@ -41,16 +43,16 @@ def read_families(folder: str | Path) -> list[Family]:
                 parts = [p.strip() for p in line.split(" || ")]
                 if len(parts) != 3:
                     raise ValueError(f"{path}:{number}: three parts expected, rule || against || beside")
-                found.append(Family(*([p] for p in parts)))
+                found.append(Family(*([p] for p in parts), theme=path.stem))
     for path in sorted(Path(folder).glob("*.txt")):
-        current = Family()
+        current = Family(theme=path.stem)
         for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], 1):
             if line.startswith("#"):
                 continue
             if not line.strip():
                 if current.same:
                     found.append(current)
-                current = Family()
+                current = Family(theme=path.stem)
                 continue
             kind, text = line[0], line[1:].strip()
             lists = {"+": current.same, "-": current.against, "~": current.beside}

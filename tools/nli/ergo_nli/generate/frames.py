@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_CONTRADICTION
+from .deeds import deeds
 from .surface import MONTHS, PEOPLE, PLACES, Surface, capital
 from .vocabulary import (
     ABOUT_TOOL,
@@ -439,7 +440,7 @@ def lists(s: Surface) -> dict:
 
 FRAMES: list[tuple[Callable[[Surface], dict | None], int]] = [
     (numbers, 24), (inventory, 6), (choices, 24), (tools, 24), (moves, 20), (versions, 8), (styles, 8), (properties, 18),
-    (periods, 6), (rights, 12), (quantities_of, 4), (lists, 8),
+    (periods, 6), (rights, 12), (quantities_of, 4), (lists, 8), (deeds, 40),
 ]
 """Each frame with its share of the rows."""
 
