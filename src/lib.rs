@@ -16,3 +16,4 @@ pub mod interchange;
 pub mod store;
 pub mod sync;
 pub mod tui;
+mod worker;

@@ -3,11 +3,12 @@
 //! The two are the same program as a rule, but a daemon outlives an upgrade of its file: the first message carries the
 //! version, and another version is refused.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
 use super::{Prompt, Role};
+use crate::worker::frame;
 
 /// The version of these messages: raised with every change of their form.
 pub(super) const VERSION: u32 = 1;
@@ -184,38 +185,7 @@ pub(super) fn unpack(bytes: &ByteVec) -> Option<Vec<f32>> {
 /// # Errors
 /// Where the other end is gone, or the message is longer than [`MAX_FRAME`].
 pub(super) fn write(to: &mut impl Write, message: &impl Encode<()>) -> io::Result<()> {
-    let body =
-        minicbor::to_vec(message).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-    if body.len() > MAX_FRAME {
-        let why = format!("a message of {} bytes; at most {MAX_FRAME} are allowed", body.len());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    to.write_all(&(body.len() as u32).to_le_bytes())?;
-    to.write_all(&body)?;
-    to.flush()
-}
-
-/// Reads one message; `None` at the end of the stream.
-///
-/// # Errors
-/// Where the stream ends in the middle of a frame, or the frame is no message.
-pub(super) fn read<T: for<'b> Decode<'b, ()>>(from: &mut impl Read) -> io::Result<Option<T>> {
-    let mut length = [0; 4];
-    if from.read(&mut length[..1])? == 0 {
-        return Ok(None);
-    }
-    from.read_exact(&mut length[1..])?;
-    let length = u64::from(u32::from_le_bytes(length));
-    if length > MAX_FRAME as u64 {
-        let why = format!("a frame of {length} bytes; at most {MAX_FRAME} are allowed");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-    }
-    // Grows with what really comes: a length alone reserves nothing.
-    let mut body = Vec::new();
-    if from.take(length).read_to_end(&mut body)? as u64 != length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    minicbor::decode(&body).map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+    frame::write(to, MAX_FRAME, message)
 }
 
 #[cfg(test)]
@@ -224,6 +194,10 @@ mod tests {
 
     use super::*;
     use crate::infer::{Speaker, Turn};
+
+    fn read<T: for<'b> Decode<'b, ()>>(from: &mut impl io::Read) -> io::Result<Option<T>> {
+        frame::read(from, MAX_FRAME)
+    }
 
     fn prompt() -> impl Strategy<Value = Prompt> {
         let speaker = prop_oneof![Just(Speaker::System), Just(Speaker::User), Just(Speaker::Assistant)];

@@ -5,3 +5,4 @@ pub mod gate;
 pub mod pairing;
 pub mod ticket;
 pub mod words;
+pub mod worker;

@@ -66,7 +66,7 @@ impl Job {
 /// What the lane's thread and its callers share.
 pub(super) struct Shared {
     pub(super) settings: LaneSettings,
-    pub(super) launch: Arc<dyn Launch>,
+    pub(super) launch: Arc<Launch>,
     pub(super) failures: Arc<Failures>,
     pub(super) wake: Condvar,
     state: Mutex<State>,
@@ -114,7 +114,7 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(
         settings: LaneSettings,
-        launch: Arc<dyn Launch>,
+        launch: Arc<Launch>,
         failures: Arc<Failures>,
         models: BTreeMap<Role, Source>,
     ) -> Self {

@@ -23,7 +23,7 @@ pub use files::{hash_of, write_out};
 
 use self::{
     lane::{Lane, LaneSettings, Outcome},
-    process::{Launch, Program},
+    process::Launch,
     source::Source,
 };
 use super::{
@@ -125,11 +125,11 @@ impl std::fmt::Debug for Pool {
 impl Pool {
     /// Models that are loaded when they are first asked.
     pub fn new(options: PoolOptions, set: ModelSet) -> Self {
-        let launch = Arc::new(Program { path: options.program.clone() });
+        let launch = Arc::new(process::program(options.program.clone()));
         Self::over(launch, options, set)
     }
 
-    fn over(launch: Arc<dyn Launch>, options: PoolOptions, set: ModelSet) -> Self {
+    fn over(launch: Arc<Launch>, options: PoolOptions, set: ModelSet) -> Self {
         let failures = Arc::new(Failures::default());
         let lane = |name, roles: &[Role], hang, nice| {
             let hello = Hello {

@@ -41,7 +41,7 @@ pub(super) struct Runner {
 
 /// The process that runs now.
 struct Live {
-    worker: Box<dyn Worker>,
+    worker: Box<Worker>,
     number: u64,
     /// Of the models that it was started for.
     version: u64,

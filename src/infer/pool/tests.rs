@@ -10,14 +10,16 @@ use std::{
     thread,
 };
 
-use super::{
-    process::{Event, Sink, Worker},
-    *,
+use super::{process::Event, *};
+use crate::{
+    infer::{
+        ModelFile, ModelSource,
+        wire::{Answer, Ask, Failure},
+    },
+    worker::process::{self, Worker},
 };
-use crate::infer::{
-    ModelFile, ModelSource,
-    wire::{Answer, Ask, Failure},
-};
+
+type Sink = process::Sink<Answer>;
 
 /// What a worker does with a message: called on the sending thread, answers through the sink.
 type Behave = dyn Fn(u64, &Ask, &Arc<Sink>) + Send + Sync;
@@ -35,14 +37,14 @@ struct FakeWorker {
 
 struct FakeLaunch(Arc<Fake>);
 
-impl Launch for FakeLaunch {
-    fn launch(&self, sink: Sink) -> io::Result<Box<dyn Worker>> {
+impl process::Launch<Ask, Answer> for FakeLaunch {
+    fn launch(&self, sink: Sink) -> io::Result<Box<dyn Worker<Ask>>> {
         let number = self.0.starts.fetch_add(1, Ordering::SeqCst) + 1;
         Ok(Box::new(FakeWorker { number, fake: Arc::clone(&self.0), sink: Arc::new(sink) }))
     }
 }
 
-impl Worker for FakeWorker {
+impl Worker<Ask> for FakeWorker {
     fn send(&mut self, ask: Ask) {
         match &ask.what {
             What::Hello(_) => say(&self.sink, ask.id, Said::Ready(VERSION)),

@@ -17,16 +17,8 @@ fn complaints() -> MutexGuard<'static, VecDeque<String>> {
     COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends warnings, errors and the words of a panic to standard error, each as one line.
+/// Sends warnings and errors to standard error, each as one line.
 pub(super) fn begin() {
-    std::panic::set_hook(Box::new(|panic| {
-        let payload = panic.payload();
-        let text = payload.downcast_ref::<&str>().copied();
-        let what =
-            text.or_else(|| payload.downcast_ref::<String>().map(|text| &**text)).unwrap_or("for an unknown reason");
-        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
-        let _gone = writeln!(io::stderr(), "ERROR it panicked: {}{place}", what.replace('\n', " "));
-    }));
     let begun = tracing_subscriber::fmt()
         .with_max_level(Level::WARN)
         .with_ansi(false)

@@ -10,25 +10,22 @@ mod load;
 mod log;
 
 use std::{
-    fs::File,
-    io::{self, BufReader, Read},
-    os::fd::AsFd,
+    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc::{self, Receiver},
     },
-    thread,
 };
 
 use llama_cpp_2::{LogOptions, llama_backend::LlamaBackend, send_logs_to_tracing};
-use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, nice, setrlimit};
+use rustix::process::{Resource, nice};
 
 use self::{encoder::Encoder, llm::Llm};
 use super::{
     Role,
     wire::{self, Answer, Ask, Failure, Hello, Said, What},
 };
+use crate::worker::host;
 
 pub use hardware::{Device, devices, physical_cores};
 
@@ -71,15 +68,18 @@ impl Wanted {
 /// # Errors
 /// Where the daemon is of another version, speaks nonsense, or llama.cpp cannot be started.
 pub fn serve() -> io::Result<()> {
-    // Frames go to the real standard output; whatever a library prints goes to the log.
-    let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    rustix::stdio::dup2_stdout(io::stderr())?;
+    let mut output = host::begin()?;
     log::begin();
     let cancelled = Arc::new(AtomicU64::new(0));
-    let asks = listen(BufReader::new(io::stdin()), Arc::clone(&cancelled))?;
-    let Some(Ask { id, what: What::Hello(hello) }) = asks.recv().ok() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "`ergo worker` is started by the daemon, not by hand"));
-    };
+    let cancels = Arc::clone(&cancelled);
+    let asks = host::listen(wire::MAX_FRAME, move |ask: Ask| match ask.what {
+        What::Cancel => {
+            cancels.store(ask.id, Ordering::Relaxed);
+            None
+        }
+        _ => Some(ask),
+    })?;
+    let Some(Ask { id, what: What::Hello(hello) }) = asks.recv().ok() else { return Err(host::not_by_hand()) };
     wire::write(&mut output, &Answer { id, said: Said::Ready(wire::VERSION) })?;
     if hello.version != wire::VERSION {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the daemon is of another version"));
@@ -96,38 +96,10 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Reads requests beside the work, so that a request can be cancelled and the end of the daemon is seen at once.
-fn listen(mut input: impl Read + Send + 'static, cancelled: Arc<AtomicU64>) -> io::Result<Receiver<Ask>> {
-    let (send, asks) = mpsc::channel();
-    let listen = move || {
-        loop {
-            match wire::read::<Ask>(&mut input) {
-                Ok(Some(Ask { id, what: What::Cancel })) => cancelled.store(id, Ordering::Relaxed),
-                Ok(Some(ask)) => {
-                    if send.send(ask).is_err() {
-                        return;
-                    }
-                }
-                Ok(None) | Err(_) => die(),
-            }
-        }
-    };
-    thread::Builder::new().name("listen".to_owned()).stack_size(256 * 1024).spawn(listen)?;
-    Ok(asks)
-}
-
-/// Ends this process in the middle of whatever it computes, without the cleaning up that llama.cpp's threads would trip
-/// over.
-fn die() {
-    let _unreachable = kill_process(getpid(), Signal::KILL);
-}
-
 /// Keeps this process from harming others. What the system refuses is no reason not to serve.
 fn limit(hello: &Hello) {
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    let _refused = setrlimit(Resource::Core, none);
     if let Some(bytes) = hello.memory {
-        let _refused = setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+        host::limit(Resource::Data, bytes);
     }
     if hello.nice > 0 {
         let _refused = nice(i32::from(hello.nice));

@@ -158,6 +158,7 @@ impl Exchange {
         self.counters()?;
         let state = self.state.encode();
         if main.doc.get_heads() == self.base {
+            self.fork.doc.set_actor(main.doc.get_actor().clone());
             return Ok((self.fork.after(main, self.new), state));
         }
         // Others came first. Their changes and these may only clash where an actor wrote twice under one number.

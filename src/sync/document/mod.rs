@@ -8,7 +8,7 @@ mod entry;
 mod exchange;
 
 #[cfg(test)]
-mod tests;
+pub(in crate::sync) mod tests;
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use automerge::{
 use super::gate::{MAX_ENTRIES_PER_CHANGE, scan};
 use crate::domain::EventId;
 
-pub use entry::{Chunk, Entry, Facts};
+pub use entry::{Chunk, DocumentId, Entry, Facts};
 pub use exchange::{Exchange, Step};
 
 /// The events after which a writer begins another part of the month.
@@ -165,9 +165,14 @@ impl Document {
         let mut document = Self::create();
         document.doc.set_actor(actor);
         document.put(&events)?;
-        document.doc.set_actor(ActorId::random());
+        document.renew();
         let chunk = Some(Chunk::Snapshot(document.doc.save()));
         Ok(Next { document, chunk, new: events.into_iter().map(|entry| entry.id).collect() })
+    }
+
+    /// Writes as another actor from now on: what this one wrote last is neither known to be stored nor to be lost.
+    pub fn renew(&mut self) {
+        self.doc.set_actor(ActorId::random());
     }
 
     /// What it is.

@@ -32,7 +32,7 @@ pub const MAX_OPS: u64 = 200_000;
 const MAX_HEADS: u64 = 4096;
 
 /// All messages of one session together, in bytes.
-pub const MAX_SESSION: usize = 128 * 1024 * 1024;
+pub const MAX_SESSION: usize = 2 * MAX_MESSAGE;
 
 /// What is wrong with what a peer sent. The words are stable: they are stored and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

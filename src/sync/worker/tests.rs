@@ -1,0 +1,295 @@
+//! Documents by way of a worker that lives in this process and can be told to die or to hang.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{
+    host::Host,
+    link::Link,
+    wire::{Answer, Ask, Said, VERSION, What},
+    *,
+};
+use crate::{
+    sync::{
+        document::{Chunk, DocumentId, Entry, tests::entries},
+        gate::Code,
+    },
+    worker::process::{Event, Launch, Sink, Worker},
+};
+
+const ONE: DocumentId = DocumentId([1; 32]);
+const TWO: DocumentId = DocumentId([2; 32]);
+
+/// Messages of a peer on which the worker dies, or never answers.
+const DEADLY: &[u8] = b"die";
+const ENDLESS: &[u8] = b"hang";
+
+struct FakeLaunch(Arc<AtomicU64>);
+
+struct FakeWorker {
+    host: Option<Host>,
+    sink: Sink<Answer>,
+}
+
+impl Launch<Ask, Answer> for FakeLaunch {
+    fn launch(&self, sink: Sink<Answer>) -> io::Result<Box<dyn Worker<Ask>>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(Box::new(FakeWorker { host: None, sink }))
+    }
+}
+
+impl Worker<Ask> for FakeWorker {
+    fn send(&mut self, ask: Ask) {
+        let id = ask.id;
+        match &ask.what {
+            What::Hello(hello) => {
+                self.host = Some(Host::new(hello));
+                (self.sink)(Event::Answer(Answer { id, said: Said::Ready(VERSION) }));
+            }
+            What::Receive { bytes, .. } if ***bytes == *DEADLY => (self.sink)(Event::Gone("was killed".to_owned())),
+            What::Load { chunks, .. } if chunks.first().is_some_and(|chunk| ***chunk == *DEADLY) => {
+                (self.sink)(Event::Gone("was killed".to_owned()));
+            }
+            What::Receive { bytes, .. } if ***bytes == *ENDLESS => {}
+            _ => {
+                let said = self.host.as_mut().unwrap().answer(ask);
+                (self.sink)(Event::Answer(Answer { id, said }));
+            }
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        7
+    }
+
+    fn ended(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// What a store would hold.
+#[derive(Default)]
+struct Store(Mutex<HashMap<DocumentId, Vec<Vec<u8>>>>);
+
+impl Shelf for Store {
+    fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
+        Ok(self.0.lock().unwrap().get(&document).cloned().unwrap_or_default())
+    }
+}
+
+struct Side {
+    documents: Documents,
+    store: Arc<Store>,
+    starts: Arc<AtomicU64>,
+}
+
+impl Side {
+    fn new() -> Self {
+        Self::with_room(u64::MAX)
+    }
+
+    fn with_room(loaded: u64) -> Self {
+        let (store, starts) = (Arc::new(Store::default()), Arc::default());
+        let options = Options { loaded, deadline: Duration::from_secs(1), ..Options::usual() };
+        let link = Link::over(Arc::new(FakeLaunch(Arc::clone(&starts))), options);
+        Self { documents: Documents::over(link, Arc::clone(&store) as Arc<dyn Shelf>), store, starts }
+    }
+
+    async fn take(&self, document: DocumentId, staged: Staged) {
+        self.keep(document, &staged);
+        staged.commit().await;
+    }
+
+    /// Stores without telling the worker.
+    fn keep(&self, document: DocumentId, staged: &Staged) {
+        let mut store = self.store.0.lock().unwrap();
+        match staged.chunk.clone() {
+            Some(Chunk::Append(bytes)) => store.entry(document).or_default().push(bytes),
+            Some(Chunk::Snapshot(bytes)) => _ = store.insert(document, vec![bytes]),
+            None => {}
+        }
+    }
+
+    async fn write(&self, document: DocumentId, new: &[Entry]) {
+        let staged = self.documents.append(document, new.to_vec()).await.unwrap();
+        self.take(document, staged).await;
+    }
+
+    async fn count(&self, document: DocumentId) -> u64 {
+        self.documents.facts(document).await.unwrap().entries
+    }
+}
+
+/// Two sides exchange a document until both agree, and what each would store.
+async fn exchange(a: &Side, b: &Side, document: DocumentId) -> (Staged, Staged) {
+    let (mut ours, mut message) = a.documents.begin(document, None, true).await.unwrap();
+    let (mut theirs, _) = b.documents.begin(document, None, false).await.unwrap();
+    let mut agreed = [false, false];
+    for turn in [1, 0].into_iter().cycle() {
+        let Some(bytes) = message.take() else { break };
+        let session = if turn == 0 { &mut ours } else { &mut theirs };
+        let step = session.message(bytes).await.unwrap();
+        (agreed[turn], message) = (step.converged, step.reply);
+    }
+    assert_eq!(agreed, [true, true]);
+    (ours.end().await.unwrap(), theirs.end().await.unwrap())
+}
+
+#[tokio::test]
+async fn two_sides_exchange_a_document_and_keep_it() {
+    let (a, b) = (Side::new(), Side::new());
+    a.write(ONE, &entries(1, 0..30)).await;
+    b.write(ONE, &entries(2, 0..4)).await;
+    let (ours, theirs) = exchange(&a, &b, ONE).await;
+    assert_eq!((ours.new.len(), theirs.new.len()), (4, 30));
+    assert_eq!(ours.facts.heads, theirs.facts.heads);
+    let state = ours.peer_state.clone().unwrap();
+    a.take(ONE, ours).await;
+    b.take(ONE, theirs).await;
+    assert_eq!((a.count(ONE).await, b.count(ONE).await), (34, 34));
+    // Again, with what was kept of the first time: nothing changes, nothing is to be stored.
+    let (_again, first) = a.documents.begin(ONE, Some(state), true).await.unwrap();
+    assert!(first.unwrap().len() < 200);
+    let (ours, theirs) = exchange(&a, &b, ONE).await;
+    assert!(ours.chunk.is_none() && theirs.new.is_empty());
+    assert_eq!(a.count(TWO).await, 0);
+}
+
+#[tokio::test]
+async fn what_is_not_stored_never_happened() {
+    let side = Side::new();
+    side.write(ONE, &entries(1, 0..3)).await;
+    drop(side.documents.append(ONE, entries(1, 3..5)).await.unwrap());
+    assert_eq!(side.count(ONE).await, 3);
+    // It was stored, and only the word of it was lost: what is written next must go with it.
+    let staged = side.documents.append(ONE, entries(1, 3..5)).await.unwrap();
+    side.keep(ONE, &staged);
+    drop(staged);
+    side.write(ONE, &entries(1, 5..6)).await;
+    let fresh = Side { documents: Documents::over(Link::new(Options::usual()), Arc::clone(&side.store) as _), ..side };
+    let loaded = crate::sync::document::Document::load(&fresh.store.chunks(ONE).unwrap()).unwrap();
+    assert_eq!(loaded.facts().entries, 6);
+}
+
+#[tokio::test]
+async fn a_second_change_waits_for_the_first() {
+    let side = Side::new();
+    let first = side.documents.append(ONE, entries(1, 0..1)).await.unwrap();
+    let documents = side.documents.clone();
+    let mut second = tokio::spawn(async move { documents.append(ONE, entries(1, 1..2)).await.unwrap() });
+    // Others are not held up, and see the document as it was.
+    side.write(TWO, &entries(2, 0..1)).await;
+    assert_eq!(side.count(ONE).await, 0);
+    assert!(tokio::time::timeout(Duration::from_millis(50), &mut second).await.is_err());
+    side.take(ONE, first).await;
+    let second = second.await.unwrap();
+    assert_eq!(second.facts.entries, 2);
+    side.take(ONE, second).await;
+    assert_eq!(side.count(ONE).await, 2);
+}
+
+#[tokio::test]
+async fn documents_without_room_are_loaded_again() {
+    let side = Side::with_room(1);
+    for (document, device) in [(ONE, 1), (TWO, 2)] {
+        side.write(document, &entries(device, 0..5)).await;
+    }
+    let other = Side::new();
+    other.write(ONE, &entries(3, 0..2)).await;
+    let (mut theirs, message) = other.documents.begin(ONE, None, true).await.unwrap();
+    let (mut ours, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let step = ours.message(message.unwrap()).await.unwrap();
+    let step = theirs.message(step.reply.unwrap()).await.unwrap();
+    let step = ours.message(step.reply.unwrap()).await.unwrap();
+    assert!(step.converged);
+    // Meanwhile another document took the room.
+    assert_eq!(side.count(TWO).await, 5);
+    let staged = ours.end().await.unwrap();
+    assert_eq!(staged.facts.entries, 7);
+    side.take(ONE, staged).await;
+    assert_eq!((side.count(TWO).await, side.count(ONE).await), (5, 7));
+}
+
+#[tokio::test]
+async fn a_peer_that_breaks_a_rule_is_told_from_the_others() {
+    let side = Side::new();
+    side.write(ONE, &entries(1, 0..3)).await;
+    let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let (mut good, first) = side.documents.begin(ONE, None, true).await.unwrap();
+    let error = bad.message(b"\x43nonsense".to_vec()).await.unwrap_err();
+    assert!(matches!(&error, DocumentError::Violation(violation) if violation.code == Code::Version), "{error}");
+    assert_eq!(error.code(), "version");
+    assert!(matches!(bad.message(vec![0x42]).await, Err(DocumentError::Unavailable { .. })), "its session is over");
+    let peer = Side::new();
+    let (mut theirs, _) = peer.documents.begin(ONE, None, false).await.unwrap();
+    let reply = theirs.message(first.unwrap()).await.unwrap().reply;
+    assert!(good.message(reply.unwrap()).await.is_ok());
+    assert_eq!(side.starts.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_dies_or_hangs_costs_one_call() {
+    for (message, told) in [(DEADLY, "was killed"), (ENDLESS, "did not answer")] {
+        let side = Side::new();
+        side.write(ONE, &entries(1, 0..3)).await;
+        side.write(TWO, &entries(1, 0..2)).await;
+        let (mut innocent, _) = side.documents.begin(TWO, None, true).await.unwrap();
+        let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();
+        let error = bad.message(message.to_vec()).await.unwrap_err();
+        assert!(matches!(&error, DocumentError::Poisoned { why } if why.contains(told)), "{error}");
+        assert_eq!(error.code(), "poisoned");
+        assert!(matches!(innocent.message(vec![0x42]).await, Err(DocumentError::Interrupted)));
+        assert!(matches!(innocent.end().await, Err(DocumentError::Interrupted)));
+        // Everything else goes on, with what was stored.
+        assert_eq!((side.count(ONE).await, side.count(TWO).await), (3, 2));
+        side.write(ONE, &entries(1, 3..4)).await;
+        assert_eq!(side.starts.load(Ordering::SeqCst), 2);
+        assert_eq!(side.documents.info().deaths, 1);
+    }
+}
+
+#[tokio::test]
+async fn stored_bytes_that_cannot_be_read_are_rebuilt() {
+    for (bytes, starts) in [(b"nonsense".to_vec(), 1), (DEADLY.to_vec(), 3)] {
+        let side = Side::new();
+        side.store.0.lock().unwrap().insert(ONE, vec![bytes]);
+        let error = side.documents.facts(ONE).await.unwrap_err();
+        assert!(matches!(error, DocumentError::Broken { document: ONE, .. }), "{error}");
+        let staged = side.documents.rebuild(ONE, entries(1, 0..4)).await.unwrap();
+        assert!(matches!(staged.chunk, Some(Chunk::Snapshot(_))));
+        side.take(ONE, staged).await;
+        assert_eq!(side.count(ONE).await, 4);
+        assert_eq!(side.starts.load(Ordering::SeqCst), starts, "once may be chance");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_calls_that_nobody_waits_for() {
+    let side = Side::new();
+    let documents = side.documents.clone();
+    let given_up = tokio::spawn(async move {
+        drop(documents.begin(ONE, None, true).await);
+        documents.append(ONE, entries(1, 0..1)).await
+    });
+    tokio::task::yield_now().await;
+    given_up.abort();
+    drop(given_up.await);
+    side.write(ONE, &entries(1, 0..2)).await;
+    assert_eq!(side.count(ONE).await, 2);
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_a_message_is_said() {
+    let side = Side::new();
+    let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
+    let error = session.message(vec![0; wire::MAX_FRAME]).await.unwrap_err();
+    assert!(matches!(error, DocumentError::TooLarge { .. }), "{error}");
+    assert_eq!(side.starts.load(Ordering::SeqCst), 1);
+}
