@@ -136,6 +136,9 @@ pub struct GuardCounts {
     /// Pairs that the language model judged.
     #[serde(default)]
     pub deepened: u64,
+    /// Statements of which the language model read the norm.
+    #[serde(default)]
+    pub refined: u64,
     /// Claims that wait for the language model.
     #[serde(default)]
     pub waiting: u64,

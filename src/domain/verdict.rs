@@ -114,6 +114,10 @@ pub struct Evidence {
     pub norm: Norm,
     /// The stored norm.
     pub their_norm: Norm,
+    /// Who read the incoming norm: the normaliser's name and version.
+    pub normaliser: String,
+    /// Who read the stored norm.
+    pub their_normaliser: String,
     /// Further figures behind the score, by name: cosine, overlap, inference margins.
     #[schema(value_type = Object)]
     pub features: std::collections::BTreeMap<String, f32>,

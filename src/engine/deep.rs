@@ -13,13 +13,12 @@ use super::{
     acts::found::{self, Pair},
     foresee::Planned,
     gate::{self, Normed},
-    judged::candidate,
     session::Place,
 };
 use crate::{
     api::{ApiError, Caller},
     domain::{ClaimId, Status, Tier},
-    guard::{Candidate, Circumstances, deep},
+    guard::{Circumstances, deep},
     infer::{Call, InferError, Prompt, Role, Speaker, Turn},
     store::ClaimRow,
 };
@@ -109,8 +108,10 @@ impl Engine {
         if row.status != Status::Active || !row.kind.is_guarded() || row.norms.is_empty() {
             return Ok(0);
         }
-        let normed =
-            Normed { norms: row.norms.clone(), version: row.normaliser.clone().unwrap_or_default(), warning: None };
+        self.refine_later(&row, call);
+        let read = self.as_read(&self.readers.lend(), std::slice::from_ref(&row))?;
+        let Some(ours) = read.into_iter().next() else { return Ok(0) };
+        let normed = Normed { norms: ours.norms.clone(), version: ours.normaliser.clone(), warning: None };
         let mut exclude = vec![row.id];
         exclude.extend(&row.replaces);
         let planned = Planned {
@@ -123,8 +124,7 @@ impl Engine {
         let deeply = self.deepens(Deep::Background) || self.deepens(Deep::Inline);
         let foresight = self.foresee_with(&planned, call, deeply.then_some(call));
         let rows = self.near_again(&planned, &foresight)?;
-        let ours = candidate(&row);
-        let against: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let against = self.as_read(&self.readers.lend(), &rows)?;
         let said = foresight.said(&rows);
         let today = gate::day((self.config.clock)());
         let shift = self.lean(&self.readers.lend(), &row.scope, (self.config.clock)())?;

@@ -13,7 +13,6 @@ use super::{
     Engine, check,
     deep::{self, Deep},
     gate::{self, Normed},
-    judged::candidate,
     lookup,
     session::Place,
 };
@@ -94,13 +93,15 @@ impl Engine {
         foresight
     }
 
-    /// [`Engine::foresee`] for a request: nothing where it was done before or stands there already, or where it will be refused anyhow.
+    /// [`Engine::foresee`] for a request: nothing where it was done before or stands there already, or where it will be refused anyhow. Where the
+    /// language model may be waited for, it refines the norms first; `keep` its answer, unless nothing is to be stored.
     pub(super) fn foresee_write(
         &self,
         caller: &Caller,
         draft: &check::Draft,
-        normed: &Normed,
+        normed: &mut Normed,
         targets: &[String],
+        keep: bool,
     ) -> Vec<Foresight> {
         let plan = || -> Result<Option<(Scope, Vec<ClaimId>)>, ApiError> {
             let reader = self.readers.lend();
@@ -119,7 +120,17 @@ impl Engine {
         // An error here comes again under the lock, where it is answered.
         let Ok(Some((scope, exclude))) = plan() else { return Vec::new() };
         let statement = &draft.statement;
-        vec![self.foresee(&Planned { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude })]
+        let mut unread = None;
+        if self.config.deep == Deep::Inline && draft.kind.is_guarded() {
+            let claim = (draft.kind, statement.as_str(), &draft.qualifiers);
+            unread = self.refine(&scope, claim, keep, normed, Call::foreground(deep::BEFORE)).err();
+        }
+        let mut foresight =
+            self.foresee(&Planned { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude });
+        if let Some(error) = unread {
+            foresight.skip(self, "the language model's reading", &error);
+        }
+        vec![foresight]
     }
 
     fn look_ahead(
@@ -147,8 +158,9 @@ impl Engine {
             kind: planned.kind,
             statement: planned.statement.to_owned(),
             norms: planned.normed.norms.clone(),
+            normaliser: planned.normed.version.clone(),
         };
-        let against: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let against = self.as_read(&self.readers.lend(), &rows)?;
         let said: Vec<Said> = rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
         let today = gate::day((self.config.clock)());
         let under = Circumstances { today: &today, said: &said, shift: 0.0 };

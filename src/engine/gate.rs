@@ -102,7 +102,7 @@ fn ungated(stage: &str, why: &str) -> Warning {
 }
 
 /// The first norms that fit an event beside its texts.
-fn fitting(norms: Vec<Norm>) -> Vec<Norm> {
+pub(super) fn fitting(norms: Vec<Norm>) -> Vec<Norm> {
     let mut left = MAX_NORMS;
     norms
         .into_iter()

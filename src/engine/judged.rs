@@ -81,12 +81,13 @@ impl Session<'_> {
     }
 
     fn compare(&self, incoming: &Incoming<'_>, rows: &[ClaimRow], foresight: &Foresight) -> Result<Judged, ApiError> {
-        let against: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let against = self.engine.as_read(self.reader(), rows)?;
         let ours = Candidate {
             id: None,
             kind: incoming.kind,
             statement: incoming.statement.to_owned(),
             norms: incoming.normed.norms.clone(),
+            normaliser: incoming.normed.version.clone(),
         };
         let said = foresight.said(rows);
         let heard = said.iter().any(|said| said.inference.is_some());
@@ -144,7 +145,9 @@ fn skipped(foresight: &Foresight, verdict: &Verdict, rows: &[ClaimRow], worth: i
 
 /// A stored claim as the guard compares it.
 pub(super) fn candidate(row: &ClaimRow) -> Candidate {
-    Candidate { id: Some(row.id), kind: row.kind, statement: row.statement.clone(), norms: row.norms.clone() }
+    let normaliser = row.normaliser.clone().unwrap_or_default();
+    let (statement, norms) = (row.statement.clone(), row.norms.clone());
+    Candidate { id: Some(row.id), kind: row.kind, statement, norms, normaliser }
 }
 
 fn softer(conflict: &Conflict) -> Warning {

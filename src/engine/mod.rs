@@ -17,6 +17,7 @@ mod lean;
 mod lookup;
 mod readers;
 mod reads;
+mod refine;
 mod session;
 mod team;
 mod view;
@@ -102,6 +103,8 @@ struct Counters {
     inferred: AtomicU64,
     /// Pairs that the language model judged.
     deepened: AtomicU64,
+    /// Statements of which the language model read the norm.
+    refined: AtomicU64,
     /// Stages that were skipped since a model failed.
     skipped: AtomicU64,
 }
@@ -269,6 +272,7 @@ impl Engine {
                 ungated: read(&self.counters.ungated),
                 inferred: read(&self.counters.inferred),
                 deepened: read(&self.counters.deepened),
+                refined: read(&self.counters.refined),
                 waiting: self.deep_queue.len() as u64,
                 skipped: read(&self.counters.skipped),
             },

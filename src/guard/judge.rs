@@ -1,7 +1,5 @@
 //! From the stages' answers to a tier.
 
-use std::collections::BTreeMap;
-
 use super::{
     Candidate,
     align::{self, Opposition},
@@ -172,7 +170,7 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
             their_words: their_norm.words.clone(),
             norm: norm.clone(),
             their_norm: their_norm.clone(),
-            features: BTreeMap::new(),
+            ..Evidence::default()
         };
         if held && comparison.confidence == Confidence::High {
             ruling.score = DECIDED;
@@ -256,6 +254,7 @@ fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm
         norm,
         their_norm,
         features: found.features.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        ..Evidence::default()
     }
 }
 

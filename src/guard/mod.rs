@@ -50,6 +50,8 @@ pub struct Candidate {
     pub statement: String,
     /// What the normaliser made of it, as the event carries it.
     pub norms: Vec<Norm>,
+    /// The name and version of that normaliser.
+    pub normaliser: String,
 }
 
 /// The guard, with its normaliser and the judge's weights.
@@ -147,6 +149,8 @@ impl Guard {
             let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
             judge::weigh(&mut ruling, &ours, &theirs, &said, &self.weights, under.shift);
             if ruling.tier > Tier::Clean {
+                ruling.evidence.normaliser.clone_from(&incoming.normaliser);
+                ruling.evidence.their_normaliser.clone_from(&candidate.normaliser);
                 verdict.findings.push(Finding {
                     claim: candidate.id.unwrap_or(NO_CLAIM),
                     tier: ruling.tier,

@@ -63,7 +63,8 @@ fn day(written: u64) -> String {
 }
 
 fn candidate(carried: Carried<'_>) -> Candidate {
-    Candidate { id: None, kind: carried.kind, statement: carried.statement.to_owned(), norms: carried.norms.to_vec() }
+    let (statement, norms) = (carried.statement.to_owned(), carried.norms.to_vec());
+    Candidate { kind: carried.kind, statement, norms, ..Candidate::default() }
 }
 
 pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {

@@ -7,7 +7,13 @@ use crate::domain::{id::EventId, norm::SubjectKind, verdict::Relation};
 
 fn candidate(statement: &str) -> Candidate {
     let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
-    Candidate { id: Some(EventId([1; 32])), kind: ClaimKind::Decision, statement: statement.into(), norms }
+    Candidate {
+        id: Some(EventId([1; 32])),
+        kind: ClaimKind::Decision,
+        statement: statement.into(),
+        norms,
+        ..Candidate::default()
+    }
 }
 
 fn under(today: &str) -> Circumstances<'_> {
@@ -69,6 +75,7 @@ fn a_rejection_says_not() {
         kind: ClaimKind::Rejection,
         statement: "Use MongoDB for sessions.".into(),
         norms,
+        ..Candidate::default()
     };
     let verdict = guard.judge(&candidate("Use MongoDB for sessions."), &[rejected], under("2026-01-01"));
     assert_eq!(verdict.tier, Tier::Block);

@@ -13,6 +13,7 @@ mod log;
 mod open;
 mod project;
 mod read;
+mod readings;
 mod rebuild;
 mod row;
 mod scopes;
@@ -45,7 +46,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

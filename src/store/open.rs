@@ -14,8 +14,12 @@ use super::{Options, Result, SCHEMA, StoreError, vectors};
 const APPLICATION: u32 = 0x6572_676f;
 
 /// Migrations by the version that they lead to, from 1 without gaps.
-const MIGRATIONS: [&str; SCHEMA as usize] =
-    [include_str!("schema/v1.sql"), include_str!("schema/v2.sql"), include_str!("schema/v3.sql")];
+const MIGRATIONS: [&str; SCHEMA as usize] = [
+    include_str!("schema/v1.sql"),
+    include_str!("schema/v2.sql"),
+    include_str!("schema/v3.sql"),
+    include_str!("schema/v4.sql"),
+];
 
 /// How long a connection waits for another's lock.
 const BUSY: Duration = Duration::from_secs(10);

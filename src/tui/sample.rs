@@ -136,6 +136,7 @@ pub(crate) fn card(n: u8) -> CardView {
             norm: norm("red"),
             their_norm: norm("blue"),
             features: [("overlap".to_owned(), 0.62)].into(),
+            ..Evidence::default()
         }],
         acts: CardAct::ALL
             .into_iter()

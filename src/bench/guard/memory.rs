@@ -49,7 +49,7 @@ impl Memory {
         let norms = self.guard.normalise_claim(kind, statement, &Qualifiers::default()).norms;
         let terms = Guard::index_terms(&norms, statement);
         let vector = self.embed(statement);
-        let candidate = Candidate { id: None, kind, statement: statement.to_owned(), norms };
+        let candidate = Candidate { kind, statement: statement.to_owned(), norms, ..Candidate::default() };
         Stored { candidate, terms, vector, active: true }
     }
 

@@ -27,6 +27,23 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
     }
 }
 
+/// Who read the norms, where a language model read one of them: the rules are the rule.
+fn second_reader(evidence: &Evidence) -> Option<String> {
+    let name = |version: &str| match version {
+        "" => "nobody".to_owned(),
+        version => sanitize_line(version),
+    };
+    let (ours, theirs) = (&evidence.normaliser, &evidence.their_normaliser);
+    let by_model = |version: &String| version.contains('+');
+    (by_model(ours) || by_model(theirs)).then(|| {
+        if ours == theirs {
+            format!("read by {}", name(ours))
+        } else {
+            format!("read by {} and {}", name(ours), name(theirs))
+        }
+    })
+}
+
 impl Ui {
     /// A card in a list.
     pub(crate) fn card_row(&mut self, card: &CardSummary, now: u64) {
@@ -99,6 +116,9 @@ impl Ui {
         let grounds =
             if ours.is_empty() && theirs.is_empty() { String::new() } else { format!(": {ours} against {theirs}") };
         self.field("fired", &format!("{stage} {} ({sure}){grounds}", evidence.rule));
+        if let Some(read) = second_reader(evidence) {
+            self.field("norms", &read);
+        }
     }
 
     /// The acts that are possible on a card, as commands to paste, each with what it means.

@@ -9,8 +9,8 @@ use super::found::{self, Pair};
 use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier},
-    engine::{Engine, check, gate, judged::candidate, session::Place},
-    guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES, Said},
+    engine::{Engine, check, gate, judged::candidate, refine, session::Place},
+    guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES, Said, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
 };
@@ -38,7 +38,8 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         let place = Place::of(&reader, &request.caller)?;
         let shift = engine.lean(&reader, &place.scope, now)?;
         let outcome = AuditOutcome::default();
-        Work { reader: &reader, engine, scope: place.scope, today: &today, shift, outcome }.run()?
+        let second = engine.second_reader();
+        Work { reader: &reader, engine, scope: place.scope, today: &today, shift, second, outcome }.run()?
     };
     if request.dry_run || work.pairs.is_empty() {
         work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
@@ -71,6 +72,8 @@ struct Work<'a> {
     scope: Scope,
     today: &'a str,
     shift: f32,
+    /// The normaliser that a language model makes with the rules.
+    second: Option<String>,
     outcome: AuditOutcome,
 }
 
@@ -120,7 +123,7 @@ impl Work<'_> {
 
     /// What one claim is to be compared with: each pair of claims once.
     fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Look, ApiError> {
-        let ours = self.fresh(&row);
+        let ours = self.fresh(&row)?;
         let rows = self.reader.candidates(&CandidateQuery {
             scope: self.scope.clone(),
             terms: Guard::index_terms(&ours.norms, &ours.statement),
@@ -129,7 +132,7 @@ impl Work<'_> {
         })?;
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();
-        let against: Vec<Candidate> = rows.iter().map(|other| self.fresh(other)).collect();
+        let against: Vec<Candidate> = rows.iter().map(|other| self.fresh(other)).collect::<Result<_, _>>()?;
         let said = vec![Said::default(); against.len()];
         Ok(Look { row, ours, rows, against, said })
     }
@@ -182,12 +185,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// A claim as the present normaliser reads it.
-    fn fresh(&self, row: &ClaimRow) -> Candidate {
+    /// A claim as the present normaliser reads it, and the language model where it was asked.
+    fn fresh(&self, row: &ClaimRow) -> Result<Candidate, ApiError> {
         let normed = gate::normalise(&self.engine.guard, row.kind, &row.statement, &row.qualifiers);
-        if normed.warning.is_some() || row.normaliser.as_deref() == Some(normed.version.as_str()) {
-            return candidate(row);
+        if normed.warning.is_some() || row.normaliser.as_deref().is_some_and(llm::is_current) {
+            return refine::as_read(self.reader, row, self.second.as_deref());
         }
-        Candidate { norms: normed.norms, ..candidate(row) }
+        Ok(Candidate { norms: normed.norms, normaliser: normed.version, ..candidate(row) })
     }
 }

@@ -16,8 +16,8 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     let draft = check::draft(request, ClaimKind::default())?;
     check::scope(&request.caller)?;
     let premises = check::ids("depends_on", &request.depends_on)?;
-    let normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    let foresight = engine.foresee_write(&request.caller, &draft, &normed, &[]);
+    let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
+    let foresight = engine.foresee_write(&request.caller, &draft, &mut normed, &[], !request.dry_run);
     engine.act_foreseeing(&request.caller, foresight, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);

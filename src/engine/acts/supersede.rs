@@ -38,8 +38,9 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     };
     let draft = check::draft(&request.claim, kind)?;
     let premises = check::ids("depends_on", &request.claim.depends_on)?;
-    let normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    let foresight = engine.foresee_write(&request.claim.caller, &draft, &normed, targets);
+    let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
+    let keep = !request.claim.dry_run;
+    let foresight = engine.foresee_write(&request.claim.caller, &draft, &mut normed, targets, keep);
     engine.act_foreseeing(&request.claim.caller, foresight, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);

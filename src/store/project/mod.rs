@@ -33,7 +33,9 @@ use crate::domain::{
 pub(in crate::store) use cards::{events_of_card, verdict_of};
 pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::Line;
-pub(in crate::store) use index::{TEXT, VECTOR, content_hash, pair_term, phrase_key, place, stemmed, subject_term};
+pub(in crate::store) use index::{
+    TEXT, VECTOR, collapsed, content_hash, pair_term, phrase_key, place, stemmed, subject_term,
+};
 pub(in crate::store) use review::premises as premises_of;
 
 /// What a projector has still to do.

@@ -14,7 +14,7 @@ use crate::{
     store::{
         Result,
         log::{self, Loaded, Role},
-        vectors,
+        readings, vectors,
     },
 };
 
@@ -132,10 +132,13 @@ impl Projector<'_> {
     }
 
     fn drop_body(&mut self, event: &Loaded) -> Result<()> {
-        if let Some(body) = log::body(self.db, event.n)?
-            && event.is_claim()
-        {
-            self.unindex(event.n, &body)?;
+        if let Some(body) = log::body(self.db, event.n)? {
+            if let Some(statement) = &body.statement {
+                readings::forget(self.db, statement)?;
+            }
+            if event.is_claim() {
+                self.unindex(event.n, &body)?;
+            }
         }
         let dropped = self
             .db

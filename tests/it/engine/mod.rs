@@ -7,6 +7,7 @@ mod facts;
 mod inference;
 mod proposals;
 mod reads;
+mod refine;
 mod undo;
 mod writes;
 
@@ -25,7 +26,7 @@ use ergo::{
         RememberRequest, ResolveRequest, Stale, Stored, SupersedeRequest, UndoRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers},
-    engine::{AgentsMay, Engine, EngineConfig},
+    engine::{AgentsMay, Deep, Engine, EngineConfig},
     guard::Guard,
     infer::{Models, NoModels},
 };
@@ -67,10 +68,16 @@ impl Bed {
 
     /// Closes the store and opens it again with another guard and with models.
     pub(crate) fn reopen_with_models(self, guard: Guard, models: Arc<dyn Models>) -> Self {
+        self.reopen_deep(guard, models, Deep::default())
+    }
+
+    /// [`Bed::reopen_with_models`], and when the language model is asked.
+    pub(crate) fn reopen_deep(self, guard: Guard, models: Arc<dyn Models>, deep: Deep) -> Self {
         let Self { dir, engine, changes, clock } = self;
         let agents_may = engine.config().agents_may;
         drop(engine);
-        let config = config(&dir.path().join("store.db"), agents_may, &clock);
+        let mut config = config(&dir.path().join("store.db"), agents_may, &clock);
+        config.deep = deep;
         let engine = Engine::open_with_models(config, guard, models).unwrap();
         Self::around(dir, engine, changes, clock)
     }

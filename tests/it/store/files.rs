@@ -199,6 +199,7 @@ fn a_file_of_each_schema_version_opens() {
         f.act(vec![on(EventKind::Redact, &[gone], "a secret")]);
         let vectors = [(a, vec![1.0, 0.0, 0.0, 0.0]), (port, vec![0.0, 1.0, 0.0, 0.0])];
         f.store.put_vectors(&directions(), &vectors).unwrap();
+        f.store.put_reading("port must be 81", "rules/1+llm/1", "{}").unwrap();
         fs::remove_file(&fixture).ok();
         f.store.backup(&fixture).unwrap();
     }

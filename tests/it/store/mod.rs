@@ -3,6 +3,7 @@
 mod files;
 mod laws;
 mod lists;
+mod readings;
 mod rules;
 mod support;
 mod team;

@@ -1,0 +1,142 @@
+//! A statement read a second time: the language model's norm beside that of the rules.
+//!
+//! The rules' norms are what a write waits for. Where the language model may be waited for, its norm refines them before the write and goes into the
+//! event. Else it is asked after the write, and what it answered is kept beside the projection: comparisons on this machine go by it, cards that
+//! sync never do.
+
+use std::sync::{PoisonError, atomic::Ordering};
+
+use super::{Engine, deep::Deep, gate::Normed, judged::candidate};
+use crate::{
+    api::ApiError,
+    domain::{ClaimKind, Norm, Qualifiers, Scope},
+    guard::{
+        Candidate, Guard,
+        normalise::{
+            RULES_VERSION,
+            llm::{self, Reading},
+        },
+    },
+    infer::{Call, InferError, Prompt, Role, Speaker, Turn},
+    store::{ClaimRow, Reader},
+};
+
+/// A statement as it is read again.
+#[derive(Clone, Copy)]
+struct Read<'a> {
+    scope: &'a Scope,
+    kind: ClaimKind,
+    statement: &'a str,
+    qualifiers: &'a Qualifiers,
+    /// The norms that the store has of it: its own subject does not make a subject known.
+    stored: &'a [Norm],
+}
+
+impl Engine {
+    /// The version of the normaliser that the language model makes with the rules; `None` without one, or where it is not to be asked.
+    pub(super) fn second_reader(&self) -> Option<String> {
+        if self.config.deep == Deep::Off {
+            return None;
+        }
+        self.models.info().role(Role::Llm).map(|role| llm::version(&role.name, &role.sha256))
+    }
+
+    /// Refines the norms of a write before it is judged. `keep` what the model answers, unless nothing is to be stored.
+    pub(super) fn refine(
+        &self,
+        scope: &Scope,
+        claim: (ClaimKind, &str, &Qualifiers),
+        keep: bool,
+        normed: &mut Normed,
+        call: Call,
+    ) -> Result<(), InferError> {
+        let (kind, statement, qualifiers) = claim;
+        let Some(version) = self.second_reader().filter(|_| normed.version == RULES_VERSION) else { return Ok(()) };
+        let Some(reading) = self.read_again(statement, &version, keep, call)? else { return Ok(()) };
+        let read = Read { scope, kind, statement, qualifiers, stored: &[] };
+        let norms = refined(&self.readers.lend(), &read, &reading);
+        *normed = Normed { norms: super::gate::fitting(norms), version, warning: None };
+        Ok(())
+    }
+
+    /// Asks the language model about a stored claim, unless it was asked before. A failure leaves the rules' norms, and is counted.
+    pub(super) fn refine_later(&self, row: &ClaimRow, call: Call) {
+        let Some(version) = self.second_reader().filter(|_| is_by_rules(row)) else { return };
+        if let Err(error) = self.read_again(&row.statement, &version, true, call)
+            && !matches!(error, InferError::NoModel { .. })
+        {
+            self.counters.skipped.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(%error, claim = %row.id.short(), "the language model's norm was skipped");
+        }
+    }
+
+    /// Stored claims as they are compared on this machine: with what the language model read in them, where it was asked.
+    pub(super) fn as_read(&self, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<Candidate>, ApiError> {
+        let version = self.second_reader();
+        rows.iter().map(|row| as_read(reader, row, version.as_deref())).collect()
+    }
+
+    /// What the language model makes of a statement, asked once for each statement and normaliser. `None`: it is too long to be asked about.
+    fn read_again(
+        &self,
+        statement: &str,
+        version: &str,
+        keep: bool,
+        call: Call,
+    ) -> Result<Option<Reading>, InferError> {
+        // A cache that cannot be read or written costs an answer, and no write.
+        let kept = self.readers.lend().reading(statement, version).unwrap_or_default();
+        if let Some(reading) = kept.and_then(|answer| Reading::parse(&answer).ok()) {
+            return Ok(Some(reading));
+        }
+        let Some(asked) = llm::guide().about(statement) else { return Ok(None) };
+        let prompt = Prompt { prefix: prefix(), text: asked };
+        let answer = self.models.generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)?;
+        let reading = Reading::parse(&answer).map_err(|unread| InferError::Refused(unread.to_string()))?;
+        self.counters.refined.fetch_add(1, Ordering::Relaxed);
+        if keep {
+            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = writer.put_reading(statement, version, &answer) {
+                tracing::warn!(%error, "what the language model read could not be kept");
+            }
+        }
+        Ok(Some(reading))
+    }
+}
+
+/// The instruction and examples, the same for every statement.
+fn prefix() -> Vec<Turn> {
+    let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
+    let examples = llm::guide()
+        .examples()
+        .flat_map(|(statement, norm)| [turn(Speaker::User, statement), turn(Speaker::Assistant, norm)]);
+    std::iter::once(turn(Speaker::System, &llm::guide().system)).chain(examples).collect()
+}
+
+/// Whether a claim's norms are those of the present rules alone.
+fn is_by_rules(row: &ClaimRow) -> bool {
+    row.kind.is_guarded() && row.normaliser.as_deref() == Some(RULES_VERSION)
+}
+
+/// A stored claim as it is compared where a normaliser of this version reads again.
+pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<Candidate, ApiError> {
+    let plain = candidate(row);
+    let Some(version) = version.filter(|_| is_by_rules(row)) else { return Ok(plain) };
+    let Some(reading) = reader.reading(&row.statement, version)?.and_then(|answer| Reading::parse(&answer).ok()) else {
+        return Ok(plain);
+    };
+    let (statement, qualifiers) = (&row.statement, &row.qualifiers);
+    let read = Read { scope: &row.scope, kind: row.kind, statement, qualifiers, stored: &row.norms };
+    let norms = refined(reader, &read, &reading);
+    Ok(Candidate { norms, normaliser: version.to_owned(), ..plain })
+}
+
+/// The norms by the rules, refined by a reading. A defect in that leaves the statement to the comparison of words.
+fn refined(reader: &Reader, read: &Read<'_>, reading: &Reading) -> Vec<Norm> {
+    let known = |subject: &str| {
+        let own = usize::from(read.stored.iter().any(|norm| norm.subject == subject));
+        reader.claims_about(read.scope, subject).is_ok_and(|claims| claims > own)
+    };
+    let refine = || Guard::refine_claim(read.kind, read.statement, read.qualifiers, reading, &known);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(refine)).unwrap_or_else(|_| vec![Norm::default()])
+}

@@ -1,0 +1,147 @@
+//! The language model as a normaliser: before the write where it may be waited for, else after it; and what it can break.
+
+use std::time::Duration;
+
+use ergo::{
+    domain::{norm::SubjectKind, verdict::Confidence},
+    infer::{FakeModels, InferError, Models, Role},
+};
+
+use super::*;
+
+const VEGA: &str = "We draw our charts with vega";
+const PLOTLY: &str = "We draw our charts with plotly";
+
+/// What a good language model says of the statements here.
+fn norm_of(statement: &str) -> String {
+    let tool = if statement.contains("vega") { "vega" } else { "plotly" };
+    format!(r#"{{"modality": "must", "subject": "charts", "object": null, "value": "{tool}"}}"#)
+}
+
+/// A language model that answers about the last statement of a prompt.
+fn reader(answer: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 'static) -> Arc<FakeModels> {
+    Arc::new(FakeModels::new().generating(move |prompt| answer(&prompt.text)))
+}
+
+fn bed(models: &Arc<FakeModels>, deep: Deep) -> Bed {
+    Bed::new().reopen_deep(Guard::default(), Arc::clone(models) as Arc<dyn Models>, deep)
+}
+
+fn asked(models: &FakeModels) -> usize {
+    models.asked().iter().filter(|(role, _)| *role == Role::Llm).count()
+}
+
+/// The guard's word on a write that stores nothing.
+fn dry(bed: &Bed, statement: &str) -> Stored {
+    let request = RememberRequest { dry_run: true, ..request(statement, "measured") };
+    stored(bed.engine.remember(request).unwrap())
+}
+
+#[test]
+fn inline_the_refined_norm_goes_into_the_event_with_its_normalisers_name() {
+    let models = reader(|statement| Ok(norm_of(statement)));
+    let bed = bed(&models, Deep::Inline);
+    let claim = bed.claim(bed.remember(VEGA, "the team knows it"));
+    assert_eq!((claim.norms[0].value.as_deref(), claim.norms[0].confidence), (Some("vega"), Some(Confidence::Med)));
+    let second = stored(bed.try_remember(PLOTLY, "nicer"));
+    let warning = second.warnings.iter().find_map(|warning| warning.conflict.as_ref()).expect("a warning");
+    assert_eq!((warning.rule.as_str(), warning.evidence.confidence), ("value_conflict", Confidence::Med));
+    for version in [&warning.evidence.normaliser, &warning.evidence.their_normaliser] {
+        assert!(version.starts_with("rules-en/1+llm/") && version.contains("fake-llm"), "{version}");
+    }
+    assert_eq!(bed.open_cards(), 0, "what only a model reads opens no card that syncs");
+    assert_eq!(bed.engine.counts().unwrap().guard.refined, 2);
+}
+
+#[test]
+fn in_the_background_the_write_waits_for_the_rules_alone_and_later_comparisons_go_by_the_model() {
+    let models = reader(|statement| Ok(norm_of(statement)));
+    let bed = bed(&models, Deep::Background);
+    let claim = bed.remember(VEGA, "the team knows it");
+    assert_eq!(asked(&models), 0, "a write does not wait for it");
+    let before = dry(&bed, PLOTLY).warnings;
+    while bed.engine.deepen_next().unwrap() {}
+    assert_eq!(asked(&models), 1);
+    let event = bed.claim(claim);
+    assert_eq!((event.norms[0].value.clone(), event.norms[0].confidence), (None, None), "the event stays as it is");
+    assert!(before.iter().all(|warning| warning.conflict.is_none()), "{before:?}");
+    // The new write is read by the rules, the old one by both: one value, and nothing decides.
+    bed.remember(PLOTLY, "nicer");
+    while bed.engine.deepen_next().unwrap() {}
+    let counts = bed.engine.counts().unwrap().guard;
+    assert_eq!((counts.refined, counts.skipped, asked(&models)), (2, 0, 2));
+    assert_eq!(bed.open_cards(), 0);
+}
+
+#[test]
+fn a_statement_is_read_once_also_across_a_restart_and_a_rebuild() {
+    let models = reader(|statement| Ok(norm_of(statement)));
+    let bed = bed(&models, Deep::Inline);
+    dry(&bed, VEGA);
+    assert_eq!(asked(&models), 1);
+    bed.remember(VEGA, "the team knows it");
+    assert_eq!(asked(&models), 2, "a dry run keeps nothing");
+    let bed = bed.reopen_deep(Guard::default(), Arc::clone(&models) as Arc<dyn Models>, Deep::Inline);
+    let elsewhere = RememberRequest {
+        caller: Caller { project: "web".into(), ..caller() },
+        ..request(&format!("  {VEGA} "), "the same words")
+    };
+    stored(bed.engine.remember(elsewhere).unwrap());
+    assert_eq!(asked(&models), 2);
+}
+
+#[test]
+fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
+    let timeout = || InferError::Timeout { role: Role::Llm, after: Duration::from_secs(10) };
+    let answers: [(&str, Box<dyn Fn() -> Result<String, InferError> + Send + Sync>); 4] = [
+        ("did not answer with a norm", Box::new(|| Ok("I'm sorry, I can't help with that.".into()))),
+        ("did not answer with a norm", Box::new(|| Ok(r#"{"modality": "must", "subj"#.into()))),
+        ("longer than any norm", Box::new(|| Ok("x".repeat(5_000)))),
+        ("did not answer within", Box::new(move || Err(timeout()))),
+    ];
+    let plain = {
+        let bed = Bed::new();
+        bed.claim(bed.remember(VEGA, "the team knows it")).norms
+    };
+    for (why, answer) in answers {
+        let models = reader(move |_| answer());
+        let bed = bed(&models, Deep::Inline);
+        let outcome = stored(bed.try_remember(VEGA, "the team knows it"));
+        let warning = outcome.warnings.iter().find(|warning| warning.code == "stage_skipped").expect(why);
+        assert!(warning.message.contains(why), "{}", warning.message);
+        assert_eq!(bed.claim(outcome.claim_id).norms, plain);
+        assert_eq!((bed.engine.counts().unwrap().guard.skipped, bed.engine.counts().unwrap().guard.refined), (1, 0));
+    }
+    let failing = reader(move |_| Err(timeout()));
+    let bed = bed(&failing, Deep::Background);
+    let outcome = stored(bed.try_remember(VEGA, "the team knows it"));
+    while bed.engine.deepen_next().unwrap() {}
+    assert_eq!((bed.claim(outcome.claim_id).norms, bed.engine.counts().unwrap().guard.skipped), (plain, 1));
+}
+
+#[test]
+fn facts_long_texts_and_deep_off_are_not_asked_about() {
+    let models = reader(|statement| Ok(norm_of(statement)));
+    let inline = bed(&models, Deep::Inline);
+    stored(inline.engine.remember(fact("The port of Postgres is 5432")).unwrap());
+    stored(inline.try_remember(&"A long story about charts. ".repeat(40), "prose"));
+    let off = bed(&models, Deep::Off);
+    off.remember(VEGA, "the team knows it");
+    while off.engine.deepen_next().unwrap() {}
+    assert_eq!(asked(&models), 0);
+}
+
+#[test]
+fn explicit_words_are_stronger_than_a_model_that_is_wrong_or_hostile() {
+    let models = reader(|_| {
+        Ok(r#"{"modality": "must", "subject": "customer emails", "object": "logged", "value": null}"#.into())
+    });
+    let bed = bed(&models, Deep::Inline);
+    let claim = bed.claim(bed.remember("Customer emails must never be logged", "privacy"));
+    assert_eq!(claim.norms[0].modality, ergo::domain::norm::Modality::MustNot);
+    let none = reader(|_| Ok(r#"{"modality": "may", "subject": null, "object": null, "value": null}"#.into()));
+    let bed = super::refine::bed(&none, Deep::Inline);
+    let claim = bed.claim(bed.remember("Customer emails must never be logged", "privacy"));
+    assert_eq!(claim.norms[0].subject_kind, SubjectKind::Fuzzy, "comparable still");
+    refused(bed.try_remember("Customer emails must always be logged", "audits"));
+}
