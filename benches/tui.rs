@@ -41,6 +41,7 @@ fn claim(n: usize) -> ClaimView {
         who: "zoe".into(),
         agent: Some("an-agent".into()),
         device: DeviceId([1; 32]),
+        provenance: ergo::api::Provenance::default(),
         at: NOW - n as u64 * 60_000,
         key: None,
         qualifiers: Qualifiers::default(),

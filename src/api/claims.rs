@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::conflicts::CardSummary;
-use crate::domain::{ClaimId, ClaimKind, DeviceId, Flags, Norm, OpId, Qualifiers, Scope, Status};
+use crate::domain::{ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, OpId, Qualifiers, Scope, Status};
 
 /// A claim as clients see it. Texts are as they were written: sanitise before showing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,6 +32,9 @@ pub struct ClaimView {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
+    /// Whose device that is, and how the claim came here.
+    #[serde(default)]
+    pub provenance: Provenance,
     /// When, in milliseconds since the Unix epoch, by the writer's event clock.
     pub at: u64,
     /// The key of a fact.
@@ -59,6 +62,26 @@ pub struct ClaimView {
     pub closing_reason: Option<String>,
     /// Grows whenever anything about it changes on this machine; send it back as `expect_rev`.
     pub rev: u64,
+}
+
+/// How a claim came here. Its signature was checked before it was stored; `ergo doctor` checks it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Provenance {
+    /// What the team calls the device that signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
+    /// The team that it was written for; absent where it is older than the team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<EventId>,
+    /// The device that brought it; absent where it was written here, or came by a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrived_from: Option<DeviceId>,
+    /// What the team calls that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrived_from_name: Option<String>,
+    /// The signature is that of the device, over just these words: what is not is refused before it is stored.
+    pub verified: bool,
 }
 
 /// `GET /claims`: filters and paging. All filters must hold.

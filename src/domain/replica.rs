@@ -38,31 +38,95 @@ pub struct ChainEnd {
     pub head: Option<EventId>,
 }
 
-/// A digest of a set of events, whatever their order: the exclusive or of `blake3("ergo/set/1" ‖ id)`.
+/// Numbers in a [`SetSum`].
+const LANES: usize = 1024;
+
+/// Bytes of a [`SetSum`].
+pub const SUM_BYTES: usize = 2 * LANES;
+
+/// A sum over a set of events, whatever their order, from which one can be taken again: 1024 numbers of 16 bits, to which each
+/// event adds `blake3-xof("ergo/set/1" ‖ id)`.
 ///
-/// It notices that two sets differ. It is no proof against a member who chooses events so that theirs collide: what that
-/// gains is that a peer believes to be in step, while every event stays signed and checked.
+/// Source: Lewi, Kim, Maykov and Weis, "Securing Update Propagation with Homomorphic Hashing" (LtHash16), 2019. With shorter sums,
+/// such as an exclusive or of hashes, a member could choose events so that two different sets look alike.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SetSum([u16; LANES]);
+
+impl Default for SetSum {
+    fn default() -> Self {
+        Self([0; LANES])
+    }
+}
+
+impl fmt::Debug for SetSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.digest().fmt(f)
+    }
+}
+
+impl SetSum {
+    /// Adds an event that is not in the set.
+    pub fn add(&mut self, id: &EventId) {
+        self.change(id, u16::wrapping_add);
+    }
+
+    /// Takes out an event that is in the set.
+    pub fn remove(&mut self, id: &EventId) {
+        self.change(id, u16::wrapping_sub);
+    }
+
+    fn change(&mut self, id: &EventId, by: fn(u16, u16) -> u16) {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/set/1");
+        hasher.update(&id.0);
+        let mut bytes = [0; SUM_BYTES];
+        hasher.finalize_xof().fill(&mut bytes);
+        for (lane, number) in self.0.iter_mut().zip(bytes.chunks_exact(2)) {
+            *lane = by(*lane, u16::from_le_bytes([number[0], number[1]]));
+        }
+    }
+
+    /// What is told to others: equal where the sets are.
+    pub fn digest(&self) -> SetDigest {
+        if *self == Self::default() {
+            return SetDigest::default();
+        }
+        SetDigest(*blake3::hash(&self.to_bytes()).as_bytes())
+    }
+
+    /// The sum as bytes, to be stored.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|lane| lane.to_le_bytes()).collect()
+    }
+
+    /// Reads stored bytes; none is the sum of nothing. `None` where there are too many or too few.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut sum = Self::default();
+        match bytes.len() {
+            0 => Some(sum),
+            SUM_BYTES => {
+                for (lane, number) in sum.0.iter_mut().zip(bytes.chunks_exact(2)) {
+                    *lane = u16::from_le_bytes([number[0], number[1]]);
+                }
+                Some(sum)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The digest of a set of events, whatever their order: see [`SetSum`]. That of nothing is all zeros.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetDigest(pub [u8; 32]);
 
 impl SetDigest {
     /// The digest of some events, each given once.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a EventId>) -> Self {
-        let mut digest = Self::default();
+        let mut sum = SetSum::default();
         for id in ids {
-            digest.toggle(id);
+            sum.add(id);
         }
-        digest
-    }
-
-    /// Adds an event that is not in the set, or takes out one that is.
-    pub fn toggle(&mut self, id: &EventId) {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"ergo/set/1");
-        hasher.update(&id.0);
-        for (mine, other) in self.0.iter_mut().zip(hasher.finalize().as_bytes()) {
-            *mine ^= other;
-        }
+        sum.digest()
     }
 }
 
@@ -177,9 +241,17 @@ mod tests {
         let [a, b, c] = [1, 2, 3].map(|n| EventId([n; 32]));
         assert_eq!(SetDigest::of([&a, &b]), SetDigest::of([&b, &a]));
         assert_ne!(SetDigest::of([&a, &b]), SetDigest::of([&a, &c]));
-        let mut digest = SetDigest::of([&a, &b]);
-        digest.toggle(&b);
-        assert_eq!(digest, SetDigest::of([&a]));
+        let mut sum = SetSum::default();
+        for id in [&b, &a] {
+            sum.add(id);
+        }
+        assert_eq!(sum.digest(), SetDigest::of([&a, &b]));
+        assert_eq!(SetSum::from_bytes(&sum.to_bytes()), Some(sum.clone()));
+        sum.remove(&b);
+        assert_eq!(sum.digest(), SetDigest::of([&a]));
+        sum.remove(&a);
+        assert_eq!((sum.digest(), SetSum::from_bytes(&[])), (SetDigest::default(), Some(sum)));
+        assert_eq!(SetSum::from_bytes(&[1]), None);
     }
 
     #[test]

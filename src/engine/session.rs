@@ -248,7 +248,7 @@ impl Place {
     }
 }
 
-fn random_op() -> Result<OpId, ApiError> {
+pub(super) fn random_op() -> Result<OpId, ApiError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
         ApiError::new(ErrorCode::Unavailable, format!("the system gives no random numbers: {error}"))

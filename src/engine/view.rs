@@ -1,7 +1,7 @@
 //! From the store's rows to what clients see. Pure.
 
 use crate::{
-    api::{self, CardKind, CardStatus, ChainLink, ClaimView, Conflict, EventView, Settlement},
+    api::{self, CardKind, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance, Settlement},
     domain::{Finding, derive},
     store::{CardRow, ClaimRow, EventRow},
 };
@@ -25,6 +25,13 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
         who: row.who,
         agent: row.agent,
         device: row.device,
+        provenance: Provenance {
+            device_name: row.device_name,
+            team: row.team,
+            arrived_from: row.received_from,
+            arrived_from_name: row.received_from_name,
+            verified: true,
+        },
         at: row.clock.wall,
         key: row.key,
         qualifiers: row.qualifiers,

@@ -19,6 +19,7 @@ pub(crate) fn claim(number: u8, statement: &str) -> ClaimView {
         who: "ada".into(),
         agent: None,
         device: DeviceId([0; 32]),
+        provenance: crate::api::Provenance::default(),
         at: u64::from(number) * 86_400_000,
         key: None,
         qualifiers: Qualifiers::default(),

@@ -32,8 +32,12 @@ pub struct ClaimRow {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
+    /// What a team calls that device.
+    pub device_name: Option<String>,
     /// The device that brought it here; `None` where it was written here, or came by a file.
     pub received_from: Option<DeviceId>,
+    /// What a team calls that one.
+    pub received_from_name: Option<String>,
     /// The team that it was written for.
     pub team: Option<EventId>,
     /// When, by the writer's event clock.

@@ -68,6 +68,12 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// What a scope is bound to: a remote URL or common directory.
+    pub fn scope_identity(&self, scope: &Scope) -> Result<Option<String>> {
+        let mut read = self.db.prepare_cached("SELECT identity FROM scopes WHERE org = ?1 AND project = ?2")?;
+        Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?.flatten())
+    }
+
     /// Counts over the whole store, rosters left out.
     pub fn counts(&self) -> Result<super::Counts> {
         let mut read = self.db.prepare_cached(

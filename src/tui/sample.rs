@@ -68,6 +68,7 @@ pub(crate) fn claim(n: u8, statement: &str) -> ClaimView {
         who: "zoe".into(),
         agent: None,
         device: DeviceId([0xd1; 32]),
+        provenance: crate::api::Provenance::default(),
         at: NOW - 50 * HOUR,
         key: None,
         qualifiers: Qualifiers::default(),

@@ -14,7 +14,6 @@ mod deps;
 mod engine;
 mod infer;
 mod models;
-mod replica;
 mod store;
 mod support;
 mod term;

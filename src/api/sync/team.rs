@@ -6,18 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::super::writes::Caller;
 use crate::domain::{DeviceId, EventId, OpId, Scope};
 
-/// What a device may do in a team.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Reads.
-    Reader,
-    /// Reads and writes.
-    #[default]
-    Writer,
-    /// Reads, writes, and changes who is in the team.
-    Admin,
-}
+pub use crate::domain::roster::Role;
 
 /// `POST /sync/create`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -27,6 +27,7 @@ fn claim(number: u8, statement: &str) -> ClaimView {
         who: "ada".into(),
         agent: Some("claude".into()),
         device: DeviceId([0; 32]),
+        provenance: crate::api::Provenance::default(),
         at: NOW - 3 * DAY,
         key: None,
         qualifiers: Qualifiers::default(),

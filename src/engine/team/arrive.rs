@@ -39,7 +39,7 @@ impl Engine {
 }
 
 /// One change for each scope of which something changed, and one for the roster.
-fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change>, StoreError> {
+pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change>, StoreError> {
     let mut by_scope: BTreeMap<Scope, (Vec<ClaimId>, Vec<CardId>)> = BTreeMap::new();
     for id in &done.claims {
         if let Some(row) = reader.event(id)?.filter(|row| !is_roster_scope(&row.scope)) {

@@ -1,6 +1,9 @@
-//! Teams: what arrives from peers, and the reads and writes that an exchange with them needs.
+//! Teams: acts on them, what arrives from peers, and the reads and writes that an exchange with them needs.
 
+mod acts;
 mod arrive;
+mod quarantine;
+mod session;
 
 use std::sync::PoisonError;
 

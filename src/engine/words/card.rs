@@ -188,6 +188,7 @@ mod tests {
             who: "ada".into(),
             agent: None,
             device: DeviceId([0; 32]),
+            provenance: crate::api::Provenance::default(),
             at: 0,
             key: None,
             qualifiers: Qualifiers::default(),

@@ -22,7 +22,9 @@ macro_rules! select_claim {
     ($rest:literal) => {
         concat!(
             "SELECT c.n, c.id, c.scope, c.kind, c.status, c.undone, c.contested, c.needs_review, c.excepted,
-                c.redacted, c.rev, e.header, e.body, s.org, s.project, e.received_from
+                c.redacted, c.rev, e.header, e.body, s.org, s.project, e.received_from,
+                (SELECT name FROM devices WHERE device = e.author),
+                (SELECT name FROM devices WHERE device = e.received_from)
              FROM claims c JOIN events e ON e.n = c.n JOIN scopes s ON s.n = c.scope ",
             $rest
         )
@@ -50,6 +52,8 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
     // A team may know the scope by another name.
     claim.scope = Scope { org_id: row.get(13)?, project: row.get(14)? };
     claim.received_from = row.get::<_, Option<[u8; 32]>>(15)?.map(DeviceId);
+    claim.device_name = row.get(16)?;
+    claim.received_from_name = row.get(17)?;
     claim.flags = Flags {
         undone: row.get(5)?,
         contested: row.get(6)?,
@@ -78,7 +82,9 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
         who: header.who,
         agent: header.agent,
         device: header.author,
+        device_name: None,
         received_from: None,
+        received_from_name: None,
         team: header.team,
         clock: header.clock,
         op: header.op,

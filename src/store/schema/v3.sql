@@ -17,9 +17,17 @@ CREATE TABLE team_scopes (
     roster  INTEGER NOT NULL,                -- 1: holds the roster's events
     writes  INTEGER NOT NULL,                -- what this device writes is taken by the others
     events  INTEGER NOT NULL DEFAULT 0,      -- how many are shared
-    digest  BLOB NOT NULL,                   -- of their ids
+    sum     BLOB NOT NULL DEFAULT x'',       -- of their ids
+    digest  BLOB NOT NULL,                   -- of the sum
     UNIQUE (team, org, project)
 ) STRICT;
+
+-- What the rosters call devices, past members included; read with each claim.
+CREATE TABLE devices (
+    device BLOB PRIMARY KEY,
+    name   TEXT NOT NULL,
+    person TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Read from the header: the team, where it is one of ours; it tells the chains of a scope apart.
 ALTER TABLE events ADD COLUMN team INTEGER REFERENCES teams (n);
@@ -88,6 +96,7 @@ CREATE TABLE documents (
     month   INTEGER NOT NULL,                -- YYYYMM
     part    INTEGER NOT NULL,
     events  INTEGER NOT NULL DEFAULT 0,
+    sum     BLOB NOT NULL DEFAULT x'',
     digest  BLOB NOT NULL,
     heads   BLOB NOT NULL,
     UNIQUE (shared, month, part)
@@ -127,6 +136,17 @@ CREATE TABLE peer_documents (
     state    BLOB NOT NULL,
     digest   BLOB NOT NULL,
     PRIMARY KEY (peer, document)
+) STRICT, WITHOUT ROWID;
+
+-- What another device is known to have, as it said itself: chains of a scope, by the team's name, as CBOR.
+CREATE TABLE peer_vectors (
+    peer      BLOB NOT NULL,
+    team      BLOB NOT NULL,
+    org_id    TEXT NOT NULL,
+    project   TEXT NOT NULL,
+    ends      BLOB NOT NULL,
+    learnt_at INTEGER NOT NULL,
+    PRIMARY KEY (peer, team, org_id, project)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE invites (

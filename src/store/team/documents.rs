@@ -4,12 +4,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     Team, bound,
+    ledger::sum_at,
     rows::{DocumentChunk, DocumentRow, DocumentUpdate, PeerDocument},
 };
 use crate::{
     domain::{
         DeviceId, EventId, Scope,
-        replica::{DocumentId, Month, SetDigest},
+        replica::{DocumentId, Month, SetDigest, SetSum},
     },
     store::{Reader, Result, Store, StoreError, commit, log::id_at},
 };
@@ -53,26 +54,32 @@ pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Re
     if update.id != DocumentId::of(team.id, &update.scope, update.month, update.part) {
         return Err(StoreError::BadDocument(update.id));
     }
-    let (n, mut events, mut digest): (i64, usize, SetDigest) = db
+    let (n, mut events, mut sum): (i64, usize, SetSum) = db
         .prepare_cached(
             "INSERT INTO documents (id, shared, month, part, digest, heads) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT (id) DO UPDATE SET heads = excluded.heads RETURNING n, events, digest",
+             ON CONFLICT (id) DO UPDATE SET heads = excluded.heads RETURNING n, events, sum",
         )?
         .query_row(
             params![update.id.0, shared, update.month.0, update.part, SetDigest::default().0, update.heads],
-            |row| Ok((row.get(0)?, row.get(1)?, SetDigest(row.get(2)?))),
+            |row| Ok((row.get(0)?, row.get(1)?, sum_at(row, 2)?)),
         )?;
     let mut insert = db.prepare_cached("INSERT OR IGNORE INTO document_entries (document, event) VALUES (?1, ?2)")?;
     let mut mark = db.prepare_cached("UPDATE events SET documented = 1 WHERE id = ?1")?;
     for id in &update.entries {
         if insert.execute(params![n, id.0])? > 0 {
             events += 1;
-            digest.toggle(id);
+            sum.add(id);
             mark.execute([id.0])?;
         }
     }
-    db.prepare_cached("UPDATE documents SET events = ?2, digest = ?3 WHERE n = ?1")?
-        .execute(params![n, events, digest.0])?;
+    if !update.entries.is_empty() {
+        db.prepare_cached("UPDATE documents SET events = ?2, sum = ?3, digest = ?4 WHERE n = ?1")?.execute(params![
+            n,
+            events,
+            sum.to_bytes(),
+            sum.digest().0
+        ])?;
+    }
     let (snapshot, bytes) = match &update.chunk {
         None => return Ok(()),
         Some(DocumentChunk::Append(bytes)) => (false, bytes),

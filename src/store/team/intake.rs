@@ -223,6 +223,7 @@ impl<'a> Intake<'a> {
             self.team.left_at = Some(self.now);
             return self.read_bound();
         }
+        scopes::name_devices(self.db, &self.roster)?;
         self.db.prepare_cached("UPDATE teams SET left_at = NULL WHERE n = ?1")?.execute([self.team.n])?;
         self.team.left_at = None;
         scopes::bind_all(self.db, &self.team, &self.roster, &self.me)?;

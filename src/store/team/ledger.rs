@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::Fork;
 use crate::{
     domain::{
         EventId, Scope, SignedEvent,
-        replica::{Chain, SetDigest},
+        replica::{Chain, SetSum},
     },
     store::{Result, log::id_at},
 };
@@ -16,7 +16,7 @@ use crate::{
 /// What changed since it was last saved.
 #[derive(Default)]
 pub(in crate::store) struct Ledger {
-    sets: BTreeMap<i64, (usize, SetDigest)>,
+    sets: BTreeMap<i64, (usize, SetSum)>,
     ends: BTreeMap<(i64, Chain), (u64, Option<EventId>)>,
     forks: Vec<(i64, Chain, u64)>,
 }
@@ -35,15 +35,15 @@ impl Ledger {
 
     /// [`Ledger::add`], of an event that was there before.
     pub(super) fn note(&mut self, db: &Connection, shared: i64, chain: Chain, seq: u64, id: &EventId) -> Result<()> {
-        let (count, digest) = match self.sets.entry(shared) {
+        let (count, sum) = match self.sets.entry(shared) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => {
-                let mut read = db.prepare_cached("SELECT events, digest FROM team_scopes WHERE n = ?1")?;
-                entry.insert(read.query_row([shared], |row| Ok((row.get(0)?, SetDigest(row.get(1)?))))?)
+                let mut read = db.prepare_cached("SELECT events, sum FROM team_scopes WHERE n = ?1")?;
+                entry.insert(read.query_row([shared], |row| Ok((row.get(0)?, sum_at(row, 1)?)))?)
             }
         };
         *count += 1;
-        digest.toggle(id);
+        sum.add(id);
         let end = match self.ends.entry((shared, chain)) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => entry.insert(saved_end(db, shared, &chain)?),
@@ -72,9 +72,9 @@ impl Ledger {
 
     /// Writes down what changed, and says where chains fork that did not before.
     pub(in crate::store) fn save(&mut self, db: &Connection) -> Result<Vec<Fork>> {
-        let mut write = db.prepare_cached("UPDATE team_scopes SET events = ?2, digest = ?3 WHERE n = ?1")?;
-        for (shared, (count, digest)) in std::mem::take(&mut self.sets) {
-            write.execute(params![shared, count, digest.0])?;
+        let mut write = db.prepare_cached("UPDATE team_scopes SET events = ?2, sum = ?3, digest = ?4 WHERE n = ?1")?;
+        for (shared, (count, sum)) in std::mem::take(&mut self.sets) {
+            write.execute(params![shared, count, sum.to_bytes(), sum.digest().0])?;
         }
         let mut write = db.prepare_cached(
             "INSERT INTO chains (shared, author, epoch, adopted, next, head) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -109,9 +109,8 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
     for table in ["chains", "forks"] {
         db.execute(&format!("DELETE FROM {table} WHERE shared = ?1"), [shared])?;
     }
-    db.prepare_cached("UPDATE team_scopes SET events = 0, digest = ?2 WHERE n = ?1")?
-        .execute(params![shared, SetDigest::default().0])?;
     let mut ledger = Ledger::default();
+    ledger.sets.insert(shared, (0, SetSum::default()));
     let mut read = db.prepare_cached(
         "SELECT author, epoch, team IS NULL, seq, id FROM events WHERE shared = ?1 ORDER BY author, epoch, team, seq, id",
     )?;
@@ -124,9 +123,9 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
             adopted: row.get(2)?,
         };
         let (seq, id) = (row.get::<_, i64>(3)?.cast_unsigned(), id_at(row, 4)?);
-        let (count, digest) = ledger.sets.entry(shared).or_default();
+        let (count, sum) = ledger.sets.entry(shared).or_default();
         *count += 1;
-        digest.toggle(&id);
+        sum.add(&id);
         let (next, head) = ledger.ends.entry((shared, chain)).or_default();
         if *next == seq {
             (*next, *head) = (seq + 1, Some(id));
@@ -138,6 +137,16 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
     }
     ledger.save(db)?;
     Ok(())
+}
+
+/// A sum in a column.
+pub(super) fn sum_at(row: &Row<'_>, column: usize) -> rusqlite::Result<SetSum> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?;
+    SetSum::from_bytes(bytes).ok_or(rusqlite::Error::InvalidColumnType(
+        column,
+        "sum".into(),
+        rusqlite::types::Type::Blob,
+    ))
 }
 
 fn saved_end(db: &Connection, shared: i64, chain: &Chain) -> Result<(u64, Option<EventId>)> {

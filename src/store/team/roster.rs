@@ -19,6 +19,7 @@ use crate::{
         Reader, Result, Store, StoreError, commit,
         log::{self, Origin, id_at},
         project::Projector,
+        rebuild,
     },
 };
 
@@ -94,8 +95,9 @@ impl Store {
     pub fn bind_scope(&mut self, team: EventId, name: &Scope, to: &Scope) -> Result<()> {
         let tx = commit::begin(&mut self.reader.db)?;
         let team = Team::find(&tx, team)?;
-        scopes::rebind(&tx, &team, name, to)?;
-        super::super::rebuild::rebuild(&tx, &*self.check)?;
+        if scopes::rebind(&tx, &team, name, to)? > 0 {
+            rebuild::rebuild(&tx, &*self.check)?;
+        }
         tx.commit()?;
         Ok(())
     }
@@ -188,7 +190,7 @@ fn sign(
         agent: draft.agent.clone(),
         body_hash: EventId([0; 32]),
     };
-    let body = Body { roster: Some(draft.change.clone()), ..Body::default() };
+    let body = Body { roster: Some(draft.change.clone()), reason: draft.reason.clone(), ..Body::default() };
     Ok(SignedEvent::sign(header, body.seal(random()?), key)?)
 }
 
@@ -200,6 +202,11 @@ fn random<const N: usize>() -> Result<[u8; N]> {
 }
 
 impl Reader {
+    /// The roster events of a team, in the order of arrival: what a device needs to join it.
+    pub fn roster_events(&self, team: &EventId) -> Result<Vec<SignedEvent>> {
+        Team::find(&self.db, *team)?.roster_events(&self.db)
+    }
+
     /// The last events of a device that are here, in every scope of a team: the cut of a revocation made now.
     pub fn cuts_of(&self, team: &EventId, device: &DeviceId) -> Result<Vec<Cut>> {
         let mut ends = self.db.prepare_cached(

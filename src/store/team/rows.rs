@@ -289,6 +289,8 @@ pub struct RosterDraft {
     pub team: Option<EventId>,
     /// What it changes.
     pub change: RosterChange,
+    /// Why.
+    pub reason: Option<String>,
     /// The person who acts.
     pub who: String,
     /// The agent through which they act.

@@ -98,6 +98,15 @@ pub(super) fn insert(db: &Connection, team: &Team, name: &Scope, scope: i64, ros
     Ok(())
 }
 
+/// Notes what a roster calls its devices.
+pub(super) fn name_devices(db: &Connection, roster: &Roster) -> Result<()> {
+    let mut write = db.prepare_cached("INSERT OR REPLACE INTO devices (device, name, person) VALUES (?1, ?2, ?3)")?;
+    for member in roster.members() {
+        write.execute(params![member.device.0, member.name, member.person])?;
+    }
+    Ok(())
+}
+
 /// The scope here for one of a team's: that of the same name, unless it is bound to another identity or team.
 fn free(db: &Connection, shared: &TeamScope) -> Result<i64> {
     let mut read = db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?;
@@ -119,8 +128,8 @@ fn free(db: &Connection, shared: &TeamScope) -> Result<i64> {
     log::scope_number(db, &name)
 }
 
-/// Binds a team's scope to another scope here, and moves what the team has there.
-pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> Result<()> {
+/// Binds a team's scope to another scope here, and moves what the team has there: so many events.
+pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> Result<usize> {
     let bound = of_team(db, team.n)?
         .into_iter()
         .find(|bound| bound.name == *name && !bound.is_roster)
@@ -130,19 +139,21 @@ pub(super) fn rebind(db: &Connection, team: &Team, name: &Scope, to: &Scope) -> 
     }
     let scope = log::scope_number(db, to)?;
     if scope == bound.scope {
-        return Ok(());
+        return Ok(0);
     }
     if db.prepare_cached("SELECT 1 FROM team_scopes WHERE scope = ?1")?.exists([scope])? {
         return Err(StoreError::Bound(to.clone()));
     }
     db.prepare_cached("UPDATE team_scopes SET scope = ?2 WHERE n = ?1")?.execute([bound.n, scope])?;
-    db.prepare_cached("UPDATE events SET scope = ?2 WHERE scope = ?1 AND team = ?3")?.execute([
+    let written = db.prepare_cached("UPDATE events SET scope = ?2 WHERE scope = ?1 AND team = ?3")?.execute([
         bound.scope,
         scope,
         team.n,
     ])?;
-    db.prepare_cached("UPDATE events SET scope = ?2 WHERE shared = ?1")?.execute([bound.n, scope])?;
-    Ok(())
+    let adopted = db
+        .prepare_cached("UPDATE events SET scope = ?2 WHERE shared = ?1 AND scope <> ?2")?
+        .execute([bound.n, scope])?;
+    Ok(written + adopted)
 }
 
 impl Reader {

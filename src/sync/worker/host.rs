@@ -11,8 +11,7 @@ use rustix::process::Resource;
 
 use super::wire::{Answer, Ask, Hello, MAX_FRAME, NextState, Said, VERSION, What};
 use crate::{
-    domain::replica::DocumentId,
-    sync::document::{Document, Exchange, Next, Unreadable, WriteError},
+    sync::document::{Document, DocumentId, Exchange, Next, Unreadable, WriteError},
     worker::{frame, host},
 };
 

@@ -17,9 +17,8 @@ use super::{
     *,
 };
 use crate::{
-    domain::replica::DocumentId,
     sync::{
-        document::{Chunk, Entry, tests::entries},
+        document::{Chunk, DocumentId, Entry, tests::entries},
         gate::Code,
     },
     worker::process::{Event, Launch, Sink, Worker},

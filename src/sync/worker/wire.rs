@@ -2,9 +2,9 @@
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
-use crate::domain::{EventId, replica::DocumentId};
+use crate::domain::EventId;
 use crate::sync::{
-    document::{Chunk, Entry, Facts, Step},
+    document::{Chunk, DocumentId, Entry, Facts, Step},
     gate::{Code, MAX_MESSAGE, Violation},
 };
 

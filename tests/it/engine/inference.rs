@@ -14,7 +14,7 @@ use ergo::{
 use super::*;
 
 /// A judge that goes by the cross-encoder alone, and lets every pair that shares words come to it.
-fn trusting() -> Guard {
+pub(super) fn trusting() -> Guard {
     let mut weights =
         Weights { thresholds: Thresholds { block: 0.9, warn: 0.6, ..Thresholds::default() }, ..Weights::default() };
     weights.weights = [("margin".to_owned(), 10.0)].into();

@@ -8,6 +8,7 @@ mod inference;
 mod proposals;
 mod reads;
 mod refine;
+mod team;
 mod undo;
 mod writes;
 
@@ -49,9 +50,15 @@ impl Bed {
     }
 
     pub(crate) fn with(agents_may: AgentsMay) -> Self {
+        Self::of(7, agents_may)
+    }
+
+    /// The engine of a device of its own.
+    pub(crate) fn of(device: u8, agents_may: AgentsMay) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(NOON));
-        let config = config(&dir.path().join("store.db"), agents_may, &clock);
+        let mut config = config(&dir.path().join("store.db"), agents_may, &clock);
+        config.device = SigningKey::from_bytes(&[device; 32]);
         let engine = Engine::open_with(config, Guard::default()).unwrap();
         Self::around(dir, engine, Arc::default(), clock)
     }
@@ -74,10 +81,11 @@ impl Bed {
     /// [`Bed::reopen_with_models`], and when the language model is asked.
     pub(crate) fn reopen_deep(self, guard: Guard, models: Arc<dyn Models>, deep: Deep) -> Self {
         let Self { dir, engine, changes, clock } = self;
-        let agents_may = engine.config().agents_may;
+        let (agents_may, device) = (engine.config().agents_may, engine.config().device.clone());
         drop(engine);
         let mut config = config(&dir.path().join("store.db"), agents_may, &clock);
         config.deep = deep;
+        config.device = device;
         let engine = Engine::open_with_models(config, guard, models).unwrap();
         Self::around(dir, engine, changes, clock)
     }

@@ -32,8 +32,15 @@ impl Peer for Fixture {
     }
 
     fn change(&mut self, team: Option<EventId>, change: RosterChange) -> (EventId, SyncImported) {
-        let draft =
-            RosterDraft { team, change, who: "ada".into(), agent: None, op: self.op(), now: self.now() + 1_000 };
+        let draft = RosterDraft {
+            team,
+            change,
+            reason: None,
+            who: "ada".into(),
+            agent: None,
+            op: self.op(),
+            now: self.now() + 1_000,
+        };
         self.store.commit_roster(draft).unwrap()
     }
 

@@ -1,0 +1,319 @@
+//! What a person does to a team.
+
+use super::session::{self, Session, device_named, scope_of, team_named};
+use crate::{
+    api::{
+        AdoptRequest, ApiError, BindRequest, BoundScope, Caller, CreateTeamRequest, ErrorCode, GrantRequest,
+        LeaveRequest, RenameRequest, RevokeRequest, TeamDone, TeamView,
+    },
+    domain::{
+        DeviceId, EventId, Roster, Scope, SignedEvent,
+        roster::{Grant, Granted, Role, RosterChange},
+    },
+    engine::{Engine, check},
+};
+
+/// Cuts and heads that one event carries at most, so that it stays well below an event's largest size.
+const PER_EVENT: usize = 100;
+
+impl Engine {
+    /// Makes a team with this device as its admin, and shares scopes with their history.
+    pub fn create_team(&self, request: &CreateTeamRequest) -> Result<TeamView, ApiError> {
+        let name = check::required("name", &request.name)?;
+        let device_name = check::required("device_name", request.device_name.as_deref().unwrap_or_default())?;
+        let scopes =
+            request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
+        self.team_act(&request.caller, |session| {
+            for scope in &scopes {
+                free(session, scope)?;
+            }
+            let person = request.caller.who.trim().to_owned();
+            let team = session.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
+            for scope in &scopes {
+                adopt(session, team, scope, None)?;
+            }
+            let summary = match scopes.len() {
+                0 => format!("Made the team {name}; it shares nothing yet"),
+                1 => format!("Made the team {name}, which shares {}", scopes[0]),
+                count => format!("Made the team {name}, which shares {count} scopes"),
+            };
+            session.view(team, summary)
+        })
+    }
+
+    /// Joins a team by its roster, which names this device; binds its scopes as `map` says, and shares the history of those that
+    /// are brought.
+    pub fn join_team(
+        &self,
+        caller: &Caller,
+        team: EventId,
+        roster: &[SignedEvent],
+        from: Option<DeviceId>,
+        map: &[BoundScope],
+        bring: &[Scope],
+    ) -> Result<TeamView, ApiError> {
+        self.team_act(caller, |session| {
+            let now = session.now;
+            let done = session.store.join_team(team, roster, from, now)?;
+            session.took(done);
+            for bound in map {
+                let local = scope_of("local", Some(&bound.local))?;
+                session.store.bind_scope(team, &bound.scope, &local)?;
+            }
+            for scope in bring {
+                let scope = scope_of("bring", Some(scope))?;
+                let roster = session.roster(team)?;
+                adopt(session, team, &scope, Some(&roster))?;
+            }
+            let name = session.roster(team)?.name().to_owned();
+            session.view(team, format!("Joined the team {name}"))
+        })
+    }
+
+    /// Lets a device in, or in again. Answers with the roster besides, which the device needs to join.
+    pub fn add_member(
+        &self,
+        caller: &Caller,
+        in_team: Option<&str>,
+        device: DeviceId,
+        person: &str,
+        name: &str,
+        grant: &Grant,
+    ) -> Result<(TeamDone, Vec<SignedEvent>), ApiError> {
+        let (person, name) = (check::required("person", person)?, check::required("name", name)?);
+        self.team_act(caller, |session| {
+            let team = team_named(session.reader(), in_team)?;
+            let roster = session.as_admin(team, "let devices in")?;
+            known_scopes(&roster, &grant.scopes)?;
+            let summary = format!("Let {name} into the team {}", roster.name());
+            session.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
+            Ok((session.answer(team, summary, Vec::new()), session.reader().roster_events(&team)?))
+        })
+    }
+
+    /// Gives a device, or the team, another name.
+    pub fn rename_in_team(&self, request: &RenameRequest) -> Result<TeamDone, ApiError> {
+        let name = check::required("name", &request.name)?;
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            let roster = session.roster(team)?;
+            let device = match &request.device {
+                Some(text) => Some(device_named(&roster, text)?),
+                None => None,
+            };
+            if device.is_none_or(|member| member.device != session.me) {
+                session.as_admin(team, "rename it and its devices")?;
+            }
+            let summary =
+                format!("{} is called {name} from now on", device.map_or(roster.name(), |member| &member.name));
+            let device = device.map(|member| member.device);
+            session.commit(Some(team), RosterChange::Rename { device, name }, None)?;
+            Ok(session.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Says what a device may do from now on. What it wrote until now stays.
+    pub fn grant_in_team(&self, request: &GrantRequest) -> Result<TeamDone, ApiError> {
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            let roster = session.as_admin(team, "say what devices may do")?;
+            let member = device_named(&roster, &request.device)?;
+            if !roster.is_member(&member.device) {
+                return Err(ApiError::field("device", format!("{} is not in the team any more", member.name))
+                    .hint("invite it again"));
+            }
+            let grant = Grant {
+                role: request.role.unwrap_or(member.grant.role),
+                scopes: request.scopes.as_deref().map_or_else(|| member.grant.scopes.clone(), granted),
+            };
+            known_scopes(&roster, &grant.scopes)?;
+            if grant.role < Role::Admin {
+                not_the_last_admin(&roster, &member.device)?;
+            }
+            let cuts = match grant.covers(&member.grant) {
+                true => Vec::new(),
+                false => session.reader().cuts_of(&team, &member.device)?,
+            };
+            let summary = format!("{} is a {} from now on", member.name, grant.role);
+            let device = member.device;
+            for cuts in in_parts(cuts) {
+                session.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
+            }
+            Ok(session.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Takes a device out. What it wrote and is here now stays; all else that it wrote or will write is put aside.
+    pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
+        let reason = check::required("reason", &request.reason)?;
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            let roster = session.as_admin(team, "take devices out")?;
+            let member = device_named(&roster, &request.device)?;
+            if member.device == session.me {
+                return Err(ApiError::field("device", "this is the device that you are on").hint("`ergo sync leave`"));
+            }
+            if !roster.is_member(&member.device) {
+                return Ok(session.answer(team, format!("{} is not in the team any more", member.name), Vec::new()));
+            }
+            let cuts = session.reader().cuts_of(&team, &member.device)?;
+            let summary = format!("Took {} out of the team {}", member.name, roster.name());
+            let device = member.device;
+            for cuts in in_parts(cuts) {
+                session.commit(Some(team), RosterChange::Revoke { device, cuts }, Some(reason.clone()))?;
+            }
+            let warnings = vec![format!("{} keeps what it holds already: nothing can take that back", member.name)];
+            Ok(session.answer(team, summary, warnings))
+        })
+    }
+
+    /// This device leaves. What it holds stays here, unshared from now on.
+    pub fn leave_team(&self, request: &LeaveRequest) -> Result<TeamDone, ApiError> {
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            let roster = session.roster(team)?;
+            if roster.members().any(|member| member.device != session.me && roster.is_member(&member.device)) {
+                not_the_last_admin(&roster, &session.me)?;
+            }
+            let cuts = session.reader().cuts_of(&team, &session.me)?;
+            // The first says that it leaves; after it, no further word of this device counts.
+            session.commit(Some(team), RosterChange::Leave { cuts }, None)?;
+            let summary = format!("Left the team {}; what is here stays here", roster.name());
+            Ok(session.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Shares the history of a scope: a new one of the team, or what was written here before it was the team's.
+    pub fn adopt_into_team(&self, request: &AdoptRequest) -> Result<TeamDone, ApiError> {
+        let scope = scope_of("scope", request.scope.as_ref())?;
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            let roster = session.roster(team)?;
+            let taken = adopt(session, team, &scope, Some(&roster))?;
+            let summary = match taken {
+                0 => format!("{} shares {scope}; there is no further history of it here", roster.name()),
+                _ => format!("{} shares {scope} with its history", roster.name()),
+            };
+            Ok(session.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Keeps a scope of the team under another name here.
+    pub fn bind_scope(&self, request: &BindRequest) -> Result<TeamDone, ApiError> {
+        let name = request.scope.clone().ok_or_else(|| ApiError::field("scope", "`scope` is missing"))?;
+        let local = scope_of("local", request.local.as_ref())?;
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            session.store.bind_scope(team, &name, &local)?;
+            Ok(session.answer(team, format!("The team's {name} is {local} here"), Vec::new()))
+        })
+    }
+
+    /// A team as this device sees it.
+    pub fn team_view(&self, team: EventId) -> Result<TeamView, ApiError> {
+        self.readers.lend().snapshot(|reader| session::view(reader, &self.device(), team, String::new()))
+    }
+
+    /// The team that somebody means: by id, prefix or name; the only one where nothing is said.
+    pub fn team_named(&self, text: Option<&str>) -> Result<EventId, ApiError> {
+        self.readers.lend().snapshot(|reader| team_named(reader, text))
+    }
+}
+
+/// Shares a scope by its name here. Answers how many chains of its history were taken in.
+///
+/// A scope that the team has is another's too: there, whoever is no admin brings what this device wrote.
+fn adopt(session: &mut Session<'_>, team: EventId, local: &Scope, roster: Option<&Roster>) -> Result<usize, ApiError> {
+    let bound = session.reader().team_of(local)?;
+    let name = match &bound {
+        Some((of, name)) if *of == team => name.clone(),
+        Some(_) => return Err(taken(local)),
+        None => local.clone(),
+    };
+    let known = roster.is_some_and(|roster| roster.shares(&name));
+    if bound.is_none() {
+        if known {
+            return Err(ApiError::field("scope", format!("the team's {name} is kept under another name here"))
+                .hint("name it as it is called here (`ergo sync status`), or bind it here first (`ergo sync bind`)"));
+        }
+        session.as_admin(team, "make a scope the team's")?;
+    }
+    let mut heads = session.reader().heads_of(local)?;
+    if session.roster(team)?.role(&session.me) != Some(Role::Admin) {
+        heads.retain(|head| head.author == session.me);
+    }
+    // What was written under another name than the team's cannot be told apart from it by the others.
+    if name != *local {
+        heads.clear();
+    }
+    let count = heads.len();
+    if count == 0 && known {
+        return Ok(0);
+    }
+    let identity = session.reader().scope_identity(local)?;
+    for heads in in_parts(heads) {
+        let change = RosterChange::Adopt { scope: name.clone(), identity: identity.clone(), heads };
+        session.commit(Some(team), change, None)?;
+    }
+    Ok(count)
+}
+
+/// Refuses a scope that another team has.
+fn free(session: &Session<'_>, scope: &Scope) -> Result<(), ApiError> {
+    match session.reader().team_of(scope)? {
+        Some(_) => Err(taken(scope)),
+        None => Ok(()),
+    }
+}
+
+fn taken(scope: &Scope) -> ApiError {
+    ApiError::field("scope", format!("{scope} belongs to another team already"))
+        .hint("a scope belongs to one team at most")
+}
+
+fn not_the_last_admin(roster: &Roster, device: &DeviceId) -> Result<(), ApiError> {
+    let admin = |device: &DeviceId| roster.role(device) == Some(Role::Admin);
+    if !admin(device) || roster.members().any(|member| member.device != *device && admin(&member.device)) {
+        return Ok(());
+    }
+    Err(ApiError::new(ErrorCode::BadRequest, format!("that is the last admin of {}", roster.name()))
+        .hint("make another device admin first: `ergo sync grant DEVICE --role admin`"))
+}
+
+fn known_scopes(roster: &Roster, granted: &Granted) -> Result<(), ApiError> {
+    let Granted::Only(scopes) = granted else { return Ok(()) };
+    match scopes.iter().find(|scope| !roster.shares(scope)) {
+        Some(scope) => Err(ApiError::field("scopes", format!("{} does not share {scope}", roster.name()))
+            .hint("`ergo sync status` lists what it shares; `ergo sync adopt` shares more")),
+        None => Ok(()),
+    }
+}
+
+/// Scopes as requests name them: none is all.
+fn granted(scopes: &[Scope]) -> Granted {
+    match scopes {
+        [] => Granted::All,
+        scopes => Granted::Only(scopes.iter().cloned().collect()),
+    }
+}
+
+/// Parts that fit into an event each; one part where there is nothing.
+fn in_parts<T: Clone>(all: Vec<T>) -> Vec<Vec<T>> {
+    if all.is_empty() {
+        return vec![all];
+    }
+    all.chunks(PER_EVENT).map(<[T]>::to_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_hold_everything_once_and_there_is_always_one() {
+        assert_eq!(in_parts::<u8>(vec![]), [Vec::<u8>::new()]);
+        let all: Vec<usize> = (0..PER_EVENT * 2 + 1).collect();
+        let parts = in_parts(all.clone());
+        assert_eq!((parts.len(), parts.concat()), (3, all));
+    }
+}

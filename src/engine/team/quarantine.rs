@@ -1,0 +1,128 @@
+//! Events that a team does not take: shown, let in, or put away.
+
+use super::session::{Session, team_named};
+use crate::{
+    api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
+    domain::{DeviceId, EventId, Roster, id::is_prefix, roster::RosterChange},
+    engine::Engine,
+    store::QuarantinedRow,
+};
+
+/// Events that are listed unless the request says otherwise, and at most.
+const PAGE: usize = 50;
+const MOST: usize = 200;
+
+/// Events that one acceptance names at most: 34 bytes each.
+const PER_EVENT: usize = 500;
+
+impl Engine {
+    /// Events that teams of this device do not take, the latest to come first in each.
+    pub fn quarantined(&self, query: &QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
+        let limit = query.limit.unwrap_or(PAGE).clamp(1, MOST);
+        self.readers.lend().snapshot(|reader| {
+            let teams: Vec<EventId> = match query.in_team.as_deref() {
+                Some(text) => vec![team_named(reader, Some(text))?],
+                None => reader.teams()?.into_iter().map(|team| team.id).collect(),
+            };
+            let mut list = QuarantinedList::default();
+            for team in teams {
+                let Some(roster) = reader.roster(&team)? else { continue };
+                let rows = reader.quarantined(&team, usize::MAX >> 1, 0)?;
+                for row in rows.into_iter().filter(|row| query.discarded || !row.discarded) {
+                    list.total += 1;
+                    if list.items.len() < limit {
+                        list.items.push(view(&roster, row));
+                    }
+                }
+            }
+            Ok(list)
+        })
+    }
+
+    /// Lets refused events in, for the whole team.
+    pub fn accept_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            session.as_admin(team, "let refused events in")?;
+            let events = named(session, team, &request.events)?;
+            for part in events.chunks(PER_EVENT) {
+                let change = RosterChange::Accept { events: part.to_vec() };
+                session.commit(Some(team), change, request.reason.clone())?;
+            }
+            Ok(session.answer(team, format!("Let {} in", counted(events.len())), Vec::new()))
+        })
+    }
+
+    /// Puts refused events away, on this device. They stay refused, and are shown no more.
+    pub fn discard_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
+        self.team_act(&request.caller, |session| {
+            let team = team_named(session.reader(), request.in_team.as_deref())?;
+            let events = named(session, team, &request.events)?;
+            session.store.discard_quarantined(&events)?;
+            Ok(session.answer(team, format!("Discarded {}", counted(events.len())), Vec::new()))
+        })
+    }
+}
+
+fn counted(events: usize) -> String {
+    match events {
+        1 => "one event".to_owned(),
+        count => format!("{count} events"),
+    }
+}
+
+/// The events that are meant, by id or prefix.
+fn named(session: &Session<'_>, team: EventId, texts: &[String]) -> Result<Vec<EventId>, ApiError> {
+    if texts.is_empty() {
+        return Err(ApiError::field("events", "`events` is empty").hint("`ergo sync quarantined` lists them"));
+    }
+    let held = session.reader().quarantined(&team, usize::MAX >> 1, 0)?;
+    let mut found = Vec::new();
+    for text in texts {
+        let text = text.trim().to_ascii_lowercase();
+        let fits: Vec<EventId> = held
+            .iter()
+            .map(|row| row.event.id)
+            .filter(|id| is_prefix(&text) && id.to_hex().starts_with(&text))
+            .collect();
+        match fits.as_slice() {
+            [one] => found.push(*one),
+            [] => {
+                return Err(ApiError::not_found(format!("no event “{text}” waits in quarantine"))
+                    .hint("`ergo sync quarantined` lists them"));
+            }
+            several => {
+                let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{text} fits more than one event"))
+                    .hint("give more digits of the id");
+                error.candidates = several.iter().map(|id| id.to_hex()).collect();
+                return Err(error);
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn view(roster: &Roster, row: QuarantinedRow) -> QuarantinedView {
+    let name = |device: &DeviceId| roster.member(device).map(|member| member.name.clone());
+    let QuarantinedRow { event, refusal, from, received_at, discarded } = row;
+    let body = event.body.as_ref().and_then(|body| body.open().ok()).unwrap_or_default();
+    QuarantinedView {
+        id: event.id,
+        team: roster.team(),
+        scope: event.header.scope,
+        who: event.header.who,
+        author: event.header.author,
+        author_name: name(&event.header.author),
+        from,
+        from_name: from.as_ref().and_then(name),
+        kind: event.header.kind.to_string(),
+        text: body.statement.or(body.reason),
+        at: event.header.clock.wall,
+        received_at,
+        refusal: refusal.as_str().to_owned(),
+        why: refusal.to_string(),
+        discarded,
+    }
+}

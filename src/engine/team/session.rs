@@ -1,0 +1,211 @@
+//! One act on a team: under the write lock, as one of its members.
+
+use std::sync::{MutexGuard, PoisonError};
+
+use super::arrive;
+use crate::{
+    api::{ApiError, BoundScope, Caller, Change, ErrorCode, TeamDone, TeamView},
+    domain::{
+        DeviceId, EventId, OpId, Roster, Scope,
+        roster::{Member, Role, RosterChange},
+    },
+    engine::{Engine, check, config::AgentsMay, session::random_op},
+    store::{Reader, RosterDraft, Store, SyncImported},
+};
+
+/// An act on a team in progress.
+pub(super) struct Session<'a> {
+    pub(super) store: MutexGuard<'a, Store>,
+    pub(super) me: DeviceId,
+    pub(super) now: u64,
+    pub(super) op: OpId,
+    who: String,
+    agent: Option<String>,
+    steps: u32,
+    done: Vec<SyncImported>,
+}
+
+impl Engine {
+    /// Runs an act on a team under the write lock, then tells of what it changed.
+    pub(super) fn team_act<T>(
+        &self,
+        caller: &Caller,
+        run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let actor = check::actor(caller)?;
+        if actor.agent.is_some() && self.config.agents_may == AgentsMay::Propose {
+            return Err(ApiError::new(ErrorCode::NeedsPerson, "agents may not change teams here")
+                .hint("a person has to do it (`guard.agents_may` is `propose`)"));
+        }
+        let op = match caller.op_id {
+            Some(op) => op,
+            None => random_op()?,
+        };
+        let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (me, now) = (store.device(), self.now());
+        let mut session =
+            Session { store, me, now, op, who: actor.who, agent: actor.agent, steps: 0, done: Vec::new() };
+        let result = run(&mut session);
+        let mut changes: Vec<Change> = Vec::new();
+        for done in &session.done {
+            changes.extend(arrive::changes(session.reader(), done)?);
+        }
+        let arrived: Vec<EventId> =
+            session.done.iter().flat_map(|done| done.stored.iter().chain(&done.readmitted)).copied().collect();
+        drop(session);
+        self.judge_later(arrived);
+        for change in changes {
+            self.tell(change);
+        }
+        result
+    }
+}
+
+impl Session<'_> {
+    pub(super) fn reader(&self) -> &Reader {
+        self.store.reader()
+    }
+
+    /// The roster of a team.
+    pub(super) fn roster(&self, team: EventId) -> Result<Roster, ApiError> {
+        Ok(self.reader().roster(&team)?.ok_or(crate::store::StoreError::UnknownTeam(team))?)
+    }
+
+    /// The roster of a team in which this device may do `what`.
+    pub(super) fn as_admin(&self, team: EventId, what: &str) -> Result<Roster, ApiError> {
+        let roster = self.roster(team)?;
+        if roster.role(&self.me) == Some(Role::Admin) {
+            return Ok(roster);
+        }
+        let admins: Vec<&str> = roster
+            .members()
+            .filter(|member| roster.role(&member.device) == Some(Role::Admin))
+            .map(|member| member.name.as_str())
+            .collect();
+        let hint = match admins.as_slice() {
+            [] => "nobody is an admin of it any more".to_owned(),
+            admins => format!("ask one of its admins: {}", admins.join(", ")),
+        };
+        Err(ApiError::new(ErrorCode::Forbidden, format!("only an admin of {} may {what}", roster.name())).hint(hint))
+    }
+
+    /// The id of the next event of this act: the act's own for the first.
+    fn next_op(&mut self) -> OpId {
+        let step = self.steps;
+        self.steps += 1;
+        if step == 0 {
+            return self.op;
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/step/1");
+        hasher.update(&self.op.0);
+        hasher.update(&step.to_le_bytes());
+        let mut op = [0; 16];
+        op.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        OpId(op)
+    }
+
+    /// Signs and stores a roster event. Answers with the team.
+    pub(super) fn commit(
+        &mut self,
+        team: Option<EventId>,
+        change: RosterChange,
+        reason: Option<String>,
+    ) -> Result<EventId, ApiError> {
+        if !change.is_well_formed() {
+            return Err(ApiError::field("name", "a name is empty, longer than 100 bytes, or reserved"));
+        }
+        let op = self.next_op();
+        let draft =
+            RosterDraft { team, change, reason, who: self.who.clone(), agent: self.agent.clone(), op, now: self.now };
+        let (team, done) = self.store.commit_roster(draft)?;
+        self.done.push(done);
+        Ok(team)
+    }
+
+    /// Notes what an intake did, to tell of it.
+    pub(super) fn took(&mut self, done: SyncImported) {
+        self.done.push(done);
+    }
+
+    /// The answer to an act that is done.
+    pub(super) fn answer(&self, team: EventId, summary: String, warnings: Vec<String>) -> TeamDone {
+        TeamDone { op_id: self.op, team, summary, warnings }
+    }
+
+    /// A team as this device sees it.
+    pub(super) fn view(&self, team: EventId, summary: String) -> Result<TeamView, ApiError> {
+        view(self.reader(), &self.me, team, summary)
+    }
+}
+
+/// A team as a device sees it.
+pub(super) fn view(reader: &Reader, me: &DeviceId, team: EventId, summary: String) -> Result<TeamView, ApiError> {
+    let roster = reader.roster(&team)?.ok_or(crate::store::StoreError::UnknownTeam(team))?;
+    let scopes = reader.team_scopes(&team)?.into_iter().filter(|row| !row.is_roster);
+    Ok(TeamView {
+        id: team,
+        name: roster.name().to_owned(),
+        role: roster.role(me).unwrap_or(Role::Reader),
+        scopes: scopes.map(|row| BoundScope { scope: row.scope, local: row.local }).collect(),
+        members: roster.members().filter(|member| roster.is_member(&member.device)).count(),
+        summary,
+    })
+}
+
+/// The team that somebody means: by id, prefix or name; the only one where nothing is said.
+pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId, ApiError> {
+    let teams = reader.teams()?;
+    let here = teams.iter().filter(|team| team.left_at.is_none());
+    let found: Vec<_> = match text.map(str::trim).filter(|text| !text.is_empty()) {
+        None => here.collect(),
+        Some(text) => here.filter(|team| team.name == text || is_prefix_of(text, &team.id.to_hex())).collect(),
+    };
+    match (found.as_slice(), text) {
+        ([one], _) => Ok(one.id),
+        ([], None) => Err(ApiError::not_found("this device is in no team")
+            .hint("`ergo sync create` makes one, `ergo sync join` joins one")),
+        ([], Some(text)) => Err(ApiError::not_found(format!("this device is in no team “{text}”"))
+            .hint("`ergo sync status` lists its teams")),
+        (several, _) => {
+            let mut error =
+                ApiError::new(ErrorCode::Ambiguous, "more than one team is meant").hint("name it by `in_team`");
+            error.candidates = several.iter().map(|team| format!("{} {}", team.id.short(), team.name)).collect();
+            Err(error)
+        }
+    }
+}
+
+/// The device of a team that somebody means: by name, id or prefix; one that is in it before one that was.
+pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Member, ApiError> {
+    let text = text.trim();
+    let fits = |member: &&Member| member.name == text || is_prefix_of(text, &member.device.to_hex());
+    let mut found: Vec<&Member> =
+        roster.members().filter(fits).filter(|member| roster.is_member(&member.device)).collect();
+    if found.is_empty() {
+        found = roster.members().filter(fits).collect();
+    }
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(ApiError::field("device", format!("no device of {} is called “{text}”", roster.name()))
+            .hint("`ergo sync peers` lists its devices")),
+        several => {
+            let mut error = ApiError::new(ErrorCode::Ambiguous, format!("“{text}” fits more than one device"))
+                .hint("give its id, or more digits of it");
+            error.field = Some("device".into());
+            error.candidates =
+                several.iter().map(|member| format!("{} {}", member.device.short(), member.name)).collect();
+            Err(error)
+        }
+    }
+}
+
+fn is_prefix_of(text: &str, id: &str) -> bool {
+    text.len() >= crate::domain::id::MIN_PREFIX && id.starts_with(&text.to_ascii_lowercase())
+}
+
+/// A scope that a request has to name.
+pub(super) fn scope_of(field: &str, scope: Option<&Scope>) -> Result<Scope, ApiError> {
+    let scope = scope.ok_or_else(|| ApiError::field(field, format!("`{field}` is missing")))?;
+    check::named(&scope.org_id, &scope.project).map_err(|error| ApiError::field(error.field, error.to_string()))
+}

@@ -1,0 +1,335 @@
+//! Two laptops decide apart and meet: what was said on each stands on both, and so do the cards.
+
+use ergo::{
+    api::{
+        AdoptRequest, CardKind, CardStatus, CardSummary, CreateTeamRequest, ErrorCode, GrantRequest, LeaveRequest,
+        QuarantineRequest, QuarantinedQuery, RenameRequest, RevokeRequest, TeamView,
+    },
+    domain::{
+        EventId, Scope, SignedEvent, Status,
+        roster::{Grant, Granted, Role},
+    },
+    infer::FakeModels,
+    store::{SyncImport, SyncImported},
+};
+
+use super::*;
+
+fn api() -> Scope {
+    Scope::new("acme", "api").unwrap()
+}
+
+fn all() -> Grant {
+    Grant { role: Role::Writer, scopes: Granted::All }
+}
+
+fn create(bed: &Bed) -> TeamView {
+    let request = CreateTeamRequest {
+        caller: caller(),
+        name: "acme".into(),
+        device_name: Some("ada-laptop".into()),
+        scopes: vec![api()],
+    };
+    bed.engine.create_team(&request).unwrap()
+}
+
+fn add(to: &Bed, other: &Bed, name: &str, grant: &Grant) -> Vec<SignedEvent> {
+    to.engine.add_member(&caller(), None, other.engine.device(), "bob", name, grant).unwrap().1
+}
+
+/// Takes in what another laptop has and this one lacks.
+fn pull(bed: &Bed, from: &Bed, team: EventId) -> SyncImported {
+    let mut events = Vec::new();
+    let scopes = from.engine.sync_read(|reader| reader.team_scopes(&team)).unwrap();
+    for scope in scopes {
+        let ours = bed.engine.sync_read(|reader| reader.vector(&team, &scope.scope)).unwrap();
+        let page = from.engine.sync_read(|reader| reader.events_after(&team, &scope.scope, &ours, None, 9_999));
+        events.extend(page.unwrap().events);
+    }
+    let (from, now) = (Some(from.engine.device()), bed.engine.now());
+    bed.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap()
+}
+
+fn meet(a: &Bed, b: &Bed, team: EventId) {
+    pull(a, b, team);
+    pull(b, a, team);
+}
+
+/// Two laptops in one team; `before` was written by the first.
+fn pair(before: &[(&str, &str)]) -> (Bed, Bed, EventId) {
+    let (a, b) = (Bed::of(1, AgentsMay::Force), Bed::of(2, AgentsMay::Force));
+    for (statement, reason) in before {
+        a.remember(statement, reason);
+    }
+    let team = create(&a).id;
+    let roster = add(&a, &b, "bob-laptop", &all());
+    b.engine.join_team(&caller(), team, &roster, Some(a.engine.device()), &[], &[]).unwrap();
+    meet(&a, &b, team);
+    (a, b, team)
+}
+
+/// The cards of a laptop, by id.
+fn cards(bed: &Bed, status: &str) -> Vec<CardSummary> {
+    let query = ConflictsQuery { status: Some(status.into()), ..ConflictsQuery::default() };
+    let mut cards = bed.engine.conflicts(&query).unwrap().items;
+    cards.sort_by_key(|card| card.id);
+    cards
+}
+
+/// The one open card, the same on both.
+fn common_card(a: &Bed, b: &Bed) -> CardSummary {
+    let (ours, theirs) = (cards(a, "open"), cards(b, "open"));
+    assert_eq!((ours.len(), theirs.len()), (1, 1), "{ours:#?} {theirs:#?}");
+    assert_eq!((ours[0].id, ours[0].kind, &ours[0].members), (theirs[0].id, theirs[0].kind, &theirs[0].members));
+    ours[0].clone()
+}
+
+fn status(bed: &Bed, id: ClaimId) -> (Status, bool) {
+    let claim = bed.claim(id);
+    (claim.status, claim.flags.contested)
+}
+
+const KAFKA: &str = "We must use Kafka as the message broker";
+const NO_KAFKA: &str = "We must not use Kafka as the message broker";
+
+#[test]
+fn what_was_decided_apart_and_contradicts_is_one_card_and_settled_once() {
+    let (a, b, team) = pair(&[]);
+    let yes = a.remember(KAFKA, "we know it");
+    let no = b.remember(NO_KAFKA, "too heavy");
+    assert_eq!((a.open_cards(), b.open_cards()), (0, 0));
+    meet(&a, &b, team);
+    let card = common_card(&a, &b);
+    assert_eq!(card.kind, CardKind::Contradiction);
+    // Resolved on one, closed on the other.
+    let mut order = order(CardAct::Supersede, "ada is right");
+    order.winner = Some(yes.to_hex());
+    done(a.resolve(card.id, order));
+    pull(&b, &a, team);
+    for bed in [&a, &b] {
+        assert_eq!((bed.open_cards(), status(bed, yes).0, status(bed, no).0), (0, Status::Active, Status::Superseded));
+        assert_eq!(bed.card(card.id).summary.status, CardStatus::Settled);
+    }
+    // A third who decided late opens a new card, the same on both again.
+    let c = Bed::of(3, AgentsMay::Force);
+    let roster = add(&a, &c, "cyd-laptop", &all());
+    c.engine.join_team(&caller(), team, &roster, None, &[], &[]).unwrap();
+    let late = c.remember(NO_KAFKA, "it was down again");
+    pull(&a, &c, team);
+    meet(&a, &b, team);
+    let second = common_card(&a, &b);
+    assert_ne!(second.id, card.id);
+    assert!(second.members.contains(&late) && second.members.contains(&yes));
+}
+
+#[test]
+fn a_claim_replaced_on_both_sides_is_contested_on_both() {
+    let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
+    let old = b.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items[0].id;
+    stored(a.supersede(old, "We use Postgres 16", "faster"));
+    stored(b.supersede(old, "We use MariaDB", "cheaper"));
+    meet(&a, &b, team);
+    let contested: Vec<CardId> =
+        cards(&a, "open").into_iter().filter(|card| card.kind == CardKind::Contested).map(|card| card.id).collect();
+    let theirs: Vec<CardId> =
+        cards(&b, "open").into_iter().filter(|card| card.kind == CardKind::Contested).map(|card| card.id).collect();
+    assert_eq!((contested.len(), &contested), (1, &theirs));
+    assert_eq!((status(&a, old), status(&b, old)), ((Status::Superseded, true), (Status::Superseded, true)));
+}
+
+#[test]
+fn retracted_here_and_replaced_there_it_is_out_on_both_and_the_successor_stands() {
+    let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
+    let old = b.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items[0].id;
+    a.retract(old, "never decided");
+    let new = stored(b.supersede(old, "We use Postgres 16", "faster")).claim_id;
+    meet(&a, &b, team);
+    assert_eq!(status(&a, old), status(&b, old));
+    assert_eq!(
+        (status(&a, old).0, status(&a, new).0, status(&b, new).0),
+        (Status::Retracted, Status::Active, Status::Active)
+    );
+    assert_eq!(
+        cards(&a, "all").iter().map(|card| card.id).collect::<Vec<_>>(),
+        cards(&b, "all").iter().map(|card| card.id).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_race_for_a_fact_shows_both_values_on_one_card() {
+    let (a, b, team) = pair(&[]);
+    let set = |bed: &Bed, value: &str| {
+        let request = RememberRequest { key: Some("port".into()), ..fact(&format!("The port is {value}")) };
+        stored(bed.engine.remember(request).unwrap()).claim_id
+    };
+    let first = set(&a, "80");
+    meet(&a, &b, team);
+    let (one, other) = (set(&a, "81"), set(&b, "82"));
+    meet(&a, &b, team);
+    let card = common_card(&a, &b);
+    assert_eq!(card.kind, CardKind::Contested);
+    for bed in [&a, &b] {
+        assert_eq!(status(bed, first).0, Status::Superseded);
+        assert_eq!((status(bed, one), status(bed, other)), ((Status::Active, true), (Status::Active, true)));
+    }
+    // Whoever sets it anew, having seen both, ends the race.
+    let last = set(&b, "83");
+    pull(&a, &b, team);
+    for bed in [&a, &b] {
+        assert_eq!((bed.open_cards(), status(bed, last)), (0, (Status::Active, false)));
+    }
+}
+
+#[test]
+fn in_whatever_order_they_meet_three_laptops_say_the_same() {
+    let orders = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
+    let mut seen = Vec::new();
+    for order in orders {
+        let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
+        let c = Bed::of(3, AgentsMay::Force);
+        c.engine.join_team(&caller(), team, &add(&a, &c, "cyd", &all()), None, &[], &[]).unwrap();
+        pull(&c, &a, team);
+        pull(&b, &a, team);
+        let beds = [a, b, c];
+        for (bed, statement) in beds.iter().zip([KAFKA, NO_KAFKA, "We should use Kafka as the message broker"]) {
+            bed.remember(statement, "since it is so");
+        }
+        for _ in 0..2 {
+            for at in order {
+                for with in 0..3 {
+                    if with != at {
+                        meet(&beds[at], &beds[with], team);
+                    }
+                }
+            }
+        }
+        let say = |bed: &Bed| {
+            let mut cards: Vec<_> =
+                cards(bed, "all").into_iter().map(|card| (card.headline, card.kind, card.status)).collect();
+            cards.sort_by(|x, y| x.0.cmp(&y.0));
+            cards
+        };
+        let ids = |bed: &Bed| cards(bed, "all").iter().map(|card| card.id).collect::<Vec<_>>();
+        for bed in &beds[1..] {
+            assert_eq!(ids(bed), ids(&beds[0]));
+            assert_eq!(say(bed), say(&beds[0]));
+        }
+        seen.push(say(&beds[0]).len());
+    }
+    assert!(seen[0] > 0 && seen.iter().all(|count| *count == seen[0]), "{seen:?}");
+}
+
+#[test]
+fn a_claim_says_whose_device_signed_it_and_who_brought_it() {
+    let (a, b, team) = pair(&[("We deploy on Fridays", "nobody is there at weekends")]);
+    let claim = b.remember("We log as JSON", "machines read it");
+    pull(&a, &b, team);
+    let from = a.claim(claim).provenance;
+    assert_eq!((from.device_name.as_deref(), from.team), (Some("bob-laptop"), Some(team)));
+    assert_eq!((from.arrived_from, from.arrived_from_name.as_deref()), (Some(b.engine.device()), Some("bob-laptop")));
+    assert!(from.verified);
+    assert_eq!(b.claim(claim).provenance.arrived_from, None);
+    assert_eq!(a.acts().last().unwrap(), "sync");
+}
+
+#[test]
+fn models_judge_what_arrived_afterwards_and_open_cards_of_this_machine() {
+    let (a, b, team) = pair(&[("Reviews are asked for early, while the change is small", "cheap")]);
+    let models = FakeModels::new()
+        .embedding(|text| Ok(FakeModels::bag_of_words(text)))
+        .classifying(|a, b| Ok([0.0, 0.0, if a.contains("early") == b.contains("early") { -5.0 } else { 9.0 }]));
+    let a = a.reopen_with_models(super::inference::trusting(), Arc::new(models));
+    b.remember("Reviews are asked for once the whole change is done", "one look is enough");
+    pull(&a, &b, team);
+    assert_eq!(a.open_cards(), 0, "nobody waits for a model");
+    while a.engine.fill_vectors().unwrap() > 0 || a.engine.deepen_next().unwrap() {}
+    let found = cards(&a, "open");
+    assert_eq!(found.iter().map(|card| card.kind).collect::<Vec<_>>(), [CardKind::Found]);
+    pull(&b, &a, team);
+    assert_eq!(b.open_cards(), 0, "what a model finds stays where it was found");
+}
+
+#[test]
+fn a_team_is_run_by_its_admins() {
+    let (a, b, team) = pair(&[]);
+    let refused = |result: Result<ergo::api::TeamDone, ergo::api::ApiError>| result.unwrap_err().code;
+    let revoke =
+        |device: &str| RevokeRequest { caller: caller(), in_team: None, device: device.into(), reason: "lost".into() };
+    assert_eq!(refused(b.engine.revoke_from_team(&revoke("ada-laptop"))), ErrorCode::Forbidden);
+    let web = Scope::new("acme", "web").unwrap();
+    let adopt = AdoptRequest { caller: caller(), in_team: Some("acme".into()), scope: Some(web.clone()) };
+    assert_eq!(refused(b.engine.adopt_into_team(&adopt)), ErrorCode::Forbidden);
+    a.engine.adopt_into_team(&adopt).unwrap();
+    // Names, roles, and what may not happen.
+    let rename = |device: Option<&str>, name: &str| RenameRequest {
+        caller: caller(),
+        device: device.map(str::to_owned),
+        name: name.into(),
+        ..RenameRequest::default()
+    };
+    b.engine.rename_in_team(&rename(Some("bob-laptop"), "bobs")).unwrap();
+    assert_eq!(refused(b.engine.rename_in_team(&rename(None, "mine"))), ErrorCode::Forbidden);
+    pull(&a, &b, team);
+    let demote = GrantRequest {
+        caller: caller(),
+        device: "ada-laptop".into(),
+        role: Some(Role::Writer),
+        ..GrantRequest::default()
+    };
+    assert!(a.engine.grant_in_team(&demote).unwrap_err().message.contains("last admin"));
+    let leave = LeaveRequest { caller: caller(), in_team: None };
+    assert!(a.engine.leave_team(&leave).unwrap_err().message.contains("last admin"));
+    let narrow = GrantRequest {
+        caller: caller(),
+        device: "bobs".into(),
+        role: Some(Role::Reader),
+        scopes: Some(vec![web]),
+        ..GrantRequest::default()
+    };
+    a.engine.grant_in_team(&narrow).unwrap();
+    // What a reader writes is put aside, and let in when it is wanted.
+    let claim = b.remember(KAFKA, "we know it");
+    let mut events = b.engine.sync_read(|reader| reader.signed_events(0, 99)).unwrap();
+    events.retain(|(_, event)| event.id == claim);
+    let events: Vec<SignedEvent> = events.into_iter().map(|(_, event)| event).collect();
+    let import = SyncImport { team, from: None, events, document: None, peer: None, now: a.engine.now() };
+    a.engine.import_synced(import).unwrap();
+    let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
+    assert_eq!((held.total, held.items[0].author_name.as_deref()), (1, Some("bobs")));
+    assert_eq!((held.items[0].refusal.as_str(), held.items[0].text.as_deref()), ("reader", Some(KAFKA)));
+    let accept = QuarantineRequest { caller: caller(), events: vec![claim.short()], ..QuarantineRequest::default() };
+    a.engine.accept_quarantined(&accept).unwrap();
+    assert_eq!(a.claim(claim).status, Status::Active);
+    a.engine.revoke_from_team(&revoke("bobs")).unwrap();
+    pull(&b, &a, team);
+    assert_eq!(b.engine.team_named(None).unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(a.engine.team_view(team).unwrap().members, 1);
+    assert!(a.engine.leave_team(&leave).is_ok(), "nobody is left who would miss an admin");
+}
+
+#[test]
+fn reserved_names_are_refused_and_team_acts_are_not_undone() {
+    let a = Bed::new();
+    a.remember(KAFKA, "we know it");
+    let mut request = request("We log as JSON", "machines read it");
+    request.caller.org_id = "@team".into();
+    let error = a.engine.remember(request).unwrap_err();
+    assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some("org_id")));
+    let team = create(&a);
+    assert_eq!(team.scopes.len(), 1);
+    let roster = a.engine.sync_read(|reader| reader.roster_events(&team.id)).unwrap();
+    let undo = UndoRequest { caller: caller(), target_op: Some(roster[0].header.op) };
+    assert!(a.engine.undo(undo).unwrap_err().message.contains("team"));
+    // The last act that can be undone is the claim's.
+    assert!(a.undo().summary.contains("Kafka"));
+    let again = CreateTeamRequest {
+        caller: caller(),
+        name: "other".into(),
+        device_name: Some("x".into()),
+        scopes: vec![api()],
+    };
+    assert!(a.engine.create_team(&again).unwrap_err().message.contains("another team"));
+    let agents = Bed::of(4, AgentsMay::Propose);
+    let by_agent = CreateTeamRequest { caller: agent(), scopes: vec![], ..again };
+    assert_eq!(agents.engine.create_team(&by_agent).unwrap_err().code, ErrorCode::NeedsPerson);
+}
