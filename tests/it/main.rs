@@ -14,6 +14,7 @@ mod deps;
 mod engine;
 mod infer;
 mod models;
+mod replica;
 mod store;
 mod support;
 mod term;

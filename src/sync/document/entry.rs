@@ -4,10 +4,6 @@ use minicbor::{Decode, Encode};
 
 use crate::domain::{EventId, SignedEvent};
 
-/// Which document: a hash of team, scope, month and part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
-pub struct DocumentId(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 32]);
-
 /// An event as it stands in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Entry {

@@ -20,7 +20,7 @@ use automerge::{
 use super::gate::{MAX_ENTRIES_PER_CHANGE, scan};
 use crate::domain::EventId;
 
-pub use entry::{Chunk, DocumentId, Entry, Facts};
+pub use entry::{Chunk, Entry, Facts};
 pub use exchange::{Exchange, Step};
 
 /// The events after which a writer begins another part of the month.

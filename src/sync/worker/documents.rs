@@ -14,8 +14,8 @@ use super::{
     wire::{NextState, Said, What},
 };
 use crate::{
-    domain::EventId,
-    sync::document::{Chunk, DocumentId, Entry, Facts, Step},
+    domain::{EventId, replica::DocumentId},
+    sync::document::{Chunk, Entry, Facts, Step},
 };
 
 /// Where the stored bytes of documents are.

@@ -1,6 +1,6 @@
 //! What may become of a call.
 
-use crate::sync::{document::DocumentId, gate::Violation};
+use crate::{domain::replica::DocumentId, sync::gate::Violation};
 
 /// Why the replication index did not do what it was asked. Display is for people.
 #[derive(Clone, Debug, thiserror::Error)]

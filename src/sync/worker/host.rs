@@ -11,7 +11,8 @@ use rustix::process::Resource;
 
 use super::wire::{Answer, Ask, Hello, MAX_FRAME, NextState, Said, VERSION, What};
 use crate::{
-    sync::document::{Document, DocumentId, Exchange, Next, Unreadable, WriteError},
+    domain::replica::DocumentId,
+    sync::document::{Document, Exchange, Next, Unreadable, WriteError},
     worker::{frame, host},
 };
 

@@ -18,7 +18,7 @@ use tokio::{
 
 use super::wire::{Answer, Ask, Hello, MAX_FRAME, Said, VERSION, What};
 use crate::{
-    sync::document::DocumentId,
+    domain::replica::DocumentId,
     worker::process::{Event, Launch, Program, Worker, rss, this_program},
 };
 

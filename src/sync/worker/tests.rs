@@ -17,8 +17,9 @@ use super::{
     *,
 };
 use crate::{
+    domain::replica::DocumentId,
     sync::{
-        document::{Chunk, DocumentId, Entry, tests::entries},
+        document::{Chunk, Entry, tests::entries},
         gate::Code,
     },
     worker::process::{Event, Launch, Sink, Worker},

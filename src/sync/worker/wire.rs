@@ -2,9 +2,9 @@
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
-use crate::domain::EventId;
+use crate::domain::{EventId, replica::DocumentId};
 use crate::sync::{
-    document::{Chunk, DocumentId, Entry, Facts, Step},
+    document::{Chunk, Entry, Facts, Step},
     gate::{Code, MAX_MESSAGE, Violation},
 };
 
