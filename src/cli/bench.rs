@@ -40,7 +40,7 @@ struct GuardArgs {
     /// List each wrong answer with the guard's reason and figures.
     #[arg(long)]
     explain: bool,
-    /// Measure these rows only: lexical, structural, rules, nli, default, deep, facts.
+    /// Measure these rows only: lexical, structural, rules, nli, default, deep, crowd, facts.
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     only: Vec<String>,
     /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.

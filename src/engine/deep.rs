@@ -11,8 +11,8 @@ use std::{
 use super::{
     Engine,
     acts::found::{self, Pair},
-    foresee::Planned,
     gate::{self, Normed},
+    judged::Incoming,
     session::Place,
 };
 use crate::{
@@ -114,7 +114,7 @@ impl Engine {
         let normed = Normed { norms: ours.norms.clone(), version: ours.normaliser.clone(), warning: None };
         let mut exclude = vec![row.id];
         exclude.extend(&row.replaces);
-        let planned = Planned {
+        let incoming = Incoming {
             scope: &row.scope,
             kind: row.kind,
             statement: &row.statement,
@@ -122,8 +122,8 @@ impl Engine {
             exclude: &exclude,
         };
         let deeply = self.deepens(Deep::Background) || self.deepens(Deep::Inline);
-        let foresight = self.foresee_with(&planned, call, deeply.then_some(call));
-        let rows = self.near_again(&planned, &foresight)?;
+        let foresight = self.foresee_with(&incoming, call, deeply.then_some(call));
+        let rows = self.near_again(&incoming, &foresight)?;
         let against = self.as_read(&self.readers.lend(), &rows)?;
         let said = foresight.said(&rows);
         let today = gate::day((self.config.clock)());
@@ -162,16 +162,13 @@ impl Engine {
     /// The candidates of a write as they are now.
     fn near_again(
         &self,
-        planned: &Planned<'_>,
+        incoming: &Incoming<'_>,
         foresight: &super::foresee::Foresight,
     ) -> Result<Vec<ClaimRow>, ApiError> {
         let reader = self.readers.lend();
         let mut rows = Vec::new();
-        for id in foresight.seen() {
-            let row = reader
-                .claim(&id)?
-                .filter(|row| row.status == Status::Active && row.scope == *planned.scope && row.kind.is_guarded());
-            rows.extend(row);
+        for id in foresight.compared() {
+            rows.extend(reader.claim(id)?.filter(|row| incoming.meets(row)));
         }
         Ok(rows)
     }

@@ -13,15 +13,16 @@ use super::{
     Engine, check,
     deep::{self, Deep},
     gate::{self, Normed},
+    judged::{Incoming, candidate},
     lookup,
     session::Place,
 };
 use crate::{
     api::{ApiError, Caller, Warning},
-    domain::{ClaimId, ClaimKind, Scope},
-    guard::{Candidate, Circumstances, Guard, Inference, MAX_CANDIDATES, MAX_NEIGHBOURS, Said},
+    domain::{ClaimId, Scope},
+    guard::{Candidate, Circumstances, Inference, MAX_BY_MEANING, Said},
     infer::{Call, InferError, Role},
-    store::{CandidateQuery, ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
+    store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
 
 /// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
@@ -36,6 +37,8 @@ pub(super) struct Foresight {
     pub(super) vector: Option<Vector>,
     /// Claims near the statement, best first.
     near: Vec<ClaimId>,
+    /// The claims that it was compared with, the likeliest first.
+    compared: Vec<ClaimId>,
     /// What was said of each claim that was looked at.
     said: HashMap<ClaimId, Said>,
     /// Stages that were to run and did not.
@@ -62,31 +65,20 @@ pub(super) struct Skipped {
     pub(super) failed: bool,
 }
 
-/// A statement that is about to be written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Planned<'a> {
-    pub(super) scope: &'a Scope,
-    pub(super) kind: ClaimKind,
-    pub(super) statement: &'a str,
-    pub(super) normed: &'a Normed,
-    /// Claims that are to give way: not compared.
-    pub(super) exclude: &'a [ClaimId],
-}
-
 impl Engine {
     /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
-    pub(super) fn foresee(&self, planned: &Planned<'_>) -> Foresight {
+    pub(super) fn foresee(&self, incoming: &Incoming<'_>) -> Foresight {
         let deeply = (self.config.deep == Deep::Inline).then_some(Call::foreground(deep::BEFORE));
-        self.foresee_with(planned, Call::foreground(INLINE), deeply)
+        self.foresee_with(incoming, Call::foreground(INLINE), deeply)
     }
 
     /// [`Engine::foresee`] with what the small models get, and the language model, where it is asked at all.
-    pub(super) fn foresee_with(&self, planned: &Planned<'_>, call: Call, deeply: Option<Call>) -> Foresight {
-        let mut foresight = Foresight { statement: planned.statement.to_owned(), ..Foresight::default() };
-        if !planned.kind.is_guarded() || planned.normed.warning.is_some() {
+    pub(super) fn foresee_with(&self, incoming: &Incoming<'_>, call: Call, deeply: Option<Call>) -> Foresight {
+        let mut foresight = Foresight { statement: incoming.statement.to_owned(), ..Foresight::default() };
+        if !incoming.kind.is_guarded() || incoming.normed.warning.is_some() {
             return foresight;
         }
-        if let Err(error) = self.look_ahead(planned, call, deeply, &mut foresight) {
+        if let Err(error) = self.look_ahead(incoming, call, deeply, &mut foresight) {
             // The store is asked again under the lock, which answers for it.
             tracing::warn!(%error, "could not look ahead");
         }
@@ -126,7 +118,7 @@ impl Engine {
             unread = self.refine(&scope, claim, keep, normed, Call::foreground(deep::BEFORE)).err();
         }
         let mut foresight =
-            self.foresee(&Planned { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude });
+            self.foresee(&Incoming { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude });
         if let Some(error) = unread {
             foresight.skip(self, "the language model's reading", &error);
         }
@@ -135,7 +127,7 @@ impl Engine {
 
     fn look_ahead(
         &self,
-        planned: &Planned<'_>,
+        incoming: &Incoming<'_>,
         call: Call,
         deeply: Option<Call>,
         into: &mut Foresight,
@@ -144,22 +136,16 @@ impl Engine {
             into.skip(self, "language inference", &InferError::NoModel { role: Role::Nli });
             return Ok(());
         }
-        match self.embed(planned.statement, call) {
+        match self.embed(incoming.statement, call) {
             Ok(vector) => into.vector = Some(vector),
             Err(error) => into.skip(self, "looking for claims of like meaning", &error),
         }
         // The reader goes back before the cross-encoder is asked.
         let rows = {
             let reader = self.readers.lend();
-            self.near(&reader, planned, into)?
+            self.candidates(&reader, incoming, into)?
         };
-        let ours = Candidate {
-            id: None,
-            kind: planned.kind,
-            statement: planned.statement.to_owned(),
-            norms: planned.normed.norms.clone(),
-            normaliser: planned.normed.version.clone(),
-        };
+        let ours = incoming.candidate();
         let against = self.as_read(&self.readers.lend(), &rows)?;
         let said: Vec<Said> = rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
         let today = gate::day((self.config.clock)());
@@ -170,7 +156,7 @@ impl Engine {
             return Ok(());
         }
         let pairs: Vec<(&str, &str)> =
-            worth.iter().map(|at| (against[*at].statement.as_str(), planned.statement)).collect();
+            worth.iter().map(|at| (against[*at].statement.as_str(), incoming.statement)).collect();
         match self.infer(&pairs, call) {
             Ok(inferences) => {
                 into.infers = true;
@@ -184,7 +170,7 @@ impl Engine {
             let said = into.said(&rows);
             let under = Circumstances { today: &today, said: &said, shift: 0.0 };
             for at in gate::worth_deepening(&self.guard, &ours, &against, under) {
-                match self.ask_deeply(&against[at].statement, planned.statement, call) {
+                match self.ask_deeply(&against[at].statement, incoming.statement, call) {
                     Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
                     Err(error) => {
                         into.skip(self, "the language model's judgement", &error);
@@ -213,25 +199,42 @@ impl Engine {
         VectorModel { name, dimension }
     }
 
-    /// The claims that share words or meaning with a write.
-    fn near(&self, reader: &Reader, planned: &Planned<'_>, into: &mut Foresight) -> Result<Vec<ClaimRow>, ApiError> {
-        let mut rows = reader.candidates(&CandidateQuery {
-            scope: planned.scope.clone(),
-            terms: Guard::index_terms(&planned.normed.norms, planned.statement),
-            exclude: planned.exclude.to_vec(),
-            limit: MAX_CANDIDATES,
-        })?;
+    /// The claims that a write is compared with.
+    fn candidates(
+        &self,
+        reader: &Reader,
+        incoming: &Incoming<'_>,
+        into: &mut Foresight,
+    ) -> Result<Vec<ClaimRow>, ApiError> {
+        let mut rows = incoming.by_words(reader)?;
+        let by_words = rows.len();
         for row in &rows {
             into.said.entry(row.id).or_default();
         }
-        let Some(vector) = into.vector.clone() else { return Ok(rows) };
+        if let Some(vector) = into.vector.clone() {
+            self.near_in_meaning(reader, incoming, &vector, &mut rows, into)?;
+        }
+        let rows = into.shortlist(incoming, rows, by_words);
+        into.compared = rows.iter().map(|row| row.id).collect();
+        Ok(rows)
+    }
+
+    /// Adds to `rows` the claims near a write in meaning, and notes how near each of them lies.
+    fn near_in_meaning(
+        &self,
+        reader: &Reader,
+        incoming: &Incoming<'_>,
+        vector: &Vector,
+        rows: &mut Vec<ClaimRow>,
+        into: &mut Foresight,
+    ) -> Result<(), ApiError> {
         let query = NeighbourQuery {
-            scope: planned.scope.clone(),
+            scope: incoming.scope.clone(),
             model: vector.model.clone(),
             vector: vector.numbers.clone(),
-            exclude: planned.exclude.to_vec(),
+            exclude: incoming.exclude.to_vec(),
             facts: false,
-            limit: MAX_NEIGHBOURS,
+            limit: MAX_BY_MEANING,
         };
         let neighbours = match reader.neighbours(&query) {
             Ok(neighbours) => neighbours,
@@ -239,7 +242,7 @@ impl Engine {
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 into.vector = None;
                 into.skip(self, "looking for claims of like meaning", &InferError::Refused(error.to_string()));
-                return Ok(rows);
+                return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
@@ -255,7 +258,7 @@ impl Engine {
                 rows.push(neighbour.claim);
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Both orders of each pair (stored, incoming), in one batch.
@@ -290,9 +293,17 @@ impl Foresight {
         self.statement == statement
     }
 
-    /// The claims that were looked at.
-    pub(super) fn seen(&self) -> impl Iterator<Item = ClaimId> + '_ {
-        self.said.keys().copied()
+    /// The claims that it was compared with, the likeliest first.
+    pub(super) fn compared(&self) -> &[ClaimId] {
+        &self.compared
+    }
+
+    /// Those of `rows`, the first `by_words` of which come ranked by words, that a write is compared with.
+    pub(super) fn shortlist(&self, incoming: &Incoming<'_>, rows: Vec<ClaimRow>, by_words: usize) -> Vec<ClaimRow> {
+        let found: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let chosen = gate::shortlist(&incoming.candidate(), &found, by_words, &self.said(&rows));
+        let mut rows: Vec<Option<ClaimRow>> = rows.into_iter().map(Some).collect();
+        chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
     }
 
     /// Claims of like meaning that `rows` lack.

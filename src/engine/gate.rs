@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::{
     api::Warning,
     domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict},
-    guard::{Candidate, Circumstances, Guard},
+    guard::{self, Candidate, Circumstances, Guard, MAX_CANDIDATES, Said},
 };
 
 /// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
@@ -63,6 +63,12 @@ pub(super) fn judge(
         tracing::error!("the guard panicked; the claim is stored un-gated");
         Box::new(ungated("the guard", "it failed on this statement"))
     })
+}
+
+/// Which claims that an index found a write is compared with. A failure takes those that share most words.
+pub(super) fn shortlist(incoming: &Candidate, found: &[Candidate], by_words: usize, said: &[Said]) -> Vec<usize> {
+    catch_unwind(AssertUnwindSafe(|| guard::shortlist(incoming, found, by_words, said)))
+        .unwrap_or_else(|_| (0..found.len().min(MAX_CANDIDATES)).collect())
 }
 
 /// Which candidates a cross-encoder should be asked about. A failure is none: the judge says so itself.

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     api::{ApiError, Conflict, Warning},
     domain::{ClaimId, ClaimKind, Scope, Status, Tier, Verdict},
-    guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES},
-    store::{CandidateQuery, ClaimRow},
+    guard::{Candidate, Circumstances, Guard, MAX_BY_WORDS},
+    store::{CandidateQuery, ClaimRow, Reader},
 };
 
 /// The guard's word on one write.
@@ -50,45 +50,63 @@ pub(super) struct Incoming<'a> {
     pub(super) kind: ClaimKind,
     pub(super) statement: &'a str,
     pub(super) normed: &'a Normed,
+    /// Claims that are to give way: not compared.
+    pub(super) exclude: &'a [ClaimId],
+}
+
+impl Incoming<'_> {
+    /// As the guard compares it.
+    pub(super) fn candidate(&self) -> Candidate {
+        Candidate {
+            id: None,
+            kind: self.kind,
+            statement: self.statement.to_owned(),
+            norms: self.normed.norms.clone(),
+            normaliser: self.normed.version.clone(),
+        }
+    }
+
+    /// The active claims that share words with it, the likeliest first.
+    pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
+        Ok(reader.candidates(&CandidateQuery {
+            scope: self.scope.clone(),
+            terms: Guard::index_terms(&self.normed.norms, self.statement),
+            exclude: self.exclude.to_vec(),
+            limit: MAX_BY_WORDS,
+        })?)
+    }
+
+    /// Whether a stored claim is one that it may be compared with.
+    pub(super) fn meets(&self, row: &ClaimRow) -> bool {
+        row.status == Status::Active
+            && row.kind.is_guarded()
+            && row.scope == *self.scope
+            && !self.exclude.contains(&row.id)
+    }
 }
 
 impl Session<'_> {
-    /// Compares a write with the active claims of its scope, those in `exclude` left out. Facts are not compared.
-    pub(super) fn judge(&self, incoming: &Incoming<'_>, exclude: &[ClaimId]) -> Result<Judged, ApiError> {
+    /// Compares a write with the active claims of its scope. Facts are not compared.
+    pub(super) fn judge(&self, incoming: &Incoming<'_>) -> Result<Judged, ApiError> {
         if !incoming.kind.is_guarded() {
             return Ok(Judged::default());
         }
         if let Some(warning) = &incoming.normed.warning {
             return Ok(Judged { warnings: vec![warning.clone()], ungated: true, ..Judged::default() });
         }
-        let mut rows = self.reader().candidates(&CandidateQuery {
-            scope: incoming.scope.clone(),
-            terms: Guard::index_terms(&incoming.normed.norms, incoming.statement),
-            exclude: exclude.to_vec(),
-            limit: MAX_CANDIDATES,
-        })?;
+        let mut rows = incoming.by_words(self.reader())?;
+        let by_words = rows.len();
         let foresight = self.foresight(incoming.statement);
         for id in foresight.missing(&rows) {
-            let row = self.reader().claim(&id)?.filter(|row| {
-                row.status == Status::Active
-                    && row.kind.is_guarded()
-                    && row.scope == *incoming.scope
-                    && !exclude.contains(&row.id)
-            });
-            rows.extend(row);
+            rows.extend(self.reader().claim(&id)?.filter(|row| incoming.meets(row)));
         }
+        let rows = foresight.shortlist(incoming, rows, by_words);
         self.compare(incoming, &rows, &foresight)
     }
 
     fn compare(&self, incoming: &Incoming<'_>, rows: &[ClaimRow], foresight: &Foresight) -> Result<Judged, ApiError> {
         let against = self.engine.as_read(self.reader(), rows)?;
-        let ours = Candidate {
-            id: None,
-            kind: incoming.kind,
-            statement: incoming.statement.to_owned(),
-            norms: incoming.normed.norms.clone(),
-            normaliser: incoming.normed.version.clone(),
-        };
+        let ours = incoming.candidate();
         let said = foresight.said(rows);
         let heard = said.iter().any(|said| said.inference.is_some());
         let shift = if heard { self.engine.lean(self.reader(), incoming.scope, self.now)? } else { 0.0 };

@@ -15,6 +15,7 @@ pub mod nli;
 pub mod normalise;
 pub(crate) mod oppose;
 pub mod pair;
+pub mod shortlist;
 pub mod structural;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use judge::{Ruling, Stages};
 pub use nli::{Inference, Said};
 pub use normalise::{Normalised, Normaliser, RuleNormaliser};
 pub use pair::StructuralPairCheck;
+pub use shortlist::{MAX_BY_MEANING, MAX_BY_WORDS, MAX_CANDIDATES, shortlist};
 pub use weights::Weights;
 
 use crate::domain::{
@@ -32,12 +34,6 @@ use crate::domain::{
     norm::{IndexTerms, Norm},
     verdict::{Finding, Tier, Verdict},
 };
-
-/// How many candidates a write is compared with, at most. The index ranks them; beyond this the shared terms are few.
-pub const MAX_CANDIDATES: usize = 64;
-
-/// How many of a statement's nearest claims by meaning join the candidates, at most.
-pub const MAX_NEIGHBOURS: usize = 6;
 
 /// A claim as the guard compares it.
 #[derive(Clone, Debug, Default, PartialEq)]

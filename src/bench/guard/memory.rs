@@ -1,7 +1,6 @@
 //! The guard over a project in memory: candidates by shared subjects and terms, as the store's index gives them, and by vectors.
 
 use std::{
-    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -9,7 +8,7 @@ use std::{
 use super::path::{Answer, GuardPath, Opposed};
 use crate::{
     domain::{ClaimKind, Tier, claim::Qualifiers, norm::IndexTerms},
-    guard::{Candidate, Circumstances, Guard, Inference, MAX_CANDIDATES, MAX_NEIGHBOURS, Said},
+    guard::{self, Candidate, Circumstances, Guard, Inference, MAX_BY_MEANING, MAX_BY_WORDS, Said},
     infer::{Call, Models, Role},
 };
 
@@ -70,41 +69,56 @@ impl Memory {
         }
     }
 
-    /// The numbers of the active claims that share most with a statement, by words and by meaning.
+    /// The numbers of the active claims that a statement is compared with, the likeliest first.
     fn candidates(&self, ours: &Stored) -> Vec<usize> {
-        let shared = |a: &[String], b: &[String]| a.iter().filter(|term| b.binary_search(term).is_ok()).count();
-        let mut found: Vec<(usize, usize)> = self
-            .stored
+        let active: Vec<usize> = (0..self.stored.len()).filter(|number| self.stored[*number].active).collect();
+        let mut by_words: Vec<(f64, usize)> = active
             .iter()
-            .enumerate()
-            .filter(|(_, stored)| stored.active)
-            .map(|(number, stored)| {
-                let words = shared(&ours.terms.terms, &stored.terms.terms);
-                (words + 2 * shared(&ours.terms.subjects, &stored.terms.subjects), number)
-            })
-            .filter(|(count, _)| *count > 0)
+            .map(|number| (self.shared(ours, &self.stored[*number], active.len()), *number))
+            .filter(|(shared, _)| *shared > 0.0)
             .collect();
-        found.sort_by(|a, b| b.cmp(a));
-        let mut out: BTreeSet<usize> = found.into_iter().take(MAX_CANDIDATES).map(|(_, number)| number).collect();
-        let mut near: Vec<(f32, usize)> = self
-            .stored
-            .iter()
-            .enumerate()
-            .filter(|(_, stored)| stored.active)
-            .filter_map(|(number, stored)| Some((cosine(ours, stored)?, number)))
-            .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        out.extend(near.into_iter().take(MAX_NEIGHBOURS).map(|(_, number)| number));
-        out.into_iter().collect()
+        by_words.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        by_words.truncate(MAX_BY_WORDS);
+        let mut found: Vec<usize> = by_words.into_iter().map(|(_, number)| number).collect();
+        let ranked = found.len();
+        let mut near: Vec<(f32, usize)> =
+            active.iter().filter_map(|number| Some((cosine(ours, &self.stored[*number])?, *number))).collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        near.truncate(MAX_BY_MEANING);
+        for (_, number) in near {
+            if !found.contains(&number) {
+                found.push(number);
+            }
+        }
+        let candidates: Vec<Candidate> = found.iter().map(|number| self.stored[*number].candidate.clone()).collect();
+        let said: Vec<Said> = found.iter().map(|number| self.near(ours, *number)).collect();
+        let chosen = guard::shortlist(&ours.candidate, &candidates, ranked, &said);
+        chosen.into_iter().map(|at| found[at]).collect()
+    }
+
+    fn near(&self, ours: &Stored, number: usize) -> Said {
+        Said { cosine: cosine(ours, &self.stored[number]), ..Said::default() }
+    }
+
+    /// How much two statements share, as the store's index ranks them: what few claims say counts more.
+    fn shared(&self, ours: &Stored, theirs: &Stored, claims: usize) -> f64 {
+        type List = fn(&IndexTerms) -> &[String];
+        let lists: [(f64, List); 3] = [(1.0, |t| &t.terms), (3.0, |t| &t.subjects), (6.0, |t| &t.pairs)];
+        let mut sum = 0.0;
+        for (weight, list) in lists {
+            for term in list(&ours.terms).iter().filter(|term| list(&theirs.terms).binary_search(term).is_ok()) {
+                let has = |stored: &&Stored| stored.active && list(&stored.terms).binary_search(term).is_ok();
+                let known = self.stored.iter().filter(has).count();
+                sum += weight * (1.0 + claims as f64 / known.max(1) as f64).ln();
+            }
+        }
+        sum
     }
 
     /// The candidates of a statement with what the models say of each.
     pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, Said)> {
         let numbers = self.candidates(ours);
-        let mut said: Vec<Said> = numbers
-            .iter()
-            .map(|number| Said { cosine: cosine(ours, &self.stored[*number]), ..Said::default() })
-            .collect();
+        let mut said: Vec<Said> = numbers.iter().map(|number| self.near(ours, *number)).collect();
         let Some(models) = self.models.clone().filter(|models| models.info().role(Role::Nli).is_some()) else {
             return numbers.into_iter().zip(said).collect();
         };

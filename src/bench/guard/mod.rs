@@ -5,6 +5,7 @@
 //! model, asked before the write, on a part of the corpora). Precision and recall count tier `block` on the label `contradiction`, at the shipped
 //! thresholds. Replays store a blocked row all the same and go on.
 
+mod crowd;
 mod data;
 mod facts;
 mod fit;
@@ -22,7 +23,7 @@ use std::{path::PathBuf, sync::Arc};
 
 pub use data::DataError;
 pub use fit::{FitOptions, Fitted, fit};
-pub use report::{Facts, FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Report, Row, Supersede};
+pub use report::{Crowd, Facts, FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Report, Row, Supersede};
 pub use score::Wrong;
 
 use heard::Heard;
@@ -108,6 +109,12 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         }
         report.rows.push(score::row(way.name(), path.as_mut(), part.as_ref().unwrap_or(&data), options.explain));
         note(way.name(), path.as_ref(), &mut report.failed);
+    }
+    if wanted("crowd") && !data.pairs.is_empty() {
+        report.crowd.push(crowd::measure("rules", &data, &options.weights, None)?);
+        if heard.is_some() {
+            report.crowd.push(crowd::measure("default", &data, &options.weights, heard.as_ref())?);
+        }
     }
     for set in data.facts.iter().filter(|_| wanted("facts")) {
         let mut path = Ways::Default.open(&options.weights, heard.as_ref())?;

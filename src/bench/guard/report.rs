@@ -11,6 +11,8 @@ pub(super) use super::score::Wrong;
 pub struct Report {
     /// One row for each way to compare.
     pub rows: Vec<Row>,
+    /// Contradictions among many other claims.
+    pub crowd: Vec<Crowd>,
     /// One entry for each fact set.
     pub fact_consolidation: Vec<Facts>,
     /// The models: role, name, SHA-256.
@@ -144,6 +146,23 @@ impl Millis {
     }
 }
 
+/// Contradictions of which the first side stands among many other claims.
+#[derive(Clone, Debug, Serialize)]
+pub struct Crowd {
+    /// `rules` or `default`.
+    pub name: String,
+    /// Claims in the project.
+    pub claims: usize,
+    /// Contradictions that were written.
+    pub contradictions: usize,
+    /// How many are refused where the first side is the only claim.
+    pub alone: usize,
+    /// How many are refused, with the first side named.
+    pub found: usize,
+    /// Time of one write.
+    pub write_ms: Millis,
+}
+
 /// Results on one fact set.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facts {
@@ -209,6 +228,19 @@ impl fmt::Display for Report {
                 row.adr_supersede.refinement_blocked,
                 row.write_ms.p50,
                 row.write_ms.p95,
+            )?;
+        }
+        for crowd in &self.crowd {
+            writeln!(
+                f,
+                "crowd, {}: of {} contradictions {} are refused alone and {} among {} claims, {:.1} ms (p95 {:.1})",
+                crowd.name,
+                crowd.contradictions,
+                crowd.alone,
+                crowd.found,
+                crowd.claims,
+                crowd.write_ms.p50,
+                crowd.write_ms.p95
             )?;
         }
         for facts in &self.fact_consolidation {

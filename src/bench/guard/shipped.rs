@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -54,16 +54,41 @@ impl Shipped {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)
             .map_err(|error| ApiError::internal(format!("cannot make {}: {error}", folder.display())))?;
-        let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
-        config.durable = false;
-        config.deep = deep;
-        let guard = || Guard::default().with_weights(weights.clone());
-        let engine = match heard {
-            Some(heard) => Engine::open_with_models(config, guard(), heard.timed())?,
-            None => Engine::open_with(config, guard())?,
-        };
-        let scores = Memory::new(guard(), heard.map(Heard::remembered));
+        let engine = engine(&folder, weights, heard, deep)?;
+        let scores = Memory::new(Guard::default().with_weights(weights.clone()), heard.map(Heard::remembered));
         Ok(Self { engine, folder, project: 0, numbers: HashMap::new(), written: 0, scores, failures: Vec::new() })
+    }
+
+    /// A store with claims of one project, for which no cross-encoder was asked, opened again to be written to.
+    pub(super) fn with_claims(
+        claims: &[(ClaimKind, &str)],
+        weights: &Weights,
+        heard: Option<&Arc<Heard>>,
+    ) -> Result<Self, ApiError> {
+        let mut unasked = weights.clone();
+        unasked.gate.most = 0;
+        let mut shipped = Self::open(&unasked, heard, Deep::Off)?;
+        for (kind, statement) in claims {
+            let request = shipped.request(*kind, statement, "measured");
+            let forced = RememberRequest { force_exception: Some("the replay goes on".into()), ..request };
+            if let WriteOutcome::Stored(stored) = shipped.engine.remember(forced)? {
+                shipped.stored(stored.claim_id);
+            }
+            shipped.written += 1;
+        }
+        shipped.engine = engine(&shipped.folder, weights, heard, Deep::Off)?;
+        Ok(shipped)
+    }
+
+    /// The numbers of the claims that refuse a statement, which is not stored either way, and how long that took.
+    pub(super) fn refusing(&self, kind: ClaimKind, statement: &str) -> Result<(Vec<usize>, Duration), ApiError> {
+        let request = RememberRequest { dry_run: true, ..self.request(kind, statement, "measured") };
+        let start = Instant::now();
+        let outcome = self.engine.remember(request)?;
+        let took = start.elapsed();
+        let WriteOutcome::Conflict(refused) = outcome else { return Ok((Vec::new(), took)) };
+        let blocking = refused.conflicts.iter().filter(|conflict| conflict.tier == Tier::Block);
+        Ok((blocking.filter_map(|conflict| self.numbers.get(&conflict.claim.id).copied()).collect(), took))
     }
 
     fn caller(&self) -> Caller {
@@ -95,6 +120,18 @@ impl Shipped {
 
     fn failed(&mut self, error: impl std::fmt::Display) {
         self.failures.push(error.to_string());
+    }
+}
+
+/// The engine over the store of a folder. Writes do not wait for the disk.
+fn engine(folder: &Path, weights: &Weights, heard: Option<&Arc<Heard>>, deep: Deep) -> Result<Engine, ApiError> {
+    let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
+    config.durable = false;
+    config.deep = deep;
+    let guard = Guard::default().with_weights(weights.clone());
+    match heard {
+        Some(heard) => Engine::open_with_models(config, guard, heard.timed()),
+        None => Engine::open_with(config, guard),
     }
 }
 

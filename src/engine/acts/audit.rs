@@ -10,7 +10,7 @@ use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier},
     engine::{Engine, check, gate, judged::candidate, refine, session::Place},
-    guard::{Candidate, Circumstances, Guard, MAX_CANDIDATES, Said, normalise::llm},
+    guard::{Candidate, Circumstances, Guard, MAX_BY_WORDS, Said, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
 };
@@ -128,7 +128,7 @@ impl Work<'_> {
             scope: self.scope.clone(),
             terms: Guard::index_terms(&ours.norms, &ours.statement),
             exclude: vec![row.id],
-            limit: MAX_CANDIDATES,
+            limit: MAX_BY_WORDS,
         })?;
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();

@@ -26,8 +26,9 @@ pub(in crate::engine) struct NewClaim {
 
 impl NewClaim {
     /// The claim as the guard compares it.
-    pub(in crate::engine) fn incoming<'a>(&'a self, place: &'a Place) -> Incoming<'a> {
-        Incoming { scope: &place.scope, kind: self.draft.kind, statement: &self.draft.statement, normed: &self.normed }
+    pub(in crate::engine) fn incoming<'a>(&'a self, place: &'a Place, exclude: &'a [ClaimId]) -> Incoming<'a> {
+        let (kind, statement) = (self.draft.kind, &self.draft.statement);
+        Incoming { scope: &place.scope, kind, statement, normed: &self.normed, exclude }
     }
 
     /// The ids of the claims that give way.
@@ -119,7 +120,7 @@ impl Session<'_> {
             return self.store_duplicate(place, claim, id, dry_run);
         }
 
-        let judged = self.judge(&claim.incoming(place), &replaced)?;
+        let judged = self.judge(&claim.incoming(place, &replaced))?;
         let proposed = judged.blocks() && claim.draft.exception.is_some() && !self.may_except();
         let forced = judged.blocks() && claim.draft.exception.is_some() && !proposed;
         if judged.blocks() && !forced {

@@ -43,8 +43,14 @@ fn refusal(session: &Session<'_>, claim: &ClaimRow, expect_rev: Option<u64>) -> 
     }
     let normed =
         Normed { norms: claim.norms.clone(), version: claim.normaliser.clone().unwrap_or_default(), warning: None };
-    let incoming = Incoming { scope: &claim.scope, kind: claim.kind, statement: &claim.statement, normed: &normed };
-    let judged = session.judge(&incoming, &[claim.id])?;
+    let incoming = Incoming {
+        scope: &claim.scope,
+        kind: claim.kind,
+        statement: &claim.statement,
+        normed: &normed,
+        exclude: &[claim.id],
+    };
+    let judged = session.judge(&incoming)?;
     if !judged.blocks() {
         return Ok(None);
     }

@@ -102,7 +102,7 @@ fn store(
     aside: &[ClaimId],
     verb: &str,
 ) -> Result<Stored, ApiError> {
-    let judged = session.judge(&claim.incoming(place), aside)?;
+    let judged = session.judge(&claim.incoming(place, aside))?;
     if judged.blocks() {
         return Ok(Stored::Refused(Box::new(Refused {
             ways_on: words::ways_on(&judged.conflicts, false),

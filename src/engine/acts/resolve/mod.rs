@@ -10,8 +10,10 @@ use crate::{
     domain::{ClaimKind, EventKind},
     engine::{
         Engine, check,
-        foresee::{Foresight, Planned},
-        gate, lookup,
+        foresee::Foresight,
+        gate,
+        judged::Incoming,
+        lookup,
         session::{Place, Session},
         view,
     },
@@ -91,7 +93,7 @@ fn foresee(engine: &Engine, request: &ResolveRequest, card: &str, order: &Order)
             continue;
         }
         let normed = gate::normalise(&engine.guard, *kind, statement, &order.text.qualifiers);
-        foresights.push(engine.foresee(&Planned {
+        foresights.push(engine.foresee(&Incoming {
             scope: &scope,
             kind: *kind,
             statement,

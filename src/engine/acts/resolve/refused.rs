@@ -121,7 +121,7 @@ fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held)
     let place = Place::at(&card.scope);
     let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.text.clone())?;
     let members: Vec<ClaimId> = held.opposed.iter().map(|row| row.id).collect();
-    let judged = session.judge(&narrowed.incoming(&place), &members)?;
+    let judged = session.judge(&narrowed.incoming(&place, &members))?;
     if judged.blocks() {
         return Ok(refuse(card, judged));
     }
@@ -179,7 +179,7 @@ fn store(
     let place = Place::at(&card.scope);
     let mut exclude = claim.replaced();
     exclude.extend(&extra.aside);
-    let judged = session.judge(&claim.incoming(&place), &exclude)?;
+    let judged = session.judge(&claim.incoming(&place, &exclude))?;
     if judged.blocks() {
         return Ok(refuse(card, judged));
     }
