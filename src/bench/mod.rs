@@ -2,5 +2,6 @@
 
 pub mod guard;
 pub mod store;
+pub mod store_models;
 mod store_synth;
 pub mod synth;

@@ -60,6 +60,9 @@ pub enum BenchError {
         /// What the system said.
         error: std::io::Error,
     },
+    /// A model failed.
+    #[error("a model failed: {0}")]
+    Model(#[from] crate::infer::InferError),
     /// A write that was meant to be stored, or refused, was not.
     #[error("the write “{statement}” was not {expected}")]
     Unexpected {
@@ -124,7 +127,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         remove(&path)?;
         progress(&format!("filling a store with {claims} claims"));
         let begun = Instant::now();
-        fill(&path, claims)?;
+        let store = Store::open_with(&path, key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })?;
+        fill(store, claims, &model(), &|n| synth::vector(n, 0))?;
         let fill_s = begun.elapsed().as_secs_f64();
         progress(&format!("measuring at {claims} claims"));
         report.rows.push(measure(&path, claims, fill_s, options.samples)?);
@@ -133,7 +137,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     Ok(report)
 }
 
-fn remove(path: &Path) -> Result<(), BenchError> {
+pub(super) fn remove(path: &Path) -> Result<(), BenchError> {
     for suffix in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
@@ -152,19 +156,22 @@ fn model() -> VectorModel {
     VectorModel { name: "made up".into(), dimension: synth::DIMENSION }
 }
 
-fn key() -> SigningKey {
+pub(super) fn key() -> SigningKey {
     SigningKey::from_bytes(&[42; 32])
 }
 
-fn scope() -> Scope {
+pub(super) fn scope() -> Scope {
     Scope { org_id: "bench".into(), project: "store".into() }
 }
 
-/// Fills a store with claims that do not contradict each other.
-fn fill(path: &Path, claims: usize) -> Result<(), BenchError> {
+/// Fills a store with claims that do not contradict each other, and with their vectors.
+pub(super) fn fill(
+    mut store: Store,
+    claims: usize,
+    model: &VectorModel,
+    vector: &dyn Fn(usize) -> Vec<f32>,
+) -> Result<(), BenchError> {
     let guard = Guard::default();
-    let options = StoreOptions { durable: false };
-    let mut store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), options)?;
     let numbers: Vec<usize> = (0..claims).collect();
     for (batch, numbers) in numbers.chunks(BATCH).enumerate() {
         let drafts = numbers
@@ -195,9 +202,8 @@ fn fill(path: &Path, claims: usize) -> Result<(), BenchError> {
             now: 1_700_000_000_000 + batch as u64,
             drafts,
         };
-        let vectors: Vec<_> =
-            numbers.iter().enumerate().map(|(draft, n)| (Ref::Draft(draft), synth::vector(*n, 0))).collect();
-        store.commit_with_vectors(act, &model(), &vectors)?;
+        let vectors: Vec<_> = numbers.iter().enumerate().map(|(draft, n)| (Ref::Draft(draft), vector(*n))).collect();
+        store.commit_with_vectors(act, model, &vectors)?;
     }
     Ok(())
 }
@@ -310,7 +316,7 @@ fn timed(samples: usize, mut call: impl FnMut(usize) -> Result<(), ApiError>) ->
     Ok(quantiles(times))
 }
 
-fn quantiles(mut times: Vec<f64>) -> Quantiles {
+pub(super) fn quantiles(mut times: Vec<f64>) -> Quantiles {
     times.sort_by(f64::total_cmp);
     // Nearest rank.
     let at = |share: f64| {

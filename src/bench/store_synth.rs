@@ -115,6 +115,58 @@ pub(super) fn reason(n: usize) -> String {
 /// The dimension of the made-up vectors: that of the embedder that ships.
 pub(super) const DIMENSION: usize = 384;
 
+const PLACES: [&str; 16] = [
+    "glacier",
+    "orchard",
+    "lighthouse",
+    "bakery",
+    "desert",
+    "harbour",
+    "theatre",
+    "vineyard",
+    "meadow",
+    "quarry",
+    "aquarium",
+    "cathedral",
+    "stadium",
+    "volcano",
+    "nursery",
+    "tavern",
+];
+
+const PURSUITS: [&str; 14] = [
+    "violins are tuned",
+    "bread is kneaded",
+    "goats are milked",
+    "kites are flown",
+    "poems are recited",
+    "trout are smoked",
+    "statues are polished",
+    "children learn to swim",
+    "candles are poured",
+    "horses are groomed",
+    "chess is played",
+    "tulips are planted",
+    "wool is dyed",
+    "dancers rehearse",
+];
+
+/// A statement that has nothing to do with any claim, nor much with another one of its sort.
+pub(super) fn aside(n: usize) -> String {
+    let (place, pursuit) = (n % PLACES.len(), (n / PLACES.len() + n) % PURSUITS.len());
+    let often = ["at dawn", "in winter", "after rain", "on holidays", "by moonlight"][n / 3 % 5];
+    format!("Beside the {}, {} {often}", PLACES[place], PURSUITS[pursuit])
+}
+
+/// A direction of length 1 that looks random, the same for the same number.
+pub(super) fn direction(n: usize, dimension: usize) -> Vec<f32> {
+    let mut bytes = vec![0; dimension * 2];
+    blake3::Hasher::new().update(&n.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    let numbers = bytes.chunks_exact(2).map(|pair| f32::from(i16::from_le_bytes([pair[0], pair[1]])));
+    let length = numbers.clone().map(|x| x * x).sum::<f32>().sqrt().max(1.0);
+    numbers.map(|x| x / length).collect()
+}
+
 /// What claim `n` could have become in an embedding model: claims of one subject lie near each other, those of one rule a
 /// little, all others are strangers. Another `voice` says the same in other words.
 pub(super) fn vector(n: usize, voice: u64) -> Vec<f32> {
@@ -149,6 +201,8 @@ mod tests {
 
     #[test]
     fn no_two_claims_are_the_same() {
+        let asides: BTreeSet<String> = (0..200).map(aside).collect();
+        assert_eq!(asides.len(), 200);
         let all: BTreeSet<String> = (0..250_000).step_by(7).map(statement).collect();
         assert_eq!(all.len(), 250_000_usize.div_ceil(7));
         assert_ne!(statement(5), contrary(5));

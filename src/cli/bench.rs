@@ -28,7 +28,26 @@ enum What {
         /// Writes and reads of each sort that are timed.
         #[arg(long, value_name = "N", default_value_t = 200)]
         samples: usize,
+        /// Measure writes with models instead: the embedded ones, unless others are named.
+        #[arg(long)]
+        models: bool,
+        #[command(flatten)]
+        named: Named,
     },
+}
+
+/// Models other than those that ship.
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
+    #[arg(long, value_name = "FILE")]
+    nli: Option<String>,
+    /// The embedder: a GGUF file, or `none`. By default the one that ships.
+    #[arg(long, value_name = "FILE")]
+    embedder: Option<String>,
+    /// The language model of the deep stage: a GGUF file. By default none.
+    #[arg(long, value_name = "FILE")]
+    llm: Option<String>,
 }
 
 /// What to measure of the guard, and with which models.
@@ -43,15 +62,8 @@ struct GuardArgs {
     /// Measure these rows only: lexical, structural, rules, nli, default, deep, crowd, facts.
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     only: Vec<String>,
-    /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
-    #[arg(long, value_name = "FILE")]
-    nli: Option<String>,
-    /// The embedder: a GGUF file, or `none`. By default the one that ships.
-    #[arg(long, value_name = "FILE")]
-    embedder: Option<String>,
-    /// The language model of the deep stage: a GGUF file. By default none.
-    #[arg(long, value_name = "FILE")]
-    llm: Option<String>,
+    #[command(flatten)]
+    named: Named,
     /// Sentences of each corpus that the row `deep` replays: the language model takes seconds.
     #[arg(long, value_name = "N", default_value_t = 150)]
     sample: usize,
@@ -97,11 +109,19 @@ fn guard(args: GuardArgs, cx: &mut Context) -> Result<Exit, CliError> {
         }
         None => guard::weights::built_in().clone(),
     };
+    with_models(&args.named, |models| measure(&args, weights, models, cx))
+}
+
+/// Opens models for a measurement, and takes away what they left behind.
+fn with_models<T>(
+    named: &Named,
+    run: impl FnOnce(Option<Arc<dyn Models>>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
-    let set = models(&args)?;
+    let set = models(named)?;
     let models: Option<Arc<dyn Models>> =
         (set != ModelSet::default()).then(|| Arc::new(Pool::new(PoolOptions::new(&folder), set)) as Arc<dyn Models>);
-    let result = measure(&args, weights, models, cx);
+    let result = run(models);
     // Temporary: the built-in models as files.
     let _ = std::fs::remove_dir_all(&folder);
     result
@@ -168,7 +188,7 @@ const HEAD: &str =
     "# The judge's weights and thresholds. Made by `ergo bench guard --fit`; see docs/guard-quality.md.\n\n";
 
 /// The models to measure with: those that ship, unless others are named.
-fn models(args: &GuardArgs) -> Result<ModelSet, CliError> {
+fn models(named: &Named) -> Result<ModelSet, CliError> {
     let of = |role: Role, named: &Option<String>| -> Result<Option<ModelSource>, CliError> {
         match named.as_deref() {
             None if role == Role::Llm => Ok(None),
@@ -184,9 +204,9 @@ fn models(args: &GuardArgs) -> Result<ModelSet, CliError> {
         }
     };
     Ok(ModelSet {
-        embedder: of(Role::Embedder, &args.embedder)?,
-        nli: of(Role::Nli, &args.nli)?,
-        llm: of(Role::Llm, &args.llm)?,
+        embedder: of(Role::Embedder, &named.embedder)?,
+        nli: of(Role::Nli, &named.nli)?,
+        llm: of(Role::Llm, &named.llm)?,
     })
 }
 
@@ -194,20 +214,33 @@ fn models(args: &GuardArgs) -> Result<ModelSet, CliError> {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
-        What::Store { claims, samples } => {
-            let folder = std::env::temp_dir().join(format!("ergo-bench-store-{}", std::process::id()));
-            let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };
-            let report = bench::store::run(&options, &mut |text| cx.ui.progress(text));
-            cx.ui.progress_done();
-            // A temporary folder that could not be removed does no harm.
-            let _ = std::fs::remove_dir_all(&folder);
-            let report = report.map_err(CliError::internal)?;
-            if cx.ui.json {
-                cx.ui.value(&report);
-            } else {
-                cx.ui.raw(report.table().as_bytes());
-            }
-            Ok(Exit::Ok)
-        }
+        What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
     }
+}
+
+/// Measures the store: without models, or writes with those that are named.
+fn store(claims: Vec<usize>, samples: usize, named: Option<&Named>, cx: &mut Context) -> Result<Exit, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-store-{}", std::process::id()));
+    let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };
+    let told = match named {
+        None => bench::store::run(&options, &mut |text| cx.ui.progress(text))
+            .map_err(CliError::internal)
+            .and_then(|report| Ok((report.table(), serde_json::to_value(&report).map_err(CliError::internal)?))),
+        Some(named) => with_models(named, |models| {
+            let models = models.ok_or_else(|| CliError::usage("there is no model to measure writes with"))?;
+            let rows = bench::store_models::run(&options, &models, &mut |text| cx.ui.progress(text))
+                .map_err(CliError::internal)?;
+            Ok((bench::store_models::table(&rows), serde_json::to_value(&rows).map_err(CliError::internal)?))
+        }),
+    };
+    cx.ui.progress_done();
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    let (table, value) = told?;
+    if cx.ui.json {
+        cx.ui.value(&value);
+    } else {
+        cx.ui.raw(table.as_bytes());
+    }
+    Ok(Exit::Ok)
 }
