@@ -59,6 +59,9 @@ pub struct Diagnose {
     pub needs_review: usize,
     /// Writes stored, refused, warned and stored un-gated since the daemon started.
     pub guard: GuardCounts,
+    /// Scopes in which inference refuses from another probability than elsewhere.
+    #[serde(default)]
+    pub thresholds: Vec<ScopeThreshold>,
     /// Requests served and refused since the daemon started.
     pub requests: u64,
     /// What is not as it should be, each with what to do.
@@ -145,6 +148,17 @@ pub struct GuardCounts {
     /// Stages that were skipped since a model failed; the write was judged by the others.
     #[serde(default)]
     pub skipped: u64,
+}
+
+/// A scope in which what people dismissed and confirmed has moved the probability from which inference refuses a write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ScopeThreshold {
+    /// The scope.
+    pub scope: Scope,
+    /// The probability there; above 1 it refuses nothing, since the judge was not fitted for the cross-encoder in use.
+    pub block: f32,
+    /// The probability elsewhere.
+    pub usual: f32,
 }
 
 /// A scope in the list.

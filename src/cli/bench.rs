@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{CliError, Context, Exit};
 use crate::{
     bench, guard,
-    infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue, hash_of},
+    infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
 };
 
 /// Measure the guard and the store.
@@ -196,8 +196,9 @@ fn models(named: &Named) -> Result<ModelSet, CliError> {
             Some("none") => Ok(None),
             Some(path) => {
                 let path = std::path::absolute(path).map_err(CliError::usage)?;
-                let sha256 = hash_of(&path)
-                    .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+                let sha256 = catalogue::digest::of_file(&path, &mut |_| {})
+                    .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?
+                    .to_string();
                 let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
                 Ok(Some(ModelSource::File(ModelFile { name, sha256, path })))
             }

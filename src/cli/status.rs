@@ -40,6 +40,18 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
             guard.clean, guard.warn, guard.block, guard.exception, guard.ungated
         ),
     );
+    for moved in &diagnose.thresholds {
+        let name = sanitize_line(&moved.scope.to_string());
+        let told = if moved.block > 1.0 {
+            format!("{name}: inference only warns, since the judge was not fitted for this cross-encoder")
+        } else {
+            format!(
+                "{name}: inference refuses from {:.2} instead of {:.2}, by what was settled",
+                moved.block, moved.usual
+            )
+        };
+        ui.field("threshold", &told);
+    }
     ui.field("models", &format!("language inference {}, embedder {}", health.nli, health.embedder));
     ui.field(
         "claims",

@@ -4,7 +4,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -50,11 +53,15 @@ const ARRIVED: usize = 500;
 
 /// Claims that wait for the deep stage.
 #[derive(Debug, Default)]
-pub(super) struct Queue(Mutex<VecDeque<ClaimId>>);
+pub(super) struct Queue {
+    waiting: Mutex<VecDeque<ClaimId>>,
+    /// The store knows how far it has read.
+    marked: AtomicBool,
+}
 
 impl Queue {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<ClaimId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many wait.
@@ -67,6 +74,15 @@ impl Engine {
     /// Whether there is a language model to ask, and the settings let it be asked.
     fn deepens(&self, when: Deep) -> bool {
         self.config.deep == when && self.models.info().role(Role::Llm).is_some()
+    }
+
+    /// What waited when the store was last closed waits again; claims from before the deep stage was there are left to an audit.
+    pub(super) fn resume_deepening(&self) -> Result<(), ApiError> {
+        if self.config.deep == Deep::Background {
+            let waiting = self.readers.lend().unread(QUEUE)?;
+            self.deep_queue.lock().extend(waiting);
+        }
+        Ok(())
     }
 
     /// Notes a claim that was stored, for the deep stage.
@@ -96,9 +112,17 @@ impl Engine {
     /// # Errors
     /// Where the store cannot be read or written.
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
-        let Some(claim) = self.deep_queue.lock().pop_front() else { return Ok(false) };
-        self.deepen(&claim)?;
-        Ok(true)
+        if !self.deepens(Deep::Background) {
+            return Ok(false);
+        }
+        let next = self.deep_queue.lock().pop_front();
+        if let Some(claim) = &next {
+            self.deepen(claim)?;
+        }
+        if next.is_some() || !self.deep_queue.marked.swap(true, Ordering::Relaxed) {
+            self.writer.lock().unwrap_or_else(PoisonError::into_inner).mark_read(next.as_ref())?;
+        }
+        Ok(next.is_some())
     }
 
     /// Reads one stored claim deeply. Answers how many cards it opened.

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::{
-    api::ApiError,
+    api::{ApiError, ScopeThreshold},
     domain::Scope,
     infer::Role,
     store::{CardFilter, CardRow, CardStatus, Reader},
@@ -30,6 +30,22 @@ impl Engine {
         }
         let filter = CardFilter { scope: Some(scope.clone()), status: CardStatus::Settled, now };
         Ok(shift(&reader.cards(&filter, LOOKED_AT, None)?.items))
+    }
+}
+
+impl Engine {
+    /// The scopes whose threshold is another than that of the weights, with both.
+    pub(super) fn thresholds(&self, reader: &Reader) -> Result<Vec<ScopeThreshold>, ApiError> {
+        let now = (self.config.clock)();
+        let usual = self.guard.weights().thresholds.block;
+        let mut moved = Vec::new();
+        for row in reader.scopes()? {
+            let shift = self.lean(reader, &row.scope, now)?;
+            if shift != 0.0 {
+                moved.push(ScopeThreshold { scope: row.scope, block: usual + shift, usual });
+            }
+        }
+        Ok(moved)
     }
 }
 

@@ -40,7 +40,8 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
         ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RememberRequest,
-        ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
+        WriteOutcome,
     },
     domain::{ClaimId, DeviceId},
     guard::{Guard, StructuralPairCheck},
@@ -74,6 +75,8 @@ pub struct Counts {
     pub guard: GuardCounts,
     /// The language-inference stage: its name, or `not available`.
     pub nli: String,
+    /// Scopes in which inference refuses from another probability than elsewhere.
+    pub thresholds: Vec<ScopeThreshold>,
 }
 
 /// The one owner of a store.
@@ -129,7 +132,7 @@ impl Engine {
         let options = Options { durable: config.durable };
         let store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
         let readers = Readers::open(&store, config.readers)?;
-        Ok(Self {
+        let engine = Self {
             config,
             guard,
             models,
@@ -139,7 +142,9 @@ impl Engine {
             told: AtomicU64::new(0),
             counters: Counters::default(),
             deep_queue: deep::Queue::default(),
-        })
+        };
+        engine.resume_deepening()?;
+        Ok(engine)
     }
 
     /// The settings it was opened with.
@@ -277,6 +282,7 @@ impl Engine {
                 skipped: read(&self.counters.skipped),
             },
             nli: self.model_name(Role::Nli),
+            thresholds: self.thresholds(&reader)?,
         })
     }
 

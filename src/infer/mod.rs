@@ -13,7 +13,7 @@ pub mod worker;
 
 pub use error::InferError;
 pub use fake::FakeModels;
-pub use pool::{Pool, PoolOptions, default_threads, hash_of, write_out};
+pub use pool::{Pool, PoolOptions, default_threads, write_out};
 pub use types::{
     Call, EmbeddedModel, ModelFile, ModelSet, ModelSource, ModelsInfo, Priority, Prompt, Role, RoleInfo, Speaker, Turn,
     WorkerInfo,

@@ -10,6 +10,7 @@ mod commit;
 mod dump;
 mod error;
 mod log;
+mod mark;
 mod open;
 mod project;
 mod read;

@@ -38,6 +38,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         open_cards: counts.open_cards,
         needs_review: counts.needs_review,
         guard: counts.guard,
+        thresholds: counts.thresholds,
         requests: shared.requests.load(Ordering::Relaxed),
         problems: shared.problems.clone(),
         models: shared.models.status(),

@@ -1,16 +1,14 @@
 //! Model files on the disk: those that are built into the program are written out, and any file is known by its stamp.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read, Write},
+    fs,
+    io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use sha2::{Digest, Sha256};
-
-use crate::infer::EmbeddedModel;
+use crate::infer::{EmbeddedModel, catalogue::digest};
 
 /// What tells one state of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,23 +61,8 @@ fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn is_whole(path: &Path, model: &EmbeddedModel) -> bool {
     let size = fs::metadata(path).map_or(0, |meta| meta.len());
-    size == model.bytes.len() as u64 && hash_of(path).is_ok_and(|hash| hash == model.sha256)
-}
-
-/// SHA-256 of a file in lower-case hexadecimal digits.
-///
-/// # Errors
-/// Where it cannot be read.
-pub fn hash_of(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 256 * 1024];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex::encode(hasher.finalize())),
-            read => hasher.update(buffer.get(..read).unwrap_or_default()),
-        }
-    }
+    size == model.bytes.len() as u64
+        && digest::of_file(path, &mut |_| {}).is_ok_and(|hash| hash.to_string() == model.sha256)
 }
 
 /// A process that still reads such a file keeps it: only its name goes.
@@ -102,7 +85,7 @@ mod tests {
     const BYTES: &[u8] = b"not really a model";
 
     fn model() -> EmbeddedModel {
-        let hash: &'static str = Box::leak(hex::encode(Sha256::digest(BYTES)).into_boxed_str());
+        let hash: &'static str = Box::leak(digest::of_bytes(BYTES).to_string().into_boxed_str());
         EmbeddedModel { name: "tiny", sha256: hash, bytes: BYTES }
     }
 

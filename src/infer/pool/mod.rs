@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use files::{hash_of, write_out};
+pub use files::write_out;
 
 use self::{
     lane::{Lane, LaneSettings, Outcome},

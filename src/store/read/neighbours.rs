@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// How many rows of the index are compared exactly for each that is asked for: signs alone order near neighbours badly.
-const OVERSAMPLED: usize = 8;
+const OVERSAMPLED: usize = 4;
 
 /// The fewest and the most rows that are compared exactly.
-const EXACT: std::ops::RangeInclusive<usize> = 64..=1024;
+const EXACT: std::ops::RangeInclusive<usize> = 32..=1024;
 
 impl Reader {
     /// The model that the store's vectors were made with; `None` before the first.

@@ -244,6 +244,23 @@ fn the_language_model_reads_after_the_write_and_opens_a_card() {
 }
 
 #[test]
+fn what_waits_for_the_language_model_outlives_the_process() {
+    let bed = Bed::new();
+    bed.remember("Reviews are asked for early in the week", "written before there was a language model");
+    let bed = bed.reopen_with_models(deepening(), Arc::new(unsure(true)));
+    assert!(!bed.engine.deepen_next().unwrap(), "what was there before is left to an audit");
+    bed.remember(EARLY, "cheap to change");
+    assert!(bed.engine.deepen_next().unwrap());
+    bed.remember(LATE, "one look is enough");
+    let bed = bed.reopen_with_models(deepening(), Arc::new(unsure(true)));
+    assert_eq!(bed.engine.counts().unwrap().guard.waiting, 1);
+    while bed.engine.deepen_next().unwrap() {}
+    assert!(bed.open_cards() >= 1);
+    let bed = bed.reopen_with_models(deepening(), Arc::new(unsure(true)));
+    assert_eq!(bed.engine.counts().unwrap().guard.waiting, 0);
+}
+
+#[test]
 fn what_the_language_model_finds_harmless_opens_no_card() {
     let bed = Bed::new().reopen_with_models(deepening(), Arc::new(unsure(false)));
     bed.remember(EARLY, "cheap to change");
@@ -264,6 +281,8 @@ fn a_scope_where_inference_was_wrong_needs_more_to_be_refused() {
     // The same doubt about other words: now it only warns.
     let second = stored(bed.try_remember("Reviews of a change are asked for at its very end", "one look"));
     assert!(second.warnings.iter().any(|w| w.code == "softer_conflict"), "{:?}", second.warnings);
+    let moved = bed.engine.counts().unwrap().thresholds;
+    assert!(moved.len() == 1 && moved[0].block > moved[0].usual, "{moved:?}");
 }
 
 #[test]
