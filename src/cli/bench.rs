@@ -91,6 +91,15 @@ struct GuardArgs {
     /// The log-odds of a contradiction up to which the cross-encoder takes back what the rules refuse.
     #[arg(long, value_name = "LOG_ODDS", default_value_t = -3.0, allow_negative_numbers = true)]
     veto: f32,
+    /// With a language model, fit the deep stage on so many pairs.
+    #[arg(long, value_name = "N", default_value_t = 360)]
+    deep_pairs: usize,
+    /// How many of 1,000 sentences the deep stage may find wrongly.
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    deep_per_1000: f64,
+    /// The least probability from which a pair comes to the deep stage.
+    #[arg(long, value_name = "P")]
+    deep_gate: Option<f32>,
     /// Write every example with its figures to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
@@ -138,6 +147,8 @@ fn measure(
     if !args.fit.is_empty() {
         let models =
             models.ok_or_else(|| CliError::usage("fitting the judge needs a cross-encoder: name one with `--nli`"))?;
+        let mut start = weights;
+        start.deep.gate = args.deep_gate.unwrap_or(start.deep.gate);
         let options = bench::guard::FitOptions {
             pairs: args.fit.clone(),
             replay: args.replay.clone(),
@@ -148,7 +159,9 @@ fn measure(
             warn_per_1000: args.warn_per_1000,
             examples: args.examples.clone(),
             veto: args.veto,
-            start: weights,
+            deep_pairs: args.deep_pairs,
+            deep_per_1000: args.deep_per_1000,
+            start,
             date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
         };
         let fitted = bench::guard::fit(&options, &mut |text| cx.ui.progress(&text));

@@ -22,7 +22,7 @@ use crate::{
     api::{ApiError, Caller},
     domain::{ClaimId, Status, Tier},
     guard::{Circumstances, deep},
-    infer::{Call, InferError, Prompt, Role, Speaker, Turn},
+    infer::{Call, InferError, Models, Prompt, Role, Speaker, Turn},
     store::ClaimRow,
 };
 
@@ -197,27 +197,36 @@ impl Engine {
         Ok(rows)
     }
 
-    /// The log-odds of a contradiction by the language model: each question in both orders, together. A pair is (stored, incoming).
+    /// [`odds`] of a pair, counted.
     pub(super) fn ask_deeply(&self, stored: &str, incoming: &str, call: Call) -> Result<f32, InferError> {
-        let (mut sum, mut count) = (0.0, 0);
-        for question in deep::questions() {
-            let system = Turn { speaker: Speaker::System, text: question.system.clone() };
-            let examples = question.examples().flat_map(|(asked, answer)| {
-                [
-                    Turn { speaker: Speaker::User, text: asked },
-                    Turn { speaker: Speaker::Assistant, text: answer.to_owned() },
-                ]
-            });
-            let prefix: Vec<Turn> = std::iter::once(system).chain(examples).collect();
-            for (a, b) in [(stored, incoming), (incoming, stored)] {
-                let prompt = Prompt { prefix: prefix.clone(), text: question.about(a, b) };
-                sum += question.log_odds(&self.models.answers(&prompt, &question.answers, call)?);
-                count += 1;
-            }
-        }
+        let odds = odds(&*self.models, stored, incoming, call)?;
         self.counters.deepened.fetch_add(1, Ordering::Relaxed);
-        Ok(if count == 0 { 0.0 } else { sum / count as f32 })
+        Ok(odds)
     }
+}
+
+/// The log-odds of a contradiction by the language model: each question in both orders, together. A pair is (stored, incoming).
+///
+/// # Errors
+/// Those of the model.
+pub fn odds(models: &dyn Models, stored: &str, incoming: &str, call: Call) -> Result<f32, InferError> {
+    let (mut sum, mut count) = (0.0, 0);
+    for question in deep::questions() {
+        let system = Turn { speaker: Speaker::System, text: question.system.clone() };
+        let examples = question.examples().flat_map(|(asked, answer)| {
+            [
+                Turn { speaker: Speaker::User, text: asked },
+                Turn { speaker: Speaker::Assistant, text: answer.to_owned() },
+            ]
+        });
+        let prefix: Vec<Turn> = std::iter::once(system).chain(examples).collect();
+        for (a, b) in [(stored, incoming), (incoming, stored)] {
+            let prompt = Prompt { prefix: prefix.clone(), text: question.about(a, b) };
+            sum += question.log_odds(&models.answers(&prompt, &question.answers, call)?);
+            count += 1;
+        }
+    }
+    Ok(if count == 0 { 0.0 } else { sum / count as f32 })
 }
 
 /// Who finds, on a card.

@@ -32,7 +32,7 @@ use std::{
 };
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
-pub use deep::Deep;
+pub use deep::{Deep, odds as deep_odds};
 
 use readers::Readers;
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::{
     BenchError,
     data::lines,
+    fit_deep,
     heard::Heard,
     logistic::{self, Example},
     memory::Memory,
@@ -49,7 +50,11 @@ pub struct FitOptions {
     pub examples: Option<PathBuf>,
     /// The cross-encoder's log-odds up to which it takes back what the rules refuse.
     pub veto: f32,
-    /// The weights whose gate and deep stage are kept.
+    /// Pairs that the language model is asked about, where there is one: half of them labelled, half of the replay.
+    pub deep_pairs: usize,
+    /// How many of 1,000 writes the deep stage may find wrongly.
+    pub deep_per_1000: f64,
+    /// The weights whose gates are kept, and whose deep stage is, where there is no language model.
     pub start: Weights,
     /// The day, for the provenance.
     pub date: String,
@@ -90,20 +95,27 @@ struct Sentence {
 }
 
 /// A labelled pair, measured.
-struct Seen {
+pub(super) struct Seen {
     kind: String,
-    contradiction: bool,
+    pub(super) contradiction: bool,
     /// The rules refuse it by themselves.
-    decided: bool,
-    figures: Option<Figures>,
+    pub(super) decided: bool,
+    pub(super) look: Option<Look>,
+}
+
+/// What a pair of statements looks like to the judge.
+pub(super) struct Look {
+    pub(super) figures: Figures,
+    pub(super) stored: String,
+    pub(super) incoming: String,
 }
 
 /// One write of a replay: what its pairs look like.
-struct Write {
+pub(super) struct Write {
     /// Whether its unit is one of those that choose the thresholds.
     held_out: bool,
-    decided: bool,
-    figures: Vec<Figures>,
+    pub(super) decided: bool,
+    pub(super) looks: Vec<Look>,
 }
 
 /// Fits the judge.
@@ -127,14 +139,14 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     }
     let mut examples: Vec<Example> = Vec::new();
     for pair in &pairs {
-        examples.extend(pair.figures.map(|figures| Example {
-            figures: figures.to_vec(),
+        examples.extend(pair.look.as_ref().map(|look| Example {
+            figures: look.figures.to_vec(),
             contradiction: pair.contradiction,
             weight: 1.0,
         }));
     }
-    let taught = writes.iter().filter(|write| !write.held_out).flat_map(|write| &write.figures);
-    examples.extend(taught.map(|figures| Example { figures: figures.to_vec(), contradiction: false, weight: 1.0 }));
+    let taught = writes.iter().filter(|write| !write.held_out).flat_map(|write| &write.looks);
+    examples.extend(taught.map(|look| Example { figures: look.figures.to_vec(), contradiction: false, weight: 1.0 }));
     let fitted = logistic::fit(&examples, RIDGE);
     let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
     for (name, weight) in std::iter::once("intercept").chain(NAMES).zip(&fitted) {
@@ -149,14 +161,14 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     let chosen_on = || writes.iter().filter(|write| write.held_out);
     let mut held_out: Vec<f32> = chosen_on()
         .filter(|write| !write.decided)
-        .map(|write| write.figures.iter().map(score).fold(f32::MIN, f32::max))
+        .map(|write| write.looks.iter().map(|look| score(&look.figures)).fold(f32::MIN, f32::max))
         .collect();
     held_out.sort_by(|a, b| b.total_cmp(a));
     let decided = chosen_on().count() - held_out.len();
     let block = cut(&held_out, options.per_1000);
     let mut warned: Vec<f32> = chosen_on()
         .filter(|write| !write.decided)
-        .map(|write| write.figures.iter().map(|figures| judge.log_odds(figures)).fold(f32::MIN, f32::max))
+        .map(|write| write.looks.iter().map(|look| judge.log_odds(&look.figures)).fold(f32::MIN, f32::max))
         .collect();
     warned.sort_by(|a, b| b.total_cmp(a));
     let warn = cut(&warned, options.warn_per_1000).min(block);
@@ -166,7 +178,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         "{} pairs ({} contradictions), {} sentences of {} writes to learn from, {} to choose thresholds; the rules alone refuse {decided} of these",
         pairs.len(),
         pairs.iter().filter(|pair| pair.contradiction).count(),
-        writes.iter().map(|write| write.figures.len()).sum::<usize>(),
+        writes.iter().map(|write| write.looks.len()).sum::<usize>(),
         writes.len() - chosen_on().count(),
         chosen_on().count(),
     )];
@@ -183,6 +195,12 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         ));
     }
     notes.extend(by_kind(&pairs, block, &score));
+    if info.role(Role::Llm).is_some() {
+        let models = heard.remembered();
+        let (deep, said) = fit_deep::fit(&weights, &pairs, &writes, &*models, options, progress)?;
+        weights.deep = deep;
+        notes.extend(said);
+    }
     weights.provenance = Provenance {
         command: "ergo bench guard --fit PAIRS --replay SENTENCES".into(),
         date: options.date.clone(),
@@ -197,11 +215,11 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 /// Every example as a JSON line.
 fn told(pairs: &[Seen], writes: &[Write]) -> String {
     let pairs = pairs.iter().map(|pair| {
-        let figures = pair.figures.map(Vec::from);
+        let figures = pair.look.as_ref().map(|look| look.figures.to_vec());
         serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "decided": pair.decided, "figures": figures })
     });
     let writes = writes.iter().map(|write| {
-        let figures: Vec<Vec<f32>> = write.figures.iter().map(|figures| figures.to_vec()).collect();
+        let figures: Vec<Vec<f32>> = write.looks.iter().map(|look| look.figures.to_vec()).collect();
         serde_json::json!({ "held_out": write.held_out, "decided": write.decided, "write": figures })
     });
     let names = serde_json::json!({ "names": NAMES });
@@ -221,20 +239,20 @@ fn names(files: &[PathBuf]) -> String {
     files.iter().filter_map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn probability(log_odds: f32) -> f32 {
+pub(super) fn probability(log_odds: f32) -> f32 {
     let score = 1.0 / (1.0 + (-log_odds).exp());
     (score * 1e5).round() / 1e5
 }
 
 /// The log-odds above which `per_1000` of the writes lie; `sorted` from the highest.
-fn cut(sorted: &[f32], per_1000: f64) -> f32 {
+pub(super) fn cut(sorted: &[f32], per_1000: f64) -> f32 {
     let allowed = (sorted.len() as f64 * per_1000 / 1000.0).floor() as usize;
     // Just above the first one that must stay out.
     sorted.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
 }
 
 fn is_found(pair: &Seen, at: f32, score: &impl Fn(&Figures) -> f32) -> bool {
-    pair.decided || pair.figures.as_ref().is_some_and(|figures| score(figures) >= at)
+    pair.decided || pair.look.as_ref().is_some_and(|look| score(&look.figures) >= at)
 }
 
 fn by_kind(pairs: &[Seen], at: f32, score: &impl Fn(&Figures) -> f32) -> Vec<String> {
@@ -275,33 +293,37 @@ fn measure_pairs(
         }
         memory.fresh();
         memory.keep(ClaimKind::Decision, &row.a);
-        let (decided, figures) = look(memory, &row.b, options.veto);
+        let (decided, looks) = look(memory, &row.b, options.veto);
         failed(memory)?;
         seen.push(Seen {
             kind: row.kind.clone(),
             contradiction: row.label == "contradiction",
             decided,
-            figures: figures.into_iter().next(),
+            look: looks.into_iter().next(),
         });
     }
     Ok(seen)
 }
 
 /// What a write looks like to the judge beside what is kept: whether the rules refuse it, and the figures of its inferred pairs.
-fn look(memory: &mut Memory, statement: &str, veto: f32) -> (bool, Vec<Figures>) {
+fn look(memory: &mut Memory, statement: &str, veto: f32) -> (bool, Vec<Look>) {
     let ours = memory.read(ClaimKind::Convention, statement);
-    let (mut decided, mut figures) = (false, Vec::new());
+    let (mut decided, mut looks) = (false, Vec::new());
     for (number, said) in memory.heard(&ours) {
         let theirs = &memory.stored[number].candidate;
         let rules = memory.guard.compare(&ours.candidate, theirs, &Said { inference: None, ..said });
         let doubted = !rules.decided && said.inference.is_some_and(|said| said.mean() <= veto);
         decided |= rules.tier == Tier::Block && !doubted;
         if said.inference.is_some() {
-            figures.extend(memory.guard.figures(&ours.candidate, theirs, &said));
+            looks.extend(memory.guard.figures(&ours.candidate, theirs, &said).map(|figures| Look {
+                figures,
+                stored: theirs.statement.clone(),
+                incoming: statement.to_owned(),
+            }));
         }
     }
     memory.stored.push(ours);
-    (decided, figures)
+    (decided, looks)
 }
 
 fn replay(
@@ -324,9 +346,9 @@ fn replay(
             unit = Some(&row.unit);
         }
         let held_out = blake3::hash(row.unit.as_bytes()).as_bytes()[0].is_multiple_of(2);
-        let (decided, figures) = look(memory, &row.text, options.veto);
+        let (decided, looks) = look(memory, &row.text, options.veto);
         failed(memory)?;
-        writes.push(Write { held_out, decided, figures });
+        writes.push(Write { held_out, decided, looks });
     }
     Ok(writes)
 }

@@ -9,6 +9,7 @@ mod crowd;
 mod data;
 mod facts;
 mod fit;
+mod fit_deep;
 mod heard;
 mod lexical;
 mod logistic;
