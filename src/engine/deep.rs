@@ -112,14 +112,13 @@ impl Engine {
     /// # Errors
     /// Where the store cannot be read or written.
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
-        if !self.deepens(Deep::Background) {
-            return Ok(false);
-        }
         let next = self.deep_queue.lock().pop_front();
         if let Some(claim) = &next {
             self.deepen(claim)?;
         }
-        if next.is_some() || !self.deep_queue.marked.swap(true, Ordering::Relaxed) {
+        let news = next.is_some() || !self.deep_queue.marked.load(Ordering::Relaxed);
+        if news && self.deepens(Deep::Background) {
+            self.deep_queue.marked.store(true, Ordering::Relaxed);
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).mark_read(next.as_ref())?;
         }
         Ok(next.is_some())
