@@ -45,14 +45,11 @@ pub fn shortlist(incoming: &Candidate, found: &[Candidate], by_words: usize, sai
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        domain::{ClaimKind, Qualifiers},
-        guard::Guard,
-    };
+    use crate::{domain::Qualifiers, guard::Guard};
 
     fn candidate(statement: &str) -> Candidate {
         let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
-        Candidate { id: None, kind: ClaimKind::Decision, statement: statement.to_owned(), norms }
+        Candidate { statement: statement.to_owned(), norms, ..Candidate::default() }
     }
 
     fn near(cosines: &[Option<f32>]) -> Vec<Said> {
