@@ -1,5 +1,6 @@
 //! Team sync: what peers say to each other, and how it travels.
 
+pub mod bundle;
 pub mod document;
 pub mod gate;
 pub mod pairing;

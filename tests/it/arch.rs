@@ -20,7 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("client", &["api", "config", "domain"]),
     ("engine", &["guard", "infer", "store", "api", "domain"]),
     ("bench", &["engine", "infer", "store", "guard", "api", "domain"]),
-    ("sync", &["engine", "store", "worker", "domain"]),
+    ("sync", &["engine", "store", "worker", "api", "domain"]),
     ("daemon", &["engine", "infer", "sync", "api", "config", "domain"]),
     ("tui", &["client", "api", "config", "domain"]),
     ("cli", &["client", "interchange", "api", "config", "domain"]),

@@ -1,0 +1,310 @@
+//! What stands in a bundle besides events, and how its parts are named and hashed.
+
+use std::fmt;
+
+use minicbor::{Decode, Encode, bytes::ByteArray, bytes::ByteVec};
+
+use crate::domain::{
+    DeviceId, EventId, Scope,
+    replica::{ChainEnd, SetDigest},
+};
+
+/// The first bytes of every file of ergo's. As in PNG, a byte above 127, a line's end and an end-of-file sign: a program that takes the
+/// file for text and changes it is noticed at once.
+pub(super) const MAGIC: [u8; 8] = *b"\x89ergo\r\n\x1a";
+
+/// The version of the format.
+pub(super) const VERSION: u8 = 1;
+
+/// The longest header, in bytes: some 200 bytes a recipient, and 40 more for each scope that he may read.
+pub(super) const MAX_HEADER: usize = 4 * 1024 * 1024;
+
+/// The most recipients of a bundle.
+pub const MAX_RECIPIENTS: usize = 1_024;
+
+/// The most sections of a bundle: the roster and the scopes.
+pub const MAX_SECTIONS: usize = 4_096;
+
+/// Bytes before the header: magic, kind, version, length.
+pub(super) const PREFIX: usize = MAGIC.len() + 6;
+
+/// Bytes before a frame's content.
+pub(super) const FRAME: usize = 13 + 32;
+
+/// What a file of ergo's is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A bundle, a receipt or a grant.
+    Bundle,
+    /// The card of a device that asks to be let in.
+    Card,
+}
+
+impl FileKind {
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Self::Bundle => 1,
+            Self::Card => 2,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bundle => "bundle",
+            Self::Card => "device card",
+        }
+    }
+
+    pub(super) fn hint(self) -> &'static str {
+        match self {
+            Self::Bundle => ": `ergo sync import` takes it in",
+            Self::Card => ": an admin of the team lets the device in with `ergo sync approve`",
+        }
+    }
+}
+
+/// What the file that begins with these bytes is; `None` where it is not ergo's or of a kind that is not known here.
+pub fn kind_of(beginning: &[u8]) -> Option<FileKind> {
+    let number = beginning.strip_prefix(&MAGIC)?.first()?;
+    [FileKind::Bundle, FileKind::Card].into_iter().find(|kind| kind.number() == *number)
+}
+
+/// The name of a bundle: `blake3("ergo/bundle/1" ‖ header)`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BundleId(pub [u8; 32]);
+
+impl BundleId {
+    pub(super) fn of(header: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/bundle/1");
+        hasher.update(header);
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    /// The first ten hexadecimal digits, as shown to people.
+    pub fn short(self) -> String {
+        EventId(self.0).short()
+    }
+}
+
+impl fmt::Display for BundleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for BundleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BundleId({})", self.short())
+    }
+}
+
+impl<C> Encode<C> for BundleId {
+    fn encode<W: minicbor::encode::Write>(
+        &self,
+        e: &mut minicbor::Encoder<W>,
+        cx: &mut C,
+    ) -> Result<(), minicbor::encode::Error<W::Error>> {
+        EventId(self.0).encode(e, cx)
+    }
+}
+
+impl<'b, C> Decode<'b, C> for BundleId {
+    fn decode(d: &mut minicbor::Decoder<'b>, cx: &mut C) -> Result<Self, minicbor::decode::Error> {
+        EventId::decode(d, cx).map(|id| Self(id.0))
+    }
+}
+
+/// What stands open at the beginning of a bundle: no name of a person, a team or a scope.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Header {
+    /// 16 random bytes: two bundles are never the same.
+    #[n(0)]
+    pub nonce: ByteArray<16>,
+    /// The team.
+    #[n(1)]
+    pub team: EventId,
+    /// The device that made it, and signs it at the end.
+    #[n(2)]
+    pub from: DeviceId,
+    /// When, in milliseconds since the Unix epoch, by the maker's clock.
+    #[n(3)]
+    pub created: u64,
+    /// How many sections it has, the roster included.
+    #[n(4)]
+    pub sections: u32,
+    /// The keys, sealed to each recipient; `None`: nothing is sealed.
+    #[n(5)]
+    pub envelopes: Option<Vec<Envelope>>,
+}
+
+/// The keys that one recipient gets.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Envelope {
+    /// The recipient.
+    #[n(0)]
+    pub device: DeviceId,
+    /// HPKE's encapsulated key.
+    #[n(1)]
+    pub encapsulated: ByteArray<32>,
+    /// The keys, sealed: CBOR of `[(section, key)]`.
+    #[n(2)]
+    pub keys: ByteVec,
+}
+
+/// What a bundle says of itself to those who can open it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Manifest {
+    /// The team's name.
+    #[n(0)]
+    pub team_name: String,
+    /// The maker's name in the team.
+    #[n(1)]
+    pub from_name: String,
+    /// What was asked for, as a person wrote it: `all`, a date, a peer.
+    #[n(2)]
+    pub since: String,
+    /// The bundle before it on the same road, where it is known.
+    #[n(3)]
+    pub previous: Option<BundleId>,
+    /// The bundle whose arrival this one confirms.
+    #[n(4)]
+    pub answers: Option<BundleId>,
+}
+
+/// The beginning of a section.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Head {
+    /// The team's name of the scope; for section 0 the roster's.
+    #[n(0)]
+    pub scope: Scope,
+    /// How many events of it are in this bundle.
+    #[n(1)]
+    pub events: u64,
+    /// How far the maker's chains reach, whatever of them is in this bundle.
+    #[n(2)]
+    pub ends: Vec<ChainEnd>,
+    /// The digest of all that the maker has of this scope.
+    #[n(3)]
+    pub digest: SetDigest,
+}
+
+/// The end of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub(super) struct Trailer {
+    /// How many frames stand before it.
+    #[n(0)]
+    pub frames: u64,
+    /// How many events all sections hold together.
+    #[n(1)]
+    pub events: u64,
+    /// ed25519 by the maker over `"ergo/bundle-sig/1" ‖ digest`; see [`Transcript`].
+    #[n(2)]
+    pub signature: ByteArray<64>,
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FrameKind {
+    Manifest,
+    Head,
+    Events,
+    Trailer,
+}
+
+impl FrameKind {
+    const ALL: [Self; 4] = [Self::Manifest, Self::Head, Self::Events, Self::Trailer];
+
+    pub(super) fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    fn of(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+}
+
+/// What stands before a frame's content, but for its check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameHead {
+    pub kind: FrameKind,
+    pub section: u32,
+    /// Bytes in the file.
+    pub stored: u32,
+    /// Bytes once opened and unpacked.
+    pub plain: u32,
+}
+
+impl FrameHead {
+    pub(super) fn bytes(self) -> [u8; 13] {
+        let mut bytes = [self.kind.number(); 13];
+        let fields = [self.section, self.stored, self.plain].into_iter().flat_map(u32::to_le_bytes);
+        for (to, from) in bytes.iter_mut().skip(1).zip(fields) {
+            *to = from;
+        }
+        bytes
+    }
+
+    /// Reads what [`FrameHead::bytes`] writes; `None` for a kind that is not known.
+    pub(super) fn read(bytes: &[u8; 13]) -> Option<Self> {
+        let [kind, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3] = *bytes;
+        Some(Self {
+            kind: FrameKind::of(kind)?,
+            section: u32::from_le_bytes([a0, a1, a2, a3]),
+            stored: u32::from_le_bytes([b0, b1, b2, b3]),
+            plain: u32::from_le_bytes([c0, c1, c2, c3]),
+        })
+    }
+
+    /// What a frame's sealing authenticates besides its content: its place in this very bundle.
+    pub(super) fn context(self, bundle: BundleId, index: u64) -> Vec<u8> {
+        [
+            bundle.0.as_slice(),
+            &index.to_le_bytes(),
+            &[self.kind.number()],
+            &self.section.to_le_bytes(),
+            &self.plain.to_le_bytes(),
+        ]
+        .concat()
+    }
+
+    /// The frame's check: its place in this very bundle, and every byte of it.
+    pub(super) fn check(self, bundle: BundleId, index: u64, stored: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/bundle-frame/1");
+        hasher.update(&bundle.0);
+        hasher.update(&index.to_le_bytes());
+        hasher.update(&self.bytes());
+        hasher.update(stored);
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// What the maker signs: the header, and every frame by its check.
+pub(super) struct Transcript(blake3::Hasher);
+
+impl Transcript {
+    pub(super) fn new(bundle: BundleId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/bundle-digest/1");
+        hasher.update(&bundle.0);
+        Self(hasher)
+    }
+
+    pub(super) fn add(&mut self, check: &[u8; 32]) {
+        self.0.update(check);
+    }
+
+    /// The message to sign.
+    pub(super) fn message(&self, frames: u64, events: u64) -> Vec<u8> {
+        let mut hasher = self.0.clone();
+        hasher.update(&frames.to_le_bytes());
+        hasher.update(&events.to_le_bytes());
+        [b"ergo/bundle-sig/1".as_slice(), hasher.finalize().as_bytes()].concat()
+    }
+}

@@ -1,0 +1,154 @@
+//! Keys of sections, and how recipients get them.
+//!
+//! A device has one key pair, for ed25519. Its X25519 form is the standard birational map (RFC 7748, section 4.1), as used by age and
+//! libsodium; Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM" (2021), proves that the two uses do not
+//! disturb each other.
+
+use std::convert::Infallible;
+
+use chacha20poly1305::{
+    ChaCha20Poly1305, KeyInit, Nonce,
+    aead::{Aead, Payload},
+};
+use ed25519_dalek::{SigningKey, VerifyingKey};
+use hpke::{Deserializable, OpModeR, OpModeS, Serializable, rand_core};
+use minicbor::bytes::{ByteArray, ByteVec};
+
+use super::{
+    error::BundleError,
+    format::{BundleId, Envelope, FrameHead},
+};
+use crate::domain::{DeviceId, EventId};
+
+type Kem = hpke::kem::X25519HkdfSha256;
+type PublicKey = <Kem as hpke::Kem>::PublicKey;
+type PrivateKey = <Kem as hpke::Kem>::PrivateKey;
+
+/// Bytes that sealing adds to a frame.
+pub(super) const TAG: usize = 16;
+
+/// The key of a section.
+pub(super) type Key = [u8; 32];
+
+/// Random bytes drawn out of a seed by BLAKE3, so that whoever makes a bundle passes its randomness in once.
+pub(super) struct Randomness(blake3::OutputReader);
+
+impl Randomness {
+    pub(super) fn new(seed: [u8; 32]) -> Self {
+        Self(blake3::Hasher::new_keyed(&seed).update(b"ergo/bundle-random/1").finalize_xof())
+    }
+
+    pub(super) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.0.fill(&mut bytes);
+        bytes
+    }
+}
+
+impl rand_core::TryRng for Randomness {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(u32::from_le_bytes(self.bytes()))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(u64::from_le_bytes(self.bytes()))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.fill(bytes);
+        Ok(())
+    }
+}
+
+impl rand_core::TryCryptoRng for Randomness {}
+
+/// What an envelope is bound to: this bundle of this maker, for this device.
+fn info(nonce: &[u8; 16], team: EventId, from: DeviceId, to: DeviceId) -> Vec<u8> {
+    [b"ergo/bundle-seal/1".as_slice(), nonce, &team.0, &from.0, &to.0].concat()
+}
+
+/// Seals the keys of some sections to a device.
+pub(super) fn wrap(
+    keys: &[(u32, Key)],
+    (nonce, team, from, to): (&[u8; 16], EventId, DeviceId, DeviceId),
+    random: &mut Randomness,
+) -> Result<Envelope, BundleError> {
+    let point = VerifyingKey::from_bytes(&to.0).map_err(|_| BundleError::BadKey(to))?;
+    let public = PublicKey::from_bytes(&point.to_montgomery().0).map_err(|_| BundleError::BadKey(to))?;
+    let keys: Vec<(u32, ByteArray<32>)> = keys.iter().map(|(section, key)| (*section, ByteArray::from(*key))).collect();
+    // Encoding into a vector cannot fail.
+    let plain = minicbor::to_vec(&keys).unwrap_or_default();
+    let info = info(nonce, team, from, to);
+    let (encapsulated, sealed) = hpke::single_shot_seal_with_rng::<
+        hpke::aead::ChaCha20Poly1305,
+        hpke::kdf::HkdfSha256,
+        Kem,
+    >(&OpModeS::Base, &public, &info, &plain, &[], random)
+    .map_err(|_| BundleError::BadKey(to))?;
+    let mut bytes = [0; 32];
+    encapsulated.write_exact(&mut bytes);
+    Ok(Envelope { device: to, encapsulated: ByteArray::from(bytes), keys: ByteVec::from(sealed) })
+}
+
+/// Opens the envelope of the device whose key this is.
+pub(super) fn unwrap(
+    envelope: &Envelope,
+    (nonce, team, from): (&[u8; 16], EventId, DeviceId),
+    key: &SigningKey,
+) -> Result<Vec<(u32, Key)>, BundleError> {
+    let bad = || BundleError::BadEnvelope(envelope.device);
+    let private = PrivateKey::from_bytes(&key.to_scalar_bytes()).map_err(|_| bad())?;
+    let encapsulated = <Kem as hpke::Kem>::EncappedKey::from_bytes(&*envelope.encapsulated).map_err(|_| bad())?;
+    let info = info(nonce, team, from, envelope.device);
+    let plain = hpke::single_shot_open::<hpke::aead::ChaCha20Poly1305, hpke::kdf::HkdfSha256, Kem>(
+        &OpModeR::Base,
+        &private,
+        &encapsulated,
+        &info,
+        &envelope.keys,
+        &[],
+    )
+    .map_err(|_| bad())?;
+    let keys: Vec<(u32, ByteArray<32>)> = minicbor::decode(&plain).map_err(|_| bad())?;
+    Ok(keys.into_iter().map(|(section, key)| (section, *key)).collect())
+}
+
+/// The place of a frame as a nonce: no two frames of a bundle have the same, and no two bundles the same key.
+fn nonce(index: u64) -> Nonce {
+    let mut bytes = [0; 12];
+    for (to, from) in bytes.iter_mut().zip(index.to_le_bytes()) {
+        *to = from;
+    }
+    bytes.into()
+}
+
+/// Seals a frame's content.
+pub(super) fn seal(key: &Key, head: FrameHead, bundle: BundleId, index: u64, plain: &[u8]) -> Option<Vec<u8>> {
+    let aad = head.context(bundle, index);
+    ChaCha20Poly1305::new(&(*key).into()).encrypt(&nonce(index), Payload { msg: plain, aad: &aad }).ok()
+}
+
+/// Opens a frame's content; `None` where it is not what the one who had the key sealed, at this place.
+pub(super) fn open(key: &Key, head: FrameHead, bundle: BundleId, index: u64, sealed: &[u8]) -> Option<Vec<u8>> {
+    let aad = head.context(bundle, index);
+    ChaCha20Poly1305::new(&(*key).into()).decrypt(&nonce(index), Payload { msg: sealed, aad: &aad }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use hpke::Kem as _;
+
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_device_has_one_form_on_the_other_curve_whichever_half_it_is_made_from() {
+        for seed in 0..20 {
+            let key = SigningKey::from_bytes(&[seed; 32]);
+            let private = PrivateKey::from_bytes(&key.to_scalar_bytes()).unwrap();
+            let public = PublicKey::from_bytes(&key.verifying_key().to_montgomery().0).unwrap();
+            assert_eq!(Kem::sk_to_pk(&private), public);
+        }
+    }
+}

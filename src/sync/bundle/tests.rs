@@ -1,0 +1,514 @@
+//! What the format promises: what goes in comes out, to those it is for; whatever is done to a file, nothing else comes out of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Read},
+};
+
+use ed25519_dalek::SigningKey;
+use proptest::prelude::*;
+
+use super::{format::*, *};
+use crate::domain::{
+    Body, DeviceId, EventId, EventKind, Hlc, OpId, Scope, SignedEvent,
+    event::{Header as EventHeader, VERSION},
+    replica::{Chain, ChainEnd, SetDigest},
+};
+
+const CREATED: u64 = 1_795_000_000_000;
+
+fn key(n: u8) -> SigningKey {
+    SigningKey::from_bytes(&[n; 32])
+}
+
+fn device(n: u8) -> DeviceId {
+    DeviceId(key(n).verifying_key().to_bytes())
+}
+
+fn scope(section: u32) -> Scope {
+    Scope::new(if section == 0 { "@team" } else { "acme" }, format!("p{section}")).unwrap()
+}
+
+/// The chain of device 1 in a scope.
+fn chain(section: u32, count: u64) -> Vec<SignedEvent> {
+    let mut prev = None;
+    (0..count)
+        .map(|seq| {
+            let header = EventHeader {
+                version: VERSION,
+                team: Some(EventId([5; 32])),
+                scope: scope(section),
+                author: device(1),
+                epoch: 9,
+                seq,
+                prev,
+                clock: Hlc { wall: CREATED + seq, count: 0 },
+                kind: EventKind::Assert,
+                op: OpId([seq as u8; 16]),
+                targets: vec![],
+                successor: None,
+                seen: vec![],
+                claim_kind: None,
+                key_hash: None,
+                who: "ada".into(),
+                agent: None,
+                body_hash: EventId([0; 32]),
+            };
+            let text = format!("We deploy on day {seq} of project {section}.");
+            let body = Body { statement: Some(text), reason: Some("measured".into()), ..Body::default() };
+            let mut event = SignedEvent::sign(header, body.seal([seq as u8; 16]), &key(1)).unwrap();
+            prev = Some(event.id);
+            if seq % 5 == 4 {
+                event.body = None;
+            }
+            event
+        })
+        .collect()
+}
+
+fn head(section: u32, events: &[SignedEvent]) -> Head {
+    let chain = Chain { author: device(1), epoch: 9, adopted: false };
+    let ends = vec![ChainEnd { chain, next: events.len() as u64, head: events.last().map(|event| event.id) }];
+    Head {
+        scope: scope(section),
+        events: events.len() as u64,
+        ends,
+        digest: SetDigest::of(events.iter().map(|e| &e.id)),
+    }
+}
+
+fn manifest() -> Manifest {
+    Manifest { team_name: "core".into(), from_name: "ada-laptop".into(), since: "all".into(), ..Manifest::default() }
+}
+
+/// A bundle of device 1 with so many events in each section, for devices and the sections that each may open.
+fn bundle(counts: &[u64], to: Option<&[(u8, &[u32])]>) -> Vec<u8> {
+    seeded([3; 32], counts, to)
+}
+
+fn seeded(seed: [u8; 32], counts: &[u64], to: Option<&[(u8, &[u32])]>) -> Vec<u8> {
+    let sections: Vec<Vec<SignedEvent>> = (0..).zip(counts).map(|(section, count)| chain(section, *count)).collect();
+    let recipients = to.map(|to| {
+        let recipient = |(n, sections): &(u8, &[u32])| Recipient {
+            device: device(*n),
+            sections: sections.iter().copied().collect::<BTreeSet<_>>(),
+        };
+        to.iter().map(recipient).collect()
+    });
+    let plan = Plan {
+        team: EventId([5; 32]),
+        created: CREATED,
+        seed,
+        recipients,
+        manifest: manifest(),
+        heads: (0..).zip(&sections).map(|(section, events)| head(section, events)).collect(),
+    };
+    let mut writer = BundleWriter::new(Vec::new(), &key(1), plan).unwrap();
+    for (section, events) in (0..).zip(sections) {
+        for event in events {
+            writer.push(section, event).unwrap();
+        }
+    }
+    writer.finish().unwrap().1
+}
+
+/// What a device reads out of a file.
+#[derive(Debug, Default, PartialEq)]
+struct Read1 {
+    manifest: Option<Manifest>,
+    heads: BTreeMap<u32, Head>,
+    events: BTreeMap<u32, Vec<SignedEvent>>,
+    ending: Ending,
+}
+
+fn read(bytes: impl Read, n: u8) -> Result<Read1, BundleError> {
+    let mut reader = BundleReader::new(bytes, &key(n))?;
+    let mut found = Read1::default();
+    for item in reader.by_ref() {
+        match item {
+            Item::Manifest(manifest) => found.manifest = Some(manifest),
+            Item::Head(section, head) => drop(found.heads.insert(section, head)),
+            Item::Events(section, events) => found.events.entry(section).or_default().extend(events),
+        }
+    }
+    found.ending = reader.ending();
+    Ok(found)
+}
+
+/// The places of the frames of a bundle: where each begins, and where the last ends.
+fn frames(bytes: &[u8]) -> Vec<usize> {
+    let length = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let mut places = vec![PREFIX + length(PREFIX - 4)];
+    while *places.last().unwrap() < bytes.len() {
+        let at = *places.last().unwrap();
+        places.push(at + FRAME + length(at + 5));
+    }
+    places
+}
+
+#[test]
+fn what_goes_in_comes_out_in_order_whole_and_signed() {
+    for to in [None, Some([(1, [1, 2].as_slice()), (2, &[1, 2])].as_slice())] {
+        let bytes = bundle(&[3, 1_500, 7], to);
+        let found = read(bytes.as_slice(), 2).unwrap();
+        assert_eq!(found.ending, Ending { whole: true, ..Ending::default() });
+        assert_eq!(found.manifest, Some(manifest()));
+        for (section, count) in [(0, 3), (1, 1_500), (2, 7)] {
+            assert_eq!(found.events[&section], chain(section, count));
+            assert_eq!(found.heads[&section], head(section, &found.events[&section]));
+        }
+    }
+}
+
+#[test]
+fn a_bundle_without_events_is_a_bundle() {
+    let found = read(bundle(&[0, 0], Some(&[(2, &[1])])).as_slice(), 2).unwrap();
+    assert!(found.ending.whole && found.events.is_empty() && found.heads.len() == 2);
+}
+
+#[test]
+fn each_recipient_opens_his_scopes_and_no_others() {
+    let bytes = bundle(&[2, 3, 4], Some(&[(1, &[1, 2]), (2, &[1]), (3, &[])]));
+    let found = read(bytes.as_slice(), 2).unwrap();
+    assert_eq!(found.ending, Ending { whole: true, closed: 1, ..Ending::default() });
+    assert_eq!(found.events.keys().copied().collect::<Vec<_>>(), [0, 1]);
+    let found = read(bytes.as_slice(), 3).unwrap();
+    assert_eq!((found.ending.closed, found.heads.len(), found.events.len()), (2, 1, 1));
+    let refused = read(bytes.as_slice(), 4).unwrap_err();
+    assert!(matches!(&refused, BundleError::NotForUs { sealed_to, .. } if sealed_to.len() == 3));
+    assert!(refused.to_string().contains(&device(1).short()) && refused.to_string().contains("--to"), "{refused}");
+}
+
+#[test]
+fn what_is_sealed_stands_nowhere_in_the_file() {
+    let open = bundle(&[1, 1], None);
+    let sealed = bundle(&[1, 1], Some(&[(2, &[1])]));
+    // Few bytes are not packed by zstd, so that the words stand there as they are.
+    let holds = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    for text in ["ada-laptop", "acme", "measured"] {
+        assert!(holds(&open, text), "{text}");
+        assert!(!holds(&sealed, text), "{text}");
+    }
+}
+
+#[test]
+fn one_envelope_does_not_serve_another_device_or_another_bundle() {
+    let bytes = bundle(&[1], Some(&[(2, &[])]));
+    let mut input = bytes.as_slice();
+    let plain = note::read_prefixed(&mut input, FileKind::Bundle, 1, MAX_HEADER).unwrap();
+    let rest = input.to_vec();
+    let forge = |change: &dyn Fn(&mut Header)| {
+        let mut header: Header = minicbor::decode(&plain).unwrap();
+        change(&mut header);
+        let header = minicbor::to_vec(&header).unwrap();
+        let length = (header.len() as u32).to_le_bytes();
+        [&MAGIC, [1, 1].as_slice(), &length, &header, &rest].concat()
+    };
+    assert!(read(forge(&|_| {}).as_slice(), 2).unwrap().ending.whole);
+    let renamed = forge(&|header| header.envelopes.as_mut().unwrap()[0].device = device(3));
+    assert!(matches!(read(renamed.as_slice(), 3), Err(BundleError::BadEnvelope(_))));
+    let other_team = forge(&|header| header.team = EventId([6; 32]));
+    assert!(matches!(read(other_team.as_slice(), 2), Err(BundleError::BadEnvelope(_))));
+    // What no envelope is bound to is held by every frame.
+    let older = read(forge(&|header| header.created = 1).as_slice(), 2).unwrap();
+    assert!(older.events.is_empty() && older.manifest.is_none() && !older.ending.damages.is_empty());
+    // Opened, the frames of a sealed bundle are no frames.
+    let opened = read(forge(&|header| header.envelopes = None).as_slice(), 2).unwrap();
+    assert!(opened.events.is_empty() && !opened.ending.whole);
+}
+
+#[test]
+fn a_cut_file_gives_its_whole_frames_and_says_where_it_ends() {
+    let bytes = bundle(&[2, 2_100], Some(&[(2, &[1])]));
+    let places = frames(&bytes);
+    assert_eq!(places.len(), 1 + 3 + 1 + 3 + 1, "manifest, two heads, roster, three frames of events, the end");
+    for (index, pair) in places.windows(2).enumerate() {
+        for cut in [pair[0], pair[0] + 1, pair[0] + FRAME, pair[1] - 1] {
+            let found = read(&bytes[..cut], 2).unwrap();
+            let count: usize = found.events.values().map(Vec::len).sum();
+            let expected = [0, 0, 0, 0, 2, 2 + 1_024, 2 + 2_048, 2 + 2_100][index];
+            assert_eq!(count, expected, "cut at {cut}");
+            assert!(!found.ending.whole);
+            let damage = &found.ending.damages[0];
+            assert_eq!((damage.offset, damage.frame), (pair[0] as u64, index as u64), "{damage}");
+            assert!(damage.what.contains("ends"), "{damage}");
+        }
+    }
+    for cut in 0..places[0] {
+        let error = read(&bytes[..cut], 2).unwrap_err();
+        assert!(matches!(error, BundleError::NotErgo | BundleError::Header { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_frame_is_named_and_the_others_are_used() {
+    for to in [None, Some([(2, [1].as_slice())].as_slice())] {
+        let bytes = bundle(&[2, 2_100], to);
+        let places = frames(&bytes);
+        let mut broken = bytes.clone();
+        broken[places[5] - 3] ^= 1;
+        let found = read(broken.as_slice(), 2).unwrap();
+        assert_eq!(found.events[&1].len(), 2_100 - 1_024);
+        assert_eq!(found.ending.damages.len(), 1);
+        assert_eq!((found.ending.damages[0].frame, found.ending.damages[0].offset), (4, places[4] as u64));
+        assert!(!found.ending.whole);
+    }
+}
+
+#[test]
+fn frames_that_change_places_are_not_used_there() {
+    for to in [None, Some([(2, [1].as_slice())].as_slice())] {
+        let bytes = bundle(&[2, 2_048], to);
+        let places = frames(&bytes);
+        let swapped =
+            [&bytes[..places[4]], &bytes[places[5]..places[6]], &bytes[places[4]..places[5]], &bytes[places[6]..]];
+        let found = read(swapped.concat().as_slice(), 2).unwrap();
+        assert_eq!((found.events.len(), found.ending.damages.len()), (1, 3), "the roster alone, and no signature");
+        // Nor can one be repeated, or taken out of another bundle.
+        let other = seeded([4; 32], &[2, 2_048], to);
+        let foreign = [&bytes[..places[4]], &other[frames(&other)[4]..frames(&other)[5]], &bytes[places[5]..]];
+        let found = read(foreign.concat().as_slice(), 2).unwrap();
+        assert_eq!((found.events[&1].len(), found.ending.whole), (1_024, false));
+    }
+}
+
+#[test]
+fn only_the_maker_can_end_a_bundle() {
+    let bytes = bundle(&[2], None);
+    let places = frames(&bytes);
+    // An event is left out and the counts are made to fit: each frame is sound, and the whole is not signed.
+    let id = BundleReader::new(bytes.as_slice(), &key(2)).unwrap().id();
+    let mut forged = bytes[..places[2]].to_vec();
+    let trailer = Trailer { frames: 2, events: 0, signature: minicbor::bytes::ByteArray::from([7; 64]) };
+    let plain = minicbor::to_vec(&trailer).unwrap();
+    let packed = chunk::pack(&plain).unwrap();
+    let head =
+        FrameHead { kind: FrameKind::Trailer, section: 0, stored: packed.len() as u32, plain: plain.len() as u32 };
+    forged.extend_from_slice(&head.bytes());
+    forged.extend_from_slice(&head.check(id, 2, &packed));
+    forged.extend_from_slice(&packed);
+    let found = read(forged.as_slice(), 2).unwrap();
+    assert!(!found.ending.whole);
+    assert!(found.ending.damages[0].what.contains("signature"), "{}", found.ending.damages[0]);
+    let longer = [bytes.as_slice(), b"more"].concat();
+    assert!(!read(longer.as_slice(), 2).unwrap().ending.whole);
+}
+
+#[test]
+fn lies_about_sizes_cost_nothing() {
+    let bytes = bundle(&[2], None);
+    let places = frames(&bytes);
+    let with = |at: usize, value: u32| {
+        let mut lie = bytes.clone();
+        lie[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        lie
+    };
+    for (at, what) in [(places[0] + 5, "at most"), (places[0] + 9, "at most")] {
+        let found = read(with(at, u32::MAX).as_slice(), 2).unwrap();
+        assert!(found.ending.damages[0].what.contains(what), "{}", found.ending.damages[0]);
+    }
+    let error = read(with(PREFIX - 4, u32::MAX).as_slice(), 2).unwrap_err();
+    assert!(error.to_string().contains("at most"), "{error}");
+    // A header that is declared long and never ends, and frames without end: no more is read than may be.
+    for endless in [with(PREFIX - 4, MAX_HEADER as u32)[..PREFIX].to_vec(), bytes[..places[0]].to_vec()] {
+        let mut input = Counted(endless.as_slice().chain(io::repeat(2)), 0);
+        let _ = read(&mut input, 2);
+        assert!(input.1 <= MAX_HEADER + MAX_CHUNK_BYTES, "{}", input.1);
+    }
+}
+
+/// Counts what is read.
+struct Counted<R>(R, usize);
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.0.read(buffer)?;
+        self.1 += length;
+        Ok(length)
+    }
+}
+
+/// A bundle, open, in which the frame of events is another: sound by its check, whatever it holds.
+fn with_content(plain: &[u8], declared: usize) -> Vec<u8> {
+    let bytes = bundle(&[2], None);
+    let places = frames(&bytes);
+    let id = BundleReader::new(bytes.as_slice(), &key(2)).unwrap().id();
+    let packed = chunk::pack(plain).unwrap();
+    let head = FrameHead { kind: FrameKind::Events, section: 0, stored: packed.len() as u32, plain: declared as u32 };
+    [&bytes[..places[2]], &head.bytes(), &head.check(id, 2, &packed), &packed, &bytes[places[3]..]].concat()
+}
+
+#[test]
+fn bombs_in_a_frame_are_refused_before_they_go_off() {
+    let events = chain(0, 2);
+    let good = chunk::encode(&events);
+    assert_eq!(read(with_content(&good, good.len()).as_slice(), 2).unwrap().events[&0], events);
+    let billion = [0x9a, 0x3b, 0x9a, 0xca, 0x00];
+    let long_bytes = [0x81, 0x82, 0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    let zeros = vec![0; MAX_CHUNK_BYTES * 4];
+    let nested = vec![0x81; 100_000];
+    for (plain, declared, what) in [
+        (billion.as_slice(), billion.len(), "at most 1024"),
+        (long_bytes.as_slice(), long_bytes.len(), "cannot be read"),
+        (&zeros, MAX_CHUNK_BYTES, "unpack"),
+        (&good, good.len() - 1, "unpack"),
+        (&good, good.len() + 1, "are declared"),
+        (&nested, nested.len(), "cannot be read"),
+        (b"\x80more", 5, "follows"),
+        (b"", 0, "cannot be read"),
+    ] {
+        let found = read(with_content(plain, declared).as_slice(), 2).unwrap();
+        assert!(found.events.is_empty() && !found.ending.whole);
+        assert!(found.ending.damages[0].what.contains(what), "{} / {what}", found.ending.damages[0]);
+    }
+    // One event that is none does not take the others with it.
+    let mut one_bad = events.clone();
+    one_bad[0].header_bytes.push(0);
+    let plain = chunk::encode(&one_bad);
+    let found = read(with_content(&plain, plain.len()).as_slice(), 2).unwrap();
+    assert_eq!(found.events[&0], events[1..]);
+    assert!(found.ending.damages[0].what.contains("canonical"), "{}", found.ending.damages[0]);
+}
+
+#[test]
+fn a_file_of_another_kind_says_what_it_is() {
+    let card = note::seal(b"hello", &key(1)).unwrap();
+    let error = read(card.as_slice(), 2).unwrap_err().to_string();
+    assert!(error.contains("device card") && error.contains("ergo sync approve"), "{error}");
+    let error = note::open(&bundle(&[0], None)).unwrap_err().to_string();
+    assert!(error.contains("ergo sync import"), "{error}");
+    assert!(matches!(read(b"PK\x03\x04".as_slice(), 2), Err(BundleError::NotErgo)));
+    assert!(matches!(read(b"".as_slice(), 2), Err(BundleError::NotErgo)));
+    let mut newer = bundle(&[0], None);
+    newer[9] = 2;
+    assert!(matches!(read(newer.as_slice(), 2), Err(BundleError::Newer(2))));
+    assert_eq!(kind_of(&card), Some(FileKind::Card));
+    assert_eq!(kind_of(b"text"), None);
+}
+
+#[test]
+fn a_card_is_what_its_device_signed() {
+    let bytes = note::seal(b"ada's laptop", &key(1)).unwrap();
+    assert_eq!(note::open(&bytes).unwrap(), note::Note { device: device(1), payload: b"ada's laptop".to_vec() });
+    for index in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[index] ^= 0x10;
+        assert!(note::open(&changed).is_err(), "byte {index}");
+        assert!(note::open(&bytes[..index]).is_err(), "cut at {index}");
+    }
+    assert!(note::open(&[bytes.as_slice(), b"x"].concat()).is_err());
+    assert!(note::seal(&vec![0; note::MAX_NOTE + 1], &key(1)).is_err());
+}
+
+#[test]
+fn counts_and_order_are_held_while_writing() {
+    let plan = |events| Plan {
+        team: EventId([5; 32]),
+        created: CREATED,
+        seed: [3; 32],
+        recipients: None,
+        manifest: manifest(),
+        heads: vec![Head { events, ..head(0, &[]) }, head(1, &[])],
+    };
+    let event = chain(0, 1).remove(0);
+    let mut writer = BundleWriter::new(Vec::new(), &key(1), plan(0)).unwrap();
+    writer.push(0, event.clone()).unwrap();
+    assert!(writer.finish().is_err(), "one more than was said");
+    let mut writer = BundleWriter::new(Vec::new(), &key(1), plan(1)).unwrap();
+    assert!(matches!(writer.push(2, event.clone()), Err(BundleError::Order(_))));
+    writer.push(0, event.clone()).unwrap();
+    assert!(writer.push(1, event.clone()).is_ok());
+    assert!(matches!(writer.push(0, event), Err(BundleError::Order(_))));
+    assert!(BundleWriter::new(Vec::new(), &key(1), Plan { heads: vec![], ..plan(0) }).is_err());
+    assert!(BundleWriter::new(Vec::new(), &key(1), Plan { recipients: Some(vec![]), ..plan(0) }).is_err());
+}
+
+const SEALED: &[u8] = include_bytes!("golden/v1-sealed.ergo");
+const OPEN: &[u8] = include_bytes!("golden/v1-open.ergo");
+const CARD: &[u8] = include_bytes!("golden/v1.card");
+
+/// What the files hold; `make_golden_files` made them.
+const GOLDEN: (&[u64], &[(u8, &[u32])]) = (&[2, 12, 1], &[(1, &[1, 2]), (2, &[1])]);
+
+#[test]
+fn files_of_version_1_are_read_for_ever() {
+    let sealed = read(SEALED, 2).unwrap();
+    assert_eq!(sealed.ending, Ending { whole: true, closed: 1, ..Ending::default() });
+    let open = read(OPEN, 7).unwrap();
+    assert_eq!(open.ending, Ending { whole: true, ..Ending::default() });
+    for (section, count) in (0..).zip(GOLDEN.0) {
+        assert_eq!(open.events[&section], chain(section, *count));
+        assert_eq!(open.heads[&section], head(section, &chain(section, *count)));
+        if section < 2 {
+            assert_eq!(sealed.events[&section], open.events[&section]);
+        }
+    }
+    assert_eq!((sealed.manifest, open.manifest), (Some(manifest()), Some(manifest())));
+    assert_eq!(note::open(CARD).unwrap(), note::Note { device: device(1), payload: b"golden".to_vec() });
+    let id = BundleReader::new(SEALED, &key(2)).unwrap().id();
+    assert_eq!(id.to_string(), include_str!("golden/v1-sealed.id").trim());
+}
+
+#[test]
+#[ignore = "makes the golden files of the version that is current; run it only for a new version"]
+fn make_golden_files() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sync/bundle/golden");
+    let sealed = bundle(GOLDEN.0, Some(GOLDEN.1));
+    let id = BundleReader::new(sealed.as_slice(), &key(2)).unwrap().id();
+    let write = |name: &str, bytes: &[u8]| {
+        io::Write::write_all(
+            &mut std::fs::OpenOptions::new().write(true).create_new(true).open(folder.join(name)).unwrap(),
+            bytes,
+        )
+        .unwrap()
+    };
+    write("v1-sealed.ergo", &sealed);
+    write("v1-sealed.id", id.to_string().as_bytes());
+    write("v1-open.ergo", &bundle(GOLDEN.0, None));
+    write("v1.card", &note::seal(b"golden", &key(1)).unwrap());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever is done to the bytes of a file: no panic, and every event that comes out is one that went in.
+    #[test]
+    fn no_change_to_a_file_makes_an_event(
+        sealed: bool,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..8),
+    ) {
+        let mut bytes = if sealed { SEALED } else { OPEN }.to_vec();
+        let original = bytes.clone();
+        for (at, value, how) in changes {
+            let at = at.index(bytes.len());
+            match how {
+                0 => bytes[at] = value,
+                1 => bytes.truncate(at + 1),
+                2 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, value),
+            }
+            if bytes.is_empty() {
+                bytes.push(value);
+            }
+        }
+        if let Ok(found) = read(bytes.as_slice(), 2) {
+            prop_assert_eq!(found.ending.whole, bytes == original);
+            for (section, events) in found.events {
+                let known = chain(section, GOLDEN.0[section as usize]);
+                for event in events {
+                    prop_assert!(known.contains(&event));
+                }
+            }
+        }
+    }
+
+    /// Nor do bytes that never were a file.
+    #[test]
+    fn noise_is_no_bundle(noise in prop::collection::vec(any::<u8>(), 0..3_000), begins: bool) {
+        let bytes = if begins { [&OPEN[..frames(OPEN)[0]], &noise].concat() } else { noise };
+        let whole = read(bytes.as_slice(), 2).is_ok_and(|found| found.ending.whole || !found.events.is_empty());
+        prop_assert!(!whole);
+        prop_assert!(note::open(&bytes).is_err());
+        prop_assert!(chunk::decode(&bytes).map_or(true, |(events, _)| events.is_empty()));
+    }
+}
