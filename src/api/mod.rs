@@ -2,6 +2,7 @@
 //!
 //! Invariant: no HTTP server, no terminal and no SQL here. The daemon and its clients share these types and nothing else.
 
+pub mod bundle;
 pub mod claims;
 pub mod conflicts;
 pub mod error;
@@ -10,6 +11,7 @@ pub mod status;
 pub mod sync;
 pub mod writes;
 
+pub use bundle::*;
 pub use claims::*;
 pub use conflicts::*;
 pub use error::*;

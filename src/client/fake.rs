@@ -15,7 +15,7 @@ use http::Method;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use super::{Api, ClientError, Request, Response};
+use super::{Api, ByteStream, ClientError, Download, Request, Response};
 use crate::api::{ApiError, Change, ErrorCode};
 
 /// One scripted answer.
@@ -150,6 +150,23 @@ impl Api for FakeApi {
                 tokio::time::sleep(reply.delay).await;
             }
             reply.result
+        })
+    }
+
+    fn upload(&self, request: Request, file: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>> {
+        Box::pin(async move {
+            // What was sent does not matter to a script, but that it was taken does.
+            file.for_each(|_| std::future::ready(())).await;
+            self.send(request).await
+        })
+    }
+
+    fn download(&self, request: Request) -> BoxFuture<'_, Result<Download, ClientError>> {
+        Box::pin(async move {
+            let Response { status, body, .. } = self.send(request).await?;
+            let length = Some(body.len() as u64);
+            let body = futures_util::stream::once(std::future::ready(Ok(body))).boxed();
+            Ok(Download { status, summary: None, length, body })
         })
     }
 

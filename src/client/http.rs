@@ -8,8 +8,11 @@ use futures_util::{
     stream::{BoxStream, StreamExt, try_unfold},
 };
 use http::{Method, header};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::{body::Incoming, client::conn::http1};
+use http_body_util::{BodyExt, BodyStream, Full, Limited, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{
+    body::{Frame, Incoming},
+    client::conn::http1,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -17,11 +20,17 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Api, ClientError, DEADLINE, Request, Response, sse};
-use crate::api::{ApiError, Change, VERSION_HEADER};
+use super::{Api, ByteStream, ClientError, DEADLINE, Download, Request, Response, sse};
+use crate::api::{ApiError, Change, SUMMARY_HEADER, VERSION_HEADER};
 
 /// The largest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
+
+/// What a file on its way is called.
+const FILE: &str = "application/octet-stream";
+
+/// The body of a request.
+type Outgoing = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,15 +104,26 @@ impl HttpApi {
     }
 
     async fn open(&self, request: &Request) -> Result<http::Response<Incoming>, ClientError> {
+        let bytes = request.body.as_ref().map_or_else(Bytes::new, |value| Bytes::from(value.to_string()));
+        let kind = request.body.as_ref().map(|_| "application/json");
+        self.open_with(request, kind, Full::new(bytes).map_err(|never| match never {}).boxed_unsync()).await
+    }
+
+    async fn open_with(
+        &self,
+        request: &Request,
+        kind: Option<&'static str>,
+        body: Outgoing,
+    ) -> Result<http::Response<Incoming>, ClientError> {
         match &self.place {
             Place::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(|e| self.unreachable(e))?;
-                self.exchange(stream, request, "localhost").await
+                self.exchange(stream, request, kind, body, "localhost").await
             }
             Place::Tcp(authority) => {
                 let stream = TcpStream::connect(authority).await.map_err(|e| self.unreachable(e))?;
                 stream.set_nodelay(true).map_err(|e| self.unreachable(e))?;
-                self.exchange(stream, request, authority).await
+                self.exchange(stream, request, kind, body, authority).await
             }
         }
     }
@@ -112,6 +132,8 @@ impl HttpApi {
         &self,
         stream: S,
         request: &Request,
+        kind: Option<&'static str>,
+        body: Outgoing,
         host: &str,
     ) -> Result<http::Response<Incoming>, ClientError>
     where
@@ -125,21 +147,21 @@ impl HttpApi {
         if let Some(token) = &self.token {
             builder = builder.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        let body = match &request.body {
-            Some(value) => {
-                builder = builder.header(header::CONTENT_TYPE, "application/json");
-                Bytes::from(value.to_string())
-            }
-            None => Bytes::new(),
-        };
+        if let Some(kind) = kind {
+            builder = builder.header(header::CONTENT_TYPE, kind);
+        }
         let message = builder
-            .body(Full::new(body))
+            .body(body)
             .map_err(|e| ClientError::Api(ApiError::internal(format!("the request cannot be written: {e}"))))?;
         sender.send_request(message).await.map_err(|e| self.interrupted(e))
     }
 
     async fn call(&self, request: &Request) -> Result<Response, ClientError> {
         let response = self.open(request).await?;
+        self.whole(response).await
+    }
+
+    async fn whole(&self, response: http::Response<Incoming>) -> Result<Response, ClientError> {
         let status = response.status().as_u16();
         let version = response.headers().get(VERSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|e| self.interrupted(e))?;
@@ -205,6 +227,36 @@ impl Api for HttpApi {
             timeout(request.deadline, self.call(&request))
                 .await
                 .unwrap_or_else(|_| Err(self.timed_out(request.deadline)))
+        })
+    }
+
+    fn upload(&self, request: Request, file: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>> {
+        Box::pin(async move {
+            let body = StreamBody::new(file.map(|bytes| bytes.map(Frame::data))).boxed_unsync();
+            let answer = async { self.whole(self.open_with(&request, Some(FILE), body).await?).await };
+            timeout(request.deadline, answer).await.unwrap_or_else(|_| Err(self.timed_out(request.deadline)))
+        })
+    }
+
+    fn download(&self, request: Request) -> BoxFuture<'_, Result<Download, ClientError>> {
+        Box::pin(async move {
+            let response = timeout(request.deadline, self.open(&request))
+                .await
+                .map_err(|_| self.timed_out(request.deadline))??;
+            let said = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+            Ok(Download {
+                status: response.status().as_u16(),
+                summary: said(SUMMARY_HEADER).map(str::to_owned),
+                length: said(header::CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok()),
+                body: BodyStream::new(response.into_body())
+                    .filter_map(|frame| {
+                        std::future::ready(match frame {
+                            Ok(frame) => frame.into_data().ok().map(Ok),
+                            Err(error) => Some(Err(std::io::Error::other(error))),
+                        })
+                    })
+                    .boxed(),
+            })
         })
     }
 

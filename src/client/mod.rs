@@ -2,6 +2,7 @@
 //!
 //! [`HttpApi`] speaks HTTP over the daemon's Unix socket or TCP; [`FakeApi`] answers from a script, for tests.
 
+mod bundle;
 mod error;
 pub mod fake;
 pub mod http;
@@ -15,6 +16,9 @@ use std::{fmt, time::Duration};
 pub use ::http::Method;
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
+
+/// Bytes as they come: a file on its way.
+pub type ByteStream = BoxStream<'static, std::io::Result<Bytes>>;
 
 pub use error::ClientError;
 pub use fake::{FakeApi, Reply};
@@ -69,10 +73,28 @@ pub struct Response {
     pub version: Option<String>,
 }
 
+/// The beginning of an answer whose body is a file.
+pub struct Download {
+    /// The HTTP status.
+    pub status: u16,
+    /// What the daemon says about the file ([`crate::api::SUMMARY_HEADER`]).
+    pub summary: Option<String>,
+    /// How many bytes are coming, where the daemon says so.
+    pub length: Option<u64>,
+    /// The file, or the error as JSON.
+    pub body: ByteStream,
+}
+
 /// A way to a daemon. Object-safe, so that screens and verbs are tested without one.
 pub trait Api: fmt::Debug + Send + Sync + 'static {
     /// Sends one call and waits for its answer, at most until its deadline.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, ClientError>>;
+
+    /// Sends one call whose body is a file, and waits for its answer. `request.body` is not sent.
+    fn upload(&self, request: Request, file: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>>;
+
+    /// Sends one call whose answer is a file.
+    fn download(&self, request: Request) -> BoxFuture<'_, Result<Download, ClientError>>;
 
     /// Follows what changes in the daemon, from now on. The stream ends after its first error, or when the daemon goes;
     /// to go on, call again and read everything again.

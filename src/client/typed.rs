@@ -25,11 +25,11 @@ use crate::{
 /// A client of the daemon. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    api: Arc<dyn Api>,
+    pub(super) api: Arc<dyn Api>,
     seen: Arc<Mutex<Option<String>>>,
 }
 
-type Answer<T> = Result<T, ClientError>;
+pub(super) type Answer<T> = Result<T, ClientError>;
 
 impl Client {
     /// A client over this transport.
@@ -254,12 +254,12 @@ fn new_op() -> Answer<OpId> {
     Ok(OpId(bytes))
 }
 
-fn posting(path: &str, body: &impl Serialize) -> Answer<Request> {
+pub(super) fn posting(path: &str, body: &impl Serialize) -> Answer<Request> {
     let body = serde_json::to_value(body).map_err(unsendable)?;
     Ok(Request { body: Some(body), ..Request::new(Method::POST, path) })
 }
 
-fn encode(query: &impl Serialize) -> Answer<String> {
+pub(super) fn encode(query: &impl Serialize) -> Answer<String> {
     serde_urlencoded::to_string(query).map_err(unsendable)
 }
 
@@ -268,7 +268,7 @@ fn unsendable(cause: impl std::fmt::Display) -> ClientError {
 }
 
 /// What the answer says: the value, or the daemon's error. A 409 that is an outcome of the write is a value.
-fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() -> String) -> Answer<T> {
+pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() -> String) -> Answer<T> {
     let bad = |cause: String| ClientError::BadAnswer { place: place(), cause };
     let outcome = response.status == 409
         && serde_json::from_slice::<Value>(&response.body).is_ok_and(|value| value.get("result").is_some());

@@ -32,7 +32,7 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
     let _busy = Busy::new(&shared);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let limit = match path.as_str() {
-        "/audit" | "/backup" => LONG_LIMIT,
+        "/audit" | "/backup" | "/sync/export" | "/sync/import" => LONG_LIMIT,
         _ => LIMIT,
     };
     let mut response = match admit(&shared, &request) {

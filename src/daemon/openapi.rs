@@ -16,6 +16,7 @@ use super::routes::docs;
         docs::remember, docs::learn, docs::supersede, docs::retract, docs::reinstate, docs::redact, docs::reviewed,
         docs::depend, docs::undo, docs::audit,
         docs::conflicts, docs::card, docs::resolve,
+        docs::export, docs::import,
         docs::events,
     ),
     modifiers(&Token),

@@ -12,6 +12,7 @@ mod error;
 mod log;
 mod mark;
 mod open;
+mod peer_vectors;
 mod project;
 mod read;
 mod readings;

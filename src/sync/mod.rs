@@ -5,5 +5,6 @@ pub mod document;
 pub mod gate;
 pub mod pairing;
 pub mod ticket;
+pub mod transfer;
 pub mod words;
 pub mod worker;

@@ -1,5 +1,6 @@
 //! The paths of the API, one file a family.
 
+mod bundle;
 mod claims;
 mod conflicts;
 mod events;
@@ -50,12 +51,14 @@ routes! {
     get "/conflicts" => conflicts::conflicts,
     get "/conflicts/{id}" => conflicts::card,
     post "/conflicts/{id}/resolve" => conflicts::resolve,
+    post "/sync/export" => bundle::export,
+    post "/sync/import" => bundle::import,
     get "/events" => events::events,
 }
 
 /// What the documentation of the handlers generates.
 pub(super) mod docs {
-    pub(in crate::daemon) use super::{claims::*, conflicts::*, events::*, models::*, status::*, writes::*};
+    pub(in crate::daemon) use super::{bundle::*, claims::*, conflicts::*, events::*, models::*, status::*, writes::*};
 }
 
 /// The whole API.

@@ -1,0 +1,175 @@
+//! Bundles: team memory as files, for laptops that share no network.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::CardSummary;
+use crate::domain::{DeviceId, EventId, Scope};
+
+/// The header of a download in which the daemon says what it is, as JSON in ASCII.
+pub const SUMMARY_HEADER: &str = "x-ergo-summary";
+
+/// How much of an earlier bundle or receipt `since_file` may hold, in bytes.
+pub const MAX_SINCE_FILE: usize = 96 * 1024;
+
+/// Hexadecimal digits in one piece of `since_file`.
+pub const SINCE_FILE_PIECE: usize = 8 * 1024;
+
+/// `POST /sync/export`. Answers with the bundle itself, and with an [`ExportOutcome`] in the header `x-ergo-summary`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ExportRequest {
+    /// The team, by name or id; not needed where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// `all` (default), a date (`2026-11-01`, UTC), or a device of the team, by name or id: what it is not known to have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The beginning of a bundle or receipt, hexadecimal, in pieces: what its maker did not have when it was made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub since_file: Vec<String>,
+    /// The scopes, as `org/project`; all that are shared where none is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The devices that it is for, by name or id; the whole team where none is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<String>,
+    /// Do not seal it: whoever has the file can read it.
+    pub open: bool,
+    /// Only who belongs to the team: a grant for a device that was let in.
+    pub roster_only: bool,
+    /// Hold no events: confirm the arrival of the bundle with this id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt_for: Option<String>,
+}
+
+/// A device of a team.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeviceName {
+    /// Its id.
+    pub device: DeviceId,
+    /// Its name in the team; empty where it has none there.
+    pub name: String,
+}
+
+/// What a bundle holds of one scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExportedScope {
+    /// Its name in the team.
+    pub scope: Scope,
+    /// How many events.
+    pub events: u64,
+}
+
+/// What was exported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExportOutcome {
+    /// The bundle's id.
+    pub bundle: String,
+    /// The team.
+    pub team: EventId,
+    /// Its name.
+    pub team_name: String,
+    /// Whom it is sealed to; absent where it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_to: Option<Vec<DeviceName>>,
+    /// What it holds that `since` leaves, in words.
+    pub since: String,
+    /// Events of the roster.
+    pub roster_events: u64,
+    /// The scopes, with what it holds of each.
+    pub scopes: Vec<ExportedScope>,
+    /// Shared scopes that are not in it, since nobody whom it is for may read them.
+    pub left_out: Vec<Scope>,
+    /// The file's bytes.
+    pub bytes: u64,
+}
+
+/// The query of `POST /sync/import`, whose body is the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct ImportQuery {
+    /// Say what it would do, and do nothing.
+    pub dry_run: bool,
+}
+
+/// What became of one scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportedScope {
+    /// Its name in the team.
+    pub scope: Scope,
+    /// How many events of it the bundle should hold.
+    pub expected: u64,
+    /// How many could be read.
+    pub arrived: u64,
+    /// How many were new here.
+    pub stored: u64,
+    /// This device now has exactly what the maker had when the bundle was made.
+    pub in_step: bool,
+    /// Events that this device has and the maker had not.
+    pub maker_lacks: u64,
+}
+
+/// An event that the team does not take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedEvent {
+    /// The event.
+    pub id: EventId,
+    /// Where, by the team's name.
+    pub scope: Scope,
+    /// Who is said to have written it.
+    pub who: String,
+    /// The device that signed it.
+    pub author: DeviceName,
+    /// Why, as a stable word.
+    pub refusal: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What was imported. It is never silent about what was left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ImportOutcome {
+    /// Nothing was done: this is what would be.
+    pub dry_run: bool,
+    /// The bundle's id.
+    pub bundle: String,
+    /// The team.
+    pub team: EventId,
+    /// Its name.
+    pub team_name: String,
+    /// The device that made it.
+    pub from: DeviceName,
+    /// Whether that device belongs to the team: `active`, `left`, `revoked` or `unknown`. Events count by their author.
+    pub from_state: String,
+    /// When it was made, by its maker's clock, in milliseconds since the Unix epoch.
+    pub created: u64,
+    /// It holds no events of scopes: a receipt or a grant.
+    pub receipt: bool,
+    /// The file was complete and unchanged, and its signature verifies.
+    pub whole: bool,
+    /// What of it could not be used, and why.
+    pub problems: Vec<String>,
+    /// Scopes in it that are sealed to others.
+    pub closed_scopes: u64,
+    /// Events that are new here.
+    pub stored: u64,
+    /// Events that were here already.
+    pub known: u64,
+    /// Events that the team does not take, the first twenty.
+    pub quarantined: Vec<RefusedEvent>,
+    /// How many there are in all.
+    pub quarantined_total: u64,
+    /// Events that were kept aside, and are taken since the roster changed.
+    pub readmitted: u64,
+    /// Devices of which this one had no event before.
+    pub new_authors: Vec<DeviceName>,
+    /// Claims that are new or changed.
+    pub claims: u64,
+    /// Open cards that it raised or changed.
+    pub cards: Vec<CardSummary>,
+    /// The scopes.
+    pub scopes: Vec<ImportedScope>,
+    /// Chains in which two events follow the same one: a store was copied, or a key stolen.
+    pub forks: u64,
+}

@@ -1,0 +1,185 @@
+//! Bundles: files that carry a team's events between laptops that share no network.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use bytes::{Buf, Bytes};
+use futures_util::stream::try_unfold;
+use http::header;
+use http_body_util::BodyExt;
+use tokio::{io::AsyncReadExt, sync::mpsc};
+
+use super::super::{
+    answer::{Answer, Failure, value},
+    input::{Input, Query},
+    state::Shared,
+};
+use crate::{
+    api::{ApiError, ErrorCode, ExportOutcome, ExportRequest, ImportOutcome, ImportQuery, SUMMARY_HEADER},
+    sync::transfer,
+};
+
+/// Bytes that are read of a file at a time.
+const PIECE: usize = 64 * 1024;
+
+/// Pieces of an upload that wait to be read.
+const WAITING: usize = 4;
+
+/// Makes a bundle of what a team shares.
+#[utoipa::path(post, path = "/sync/export", tag = "sync", request_body = ExportRequest, responses(
+    (status = 200, description = "The bundle; `x-ergo-summary` says what it is (ExportOutcome)", content_type = "application/octet-stream"),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError)))]
+pub(in crate::daemon) async fn export(
+    State(shared): State<Shared>,
+    Input(request): Input<ExportRequest>,
+) -> Result<Response, Failure> {
+    let store = shared.store.clone();
+    let (outcome, file) = shared
+        .engine(move |engine| {
+            // Written first and sent then: what goes wrong is an answer, and a slow reader holds no snapshot of the store.
+            let mut file = nameless(&store).map_err(|error| no_room(&error))?;
+            let outcome = transfer::export(engine, &request, io::BufWriter::new(&mut file))?;
+            file.seek(SeekFrom::Start(0)).map_err(|error| no_room(&error))?;
+            Ok((outcome, file))
+        })
+        .await?;
+    let body = try_unfold(tokio::fs::File::from_std(file), async |mut file| {
+        let mut piece = vec![0; PIECE];
+        let length = file.read(&mut piece).await?;
+        piece.truncate(length);
+        Ok::<_, io::Error>((length > 0).then(|| (Bytes::from(piece), file)))
+    });
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH.as_str(), outcome.bytes.to_string()),
+        (SUMMARY_HEADER, ascii(&outcome)),
+    ];
+    Ok((headers, Body::from_stream(body)).into_response())
+}
+
+/// Takes a bundle in: the file is the body.
+#[utoipa::path(post, path = "/sync/import", tag = "sync", params(ImportQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses(
+    (status = 200, body = ImportOutcome),
+    (status = 400, description = "No bundle, not for this device, or of another team", body = ApiError)))]
+pub(in crate::daemon) async fn import(
+    State(shared): State<Shared>,
+    Query(query): Query<ImportQuery>,
+    mut body: Body,
+) -> Answer<ImportOutcome> {
+    let (send, receive) = mpsc::channel(WAITING);
+    let upload = Upload { pieces: receive, piece: Bytes::new() };
+    let work = shared.engine(move |engine| match query.dry_run {
+        true => transfer::rehearse(engine, upload),
+        false => transfer::import(engine, upload),
+    });
+    let feed = async {
+        // To its end even where the work is done: who is still sending would not read the answer.
+        while let Some(frame) = body.frame().await {
+            let piece = match frame {
+                Ok(frame) => frame.into_data().map_or(Ok(Bytes::new()), Ok),
+                Err(error) => Err(io::Error::other(error)),
+            };
+            let broken = piece.is_err();
+            let _done = send.send(piece).await;
+            if broken {
+                break;
+            }
+        }
+        drop(send);
+    };
+    let (outcome, ()) = tokio::join!(work, feed);
+    value(outcome)
+}
+
+/// An upload as a blocking reader.
+struct Upload {
+    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    piece: Bytes,
+}
+
+impl Read for Upload {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.pieces.blocking_recv() {
+                Some(piece) => self.piece = piece?,
+                None => return Ok(0),
+            }
+        }
+        let length = self.piece.len().min(buffer.len());
+        self.piece.split_to(length).copy_to_slice(buffer.get_mut(..length).unwrap_or_default());
+        Ok(length)
+    }
+}
+
+/// A file beside the store that has no name any more: it goes with whoever holds it, however that ends.
+fn nameless(store: &Path) -> io::Result<File> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let path = store.with_extension(format!("export-{}", hex::encode(random)));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn no_room(error: &io::Error) -> ApiError {
+    ApiError::new(ErrorCode::Unavailable, format!("the bundle cannot be written beside the store: {error}"))
+        .hint("free the disk, then export again")
+}
+
+/// JSON without a character beyond ASCII, as a header wants it.
+fn ascii(outcome: &ExportOutcome) -> String {
+    let text = serde_json::to_string(outcome).unwrap_or_default();
+    let mut out = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            out.push(c as u8);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing into a vector cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_ascii_and_the_same_json() {
+        let outcome = ExportOutcome {
+            bundle: "b".into(),
+            team: crate::domain::EventId([0; 32]),
+            team_name: "Zoë 🦀 \u{7}".into(),
+            sealed_to: None,
+            since: "all".into(),
+            roster_events: 0,
+            scopes: vec![],
+            left_out: vec![],
+            bytes: 1,
+        };
+        let text = ascii(&outcome);
+        assert!(http::HeaderValue::from_str(&text).is_ok(), "{text}");
+        assert_eq!(serde_json::from_str::<ExportOutcome>(&text).unwrap(), outcome);
+    }
+
+    #[test]
+    fn a_nameless_file_is_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = nameless(&dir.path().join("ergo.db")).unwrap();
+        file.write_all(b"x").unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

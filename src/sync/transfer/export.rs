@@ -1,0 +1,238 @@
+//! A bundle out of the store.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
+
+use super::{
+    DeviceName, active, device_name, member, refused,
+    since::{Said, Since},
+    team,
+};
+use crate::{
+    api::{ApiError, ErrorCode, ExportOutcome, ExportRequest, ExportedScope},
+    domain::{DeviceId, EventId, Roster, Scope, SignedEvent, roster::MemberState},
+    engine::Engine,
+    store::{Reader, TeamScopeRow},
+    sync::bundle::{BundleId, BundleWriter, Head, Manifest, Plan, Recipient},
+};
+
+/// Events that are read at a time.
+const PAGE: usize = 1_000;
+
+/// Writes what a team shares as a bundle: one state of the store, sealed to those who may read it.
+///
+/// # Errors
+/// Where the request names what is not there, nobody may read what it asks for, or the file cannot be written.
+pub fn export(engine: &Engine, request: &ExportRequest, out: impl Write) -> Result<ExportOutcome, ApiError> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| ApiError::internal(format!("the system has no randomness: {error}")))?;
+    let config = engine.config();
+    let work = Work { request, key: &config.device, now: (config.clock)(), seed };
+    engine.sync_read(|reader| Ok(work.write(reader, out)))?
+}
+
+struct Work<'a> {
+    request: &'a ExportRequest,
+    key: &'a ed25519_dalek::SigningKey,
+    now: u64,
+    seed: [u8; 32],
+}
+
+/// Who gets what.
+struct Audience {
+    /// The devices it is sealed to; `None`: it is open.
+    devices: Option<Vec<DeviceId>>,
+    scopes: Vec<TeamScopeRow>,
+    left_out: Vec<Scope>,
+}
+
+impl Work<'_> {
+    fn write(&self, reader: &Reader, out: impl Write) -> Result<ExportOutcome, ApiError> {
+        let team = team(reader, self.request.team.as_deref())?;
+        if team.left_at.is_some() {
+            let message = format!("this device does not belong to “{}” any more", team.name);
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can let it in again"));
+        }
+        let roster = reader.roster(&team.id)?.ok_or_else(|| ApiError::not_found("the team's roster is not here"))?;
+        let said = Said::of(self.request, &roster, self.key)?;
+        let answers = self.request.receipt_for.as_deref().map(bundle_id).transpose()?;
+        let audience = self.audience(&roster, reader.team_scopes(&team.id)?)?;
+        let mut heads = vec![self.head(reader, &said.since, team.id, roster.scope())?];
+        for row in &audience.scopes {
+            heads.push(self.head(reader, &said.since, team.id, &row.scope)?);
+        }
+        let me = DeviceId(self.key.verifying_key().to_bytes());
+        let plan = Plan {
+            team: team.id,
+            created: self.now,
+            seed: self.seed,
+            recipients: audience.devices.as_ref().map(|devices| recipients(&roster, devices, &audience.scopes, me)),
+            manifest: Manifest {
+                team_name: team.name.clone(),
+                from_name: device_name(Some(&roster), me).name,
+                since: said.words.clone(),
+                previous: said.previous,
+                answers,
+            },
+            heads: heads.clone(),
+        };
+        let mut bundle = BundleWriter::new(Counted(out, 0), self.key, plan).map_err(refused)?;
+        for (section, head) in (0..).zip(&heads) {
+            if head.events > 0 {
+                each(reader, &said.since, team.id, &head.scope, |event| bundle.push(section, event).map_err(refused))?;
+            }
+        }
+        let (id, out) = bundle.finish().map_err(refused)?;
+        let counts = audience.scopes.iter().zip(heads.iter().skip(1));
+        Ok(ExportOutcome {
+            bundle: id.to_string(),
+            team: team.id,
+            team_name: team.name,
+            sealed_to: audience.devices.map(|devices| names(&roster, &devices)),
+            since: said.words,
+            roster_events: heads.first().map_or(0, |head| head.events),
+            scopes: counts.map(|(row, head)| ExportedScope { scope: row.scope.clone(), events: head.events }).collect(),
+            left_out: audience.left_out,
+            bytes: out.1,
+        })
+    }
+
+    /// Whom it is for, and which scopes that leaves.
+    fn audience(&self, roster: &Roster, rows: Vec<TeamScopeRow>) -> Result<Audience, ApiError> {
+        let me = DeviceId(self.key.verifying_key().to_bytes());
+        let named = self.request.to.iter().map(|name| {
+            let found = member(roster, "to", name)?;
+            match found.state {
+                MemberState::Active => Ok(found.device),
+                state => {
+                    let message = format!("{} does not belong to the team any more ({})", found.name, state.as_str());
+                    Err(ApiError::field("to", message).hint("nothing is made for a device that was taken out"))
+                }
+            }
+        });
+        let named: BTreeSet<DeviceId> = named.collect::<Result<_, _>>()?;
+        let others: BTreeSet<DeviceId> = match named.is_empty() {
+            false => named.iter().copied().filter(|device| *device != me).collect(),
+            true => active(roster).map(|member| member.device).filter(|device| *device != me).collect(),
+        };
+        let mut scopes = Vec::new();
+        let mut left_out = Vec::new();
+        for row in self.chosen(rows)? {
+            let reads = |device: &DeviceId| roster.may_read(device, &row.scope);
+            let readable = match (self.request.open, others.is_empty()) {
+                // Without a seal, everybody whom it is for reads everything.
+                (true, _) => named.iter().all(reads),
+                (false, true) => true,
+                (false, false) => others.iter().any(reads),
+            };
+            if readable {
+                scopes.push(row);
+            } else if self.request.scopes.is_empty() {
+                left_out.push(row.scope);
+            } else {
+                let message = format!("nobody whom the bundle is for may read {}", row.scope);
+                return Err(ApiError::field("scopes", message).hint("an admin grants a scope with `ergo sync grant`"));
+            }
+        }
+        // The maker can always open what he made: to look into it, and to say later what went with it.
+        let devices = (!self.request.open).then(|| others.into_iter().chain([me]).collect());
+        Ok(Audience { devices, scopes, left_out })
+    }
+
+    /// The scopes that were asked for, by the team's name or the local one.
+    fn chosen(&self, rows: Vec<TeamScopeRow>) -> Result<Vec<TeamScopeRow>, ApiError> {
+        let mut rows: Vec<_> = rows.into_iter().filter(|row| !row.is_roster).collect();
+        if self.request.roster_only {
+            return Ok(Vec::new());
+        }
+        for name in &self.request.scopes {
+            if !rows.iter().any(|row| is_called(row, name)) {
+                let known: Vec<_> = rows.iter().map(|row| row.scope.to_string()).collect();
+                let hint = match known.is_empty() {
+                    true => "the team shares no scope with this device yet: `ergo sync adopt` takes one in".to_owned(),
+                    false => format!("it shares: {}", known.join(", ")),
+                };
+                return Err(ApiError::field("scopes", format!("the team does not share “{name}”")).hint(hint));
+            }
+        }
+        rows.retain(|row| {
+            self.request.scopes.is_empty() || self.request.scopes.iter().any(|name| is_called(row, name))
+        });
+        Ok(rows)
+    }
+
+    fn head(&self, reader: &Reader, since: &Since, team: EventId, scope: &Scope) -> Result<Head, ApiError> {
+        let mut events = 0;
+        if self.request.receipt_for.is_none() {
+            each(reader, since, team, scope, |_| {
+                events += 1;
+                Ok(())
+            })?;
+        }
+        let (_, digest) = reader.set(&team, scope)?;
+        Ok(Head { scope: scope.clone(), events, ends: reader.vector(&team, scope)?, digest })
+    }
+}
+
+fn is_called(row: &TeamScopeRow, name: &str) -> bool {
+    row.scope.to_string() == name || row.local.to_string() == name
+}
+
+/// Gives every event that the export takes of a scope, chain by chain.
+fn each(
+    reader: &Reader,
+    since: &Since,
+    team: EventId,
+    scope: &Scope,
+    mut give: impl FnMut(SignedEvent) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
+    let ends = since.ends(reader, scope)?;
+    let roster = crate::domain::roster::is_roster_scope(scope);
+    let mut cursor = None;
+    loop {
+        let page = reader.events_after(&team, scope, &ends, cursor.as_ref(), PAGE)?;
+        for event in page.events {
+            if roster || since.takes(&event) {
+                give(event)?;
+            }
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Each device with the sections that its grant covers; the maker has all.
+fn recipients(roster: &Roster, devices: &[DeviceId], scopes: &[TeamScopeRow], me: DeviceId) -> Vec<Recipient> {
+    let sections = |device: &DeviceId| {
+        let readable = |(_, row): &(u32, &TeamScopeRow)| *device == me || roster.may_read(device, &row.scope);
+        (1..).zip(scopes).filter(readable).map(|(section, _)| section).collect()
+    };
+    devices.iter().map(|device| Recipient { device: *device, sections: sections(device) }).collect()
+}
+
+fn names(roster: &Roster, devices: &[DeviceId]) -> Vec<DeviceName> {
+    devices.iter().map(|device| device_name(Some(roster), *device)).collect()
+}
+
+fn bundle_id(text: &str) -> Result<BundleId, ApiError> {
+    text.parse::<EventId>().map(|id| BundleId(id.0)).map_err(|error| ApiError::field("receipt_for", error.to_string()))
+}
+
+/// Counts what is written.
+struct Counted<W>(W, u64);
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.0.write(bytes)?;
+        self.1 += length as u64;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

@@ -1,0 +1,273 @@
+//! A bundle into the store.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+};
+
+use super::{device_name, learn, refused};
+use crate::{
+    api::{ApiError, CardStatus, ErrorCode, ImportOutcome, ImportedScope, RefusedEvent},
+    domain::{CardId, ClaimId, DeviceId, EventId, Roster, Scope, SignedEvent, roster::Refusal},
+    engine::Engine,
+    store::{SyncImport, SyncImported},
+    sync::bundle::{BundleReader, Ending, Head, Header, Item, MAX_CHUNK_EVENTS},
+};
+
+/// The most events of one transaction.
+const BATCH: usize = 5_000;
+
+/// The most refused events and cards that are named.
+const NAMED: usize = 20;
+
+/// Takes a bundle in: the roster first, then scope by scope, at most 5,000 events a transaction, by the rules of the team.
+///
+/// # Errors
+/// Where the file is no bundle, is not for this device, or is of a team that it does not belong to. What is wrong inside is no error: the
+/// answer names it, and the rest is imported.
+pub fn import(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiError> {
+    let mut bundle = BundleReader::new(input, &engine.config().device).map_err(refused)?;
+    let header = bundle.header().clone();
+    let mut intake = Intake::new(engine, &header)?;
+    let taken = intake.take(&mut bundle);
+    let id = bundle.id().to_string();
+    taken.map_err(|error| intake.interrupted(error))?;
+    intake.outcome(&header, id, bundle.ending())
+}
+
+struct Intake<'a> {
+    engine: &'a Engine,
+    team: EventId,
+    heads: BTreeMap<u32, Head>,
+    /// The section that is being read, and what of it waits to be stored.
+    section: u32,
+    waiting: Vec<SignedEvent>,
+    arrived: BTreeMap<u32, u64>,
+    stored: BTreeMap<u32, u64>,
+    known: u64,
+    /// Devices of which something was here before.
+    before: BTreeSet<DeviceId>,
+    authors: BTreeSet<DeviceId>,
+    quarantined: Vec<(SignedEvent, Refusal)>,
+    withdrawn: BTreeMap<EventId, Refusal>,
+    quarantined_total: u64,
+    readmitted: u64,
+    claims: BTreeSet<ClaimId>,
+    cards: BTreeSet<CardId>,
+    forks: u64,
+    problems: Vec<String>,
+}
+
+impl<'a> Intake<'a> {
+    fn new(engine: &'a Engine, header: &Header) -> Result<Self, ApiError> {
+        let team = header.team;
+        let before = engine.sync_read(|reader| {
+            let Some(found) = reader.teams()?.into_iter().find(|row| row.id == team) else { return Ok(None) };
+            let mut authors = BTreeSet::new();
+            for row in reader.team_scopes(&team)? {
+                authors.extend(reader.vector(&team, &row.scope)?.iter().map(|end| end.chain.author));
+            }
+            Ok(Some((found, authors)))
+        })?;
+        let Some((found, before)) = before else {
+            let message = format!("this device does not belong to the team of the bundle ({})", team.short());
+            return Err(ApiError::new(ErrorCode::BadRequest, message)
+                .hint("if it is a grant for this device, `ergo sync join FILE` joins the team; else an admin lets it in first"));
+        };
+        if found.left_at.is_some() {
+            let message = format!("this device does not belong to “{}” any more", found.name);
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can let it in again"));
+        }
+        Ok(Self {
+            engine,
+            team,
+            heads: BTreeMap::new(),
+            section: 0,
+            waiting: Vec::new(),
+            arrived: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            known: 0,
+            before,
+            authors: BTreeSet::new(),
+            quarantined: Vec::new(),
+            withdrawn: BTreeMap::new(),
+            quarantined_total: 0,
+            readmitted: 0,
+            claims: BTreeSet::new(),
+            cards: BTreeSet::new(),
+            forks: 0,
+            problems: Vec::new(),
+        })
+    }
+
+    fn take<R: Read>(&mut self, bundle: &mut BundleReader<R>) -> Result<(), ApiError> {
+        for item in bundle {
+            match item {
+                Item::Manifest(_) => {}
+                Item::Head(section, head) => drop(self.heads.insert(section, head)),
+                Item::Events(section, events) => {
+                    if section != self.section || self.waiting.len() + MAX_CHUNK_EVENTS > BATCH {
+                        self.store()?;
+                    }
+                    self.section = section;
+                    *self.arrived.entry(section).or_default() += events.len() as u64;
+                    self.waiting.extend(events);
+                }
+            }
+        }
+        self.store()
+    }
+
+    /// Stores what waits, in one transaction.
+    fn store(&mut self) -> Result<(), ApiError> {
+        let events = std::mem::take(&mut self.waiting);
+        if events.is_empty() {
+            return Ok(());
+        }
+        let done = match self.engine.import_synced(self.as_import(events.clone())) {
+            Ok(done) => done,
+            Err(error) => {
+                // One forged event refuses them all: it is left out and named, and the others are taken.
+                let (sound, forged): (Vec<_>, Vec<_>) =
+                    events.iter().cloned().map(|event| (event.verify(), event)).partition(|(ok, _)| ok.is_ok());
+                if forged.is_empty() {
+                    return Err(error);
+                }
+                self.problems
+                    .extend(forged.into_iter().filter_map(|(error, _)| error.err()).map(|error| error.to_string()));
+                self.engine.import_synced(self.as_import(sound.into_iter().map(|(_, event)| event).collect()))?
+            }
+        };
+        self.count(done, &events);
+        Ok(())
+    }
+
+    fn as_import(&self, events: Vec<SignedEvent>) -> SyncImport {
+        let now = (self.engine.config().clock)();
+        SyncImport { team: self.team, from: None, events, document: None, peer: None, now }
+    }
+
+    fn count(&mut self, done: SyncImported, events: &[SignedEvent]) {
+        let by_id: BTreeMap<EventId, &SignedEvent> = events.iter().map(|event| (event.id, event)).collect();
+        *self.stored.entry(self.section).or_default() += done.stored.len() as u64;
+        self.known += done.known as u64;
+        self.authors.extend(done.stored.iter().filter_map(|id| by_id.get(id)).map(|event| event.header.author));
+        self.quarantined_total += (done.quarantined.len() + done.withdrawn.len()) as u64;
+        let named = done.quarantined.iter().filter_map(|(id, why)| Some(((*by_id.get(id)?).clone(), *why)));
+        self.quarantined.extend(named.take(NAMED.saturating_sub(self.quarantined.len())));
+        self.withdrawn.extend(done.withdrawn);
+        self.readmitted += done.readmitted.len() as u64;
+        self.claims.extend(done.claims);
+        self.cards.extend(done.cards);
+        self.forks += done.forks.len() as u64;
+    }
+
+    /// An error on the way: what was stored before it stays.
+    fn interrupted(&self, error: ApiError) -> ApiError {
+        let stored: u64 = self.stored.values().sum();
+        let hint = format!("{stored} events were imported before it; run the same import again, nothing is done twice");
+        let hint = error.hint.as_deref().map_or_else(|| hint.clone(), |more| format!("{more}; {hint}"));
+        error.hint(hint)
+    }
+
+    fn outcome(mut self, header: &Header, bundle: String, ending: Ending) -> Result<ImportOutcome, ApiError> {
+        let (engine, team) = (self.engine, self.team);
+        let roster = engine.sync_read(|reader| reader.roster(&team))?;
+        let member = roster.as_ref().and_then(|roster| roster.member(&header.from));
+        let is_member = roster.as_ref().is_some_and(|roster| roster.is_member(&header.from));
+        if ending.whole && is_member {
+            let heads: Vec<Head> = self.heads.values().cloned().collect();
+            learn::note(engine, team, header.from, &heads, header.created)?;
+        }
+        let damages = ending.damages.iter().map(ToString::to_string);
+        let mut problems: Vec<String> = damages.chain(std::mem::take(&mut self.problems)).collect();
+        if ending.more_damages > 0 {
+            problems.push(format!("{} more parts of the file could not be used", ending.more_damages));
+        }
+        let scopes = self.scopes()?;
+        let cards = self.open_cards()?;
+        Ok(ImportOutcome {
+            dry_run: false,
+            bundle,
+            team,
+            team_name: roster.as_ref().map(|roster| roster.name().to_owned()).unwrap_or_default(),
+            from: device_name(roster.as_ref(), header.from),
+            from_state: member.map_or("unknown", |member| member.state.as_str()).to_owned(),
+            created: header.created,
+            receipt: self.heads.iter().all(|(section, head)| *section == 0 || head.events == 0) && ending.whole,
+            whole: ending.whole,
+            problems,
+            closed_scopes: ending.closed,
+            stored: self.stored.values().sum(),
+            known: self.known,
+            quarantined: self.refused(roster.as_ref())?,
+            quarantined_total: self.quarantined_total,
+            readmitted: self.readmitted,
+            new_authors: self
+                .authors
+                .difference(&self.before)
+                .map(|device| device_name(roster.as_ref(), *device))
+                .collect(),
+            claims: self.claims.len() as u64,
+            cards,
+            scopes,
+            forks: self.forks,
+        })
+    }
+
+    fn scopes(&self) -> Result<Vec<ImportedScope>, ApiError> {
+        let team = self.team;
+        self.engine.sync_read(|reader| {
+            let mut scopes = Vec::new();
+            for (section, head) in self.heads.iter().filter(|(section, _)| **section > 0) {
+                let (_, digest) = reader.set(&team, &head.scope)?;
+                let of = |counts: &BTreeMap<u32, u64>| counts.get(section).copied().unwrap_or_default();
+                scopes.push(ImportedScope {
+                    scope: head.scope.clone(),
+                    expected: head.events,
+                    arrived: of(&self.arrived),
+                    stored: of(&self.stored),
+                    in_step: digest == head.digest,
+                    maker_lacks: learn::lacking(&reader.vector(&team, &head.scope)?, &head.ends),
+                });
+            }
+            Ok(scopes)
+        })
+    }
+
+    fn open_cards(&self) -> Result<Vec<crate::api::CardSummary>, ApiError> {
+        let mut open = Vec::new();
+        for id in &self.cards {
+            match self.engine.card(&id.to_hex()) {
+                Ok(card) if card.summary.status == CardStatus::Open => open.push(card.summary),
+                Ok(_) => {}
+                // It was opened and closed again on the way.
+                Err(error) if error.code == ErrorCode::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(open)
+    }
+
+    /// What the team does not take, with names.
+    fn refused(&self, roster: Option<&Roster>) -> Result<Vec<RefusedEvent>, ApiError> {
+        let named = |scope: &Scope, event: &SignedEvent, refusal: Refusal| RefusedEvent {
+            id: event.id,
+            scope: scope.clone(),
+            who: event.header.who.clone(),
+            author: device_name(roster, event.header.author),
+            refusal: refusal.as_str().to_owned(),
+            why: refusal.to_string(),
+        };
+        let mut refused: Vec<_> =
+            self.quarantined.iter().map(|(event, why)| named(&event.header.scope, event, *why)).collect();
+        if refused.len() < NAMED && !self.withdrawn.is_empty() {
+            let team = self.team;
+            let rows = self.engine.sync_read(|reader| reader.quarantined(&team, self.withdrawn.len().max(NAMED), 0))?;
+            let gone = rows.iter().filter(|row| self.withdrawn.contains_key(&row.event.id));
+            let room = NAMED - refused.len();
+            refused.extend(gone.take(room).map(|row| named(&row.event.header.scope, &row.event, row.refusal)));
+        }
+        Ok(refused)
+    }
+}
