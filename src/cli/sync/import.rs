@@ -1,0 +1,184 @@
+//! `ergo sync import`: takes in the file of another laptop.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use super::{
+    super::{
+        CliError, Context, Exit,
+        show::{text::count, time::ago},
+        ui::Style,
+    },
+    export, file,
+};
+use crate::api::{ExportRequest, ImportOutcome, ImportQuery, ImportedScope};
+
+/// How often the line of progress is written anew.
+const TICK: Duration = Duration::from_millis(150);
+
+/// Take in the file of another laptop: a bundle or a receipt.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Files may be imported in any order and more than once: what is here already changes nothing. What arrives of a damaged file is
+used, and what is missing is named. Where an import is cut short, do it again.
+
+Exit code 1: something in the file was not taken; the answer says what and why.")]
+pub(crate) struct Args {
+    /// The file; `-` is stdin.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Say what it would do, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Write a receipt to carry back: with it, the other side knows what arrived.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    receipt: Option<PathBuf>,
+    /// Replace the receipt's file where it exists.
+    #[arg(long, requires = "receipt")]
+    force: bool,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    if let Some(receipt) = &args.receipt {
+        file::must_not_exist(receipt, args.force)?;
+    }
+    let outcome = send(&args, cx).await?;
+    let exit = if outcome.whole && outcome.quarantined_total == 0 && outcome.problems.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::Refused
+    };
+    if cx.ui.json {
+        cx.ui.value(&outcome);
+    } else {
+        show(&outcome, &args.file, cx);
+    }
+    if let Some(receipt) = &args.receipt {
+        write_receipt(&outcome, receipt, args.force, cx).await?;
+    }
+    Ok(exit)
+}
+
+async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> {
+    let client = cx.client().await?;
+    let (body, length, read) = file::read(&args.file).await?;
+    let query = ImportQuery { dry_run: args.dry_run };
+    let mut answer = std::pin::pin!(client.import_bundle(&query, body));
+    let mut tick = tokio::time::interval(TICK);
+    let answer = loop {
+        tokio::select! {
+            answer = &mut answer => break answer,
+            _ = tick.tick() => cx.ui.progress(file::how_far("importing", read.load(Ordering::Relaxed), length)),
+        }
+    };
+    cx.ui.progress_done();
+    answer.map_err(|error| {
+        let error = CliError::from(error);
+        CliError { error: format!("{}: {}", args.file.display(), error.error), ..error }
+    })
+}
+
+async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &mut Context) -> Result<(), CliError> {
+    if outcome.from_state != "active" {
+        cx.ui.note(format_args!("No receipt: the device that made the file is {} in the team.", outcome.from_state));
+        return Ok(());
+    }
+    let request = ExportRequest {
+        team: Some(outcome.team.to_hex()),
+        to: vec![outcome.from.device.to_hex()],
+        receipt_for: Some(outcome.bundle.clone()),
+        ..ExportRequest::default()
+    };
+    export::fetch(&request, path, force, cx).await?;
+    cx.ui.note(format_args!(
+        "Receipt written to {}: carry it back, and there: ergo sync import {}",
+        path.display(),
+        path.file_name().unwrap_or_default().display()
+    ));
+    Ok(())
+}
+
+fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
+    let from = export::names(std::slice::from_ref(&outcome.from));
+    let made = ago(outcome.created, Context::now());
+    let what = if outcome.receipt { "A receipt" } else { "A bundle" };
+    let done = if outcome.dry_run { " Nothing was done: this is what would be." } else { "" };
+    cx.ui.line(format_args!("{what} of “{}” by {from}, made {made}.{done}", outcome.team_name));
+    if outcome.from_state != "active" {
+        cx.ui.field("maker", &format!("{} in the team; events count by who wrote them", outcome.from_state));
+    }
+    let known = if outcome.known > 0 { format!(", {} were here already", outcome.known) } else { String::new() };
+    if !outcome.receipt || outcome.stored > 0 {
+        cx.ui.field("stored", &format!("{}{known}", count(outcome.stored as usize, "event", "events")));
+    }
+    if !outcome.new_authors.is_empty() {
+        cx.ui.field("new here", &export::names(&outcome.new_authors));
+    }
+    if outcome.readmitted > 0 {
+        cx.ui.field("taken now", &format!("{} that were kept aside before", count(outcome.readmitted as usize, "event", "events")));
+    }
+    for scope in &outcome.scopes {
+        cx.ui.field(&scope.scope.to_string(), &scope_line(scope, &from));
+    }
+    if outcome.closed_scopes > 0 {
+        let scopes = count(outcome.closed_scopes as usize, "scope", "scopes");
+        cx.ui.field("closed", &format!("{scopes} in it are sealed to others"));
+    }
+    let now = Context::now();
+    for card in &outcome.cards {
+        cx.ui.card_row(card, now);
+    }
+    show_what_was_not_taken(outcome, path, cx);
+}
+
+/// How one scope stands now.
+fn scope_line(scope: &ImportedScope, from: &str) -> String {
+    let mut parts = Vec::new();
+    if scope.stored > 0 {
+        parts.push(format!("{} new", scope.stored));
+    }
+    if scope.arrived < scope.expected {
+        parts.push(format!("{} of {} events did not arrive", scope.expected - scope.arrived, scope.expected));
+    }
+    if scope.maker_lacks > 0 {
+        parts.push(format!("{from} lacks {}", count(scope.maker_lacks as usize, "event", "events")));
+    } else if scope.in_step {
+        parts.push(format!("in step with {from} as it was then"));
+    }
+    if parts.is_empty() { "nothing new".to_owned() } else { parts.join("; ") }
+}
+
+fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
+    let bad = |cx: &Context, text: String| cx.ui.paint(Style::Bad, text);
+    if outcome.forks > 0 {
+        let text = bad(cx, format!("{} where two events follow the same one: a store was copied, or a key stolen", count(outcome.forks as usize, "place", "places")));
+        cx.ui.line(text);
+    }
+    if outcome.quarantined_total > 0 {
+        let text = bad(cx, format!("NOT taken: {}, kept aside:", count(outcome.quarantined_total as usize, "event", "events")));
+        cx.ui.line(text);
+        for event in &outcome.quarantined {
+            let author = export::names(std::slice::from_ref(&event.author));
+            cx.ui.field(&event.id.short(), &format!("{} by {} ({author}): {}", event.scope, event.who, event.why));
+        }
+        let more = outcome.quarantined_total.saturating_sub(outcome.quarantined.len() as u64);
+        if more > 0 {
+            cx.ui.field("", &format!("and {more} more"));
+        }
+        cx.ui.note("ergo sync quarantined lists them; an admin accepts or discards them.");
+    }
+    if !outcome.whole {
+        let text = bad(cx, format!("{} is not whole:", path.display()));
+        cx.ui.line(text);
+    }
+    for problem in &outcome.problems {
+        cx.ui.field("problem", problem);
+    }
+    if !outcome.whole {
+        cx.ui.note("What could be read was taken. Copy the file again from where it was made, and import it again.");
+    }
+}
