@@ -15,6 +15,7 @@ mod engine;
 mod infer;
 mod models;
 mod replica;
+mod simulation;
 mod store;
 mod support;
 mod term;

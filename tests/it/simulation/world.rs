@@ -1,0 +1,529 @@
+//! What happens in a world, and what must be so at its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ergo::{
+    api::ExportRequest,
+    domain::{
+        DeviceId, EventId, EventKind, Roster, Scope, Status,
+        roster::{Grant, Granted, Role, RosterChange},
+    },
+    store::Draft,
+};
+
+use super::{
+    peer::{Peer, decision, fact, on, scope},
+    random::Random,
+};
+
+/// How many things happen before all meet.
+const STEPS: usize = 45;
+
+/// How often all may meet before they must agree.
+const ROUNDS: usize = 12;
+
+/// What happened, over all seeds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    writes: u64,
+    exchanges: u64,
+    cut: u64,
+    bundles: u64,
+    damaged: u64,
+    restarts: u64,
+    restored: u64,
+    revoked: u64,
+    regranted: u64,
+    joined: u64,
+    redacted: u64,
+    forks: u64,
+    quarantined: u64,
+    cards: u64,
+    agreed: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { writes, exchanges, cut, bundles, damaged, restarts, restored, revoked, .. } = other;
+        self.writes += writes;
+        self.exchanges += exchanges;
+        self.cut += cut;
+        self.bundles += bundles;
+        self.damaged += damaged;
+        self.restarts += restarts;
+        self.restored += restored;
+        self.revoked += revoked;
+        let Self { regranted, joined, redacted, forks, quarantined, cards, agreed, .. } = other;
+        self.regranted += regranted;
+        self.joined += joined;
+        self.redacted += redacted;
+        self.forks += forks;
+        self.quarantined += quarantined;
+        self.cards += cards;
+        self.agreed += agreed;
+    }
+
+    /// A simulation in which something never happens proves nothing about it.
+    pub(super) fn assert_everything_happened(&self, seeds: u64) {
+        let Self { writes, exchanges, cut, bundles, damaged, restarts, restored, .. } = *self;
+        let Self { revoked, regranted, joined, redacted, forks, quarantined, cards, agreed, .. } = *self;
+        let rare =
+            [cut, bundles, damaged, restarts, restored, revoked, regranted, joined, redacted, forks, quarantined];
+        assert!(rare.iter().all(|count| *count >= seeds / 20), "{self:?}");
+        assert!(writes >= 5 * seeds && exchanges >= 5 * seeds && cards >= seeds && agreed >= 3 * seeds, "{self:?}");
+    }
+}
+
+/// Events by scope, each with its author.
+type Accepted = BTreeMap<Scope, BTreeMap<EventId, DeviceId>>;
+
+pub(super) struct World {
+    random: Random,
+    home: tempfile::TempDir,
+    team: EventId,
+    peers: Vec<Peer>,
+    /// Which part of the network each is in.
+    parts: Vec<usize>,
+    /// Files that lie about.
+    files: Vec<Vec<u8>>,
+    /// Events whose bodies must be nowhere in the end, if the redaction counts.
+    redactions: BTreeSet<EventId>,
+    tally: Tally,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        // Memory where there is a file system in memory: the disk is not what is tried here.
+        let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let mut founder = Peer::new(1, home.path(), 0);
+        // What was there before the team comes into it.
+        founder.act("api", decision("port", "80"));
+        founder.act("ops", fact("region", "north", []));
+        let name = founder.name();
+        let team =
+            founder.change(None, RosterChange::Create { name: "core".into(), person: "ada".into(), device_name: name });
+        for place in ["api", "ops"] {
+            let heads = founder.read(|reader| reader.heads_of(&scope(place)));
+            founder.change(Some(team), RosterChange::Adopt { scope: scope(place), identity: None, heads });
+        }
+        let mut world = Self {
+            home,
+            team,
+            peers: vec![founder],
+            parts: vec![0],
+            files: Vec::new(),
+            redactions: BTreeSet::new(),
+            tally: Tally::default(),
+            random: Random::new(seed ^ 0xace),
+        };
+        // The second is an admin too, so that admins can fall out with each other.
+        world.newcomer(0, Role::Admin);
+        for _ in 0..3 + random.below(2) {
+            world.newcomer(0, Role::Writer);
+        }
+        world
+    }
+
+    pub(super) fn run(mut self) -> Tally {
+        for _ in 0..STEPS {
+            self.step();
+        }
+        let before: Vec<_> = self.peers.iter().map(|peer| self.accepted_at(peer)).collect();
+        self.meet();
+        self.judge(&before);
+        self.tally
+    }
+
+    fn step(&mut self) {
+        let one = self.random.below(self.peers.len());
+        for peer in &self.peers {
+            peer.pass(1_000);
+        }
+        match self.random.below(100) {
+            0..38 => self.write(one),
+            38..58 => self.exchange(one),
+            58..65 => self.leave_file(one),
+            65..74 => self.find_file(one),
+            74..78 => self.part(),
+            78..81 => {
+                self.peers[one].restart();
+                self.tally.restarts += 1;
+            }
+            81..86 => self.peers[one].copy(),
+            86..90 => self.restore(one),
+            90..93 => self.revoke(one),
+            93..96 => self.grant(one),
+            96..98 if self.peers.len() < 8 => {
+                let role = if self.random.percent(20) { Role::Admin } else { Role::Writer };
+                self.newcomer(one, role);
+            }
+            _ => {
+                // An hour goes by for one and for no other.
+                self.peers[one].pass(3_600_000);
+            }
+        }
+    }
+
+    /// Lets a new device in, by an admin, if this is one.
+    fn newcomer(&mut self, by: usize, role: Role) {
+        if !self.is_admin(by) {
+            return;
+        }
+        let skew = self.random.below(40 * 60_000) as i64 - 20 * 60_000;
+        let mut peer = Peer::new(self.peers.len() as u8 + 1, self.home.path(), skew);
+        // Some bring what they decided before.
+        let brings = role != Role::Reader && self.random.percent(30);
+        if brings {
+            peer.act("api", decision("cache", "off"));
+        }
+        let scopes = match self.random.percent(70) {
+            true => Granted::All,
+            false => Granted::Only(BTreeSet::from([scope("api")])),
+        };
+        let grant = Grant { role, scopes };
+        let change = RosterChange::Add { device: peer.device(), person: peer.name(), name: peer.name(), grant };
+        self.peers[by].change(Some(self.team), change);
+        peer.join(self.team, &self.peers[by]);
+        if brings {
+            let heads = peer.read(|reader| reader.heads_of(&scope("api")));
+            peer.change(Some(self.team), RosterChange::Adopt { scope: scope("api"), identity: None, heads });
+        }
+        self.peers.push(peer);
+        self.parts.push(self.parts[by]);
+        self.tally.joined += 1;
+    }
+
+    fn is_admin(&self, one: usize) -> bool {
+        let peer = &self.peers[one];
+        peer.roster(self.team).is_some_and(|roster| roster.role(&peer.device()) == Some(Role::Admin))
+    }
+
+    fn write(&mut self, one: usize) {
+        let place = if self.random.percent(80) { "api" } else { "ops" };
+        let peer = &self.peers[one];
+        // Whoever knows that nobody takes it does not write.
+        if !peer.roster(self.team).is_some_and(|roster| roster.may_write(&peer.device(), &scope(place))) {
+            return;
+        }
+        let active = peer.claims(place, Some(Status::Active));
+        let all = peer.claims(place, None);
+        let subject = ["port", "cache", "queue"][self.random.below(3)];
+        let value = self.random.below(4).to_string();
+        let target = self.random.pick(&active).map(|claim| claim.id);
+        let draft: Option<Draft> = match (self.random.below(100), target) {
+            (0..45, _) => Some(decision(subject, &value)),
+            (45..60, Some(target)) => {
+                let new = decision(subject, &value);
+                Some(Draft { kind: EventKind::Supersede, targets: vec![ergo::store::Ref::Id(target)], ..new })
+            }
+            (60..70, Some(target)) => Some(on(EventKind::Retract, &[target])),
+            (70..85, _) => {
+                let key = ["region", "owner"][self.random.below(2)];
+                let heads = active.iter().filter(|claim| claim.key.as_deref() == Some(key)).map(|claim| claim.id);
+                Some(fact(key, &value, heads))
+            }
+            (85..90, _) => self.random.pick(&all).map(|claim| on(EventKind::Undo, &[claim.id])),
+            (90..94, Some(target)) => {
+                self.redactions.insert(target);
+                self.tally.redacted += 1;
+                Some(on(EventKind::Redact, &[target]))
+            }
+            (94..100, Some(target)) => {
+                let other = self.random.pick(&active).map(|claim| claim.id).filter(|other| *other != target);
+                other.map(|other| on(EventKind::Resolve(ergo::domain::ResolveAct::Dismiss), &[target, other]))
+            }
+            _ => None,
+        };
+        if let Some(draft) = draft {
+            self.peers[one].act(place, draft);
+            self.tally.writes += 1;
+        }
+    }
+
+    /// The network falls into other parts, or becomes one.
+    fn part(&mut self) {
+        let count = 1 + self.random.below(3);
+        for part in &mut self.parts {
+            *part = self.random.below(count);
+        }
+    }
+
+    fn exchange(&mut self, one: usize) {
+        let near: Vec<usize> =
+            (0..self.peers.len()).filter(|other| *other != one && self.parts[*other] == self.parts[one]).collect();
+        if let Some(other) = self.random.pick(&near).copied() {
+            let faults = self.random.percent(40);
+            self.pull(one, other, faults);
+            self.pull(other, one, faults);
+            self.tally.exchanges += 1;
+        }
+    }
+
+    /// One takes from another what it lacks, if both find the other in the team. Answers whether something was new.
+    fn pull(&mut self, to: usize, from: usize, faults: bool) -> bool {
+        let team = self.team;
+        let mut news = false;
+        let roster_scope = match self.peers[from].roster(team) {
+            Some(roster) => roster.scope().clone(),
+            None => return false,
+        };
+        let mut scopes = vec![roster_scope.clone()];
+        scopes.extend(self.peers[from].scopes(team).into_iter().filter(|scope| *scope != roster_scope));
+        for scope in scopes {
+            let (receiver, sender) = (&self.peers[to], &self.peers[from]);
+            let knows = |a: &Peer, b: &Peer| a.roster(team).is_some_and(|roster| roster.is_member(&b.device()));
+            let may = sender.roster(team).is_some_and(|roster| roster.may_read(&receiver.device(), &scope));
+            if !knows(receiver, sender) || !knows(sender, receiver) {
+                return news;
+            }
+            if !may {
+                continue;
+            }
+            let mut pages = sender.pages(team, &scope, &receiver.vector(team, &scope));
+            // Words that were dropped for a redaction which does not count after all.
+            let missing = receiver.missing_bodies(team, &scope);
+            if !missing.is_empty() {
+                let mut bodies = sender.everything(team, &scope);
+                bodies.retain(|event| event.body.is_some() && missing.contains(&event.id));
+                pages.push(bodies);
+            }
+            if faults {
+                pages = self.disturb(pages);
+            }
+            for page in pages.into_iter().filter(|page| !page.is_empty()) {
+                let done = self.peers[to].take(team, self.peers[from].device(), page);
+                news |= !done.stored.is_empty() || !done.quarantined.is_empty() || !done.withdrawn.is_empty();
+                self.tally.quarantined += (done.quarantined.len() + done.withdrawn.len()) as u64;
+                self.tally.forks += done.forks.len() as u64;
+            }
+        }
+        news
+    }
+
+    /// Pages get lost at the end, come twice, in another order, and mixed.
+    fn disturb<T: Clone>(&mut self, mut pages: Vec<Vec<T>>) -> Vec<Vec<T>> {
+        if self.random.percent(50) {
+            let keep = self.random.below(pages.len() + 1);
+            pages.truncate(keep);
+            self.tally.cut += 1;
+        }
+        if let Some(page) = self.random.pick(&pages).cloned() {
+            pages.push(page);
+        }
+        self.random.shuffle(&mut pages);
+        for page in &mut pages {
+            self.random.shuffle(page);
+        }
+        pages
+    }
+
+    /// A file is made for somebody, or for all, and left lying.
+    fn leave_file(&mut self, one: usize) {
+        if !self.peers[one].is_in(self.team) {
+            return;
+        }
+        let others: Vec<String> = self.peers.iter().map(Peer::name).collect();
+        let roster = self.peers[one].roster(self.team).unwrap();
+        let names: Vec<String> = others
+            .into_iter()
+            .filter(|name| roster.members().any(|member| member.name == *name && roster.is_member(&member.device)))
+            .collect();
+        let peer = self.random.pick(&names).cloned().unwrap();
+        let request = ExportRequest {
+            since: self.random.percent(40).then(|| peer.clone()),
+            to: if self.random.percent(30) { vec![peer] } else { vec![] },
+            open: self.random.percent(20),
+            receipt_for: self.random.percent(15).then(|| "00".repeat(32)),
+            ..ExportRequest::default()
+        };
+        let file = self.peers[one].export(&request);
+        self.files.push(file);
+        self.tally.bundles += 1;
+    }
+
+    /// Somebody finds a file, and imports it: whole, cut, or damaged; perhaps not for the first time.
+    fn find_file(&mut self, one: usize) {
+        let Some(file) = self.random.pick(&self.files) else { return };
+        let mut file = file.clone();
+        let whole = match self.random.below(10) {
+            0 => {
+                file.truncate(self.random.below(file.len()));
+                false
+            }
+            1 => {
+                let at = self.random.below(file.len());
+                file[at] ^= 0x40;
+                false
+            }
+            _ => true,
+        };
+        self.tally.damaged += u64::from(!whole);
+        match self.peers[one].import(&file) {
+            Ok(done) => {
+                assert_eq!(done.whole, whole, "{done:?}");
+                self.tally.quarantined += done.quarantined_total;
+                self.tally.forks += done.forks;
+            }
+            // Not for this device, not of its team any more, or its header is damaged.
+            Err(error) => assert_eq!(error.code, ergo::api::ErrorCode::BadRequest, "{error}"),
+        }
+    }
+
+    fn restore(&mut self, one: usize) {
+        if self.peers[one].copied {
+            let in_place = self.random.percent(50);
+            self.peers[one].restore(in_place);
+            self.tally.restored += 1;
+        }
+    }
+
+    /// An admin takes another device out: what it wrote later than the admin knows does not count.
+    fn revoke(&mut self, one: usize) {
+        let other = self.random.below(self.peers.len());
+        if other == one || !self.is_admin(one) || self.members(one) < 4 {
+            return;
+        }
+        let device = self.peers[other].device();
+        if self.peers[one].roster(self.team).is_some_and(|roster| roster.is_member(&device)) {
+            let cuts = self.peers[one].read(|reader| reader.cuts_of(&self.team, &device));
+            self.peers[one].change(Some(self.team), RosterChange::Revoke { device, cuts });
+            self.tally.revoked += 1;
+        }
+    }
+
+    /// An admin makes a device a reader, or a writer again.
+    fn grant(&mut self, one: usize) {
+        let other = self.random.below(self.peers.len());
+        if other == one || !self.is_admin(one) {
+            return;
+        }
+        let device = self.peers[other].device();
+        let roster = self.peers[one].roster(self.team).unwrap();
+        let Some(member) = roster.member(&device).filter(|_| roster.is_member(&device)) else { return };
+        let role = if member.grant.role == Role::Writer { Role::Reader } else { Role::Writer };
+        let cuts = self.peers[one].read(|reader| reader.cuts_of(&self.team, &device));
+        let grant = Grant { role, scopes: member.grant.scopes.clone() };
+        self.peers[other].demoted = true;
+        self.peers[one].change(Some(self.team), RosterChange::Grant { device, grant, cuts });
+        self.tally.regranted += 1;
+    }
+
+    fn members(&self, one: usize) -> usize {
+        let Some(roster) = self.peers[one].roster(self.team) else { return 0 };
+        roster.members().filter(|member| roster.is_member(&member.device)).count()
+    }
+
+    /// What a device has of every scope, as far as the team takes it.
+    fn accepted_at(&self, peer: &Peer) -> Accepted {
+        let events = |scope: &Scope| {
+            peer.everything(self.team, scope).iter().map(|event| (event.id, event.header.author)).collect()
+        };
+        peer.scopes(self.team).into_iter().map(|scope| (scope.clone(), events(&scope))).collect()
+    }
+
+    /// The network is one again, clocks have come, and all exchange until there is nothing new.
+    fn meet(&mut self) {
+        for peer in &self.peers {
+            peer.pass(30 * 86_400_000);
+        }
+        for _ in 0..ROUNDS {
+            let mut news = false;
+            for one in 0..self.peers.len() {
+                for other in 0..self.peers.len() {
+                    if one != other {
+                        news |= self.pull(one, other, false);
+                    }
+                }
+            }
+            if !news {
+                return;
+            }
+        }
+        panic!("after {ROUNDS} rounds there is still something new");
+    }
+
+    /// The devices that make up the team: each knows itself in it, and those that it knows there know it.
+    fn circle(&self) -> Vec<usize> {
+        let knows = |one: usize, other: usize| {
+            self.peers[one].roster(self.team).is_some_and(|roster| roster.is_member(&self.peers[other].device()))
+        };
+        let all = 0..self.peers.len();
+        let circle = |one: usize| all.clone().filter(|other| knows(one, *other)).collect::<Vec<_>>();
+        let sound = |members: &Vec<usize>| members.iter().all(|one| members.iter().all(|other| knows(*one, *other)));
+        all.clone().filter(|one| knows(*one, *one)).map(circle).find(sound).unwrap_or_default()
+    }
+
+    fn judge(&mut self, before: &[Accepted]) {
+        for peer in &self.peers {
+            let report = peer.read(ergo::store::Reader::check);
+            assert_eq!(report.problems, Vec::<String>::new(), "store of {}", peer.name());
+        }
+        let circle = self.circle();
+        let Some(first) = circle.first() else { return };
+        self.tally.agreed += circle.len() as u64;
+        let roster = self.peers[*first].roster(self.team).unwrap();
+        for one in &circle {
+            assert_eq!(self.peers[*one].roster(self.team).as_ref(), Some(&roster), "{}", self.peers[*one].name());
+        }
+        // What nobody who is left had cannot be expected: whoever wrote it went back to an old copy since.
+        let mut had = Accepted::new();
+        for (scope, events) in circle.iter().flat_map(|one| &before[*one]) {
+            had.entry(scope.clone()).or_default().extend(events);
+        }
+        for (scope, events) in &had {
+            let readers: Vec<&Peer> = circle
+                .iter()
+                .map(|one| &self.peers[*one])
+                .filter(|peer| roster.may_read(&peer.device(), scope))
+                .collect();
+            let Some(reader) = readers.first() else { continue };
+            for peer in &readers {
+                assert_eq!(peer.set(self.team, scope), reader.set(self.team, scope), "{scope} at {}", peer.name());
+            }
+            self.assert_nothing_lost(&roster, scope, events, reader);
+        }
+        self.assert_same_meaning(&circle, &roster);
+    }
+
+    /// What somebody had, of devices that nobody ever restricted, everybody has.
+    fn assert_nothing_lost(&self, roster: &Roster, scope: &Scope, events: &BTreeMap<EventId, DeviceId>, reader: &Peer) {
+        let free: BTreeSet<DeviceId> = self
+            .peers
+            .iter()
+            .filter(|peer| !peer.demoted && roster.is_member(&peer.device()))
+            .map(Peer::device)
+            .collect();
+        let there: BTreeSet<EventId> = reader.everything(self.team, scope).iter().map(|event| event.id).collect();
+        let lost: Vec<_> = events
+            .iter()
+            .filter(|(id, author)| free.contains(author) && !there.contains(id))
+            .map(|(id, _)| id)
+            .collect();
+        assert!(lost.is_empty(), "lost in {scope}: {lost:?}");
+    }
+
+    /// Statuses, flags, cards and their ids are the same at all who read the same and wrote nothing that the team does not take.
+    fn assert_same_meaning(&mut self, circle: &[usize], roster: &Roster) {
+        let mut by_scopes: BTreeMap<Vec<Scope>, usize> = BTreeMap::new();
+        for one in circle.iter().filter(|one| !self.peers[**one].demoted) {
+            let peer = &self.peers[*one];
+            let scopes: Vec<Scope> = roster
+                .scopes()
+                .map(|row| row.scope.clone())
+                .filter(|scope| roster.may_read(&peer.device(), scope))
+                .collect();
+            let projection = peer.projection();
+            self.tally.cards += projection.cards.len() as u64;
+            // Their words are gone wherever the act counts.
+            for id in self.redactions.iter().filter(|id| projection.claims.get(id).is_some_and(|c| c.flags.redacted)) {
+                let body = peer.read(|reader| Ok(reader.event(id)?.and_then(|event| event.body)));
+                assert_eq!(body, None, "{id} at {}", peer.name());
+            }
+            match by_scopes.get(&scopes) {
+                Some(other) => assert_eq!(projection, self.peers[*other].projection(), "{}", peer.name()),
+                None => drop(by_scopes.insert(scopes, *one)),
+            }
+        }
+    }
+}
