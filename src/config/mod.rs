@@ -12,7 +12,9 @@ use std::path::PathBuf;
 pub use lock::{Owner, StoreLock};
 pub use paths::Paths;
 pub use record::DaemonRecord;
-pub use settings::{AgentsMay, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings};
+pub use settings::{
+    AgentsMay, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncMode, SyncSettings,
+};
 
 /// Why the configuration, or a place on the disk, cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

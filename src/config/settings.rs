@@ -37,6 +37,47 @@ pub struct Config {
     pub guard: GuardSettings,
     /// The models.
     pub models: ModelSettings,
+    /// Team sync.
+    pub sync: SyncSettings,
+}
+
+/// The `[sync]` section: how far teams reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SyncSettings {
+    /// How far packets may go; unless set, on the local network, and only once there is a team with somebody else in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SyncMode>,
+    /// The relay of `mode = "internet"`, as an `https://` address; n0's relays and directory where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<String>,
+    /// The UDP port; where absent one that belongs to this device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+}
+
+/// How far packets may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMode {
+    /// Nowhere.
+    Off,
+    /// On the local network: no relay, no name server, no port mapping.
+    Lan,
+    /// Anywhere, by a relay where there is no other way.
+    Internet,
+}
+
+impl SyncSettings {
+    /// The first setting that cannot be, and why.
+    fn mistake(&self) -> Option<(&'static str, String)> {
+        if self.port == Some(0) {
+            return Some(("port", "`port` is 0: expected 1 to 65535, or no line at all for any".to_owned()));
+        }
+        let relay = self.relay.as_deref()?;
+        (!relay.starts_with("https://") && !relay.starts_with("http://"))
+            .then(|| ("relay", format!("`relay` is {relay}: expected an address such as https://relay.example.com")))
+    }
 }
 
 /// The `[models]` section: which model serves which role, and how they compute. What stands here goes before what `ergo models use` chose.
@@ -157,6 +198,7 @@ impl Default for Config {
             daemon: DaemonSettings::default(),
             guard: GuardSettings::default(),
             models: ModelSettings::default(),
+            sync: SyncSettings::default(),
         }
     }
 }
@@ -212,7 +254,7 @@ impl Config {
                 return Err(invalid(line_with(role), message));
             }
         }
-        if let Some((key, message)) = config.models.mistake() {
+        if let Some((key, message)) = config.models.mistake().or_else(|| config.sync.mistake()) {
             return Err(invalid(line_with(key), message));
         }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
@@ -290,6 +332,9 @@ mod tests {
             ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
             ("[models]\n\nthreads = 0\n", 3, "1 to 256"),
             ("[models]\nidle_minutes = 0\n", 2, "at least 1"),
+            ("[sync]\nmode = \"wan\"\n", 2, "internet"),
+            ("[sync]\nport = 0\n", 2, "1 to 65535"),
+            ("[sync]\nmode = \"internet\"\nrelay = \"relay\"\n", 3, "https://"),
             ("who = \"\"\n", 1, "`who`"),
             ("who = \n", 1, ""),
         ];

@@ -2,8 +2,14 @@
 
 pub mod bundle;
 pub mod document;
+pub mod endpoint;
+pub mod frame;
 pub mod gate;
+pub mod index;
+mod message;
 pub mod pairing;
+pub mod service;
+pub mod session;
 pub mod ticket;
 pub mod transfer;
 pub mod words;

@@ -18,6 +18,7 @@ mod replica;
 mod simulation;
 mod store;
 mod support;
+mod sync;
 mod term;
 mod term_flows;
 mod term_session;

@@ -5,6 +5,7 @@
 mod documents;
 mod intake;
 pub(super) mod ledger;
+mod named;
 mod peers;
 mod quarantine;
 mod reads;

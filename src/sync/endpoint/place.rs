@@ -1,0 +1,73 @@
+//! Where an address is: on this network, or beyond it.
+
+use std::{fmt, net::IpAddr, time::Duration};
+
+/// How a peer is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Path {
+    /// Within this machine or its networks, VPNs included.
+    Lan,
+    /// At a public address, without a relay.
+    Direct,
+    /// Through a relay.
+    Relay,
+}
+
+impl Path {
+    /// The word shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lan => "lan",
+            Self::Direct => "direct",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A path and how long a packet takes there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Where it goes.
+    pub path: Path,
+    /// The round trip.
+    pub rtt: Duration,
+}
+
+/// Whether an address lies within this machine or its networks: loopback, private (RFC 1918, RFC 4193), link-local, and the shared range
+/// that VPNs use (RFC 6598).
+pub fn is_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || (a == 100 && b & 0xc0 == 64)
+        }
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_here_and_what_is_not() {
+        for here in ["127.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.7.7", "169.254.1.1", "100.64.0.1", "100.127.255.1"]
+        {
+            assert!(is_local(here.parse().unwrap()), "{here}");
+        }
+        for here in ["::1", "fd00::1", "fe80::1", "::ffff:192.168.1.1"] {
+            assert!(is_local(here.parse().unwrap()), "{here}");
+        }
+        for beyond in
+            ["8.8.8.8", "172.32.0.1", "100.128.0.1", "100.63.0.1", "2001:4860::1", "::ffff:8.8.8.8", "224.0.0.251"]
+        {
+            assert!(!is_local(beyond.parse().unwrap()), "{beyond}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What two sides have of a team, compared.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{
+    domain::{
+        DeviceId, EventId, Scope,
+        replica::{ChainEnd, DocumentId, Month, SetDigest},
+        roster::Roster,
+    },
+    store::{Reader, StoreError},
+    sync::frame::{DocOffer, Offer, ScopeOffer},
+};
+
+/// A document of a team, by its place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The scope, under the team's name.
+    pub scope: Scope,
+    /// The month of its events.
+    pub month: Month,
+    /// Which of the month's documents.
+    pub part: u32,
+}
+
+impl Place {
+    /// The document's id.
+    pub fn document(&self, team: EventId) -> DocumentId {
+        DocumentId::of(team, &self.scope, self.month, self.part)
+    }
+}
+
+/// What this device may give `peer`, and take from it: the scopes that both may read.
+pub(super) fn of_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Result<Offer, StoreError> {
+    let team = roster.team();
+    let mut scopes = Vec::new();
+    for row in reader.team_scopes(&team)? {
+        if row.is_roster || !roster.may_read(peer, &row.scope) {
+            continue;
+        }
+        let documents = reader.documents(&team, Some(&row.scope))?.into_iter().filter_map(|row| {
+            let heads = row.heads.as_slice().try_into().ok()?;
+            Some(DocOffer { month: row.month, part: row.part, events: row.events as u64, heads, digest: row.digest })
+        });
+        let documents = documents.collect();
+        scopes.push(ScopeOffer { chains: reader.vector(&team, &row.scope)?, scope: row.scope, documents });
+    }
+    Ok(Offer { scopes, reply: false })
+}
+
+/// The documents of the scopes that both offer, in both states.
+fn documents<'a>(mine: &'a Offer, theirs: &'a Offer) -> HashMap<Place, [Option<&'a DocOffer>; 2]> {
+    let theirs: HashMap<&Scope, &ScopeOffer> = theirs.scopes.iter().map(|offer| (&offer.scope, offer)).collect();
+    let mut all: HashMap<Place, [Option<&DocOffer>; 2]> = HashMap::new();
+    for my in &mine.scopes {
+        let Some(their) = theirs.get(&my.scope) else { continue };
+        for (side, offer) in [my, *their].into_iter().enumerate() {
+            for document in &offer.documents {
+                let place = Place { scope: my.scope.clone(), month: document.month, part: document.part };
+                all.entry(place).or_default()[side] = Some(document);
+            }
+        }
+    }
+    all
+}
+
+/// The documents of which one side has events that the other lacks: the latest months first, since that is what people look at.
+pub(super) fn differing(mine: &Offer, theirs: &Offer) -> Vec<Place> {
+    let digest = |offer: Option<&DocOffer>| offer.map_or_else(SetDigest::default, |document| document.digest);
+    let all = documents(mine, theirs);
+    let mut places: Vec<Place> =
+        all.into_iter().filter(|(_, [my, their])| digest(*my) != digest(*their)).map(|(place, _)| place).collect();
+    places.sort_unstable_by(|a, b| (b.month, &a.scope, a.part).cmp(&(a.month, &b.scope, b.part)));
+    places
+}
+
+/// How many events each side lacks, as their chains say: mine, theirs.
+pub(super) fn lacking(mine: &Offer, theirs: &Offer) -> (u64, u64) {
+    let mut lacks = (0, 0);
+    for my in &mine.scopes {
+        let Some(their) = theirs.scopes.iter().find(|their| their.scope == my.scope) else { continue };
+        lacks.0 += beyond(&my.chains, &their.chains);
+        lacks.1 += beyond(&their.chains, &my.chains);
+    }
+    lacks
+}
+
+/// How many events of `other` lie beyond `known`.
+fn beyond(known: &[ChainEnd], other: &[ChainEnd]) -> u64 {
+    let known: HashMap<_, _> = known.iter().map(|end| (end.chain, end.next)).collect();
+    other
+        .iter()
+        .map(|end| end.next.saturating_sub(known.get(&end.chain).copied().unwrap_or(0)))
+        .fold(0, u64::saturating_add)
+}
+
+/// A hash over the sets of events in the scopes that both offer: equal on both sides exactly where nothing is missing.
+pub(super) fn state(mine: &Offer, theirs: &Offer) -> [u8; 32] {
+    let common: HashSet<&Scope> = theirs.scopes.iter().map(|offer| &offer.scope).collect();
+    let mut lines: Vec<_> = mine
+        .scopes
+        .iter()
+        .filter(|offer| common.contains(&offer.scope))
+        .flat_map(|offer| offer.documents.iter().map(move |document| (&offer.scope, document)))
+        .filter(|(_, document)| document.digest != SetDigest::default())
+        .map(|(scope, document)| (scope, document.month, document.part, document.digest))
+        .collect();
+    lines.sort_unstable();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"ergo/sync-state/1");
+    for (scope, month, part, digest) in lines {
+        for name in [&scope.org_id, &scope.project] {
+            hasher.update(&(name.len() as u64).to_le_bytes());
+            hasher.update(name.as_bytes());
+        }
+        hasher.update(&month.0.to_le_bytes());
+        hasher.update(&part.to_le_bytes());
+        hasher.update(&digest.0);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// Notes what a document of the other side has become.
+pub(super) fn note(theirs: &mut Offer, scope: &Scope, document: DocOffer) {
+    let Some(offer) = theirs.scopes.iter_mut().find(|offer| offer.scope == *scope) else {
+        return theirs.scopes.push(ScopeOffer { scope: scope.clone(), chains: Vec::new(), documents: vec![document] });
+    };
+    let at = offer.documents.iter_mut().find(|known| (known.month, known.part) == (document.month, document.part));
+    match at {
+        Some(known) => *known = document,
+        None => offer.documents.push(document),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::replica::Chain;
+
+    fn scope(project: &str) -> Scope {
+        Scope { org_id: "acme".into(), project: project.into() }
+    }
+
+    fn document(month: u32, ids: &[u8]) -> DocOffer {
+        let ids: Vec<_> = ids.iter().map(|n| EventId([*n; 32])).collect();
+        let digest = SetDigest::of(&ids);
+        DocOffer { month: Month(month), part: 0, events: ids.len() as u64, heads: [0; 32], digest }
+    }
+
+    fn offer(project: &str, next: u64, documents: Vec<DocOffer>) -> ScopeOffer {
+        let chain = Chain { author: DeviceId([1; 32]), epoch: 1, adopted: false };
+        ScopeOffer { scope: scope(project), chains: vec![ChainEnd { chain, next, head: None }], documents }
+    }
+
+    fn offers(scopes: Vec<ScopeOffer>) -> Offer {
+        Offer { scopes, reply: false }
+    }
+
+    #[test]
+    fn what_differs_is_named_latest_first_and_only_where_both_may_read() {
+        let mine = offers(vec![
+            offer("api", 5, vec![document(202_610, &[1]), document(202_611, &[2, 3])]),
+            offer("mine", 9, vec![document(202_611, &[9])]),
+        ]);
+        let theirs = offers(vec![
+            offer("api", 3, vec![document(202_610, &[1, 4]), document(202_611, &[3, 2]), document(202_612, &[5])]),
+            offer("theirs", 9, vec![document(202_611, &[8])]),
+        ]);
+        let months: Vec<u32> = differing(&mine, &theirs).into_iter().map(|place| place.month.0).collect();
+        assert_eq!(months, [202_612, 202_610], "equal sets are equal, whatever their order");
+        assert_eq!(lacking(&mine, &theirs), (0, 2));
+        assert_eq!(lacking(&theirs, &mine), (2, 0));
+    }
+
+    #[test]
+    fn equal_states_mean_that_nothing_differs() {
+        let mine = offers(vec![offer("api", 5, vec![document(202_611, &[1, 2])]), offer("web", 1, vec![])]);
+        let mut theirs = offers(vec![offer("api", 4, vec![document(202_611, &[1]), document(202_610, &[])])]);
+        assert_ne!(state(&mine, &theirs), state(&theirs, &mine));
+        note(&mut theirs, &scope("api"), document(202_611, &[2, 1]));
+        assert_eq!(state(&mine, &theirs), state(&theirs, &mine), "an empty document is none, and web is not common");
+        assert_eq!(differing(&mine, &theirs), []);
+        note(&mut theirs, &scope("web"), document(202_611, &[7]));
+        assert_eq!(differing(&mine, &theirs).len(), 1);
+    }
+}

@@ -1,0 +1,322 @@
+//! What goes plain, beside the documents: the roster, bodies, and events for repair.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Phase, Stop, live::Session};
+use crate::{
+    domain::{EventId, Scope, SignedEvent, replica::ChainEnd},
+    engine::Engine,
+    store::{SyncCursor, SyncImport, SyncImported},
+    sync::frame::{self, Bodies, Body, Code, Events, Message, Want, WantSince, WireEvent},
+};
+
+/// Events in a page.
+const PAGE: usize = 1_000;
+
+/// Events whose bodies are asked for, or given, at once.
+pub(super) const BODIES: usize = 1_000;
+
+/// Bytes of bodies in a frame; a single body is at most 32 KiB.
+const FRAME_BYTES: usize = 4 * 1024 * 1024;
+
+/// Bytes of bodies kept that came ahead of their events.
+const STASH_BYTES: usize = 8 * 1024 * 1024;
+
+/// Requests for plain events that one peer may have open.
+const MAX_REQUESTS: usize = 64;
+
+/// What the peer asked for, as far as it was sent.
+pub(super) struct Pages {
+    scope: Scope,
+    known: Vec<ChainEnd>,
+    cursor: Option<SyncCursor>,
+}
+
+impl Session<'_> {
+    /// Sends the roster events that the peer lacks.
+    pub(super) async fn send_roster(&mut self) -> Result<(), Stop> {
+        let (team, known) = (self.team, self.their_roster.clone());
+        let (frames, vector) = self
+            .context
+            .engine(move |engine| {
+                let Some(roster) = engine.sync_read(|r| r.roster(&team))? else { return Ok((Vec::new(), Vec::new())) };
+                let (mut frames, mut cursor) = (Vec::new(), None);
+                loop {
+                    let page =
+                        engine.sync_read(|r| r.events_after(&team, roster.scope(), &known, cursor.as_ref(), PAGE))?;
+                    let last = page.next.is_none();
+                    frames.push(Message::Roster(Events { events: wire(&page.events), last, scope: None }));
+                    match page.next {
+                        Some(next) => cursor = Some(next),
+                        None => break,
+                    }
+                }
+                Ok((frames, engine.sync_read(|r| r.vector(&team, roster.scope()))?))
+            })
+            .await?;
+        if frames.is_empty() {
+            return Err(Stop::Here("the team's roster is gone".to_owned()));
+        }
+        for message in &frames {
+            self.wire.send(message)?;
+        }
+        self.their_roster = vector;
+        Ok(())
+    }
+
+    /// Stores roster events that the peer sent.
+    pub(super) async fn take_roster(&mut self, page: Events) -> Result<(), Stop> {
+        if page.events.is_empty() {
+            return Ok(());
+        }
+        let events = read(page.events)?;
+        if events.iter().any(|event| event.header.scope.org_id != crate::domain::roster::ORG) {
+            return Err(Stop::refuse(Code::BadEvent, "ROSTER holds an event that is not of a roster"));
+        }
+        let imported = self.import(events).await?;
+        if imported.roster_changed || !imported.stored.is_empty() {
+            self.changed = true;
+            self.tell(true, true);
+        }
+        Ok(())
+    }
+
+    /// Gives the bodies that the peer asked for, of a scope that it may read.
+    pub(super) async fn give_bodies(&mut self, want: Want) -> Result<(), Stop> {
+        if want.events.len() > BODIES {
+            return Err(Stop::refuse(
+                Code::TooBig,
+                format!("WANT names {} events; at most {BODIES}", want.events.len()),
+            ));
+        }
+        if !self.shares(&want.scope) {
+            return Err(Stop::refuse(Code::NotPaired, "WANT names a scope that is not granted to your device"));
+        }
+        for frame in self.bodies(want.scope, want.events).await? {
+            self.wire.send_frame(frame)?;
+        }
+        Ok(())
+    }
+
+    /// Bodies of events of a scope, as frames.
+    pub(super) async fn bodies(&self, scope: Scope, ids: Vec<EventId>) -> Result<Vec<Vec<u8>>, Stop> {
+        let team = self.team;
+        let frames = self.context.engine(move |engine| {
+            let mut found: HashMap<EventId, Option<Body>> = engine
+                .sync_read(|r| r.bodies(&team, &scope, &ids))?
+                .into_iter()
+                .map(|(id, body)| (id, body.as_ref().map(Body::from)))
+                .collect();
+            // Whatever was asked for is answered, so that nobody waits.
+            let all: Vec<_> = ids.iter().map(|id| (*id, found.remove(id).flatten())).collect();
+            let mut frames = Vec::new();
+            let mut rest = all.into_iter().peekable();
+            while rest.peek().is_some() {
+                let (mut bodies, mut bytes) = (Vec::new(), 0);
+                while bytes < FRAME_BYTES
+                    && let Some((id, body)) = rest.next()
+                {
+                    bytes += 64 + body.as_ref().map_or(0, |body| body.bytes.len());
+                    bodies.push((id, body));
+                }
+                frames.push(frame::encode(&Message::Bodies(Bodies { scope: scope.clone(), bodies })));
+            }
+            Ok(frames)
+        });
+        let frames: Result<Vec<_>, _> = frames.await?.into_iter().collect();
+        frames.map_err(|error| Stop::Here(error.to_string()))
+    }
+
+    /// Keeps bodies for their exchanges; those that came ahead wait in the stash, while there is room.
+    pub(super) async fn take_bodies(&mut self, bodies: Bodies) -> Result<(), Stop> {
+        let mut late = Vec::new();
+        for (id, body) in bodies.bodies {
+            let waiting = self.exchanges.values_mut().find(|exchange| exchange.waits_for(&id));
+            match (waiting, body) {
+                (Some(exchange), body) => exchange.take_body(id, body),
+                (None, Some(body)) if self.asked.remove(&id) => late.push((id, body)),
+                (None, Some(body)) => {
+                    let held: usize = self.stash.values().map(|body| body.bytes.len() + 64).sum();
+                    if held + body.bytes.len() <= STASH_BYTES {
+                        self.stash.insert(id, body);
+                    }
+                }
+                (None, None) => {
+                    self.asked.remove(&id);
+                }
+            }
+        }
+        self.fill(bodies.scope, late).await?;
+        self.finish_complete().await
+    }
+
+    /// Stores bodies of events that stood here without theirs.
+    async fn fill(&mut self, scope: Scope, bodies: Vec<(EventId, Body)>) -> Result<(), Stop> {
+        if bodies.is_empty() {
+            return Ok(());
+        }
+        let team = self.team;
+        let events = self.context.engine(move |engine| filled(engine, team, &scope, bodies)).await?;
+        self.import(events).await?;
+        self.changed = true;
+        Ok(())
+    }
+
+    /// Asks for bodies that this device lacks, though nothing says that they were redacted; each once a session.
+    pub(super) async fn want_missing_bodies(&mut self) -> Result<(), Stop> {
+        let team = self.team;
+        for scope in self.mine.scopes.iter().map(|offer| offer.scope.clone()).collect::<Vec<_>>() {
+            let of = scope.clone();
+            let missing =
+                self.context.engine(move |engine| engine.sync_read(|r| r.missing_bodies(&team, &of, BODIES))).await?;
+            let events: Vec<_> = missing.into_iter().filter(|id| self.asked.insert(*id)).collect();
+            if !events.is_empty() {
+                self.wire.send(&Message::Want(Want { scope, events }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to give plain events of a scope that the peer may read.
+    pub(super) fn give_since(&mut self, want: WantSince) -> Result<(), Stop> {
+        if !self.shares(&want.scope) {
+            return Err(Stop::refuse(Code::NotPaired, "WANT_SINCE names a scope that is not granted to your device"));
+        }
+        if self.pages.len() >= MAX_REQUESTS {
+            return Err(Stop::refuse(Code::TooBig, format!("more than {MAX_REQUESTS} requests at once")));
+        }
+        self.pages.push_back(Pages { scope: want.scope, known: want.chains, cursor: None });
+        Ok(())
+    }
+
+    /// Sends a page of what was asked for, unless much waits to be sent already.
+    pub(super) async fn send_pages(&mut self) -> Result<(), Stop> {
+        while self.wire.waiting() < self.context.limits.queue
+            && let Some(mut pages) = self.pages.pop_front()
+        {
+            let team = self.team;
+            let (pages, frame) = self
+                .context
+                .engine(move |engine| {
+                    let Pages { scope, known, cursor } = &pages;
+                    let page = engine.sync_read(|r| r.events_after(&team, scope, known, cursor.as_ref(), PAGE))?;
+                    let last = page.next.is_none();
+                    pages.cursor = page.next;
+                    let message =
+                        Message::Events(Events { scope: Some(pages.scope.clone()), events: wire(&page.events), last });
+                    Ok((pages, frame::encode(&message)))
+                })
+                .await?;
+            self.wire.send_frame(frame.map_err(|error| Stop::Here(error.to_string()))?)?;
+            if pages.cursor.is_some() {
+                self.pages.push_front(pages);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the plain events of every scope with a document that the two cannot merge.
+    pub(super) async fn want_paused(&mut self) -> Result<(), Stop> {
+        let differing = super::offer::differing(&self.mine, &self.theirs);
+        let scopes: HashSet<Scope> = differing
+            .into_iter()
+            .filter(|place| self.paused.contains(&place.document(self.team)))
+            .map(|place| place.scope)
+            .collect();
+        for scope in scopes {
+            self.want_since(scope)?;
+        }
+        Ok(())
+    }
+
+    /// Asks for what this device lacks of a scope, as plain events.
+    pub(super) fn want_since(&mut self, scope: Scope) -> Result<(), Stop> {
+        if self.peer_only_reads() || self.wanted.contains(&scope) {
+            return Ok(());
+        }
+        let Some(mine) = self.mine.scopes.iter().find(|offer| offer.scope == scope) else { return Ok(()) };
+        let message = Message::WantSince(WantSince { scope: scope.clone(), chains: mine.chains.clone() });
+        self.begins_to_wait();
+        self.wanted.insert(scope);
+        Ok(self.wire.send(&message)?)
+    }
+
+    /// Stores plain events that were asked for.
+    pub(super) async fn take_events(&mut self, page: Events) -> Result<(), Stop> {
+        let Some(scope) = page.scope.filter(|scope| self.wanted.contains(scope)) else {
+            return Err(Stop::refuse(Code::Version, "EVENTS were not asked for"));
+        };
+        let events = read(page.events)?;
+        if events.iter().any(|event| event.header.scope != scope) {
+            return Err(Stop::refuse(Code::BadEvent, "EVENTS holds an event of another scope"));
+        }
+        if page.last {
+            self.wanted.remove(&scope);
+        }
+        let imported = self.import(events).await?;
+        if !imported.stored.is_empty() || !imported.quarantined.is_empty() {
+            self.changed = true;
+            self.tell(false, true);
+        }
+        Ok(())
+    }
+
+    /// Stores plain events in one transaction. One that is forged refuses the peer.
+    async fn import(&mut self, events: Vec<SignedEvent>) -> Result<SyncImported, Stop> {
+        let now = (self.context.engine.config().clock)();
+        let import = SyncImport { team: self.team, from: Some(self.peer), events, document: None, peer: None, now };
+        let imported = self.context.engine(move |engine| Ok(store(engine, import))).await??;
+        self.counted(&imported);
+        Ok(imported)
+    }
+
+    /// Takes what an import did into the view.
+    pub(super) fn counted(&mut self, imported: &SyncImported) {
+        self.progressed();
+        let (stored, quarantined) = (imported.stored.len() as u64, imported.quarantined.len() as u64);
+        self.view.send_modify(|view| {
+            view.received += stored;
+            view.quarantined += quarantined;
+            view.phase = view.phase.max(Phase::Greeting);
+        });
+    }
+}
+
+/// Stores what came, all of it or nothing. The store verifies each event; where it refuses, this says whether one was forged.
+pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, Stop> {
+    let events = import.events.clone();
+    engine.import_synced(import).map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
+        Some(forged) => Stop::refuse(Code::BadEvent, forged.to_string()),
+        None => error.into(),
+    })
+}
+
+/// The events that these are the bodies of, as they are stored here, completed.
+fn filled(
+    engine: &Engine,
+    team: EventId,
+    scope: &Scope,
+    bodies: Vec<(EventId, Body)>,
+) -> Result<Vec<SignedEvent>, crate::api::ApiError> {
+    let ids: Vec<EventId> = bodies.iter().map(|(id, _)| *id).collect();
+    let mut bodies: HashMap<EventId, Body> = bodies.into_iter().collect();
+    let stored = engine.sync_read(|r| r.events_named(&team, scope, &ids))?;
+    Ok(stored
+        .into_iter()
+        .filter_map(|event| {
+            let body = bodies.remove(&event.id)?.into();
+            Some(SignedEvent { body: Some(body), ..event })
+        })
+        .collect())
+}
+
+fn wire(events: &[SignedEvent]) -> Vec<WireEvent> {
+    events.iter().map(WireEvent::from).collect()
+}
+
+fn read(events: Vec<WireEvent>) -> Result<Vec<SignedEvent>, Stop> {
+    events
+        .into_iter()
+        .map(|event| event.into_event().map_err(|error| Stop::refuse(Code::BadEvent, error.to_string())))
+        .collect()
+}

@@ -1,0 +1,267 @@
+//! A device of a team: an engine on a file of its own, the worker, and what sessions need.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ed25519_dalek::SigningKey;
+use ergo::{
+    api::{Caller, RememberRequest, WriteOutcome},
+    domain::{
+        DeviceId, EventId, OpId, Scope, SignedEvent,
+        replica::{DocumentId, SetDigest},
+        roster::{Grant, Granted, Role, RosterChange},
+    },
+    engine::{Engine, EngineConfig},
+    store::{DocumentChunk, RosterDraft},
+    sync::{
+        frame, index,
+        session::{self, Command, Context, Ended, Limits, News, Phase, Side, View},
+        worker::{Documents, Options, Shelf},
+    },
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex},
+    sync::{mpsc, watch},
+};
+
+use crate::support::PROGRAM;
+
+/// Long enough on a machine that does other things too; never waited for in a test that passes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn scope(project: &str) -> Scope {
+    Scope { org_id: "acme".into(), project: project.into() }
+}
+
+pub fn worker() -> Options {
+    Options { program: PROGRAM.into(), ..Options::usual() }
+}
+
+struct StoreShelf(Arc<Engine>);
+
+impl Shelf for StoreShelf {
+    fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
+        let chunks = self.0.sync_read(|r| r.document_chunks(&document)).map_err(|error| error.to_string())?;
+        let bytes = |chunk| match chunk {
+            DocumentChunk::Append(bytes) | DocumentChunk::Snapshot(bytes) => bytes,
+        };
+        Ok(chunks.into_iter().map(bytes).collect())
+    }
+}
+
+/// A device. Its store goes with it.
+pub struct Node {
+    _dir: TempDir,
+    pub key: SigningKey,
+    pub engine: Arc<Engine>,
+    pub context: Context,
+    pub news: mpsc::UnboundedReceiver<News>,
+    ops: AtomicUsize,
+}
+
+impl Node {
+    pub fn new(n: u8) -> Self {
+        Self::with(n, Limits::default())
+    }
+
+    pub fn with(n: u8, limits: Limits) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let key = SigningKey::from_bytes(&[n; 32]);
+        let config = EngineConfig { durable: false, ..EngineConfig::new(dir.path().join("ergo.db"), key.clone()) };
+        let engine = Arc::new(Engine::open(config).unwrap());
+        let (send, news) = mpsc::unbounded_channel();
+        let documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&engine))));
+        let context = Context { engine: Arc::clone(&engine), documents, instance: u64::from(n), limits, news: send };
+        Self { _dir: dir, key, engine, context, news, ops: AtomicUsize::new(0) }
+    }
+
+    pub fn device(&self) -> DeviceId {
+        self.engine.device()
+    }
+
+    /// With a worker that has nothing in memory, as after a restart.
+    pub fn restarted(mut self) -> Self {
+        self.context.documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&self.engine))));
+        self
+    }
+
+    pub fn change(&self, team: Option<EventId>, change: RosterChange) -> EventId {
+        let mut op = [0; 16];
+        op[0] = u8::try_from(self.ops.fetch_add(1, Ordering::Relaxed)).unwrap();
+        op[1..9].copy_from_slice(&self.device().0[..8]);
+        let now = self.engine.now();
+        let draft = RosterDraft { team, change, who: "ada".into(), agent: None, op: OpId(op), now };
+        self.engine.sync_write(|store| store.commit_roster(draft)).unwrap().0
+    }
+
+    /// Makes a team that shares these projects.
+    pub fn found(&self, projects: &[&str]) -> EventId {
+        let name = format!("device-{}", self.device().short());
+        let change = RosterChange::Create { name: "acme".into(), person: "ada".into(), device_name: name };
+        let team = self.change(None, change);
+        for project in projects {
+            let heads = self.engine.sync_read(|r| r.heads_of(&scope(project))).unwrap();
+            self.change(Some(team), RosterChange::Adopt { scope: scope(project), identity: None, heads });
+        }
+        team
+    }
+
+    /// Lets another device in, and hands it the roster.
+    pub fn let_in(&self, team: EventId, other: &Self, role: Role, projects: Option<&[&str]>) {
+        let scopes = projects.map_or(Granted::All, |all| Granted::Only(all.iter().map(|p| scope(p)).collect()));
+        let device = other.device();
+        let name = format!("device-{}", device.short());
+        let grant = Grant { role, scopes };
+        self.change(Some(team), RosterChange::Add { device, person: "bob".into(), name, grant });
+        let (events, now) = (self.roster(team), other.engine.now());
+        other.engine.sync_write(|store| store.join_team(team, &events, Some(self.device()), now)).unwrap();
+    }
+
+    pub fn roster(&self, team: EventId) -> Vec<SignedEvent> {
+        let read = self.engine.sync_read(|r| {
+            let roster = r.roster(&team)?.unwrap();
+            r.events_after(&team, roster.scope(), &[], None, 10_000)
+        });
+        read.unwrap().events
+    }
+
+    /// Writes a fact; answers with its id.
+    pub fn fact(&self, project: &str, key: &str, statement: &str) -> EventId {
+        self.claim(project, |request| {
+            request.kind = Some(ergo::domain::ClaimKind::Fact);
+            request.key = Some(key.to_owned());
+            // The same statement twice would be one claim.
+            request.statement = format!("{key}: {statement}");
+        })
+    }
+
+    pub fn claim(&self, project: &str, fill: impl FnOnce(&mut RememberRequest)) -> EventId {
+        let caller = Caller { org_id: "acme".into(), project: project.into(), who: "ada".into(), ..Caller::default() };
+        let mut request = RememberRequest { caller, ..RememberRequest::default() };
+        fill(&mut request);
+        match self.engine.remember(request).unwrap() {
+            WriteOutcome::Stored(stored) => stored.claim_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn facts(&self, project: &str, name: &str, count: usize) {
+        for n in 0..count {
+            self.fact(project, &format!("{name}-{n}"), &format!("{name} {n} is what it is"));
+        }
+    }
+
+    pub fn set(&self, team: EventId, project: &str) -> (usize, SetDigest) {
+        self.engine.sync_read(|r| r.set(&team, &scope(project))).unwrap()
+    }
+
+    pub async fn flush(&self, team: EventId) {
+        index::flush(&self.context, team).await.unwrap();
+    }
+
+    /// Nothing is wrong with the store.
+    pub fn assert_sound(&self) {
+        let problems = self.engine.sync_write(|store| store.check()).unwrap().problems;
+        assert_eq!(problems, Vec::<String>::new());
+    }
+
+    /// Greets and runs one side of a session.
+    pub fn session(&self, side: Side, peer: &Self, team: EventId, stream: DuplexStream) -> Running {
+        let (commands, heard) = mpsc::unbounded_channel();
+        let (view, seen) = watch::channel(View::default());
+        let (context, peer) = (self.context.clone(), peer.device());
+        let team = (side == Side::Dialler).then_some(team);
+        let ended = tokio::spawn(async move {
+            let (reader, writer) = tokio::io::split(stream);
+            match session::greet(&context, side, peer, team, reader, writer).await {
+                Ok(greeted) => session::run(&context, greeted, heard, view).await,
+                Err(ended) => ended,
+            }
+        });
+        Running { commands, seen, ended }
+    }
+}
+
+/// One side of a session under way.
+pub struct Running {
+    pub commands: mpsc::UnboundedSender<Command>,
+    pub seen: watch::Receiver<View>,
+    pub ended: tokio::task::JoinHandle<Ended>,
+}
+
+impl Running {
+    /// Waits until what it shows is so.
+    pub async fn until(&mut self, so: impl FnMut(&View) -> bool) -> View {
+        match tokio::time::timeout(PATIENCE, self.seen.wait_for(so)).await {
+            Ok(Ok(view)) => return view.clone(),
+            Ok(Err(_)) => panic!("the session is over"),
+            Err(_) => {}
+        }
+        panic!("it did not come to that: {:?}", self.seen.borrow());
+    }
+
+    pub async fn level(&mut self) -> View {
+        self.until(|view| view.phase == Phase::Live && view.equal).await
+    }
+
+    pub async fn end(self) -> Ended {
+        tokio::time::timeout(PATIENCE, self.ended).await.expect("the session goes on").unwrap()
+    }
+}
+
+/// A session between two devices that are let in: `a` dials.
+pub fn connect(a: &Node, b: &Node, team: EventId) -> (Running, Running) {
+    let (one, other) = duplex(64 * 1024);
+    (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other))
+}
+
+/// Lets two devices sync until both say that they have the same.
+pub async fn meet(a: &Node, b: &Node, team: EventId) -> (View, View) {
+    a.flush(team).await;
+    b.flush(team).await;
+    let (mut x, mut y) = connect(a, b, team);
+    let views = (x.level().await, y.level().await);
+    x.commands.send(Command::Stop).unwrap();
+    assert_eq!((x.end().await, y.end().await), (Ended::Closed, Ended::Closed));
+    views
+}
+
+/// A connection that is cut once so many frames have gone through, in both directions together. Answers whether it came to that.
+pub fn connect_cut(a: &Node, b: &Node, team: EventId, frames: usize) -> (Running, Running, Arc<AtomicUsize>) {
+    let ((one, left), (right, other)) = (duplex(64 * 1024), duplex(64 * 1024));
+    let passed = Arc::new(AtomicUsize::new(0));
+    let ((from_a, to_a), (from_b, to_b)) = (tokio::io::split(left), tokio::io::split(right));
+    let (over, _) = tokio::sync::broadcast::channel::<()>(1);
+    for (from, to) in [(from_a, to_b), (from_b, to_a)] {
+        let (passed, over, mut cut) = (Arc::clone(&passed), over.clone(), over.subscribe());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = relay(from, to, &passed, frames) => drop(over.send(())),
+                _ = cut.recv() => {}
+            }
+        });
+    }
+    (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other), passed)
+}
+
+async fn relay(mut from: ReadHalf<DuplexStream>, mut to: WriteHalf<DuplexStream>, passed: &AtomicUsize, frames: usize) {
+    loop {
+        let mut head = [0; frame::LENGTH];
+        if from.read_exact(&mut head).await.is_err() || passed.fetch_add(1, Ordering::SeqCst) >= frames {
+            return;
+        }
+        let mut body = vec![0; frame::length(head).unwrap()];
+        if from.read_exact(&mut body).await.is_err() {
+            return;
+        }
+        if to.write_all(&[&head[..], &body].concat()).await.is_err() {
+            return;
+        }
+    }
+}

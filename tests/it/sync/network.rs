@@ -1,0 +1,230 @@
+//! Whole services over QUIC on loopback: no relay, no discovery, nothing beyond this machine.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use ed25519_dalek::SigningKey;
+use ergo::{
+    domain::{
+        DeviceId, EventId,
+        roster::{Role, RosterChange},
+    },
+    sync::{
+        endpoint::{Mode, Path},
+        service::{Observer, PeerStatus, Service, Settings, Status},
+        session::Phase,
+    },
+};
+use tokio::sync::Notify;
+
+use super::bed::{Node, PATIENCE, worker};
+
+/// Says when anything about a peer has changed.
+#[derive(Default)]
+struct Bell {
+    rung: Notify,
+    rosters: Mutex<Vec<EventId>>,
+}
+
+impl Observer for Bell {
+    fn peer(&self, _: EventId, _: DeviceId) {
+        self.rung.notify_one();
+    }
+
+    fn roster(&self, team: EventId) {
+        self.rosters.lock().unwrap().push(team);
+        self.rung.notify_one();
+    }
+}
+
+struct Daemon {
+    node: Node,
+    service: Service,
+    bell: Arc<Bell>,
+}
+
+impl Daemon {
+    fn start(node: Node) -> Self {
+        Self::with(node, |_| {})
+    }
+
+    fn with(node: Node, set: impl FnOnce(&mut Settings)) -> Self {
+        let key = SigningKey::from_bytes(&node.key.to_bytes());
+        let mut settings = Settings { loopback: true, worker: worker(), ..Settings::new(key) };
+        set(&mut settings);
+        let bell = Arc::new(Bell::default());
+        let service = Service::start(settings, Arc::clone(&node.engine), Arc::clone(&bell) as Arc<dyn Observer>);
+        let writes = service.clone();
+        node.engine.on_change(Box::new(move |_| writes.changed()));
+        Self { node, service, bell }
+    }
+
+    /// Waits until the status is so.
+    async fn until(&self, what: &str, mut so: impl FnMut(&Status) -> bool) -> Status {
+        let look = async {
+            loop {
+                let status = self.service.status();
+                if so(&status) {
+                    return status;
+                }
+                // The bell rings before the board is written, now and then.
+                drop(tokio::time::timeout(Duration::from_millis(20), self.bell.rung.notified()).await);
+            }
+        };
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(status) => status,
+            Err(_) => panic!("{what}: {:#?}", self.service.status()),
+        }
+    }
+
+    async fn level_with(&self, other: &Self) -> PeerStatus {
+        let device = other.node.device();
+        let level = |peer: &&PeerStatus| peer.device == device && peer.session == Some(Phase::Live) && peer.equal;
+        let status = self.until("the two are level", |status| status.peers.iter().any(|peer| level(&peer))).await;
+        status.peers.into_iter().find(|peer| level(&peer)).unwrap()
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.service.status().addresses.iter().map(|address| address.parse().unwrap()).collect()
+    }
+
+    async fn knows(&self, other: &Self) {
+        for address in other.addresses() {
+            self.service.add_address(other.node.device(), address).await;
+        }
+    }
+
+    async fn listening(&self) {
+        self.until("it listens", |status| status.mode == Mode::Lan).await;
+    }
+}
+
+/// Waits until a claim is there.
+async fn arrives(at: &Daemon, id: EventId) {
+    let look = async {
+        while at.node.engine.claim(&id.to_hex()).is_err() {
+            drop(tokio::time::timeout(Duration::from_millis(20), at.bell.rung.notified()).await);
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, look).await.is_ok(), "{id} did not arrive");
+}
+
+#[tokio::test]
+async fn three_services_come_level_and_stay_so() {
+    let (a, b, c) = (Node::new(31), Node::new(32), Node::new(33));
+    a.facts("api", "before", 20);
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.let_in(team, &c, Role::Writer, None);
+    let (a, b, c) = (Daemon::start(a), Daemon::start(b), Daemon::start(c));
+    for daemon in [&a, &b, &c] {
+        daemon.listening().await;
+    }
+    // b and c know only a, which knows nobody: it is called.
+    b.knows(&a).await;
+    c.knows(&a).await;
+    let peer = b.level_with(&a).await;
+    c.level_with(&a).await;
+    a.level_with(&b).await;
+    a.level_with(&c).await;
+    assert_eq!(b.node.set(team, "api"), a.node.set(team, "api"));
+    assert_eq!((peer.route.unwrap().path, peer.trouble), (Path::Lan, None));
+    // What b writes reaches c by way of a.
+    let id = b.node.fact("api", "news", "from b");
+    arrives(&a, id).await;
+    arrives(&c, id).await;
+    let id = c.node.fact("api", "answer", "from c");
+    arrives(&b, id).await;
+    b.level_with(&a).await;
+    assert_eq!(c.node.set(team, "api").0, 22);
+    assert_eq!(b.node.set(team, "api"), c.node.set(team, "api"));
+    // Every address that was contacted is written down, and is on this machine.
+    let contacts = b.node.engine.sync_read(ergo::store::Reader::contacts).unwrap();
+    assert!(contacts.iter().any(|row| row.what == "dialled"), "{contacts:?}");
+    for row in contacts {
+        assert!(row.address.parse::<SocketAddr>().unwrap().ip().is_loopback(), "{row:?}");
+    }
+    for daemon in [&a, &b, &c] {
+        daemon.service.stop().await;
+        daemon.node.assert_sound();
+    }
+    // What is known of a peer outlives the service.
+    let row = b.node.engine.sync_read(|r| r.peer(&a.node.device())).unwrap().unwrap();
+    assert!(!row.addresses.is_empty() && row.last_sync.is_some(), "{row:?}");
+}
+
+#[tokio::test]
+async fn who_is_put_out_is_cut_off_and_told_why() {
+    let (a, b) = (Node::new(34), Node::new(35));
+    let team = a.found(&["api"]);
+    // Somebody is left to listen for when b has gone.
+    a.let_in(team, &Node::new(40), Role::Writer, None);
+    a.let_in(team, &b, Role::Writer, None);
+    let (a, b) = (Daemon::start(a), Daemon::start(b));
+    a.listening().await;
+    b.listening().await;
+    b.knows(&a).await;
+    a.level_with(&b).await;
+    let cuts = a.node.engine.sync_read(|r| r.cuts_of(&team, &b.node.device())).unwrap();
+    a.node.change(Some(team), RosterChange::Revoke { device: b.node.device(), cuts });
+    a.service.refresh().await;
+    let gone = |status: &Status| status.peers.iter().all(|peer| peer.device != b.node.device());
+    a.until("a has let go of it", gone).await;
+    let told =
+        |status: &Status| status.peers.iter().any(|peer| peer.trouble.as_ref().is_some_and(|trouble| !trouble.quiet));
+    let status = b.until("b is told", told).await;
+    let trouble = status.peers.into_iter().find_map(|peer| peer.trouble.filter(|trouble| !trouble.quiet)).unwrap();
+    assert!(trouble.advice.unwrap().contains("invite"), "{}", trouble.words);
+    // And at the handshake when it calls again.
+    b.service.sync_now();
+    let refused = |status: &Status| {
+        status
+            .peers
+            .iter()
+            .any(|peer| peer.trouble.as_ref().is_some_and(|trouble| trouble.words.contains("not_paired")))
+    };
+    b.until("b is refused at the handshake", refused).await;
+    a.service.stop().await;
+    b.service.stop().await;
+}
+
+#[tokio::test]
+async fn alone_or_switched_off_nothing_listens() {
+    let a = Node::new(36);
+    let team = a.found(&["api"]);
+    let a = Daemon::start(a);
+    a.service.refresh().await;
+    assert_eq!(a.service.status().mode, Mode::Off, "a team of one has nobody to talk to");
+    let b = Node::new(37);
+    a.node.let_in(team, &b, Role::Writer, None);
+    a.service.refresh().await;
+    assert_eq!(a.service.status().mode, Mode::Lan);
+    a.service.set_mode(Some(Mode::Off)).await;
+    assert_eq!((a.service.status().mode, a.service.status().addresses.len()), (Mode::Off, 0));
+    let error = a.service.address().await.unwrap_err();
+    assert!(error.to_string().contains("sync.mode is off"), "{error}");
+    a.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_device_syncs_in_one_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (Node::new(38), Node::new(39));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    // A copy of the store with its key, on the same machine.
+    let copy = Node::new(38);
+    let (events, now) = (a.roster(team), copy.engine.now());
+    copy.engine.sync_write(|store| store.join_team(team, &events, None, now)).unwrap();
+    let leases = |settings: &mut Settings| settings.leases = Some(dir.path().to_owned());
+    let first = Daemon::with(a, leases);
+    first.listening().await;
+    let second = Daemon::with(copy, leases);
+    let status = second.until("it says so", |status| !status.problems.is_empty()).await;
+    assert!(status.problems[0].contains("another process"), "{status:?}");
+    first.service.stop().await;
+    second.service.stop().await;
+}

@@ -1,0 +1,222 @@
+//! Two devices over a pipe.
+
+use std::sync::atomic::Ordering;
+
+use ergo::{
+    domain::roster::{Role, RosterChange},
+    store::{DocumentChunk, DocumentUpdate},
+    sync::{
+        frame::Code,
+        session::{Command, Ended, Phase},
+    },
+};
+
+use super::bed::{Node, connect, connect_cut, meet, scope};
+
+#[tokio::test]
+async fn what_two_wrote_apart_is_on_both_and_counted() {
+    let (a, b) = (Node::new(1), Node::new(2));
+    a.facts("api", "before", 3);
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.facts("api", "alone", 40);
+    let (x, y) = meet(&a, &b, team).await;
+    assert_eq!((x.received, y.received, y.quarantined), (0, 43, 0), "history and what came after it");
+    a.facts("api", "left", 50);
+    b.facts("api", "right", 50);
+    let (x, y) = meet(&a, &b, team).await;
+    assert_eq!((x.received, y.received), (50, 50), "each brings its own, and nothing twice");
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+    assert_eq!(a.set(team, "api").0, 143);
+    let (x, y) = meet(&a, &b, team).await;
+    assert_eq!((x.received, y.received, x.we_lack, y.they_lack), (0, 0, 0, 0));
+    a.assert_sound();
+    b.assert_sound();
+}
+
+#[tokio::test]
+async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_on() {
+    let (a, b) = (Node::new(3), Node::new(4));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    let mut whole = false;
+    for frames in 0..60 {
+        a.fact("api", &format!("a{frames}"), "made by one");
+        b.fact("api", &format!("b{frames}"), "made by the other");
+        a.flush(team).await;
+        b.flush(team).await;
+        let (mut x, y, passed) = connect_cut(&a, &b, team, frames);
+        let level = tokio::select! {
+            seen = x.seen.wait_for(|view| view.phase == Phase::Live && view.equal) => seen.is_ok(),
+            _ = &mut x.ended => false,
+        };
+        drop(x.commands);
+        if level {
+            whole = true;
+            break;
+        }
+        let ended = y.end().await;
+        assert!(matches!(ended, Ended::Interrupted(_) | Ended::Closed), "cut after {frames} frames: {ended:?}");
+        assert!(passed.load(Ordering::SeqCst) >= frames);
+        a.assert_sound();
+        b.assert_sound();
+    }
+    assert!(whole, "a session takes fewer frames than that");
+    meet(&a, &b, team).await;
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+}
+
+#[tokio::test]
+async fn a_write_is_pushed_while_the_session_lives() {
+    let (a, b) = (Node::new(5), Node::new(6));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    let (mut x, mut y) = connect(&a, &b, team);
+    x.level().await;
+    y.level().await;
+    for (from, to, received) in [(&a, &b, 1), (&b, &a, 1), (&a, &b, 2)] {
+        let id = from.fact("api", &format!("key{received}{}", from.device().short()), "pushed");
+        let documents = ergo::sync::index::flush(&from.context, team).await.unwrap();
+        assert_eq!(documents.len(), 1);
+        let (pushes, sees) = if from.device() == a.device() { (&x, &mut y) } else { (&y, &mut x) };
+        pushes.commands.send(Command::Push(documents)).unwrap();
+        sees.until(|view| view.received == received).await;
+        assert!(to.engine.claim(&id.to_hex()).is_ok());
+    }
+    x.level().await;
+    y.level().await;
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+}
+
+#[tokio::test]
+async fn both_push_at_once_and_nothing_is_lost() {
+    let (a, b) = (Node::new(7), Node::new(8));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    let (mut x, mut y) = connect(&a, &b, team);
+    x.level().await;
+    y.level().await;
+    for round in 0..10 {
+        a.fact("api", &format!("a{round}"), "at once");
+        b.fact("api", &format!("b{round}"), "at once");
+        let (one, other) =
+            tokio::join!(ergo::sync::index::flush(&a.context, team), ergo::sync::index::flush(&b.context, team));
+        x.commands.send(Command::Push(one.unwrap())).unwrap();
+        y.commands.send(Command::Push(other.unwrap())).unwrap();
+    }
+    x.until(|view| view.received == 10).await;
+    y.until(|view| view.received == 10).await;
+    x.level().await;
+    y.level().await;
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+}
+
+#[tokio::test]
+async fn a_reader_gets_everything_and_changes_nothing() {
+    let (a, b, c) = (Node::new(9), Node::new(10), Node::new(11));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Reader, None);
+    a.let_in(team, &c, Role::Writer, None);
+    a.facts("api", "shared", 5);
+    meet(&a, &b, team).await;
+    assert_eq!(b.set(team, "api"), a.set(team, "api"));
+    b.fact("api", "mine", "a reader's own stays with it");
+    b.flush(team).await;
+    let (mut x, mut y) = connect(&a, &b, team);
+    x.until(|view| view.phase == Phase::Live).await;
+    y.until(|view| view.phase == Phase::Live).await;
+    x.commands.send(Command::Stop).unwrap();
+    x.end().await;
+    assert_eq!(a.set(team, "api").0, 5);
+    a.assert_sound();
+}
+
+#[tokio::test]
+async fn scopes_that_were_not_granted_do_not_travel() {
+    let (a, b) = (Node::new(12), Node::new(13));
+    let team = a.found(&["api", "web"]);
+    a.let_in(team, &b, Role::Writer, Some(&["web"]));
+    a.facts("api", "secret", 5);
+    a.facts("web", "open", 3);
+    meet(&a, &b, team).await;
+    assert_eq!((b.set(team, "web").0, b.set(team, "api").0), (3, 0));
+}
+
+#[tokio::test]
+async fn a_device_that_is_put_out_is_told_and_cut_off() {
+    let (a, b) = (Node::new(14), Node::new(15));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    let (mut x, mut y) = connect(&a, &b, team);
+    x.level().await;
+    y.level().await;
+    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &b.device())).unwrap();
+    a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
+    x.commands.send(Command::Roster).unwrap();
+    let words = "your device does not belong to the team any more".to_owned();
+    assert_eq!(x.end().await, Ended::Refused(Code::NotPaired, words.clone()));
+    assert_eq!(y.end().await, Ended::RefusedByPeer(Code::NotPaired, words));
+    // And at the greeting of the next one.
+    let (x, y) = connect(&b, &a, team);
+    assert!(matches!(x.end().await, Ended::RefusedByPeer(Code::NotPaired, _)));
+    assert!(matches!(y.end().await, Ended::Refused(Code::NotPaired, _)));
+}
+
+#[tokio::test]
+async fn a_new_member_is_heard_of_in_a_live_session() {
+    let (a, b, c) = (Node::new(16), Node::new(17), Node::new(18));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    let (mut x, mut y) = connect(&a, &b, team);
+    x.level().await;
+    y.level().await;
+    a.let_in(team, &c, Role::Writer, None);
+    x.commands.send(Command::Roster).unwrap();
+    let mut b = b;
+    let news = tokio::time::timeout(super::bed::PATIENCE, b.news.recv()).await.unwrap().unwrap();
+    assert!(news.roster);
+    let roster = b.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap();
+    assert!(roster.is_member(&c.device()));
+    // And what the new member brings is taken, by whom it may come.
+    c.fact("api", "third", "by the third");
+    meet(&c, &b, team).await;
+    assert_eq!(b.set(team, "api").0, 1);
+}
+
+#[tokio::test]
+async fn sessions_are_of_one_team_and_of_its_members() {
+    let (a, b) = (Node::new(19), Node::new(20));
+    let (mine, theirs) = (a.found(&["api"]), b.found(&["api"]));
+    let (x, y) = connect(&a, &b, mine);
+    assert!(matches!(y.end().await, Ended::Refused(Code::TeamMismatch, _)), "it knows no such team");
+    assert!(matches!(x.end().await, Ended::RefusedByPeer(Code::TeamMismatch, _)));
+    let (x, y) = connect(&b, &a, theirs);
+    assert!(matches!(y.end().await, Ended::Refused(Code::TeamMismatch, _)));
+    drop(x.end().await);
+}
+
+#[tokio::test]
+async fn a_document_that_is_damaged_here_is_made_anew() {
+    let (a, b) = (Node::new(21), Node::new(22));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.facts("api", "first", 10);
+    meet(&a, &b, team).await;
+    b.facts("api", "second", 10);
+    b.flush(team).await;
+    let row = a.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
+    let update = DocumentUpdate {
+        id: row.id,
+        scope: row.scope,
+        month: row.month,
+        part: row.part,
+        chunk: Some(DocumentChunk::Snapshot(b"no document".to_vec())),
+        heads: row.heads,
+        entries: vec![],
+    };
+    a.engine.sync_write(|store| store.write_document(team, &update)).unwrap();
+    let a = a.restarted();
+    meet(&a, &b, team).await;
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+    assert_eq!(a.set(team, "api").0, 20);
+}
