@@ -96,7 +96,7 @@ impl Node {
         op[0] = u8::try_from(self.ops.fetch_add(1, Ordering::Relaxed)).unwrap();
         op[1..9].copy_from_slice(&self.device().0[..8]);
         let now = self.engine.now();
-        let draft = RosterDraft { team, change, who: "ada".into(), agent: None, op: OpId(op), now };
+        let draft = RosterDraft { team, change, who: "ada".into(), agent: None, reason: None, op: OpId(op), now };
         self.engine.sync_write(|store| store.commit_roster(draft)).unwrap().0
     }
 
