@@ -1,6 +1,7 @@
 //! Measurements of the shipped program on given data: `ergo bench`.
 
 pub mod guard;
+pub mod normalise;
 pub mod store;
 pub mod store_models;
 mod store_synth;

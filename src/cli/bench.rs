@@ -20,6 +20,15 @@ pub(crate) struct Args {
 enum What {
     /// How well the guard tells contradictions from everything else, on a folder of labelled data; or fit its judge.
     Guard(Box<GuardArgs>),
+    /// How well statements are read: stance, subject and value, by the rules, by a language model, and by both.
+    Normalise {
+        /// The language model: a GGUF file. By default none: the rules are measured.
+        #[arg(long, value_name = "FILE")]
+        llm: Option<String>,
+        /// List what is not read right.
+        #[arg(long)]
+        explain: bool,
+    },
     /// How long writes and reads take, by the number of active claims.
     Store {
         /// Active claims in the scope; several sizes are measured one after the other.
@@ -196,6 +205,38 @@ fn measure(
     Ok(Exit::Ok)
 }
 
+/// Measures how statements are read.
+fn normalise(llm: Option<&str>, explain: bool, cx: &mut Context) -> Result<Exit, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
+    let pool = match llm {
+        Some(path) => {
+            let set = ModelSet { llm: Some(model_file(path)?), ..ModelSet::default() };
+            Some(Pool::new(PoolOptions::new(&folder), set))
+        }
+        None => None,
+    };
+    let models = pool.as_ref().map(|pool| pool as &dyn Models);
+    let report = bench::normalise::run(models, explain, &mut |text| cx.ui.progress(&text));
+    cx.ui.progress_done();
+    let report = report.map_err(|why| CliError::usage(why).hint("`--llm` names the file of a language model"))?;
+    if cx.ui.json {
+        cx.ui.value(&report);
+    } else {
+        cx.ui.raw(report.to_string().as_bytes());
+    }
+    Ok(Exit::Ok)
+}
+
+/// A model file that was named.
+fn model_file(path: &str) -> Result<ModelSource, CliError> {
+    let path = std::path::absolute(path).map_err(CliError::usage)?;
+    let sha256 = catalogue::digest::of_file(&path, &mut |_| {})
+        .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?
+        .to_string();
+    let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Ok(ModelSource::File(ModelFile { name, sha256, path }))
+}
+
 /// What stands above fitted weights.
 const HEAD: &str =
     "# The judge's weights and thresholds. Made by `ergo bench guard --fit`; see docs/guard-quality.md.\n\n";
@@ -207,14 +248,7 @@ fn models(named: &Named) -> Result<ModelSet, CliError> {
             None if role == Role::Llm => Ok(None),
             None => Ok(catalogue::embedded(role).map(ModelSource::Embedded)),
             Some("none") => Ok(None),
-            Some(path) => {
-                let path = std::path::absolute(path).map_err(CliError::usage)?;
-                let sha256 = catalogue::digest::of_file(&path, &mut |_| {})
-                    .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?
-                    .to_string();
-                let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-                Ok(Some(ModelSource::File(ModelFile { name, sha256, path })))
-            }
+            Some(path) => model_file(path).map(Some),
         }
     };
     Ok(ModelSet {
@@ -228,6 +262,7 @@ fn models(named: &Named) -> Result<ModelSet, CliError> {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
+        What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
     }
 }

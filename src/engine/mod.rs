@@ -33,6 +33,7 @@ use std::{
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
 pub use deep::{Deep, odds as deep_odds};
+pub use refine::norm_prompt;
 
 use readers::Readers;
 
@@ -92,6 +93,7 @@ pub struct Engine {
     told: AtomicU64,
     counters: Counters,
     deep_queue: deep::Queue,
+    unembeddable: background::Unembeddable,
 }
 
 /// What the guard did, counted.
@@ -142,6 +144,7 @@ impl Engine {
             told: AtomicU64::new(0),
             counters: Counters::default(),
             deep_queue: deep::Queue::default(),
+            unembeddable: background::Unembeddable::default(),
         };
         engine.resume_deepening()?;
         Ok(engine)

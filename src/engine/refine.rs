@@ -89,8 +89,7 @@ impl Engine {
         if let Some(reading) = kept.and_then(|answer| Reading::parse(&answer).ok()) {
             return Ok(Some(reading));
         }
-        let Some(asked) = llm::guide().about(statement) else { return Ok(None) };
-        let prompt = Prompt { prefix: prefix(), text: asked };
+        let Some(prompt) = norm_prompt(statement) else { return Ok(None) };
         let answer = self.models.generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)?;
         let reading = Reading::parse(&answer).map_err(|unread| InferError::Refused(unread.to_string()))?;
         self.counters.refined.fetch_add(1, Ordering::Relaxed);
@@ -104,13 +103,16 @@ impl Engine {
     }
 }
 
-/// The instruction and examples, the same for every statement.
-fn prefix() -> Vec<Turn> {
+/// What a language model is asked about the norm of a statement; `None` where the statement is too long for that. The answer is to be held to
+/// [`llm::GRAMMAR`].
+pub fn norm_prompt(statement: &str) -> Option<Prompt> {
+    let text = llm::guide().about(statement)?;
     let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
     let examples = llm::guide()
         .examples()
         .flat_map(|(statement, norm)| [turn(Speaker::User, statement), turn(Speaker::Assistant, norm)]);
-    std::iter::once(turn(Speaker::System, &llm::guide().system)).chain(examples).collect()
+    let prefix = std::iter::once(turn(Speaker::System, &llm::guide().system)).chain(examples).collect();
+    Some(Prompt { prefix, text })
 }
 
 /// Whether a claim's norms are those of the present rules alone.

@@ -80,11 +80,15 @@ fn negative(parsed: &Parsed) -> bool {
 /// Whether both name amounts, and no amount is the same.
 fn other_numbers(ours: &Parsed, theirs: &Parsed) -> bool {
     let of = |parsed: &Parsed| -> Vec<(String, &'static str)> {
+        let names = |at: usize| {
+            align::names_something(&parsed.items, at)
+                || parsed.clauses.iter().any(|clause| align::names_in(&parsed.items, clause, at))
+        };
         parsed
             .items
             .iter()
             .enumerate()
-            .filter(|(at, _)| !align::names_something(&parsed.items, *at))
+            .filter(|(at, _)| !names(*at))
             .filter_map(|(_, item)| item.quantity.as_ref())
             .map(|q| (q.value.clone(), q.base))
             .collect()

@@ -5,6 +5,8 @@ use crate::{
     domain::{ClaimId, Scope},
     engine::{
         Engine, check,
+        foresee::Foresight,
+        lookup,
         session::{Place, Session},
         words,
     },
@@ -20,9 +22,24 @@ pub(super) fn run(
     verb: &str,
     plan: impl FnOnce(&Session<'_>, &ClaimRow, String) -> Result<Plan, ApiError>,
 ) -> Result<WriteOutcome, ApiError> {
+    run_foreseeing(engine, request, act, verb, |_| None, plan)
+}
+
+/// [`run`] with what models say of the claim: `foresee` asks them before the write lock is taken.
+pub(super) fn run_foreseeing(
+    engine: &Engine,
+    request: &ActRequest,
+    act: &str,
+    verb: &str,
+    foresee: impl FnOnce(&ClaimRow) -> Option<Foresight>,
+    plan: impl FnOnce(&Session<'_>, &ClaimRow, String) -> Result<Plan, ApiError>,
+) -> Result<WriteOutcome, ApiError> {
     let target = check::id("target", &request.target)?;
     let reason = check::reason(request, act)?;
-    engine.act(&request.caller, |session| {
+    // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
+    let row = lookup::claim(&engine.readers.lend(), "target", &target);
+    let foresights = row.ok().and_then(|row| foresee(&row)).into_iter().collect();
+    engine.act_foreseeing(&request.caller, foresights, |session| {
         if let Some(answer) = super::replay::act(session)? {
             return Ok(answer);
         }

@@ -10,7 +10,14 @@ use crate::{
 
 /// `POST /reinstate`.
 pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
-    on_claim::run(engine, request, "reinstate", "Reinstated", |session, claim, reason| {
+    let foresee = |claim: &ClaimRow| {
+        (claim.status != Status::Active).then(|| {
+            let (scope, statement, normed) = (&claim.scope, claim.statement.as_str(), as_stored(claim));
+            let exclude = [claim.id];
+            engine.foresee(&Incoming { scope, kind: claim.kind, statement, normed: &normed, exclude: &exclude })
+        })
+    };
+    on_claim::run_foreseeing(engine, request, "reinstate", "Reinstated", foresee, |session, claim, reason| {
         if let Some(answer) = refusal(session, claim, request.expect_rev)? {
             return Ok(Plan::Answer(Box::new(answer)));
         }
@@ -19,6 +26,11 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
         draft.body.reason = Some(reason);
         Ok(Plan::Commit(vec![draft]))
     })
+}
+
+/// A claim's norms as its event carries them.
+fn as_stored(claim: &ClaimRow) -> Normed {
+    Normed { norms: claim.norms.clone(), version: claim.normaliser.clone().unwrap_or_default(), warning: None }
 }
 
 fn refusal(session: &Session<'_>, claim: &ClaimRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
@@ -41,8 +53,7 @@ fn refusal(session: &Session<'_>, claim: &ClaimRow, expect_rev: Option<u64>) -> 
     {
         return stale(format!("another fact is set under the key of {short}: remember it again to replace that"));
     }
-    let normed =
-        Normed { norms: claim.norms.clone(), version: claim.normaliser.clone().unwrap_or_default(), warning: None };
+    let normed = as_stored(claim);
     let incoming = Incoming {
         scope: &claim.scope,
         kind: claim.kind,

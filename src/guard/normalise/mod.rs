@@ -62,6 +62,11 @@ pub(crate) struct Parsed {
     pub(crate) window: when::Window,
 }
 
+/// The canonical keys of a text's content, as norms have subjects and values; a number with its base unit.
+pub fn names(text: &str) -> Vec<String> {
+    lex(text).into_iter().filter(Item::is_content).map(|item| item.key.trim().to_owned()).collect()
+}
+
 /// The items of a statement, without its clauses.
 pub(crate) fn lex(statement: &str) -> Vec<Item> {
     let text = token::prepare(statement);

@@ -118,10 +118,20 @@ pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
                     | "stage"
                     | "development"
             );
-            let plain = housed
-                || (item.lower != "local"
-                    && (matches!(env, "prod" | "staging" | "ci" | "uat" | "local")
-                        || matches!(before, "in" | "on" | "for" | "the" | "outside")));
+            let plain = match env {
+                "prod" | "staging" | "uat" => true,
+                // "Tests run in CI" names a place; "CI runs clippy" and "the CI configuration" name a tool.
+                "ci" => {
+                    let earlier = if before == "the" { at.checked_sub(2).map_or("", word) } else { before };
+                    // "CI environment" is one item.
+                    item.end - item.start > item.lower.len()
+                        || matches!(earlier, "in" | "on" | "inside" | "outside" | "under")
+                            && !items.get(at + 1).is_some_and(Item::is_content)
+                }
+                "local" if item.lower != "local" => true,
+                "local" => false,
+                _ => matches!(before, "in" | "on" | "for" | "the" | "outside"),
+            } || housed;
             if plain && next != "team" && !place.envs.contains(&env) {
                 place.envs.push(env);
             }
@@ -146,4 +156,25 @@ pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
         }
     }
     place
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use crate::guard::normalise::parse;
+
+    #[rstest]
+    #[case::inside("Tests run in CI.", &["ci"])]
+    #[case::the("Secrets are masked in the CI.", &["ci"])]
+    #[case::on("Benchmarks are not run on CI.", &["ci"])]
+    #[case::housed("The CI environment has no network.", &["ci"])]
+    #[case::tool("CI runs clippy.", &[])]
+    #[case::its_job("Use GitHub Actions for CI.", &[])]
+    #[case::its_parts("Caches live in the CI configuration.", &[])]
+    #[case::production("Production runs Postgres.", &["prod"])]
+    #[case::a_role("Local variables are short.", &[])]
+    fn environments(#[case] statement: &str, #[case] expected: &[&str]) {
+        assert_eq!(parse(statement).place.envs, expected, "{statement}");
+    }
 }

@@ -172,6 +172,48 @@ fn the_vector_of_a_claim_is_stored_with_it_and_made_later_where_it_is_missing() 
 }
 
 #[test]
+fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
+    let bed = Bed::new();
+    for n in 0..40 {
+        bed.remember(&format!("Module {n} is written by team {n}"), "measured");
+    }
+    // The newest come first: a whole batch of them is refused.
+    for n in 0..17 {
+        bed.remember(&format!("Module {} holds Poison", 100 + n), "measured");
+    }
+    let models = Arc::new(FakeModels::new().embedding(|text| match text.contains("Poison") {
+        true => Err(InferError::Refused("too long".into())),
+        false if text.contains("Module 7 ") => Ok(vec![0.0; FakeModels::DIMENSION]),
+        false => Ok(FakeModels::bag_of_words(text)),
+    }));
+    let bed = bed.reopen_with_models(trusting(), Arc::clone(&models) as Arc<dyn Models>);
+    let mut stored = 0;
+    loop {
+        match bed.engine.fill_vectors().unwrap() {
+            0 => break,
+            more => stored += more,
+        }
+    }
+    assert_eq!(stored, 39, "all but those that are refused, and one without a direction");
+    let before = models.asked().len();
+    assert_eq!(
+        (bed.engine.fill_vectors().unwrap(), models.asked().len()),
+        (0, before),
+        "and they are not asked about again"
+    );
+}
+
+#[test]
+fn what_comes_back_is_judged_with_models_too() {
+    let bed = bed(Arc::new(early_or_late(4.0)));
+    let early = bed.remember(EARLY, "cheap to change");
+    bed.retract(early, "nobody did");
+    bed.remember(LATE, "one look is enough");
+    let refused = refused(bed.engine.reinstate(on(early, "we do again")).unwrap());
+    assert_eq!(refused.conflicts[0].rule, "inferred");
+}
+
+#[test]
 fn meaning_alone_finds_a_candidate() {
     // Everything is near everything, whatever the words.
     let models =

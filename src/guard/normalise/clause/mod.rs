@@ -1,0 +1,224 @@
+//! Clauses: what is required, allowed or forbidden of what, and what merely surrounds it.
+
+mod segment;
+mod stance;
+
+use segment::{Role, Segment, segments};
+use stance::{begins_with_stance, is_participle, is_verb, main_clause};
+
+use super::{
+    cue::Cue,
+    item::{Item, ItemKind},
+};
+use crate::domain::norm::Modality;
+
+/// One stance of a statement. The lists are indexes into the items.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clause {
+    pub(crate) modality: Modality,
+    /// Whether the stance is negative: forbidden, discouraged, not so.
+    pub(crate) negative: bool,
+    /// The cue items that gave the stance.
+    pub(crate) stance: Vec<usize>,
+    /// Content before the stance or the finite verb.
+    pub(crate) subject: Vec<usize>,
+    /// Content under the stance.
+    pub(crate) core: Vec<usize>,
+    /// Content of the sentence around it: conditions, what a contrast is set against.
+    pub(crate) context: Vec<usize>,
+    /// The part of the context that is a condition.
+    pub(crate) conditions: Vec<usize>,
+    /// "both".
+    pub(crate) both: bool,
+    /// The finite or governed verb.
+    pub(crate) verb: Option<usize>,
+    /// The thing spoken of: head of the subject, else of the object.
+    pub(crate) head: Option<usize>,
+    /// The head of what follows the verb.
+    pub(crate) object: Option<usize>,
+    /// What an exception takes out.
+    pub(crate) exceptions: Vec<usize>,
+    /// It was set aside: "rather than X".
+    pub(crate) contrast: bool,
+    /// The clause that it was set aside for, by its number.
+    pub(crate) chosen: Option<usize>,
+    /// "only".
+    pub(crate) only: bool,
+    /// "also".
+    pub(crate) also: bool,
+    /// It stands under a condition.
+    pub(crate) conditional: bool,
+    /// "never", "any", "all", "always".
+    pub(crate) universal: bool,
+    /// No subject, verb first.
+    pub(crate) imperative: bool,
+}
+
+/// Verbs of ability and content: having one does not exclude having another.
+const OPEN_VERBS: &[&str] = &[
+    "support",
+    "accept",
+    "includ",
+    "contain",
+    "provid",
+    "offer",
+    "read",
+    "import",
+    "export",
+    "allow",
+    "handl",
+    "know",
+    "integr",
+    "work",
+    "add",
+    "connect",
+    "have",
+    "test",
+    "speak",
+    "understand",
+    "expos",
+    "emit",
+    "produc",
+    "see",
+    "follow",
+    "consid",
+    "list",
+    "cover",
+    "check",
+];
+
+impl Clause {
+    /// Whether the clause speaks of an ability or a content, of which there can be several.
+    pub(crate) fn is_open(&self, items: &[Item]) -> bool {
+        self.verb.is_some_and(|verb| OPEN_VERBS.contains(&items[verb].key.as_str()))
+    }
+
+    /// Every content item that belongs to the clause.
+    pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.subject.iter().chain(&self.core).chain(&self.context).copied()
+    }
+}
+
+/// The label of a statement that defines a thing or a case: what stands before its first colon or dash.
+pub(crate) fn label(items: &[Item]) -> Vec<u64> {
+    let Some(end) = items.iter().position(|i| matches!(i.kind, ItemKind::Punct(':' | '—' | '–'))) else {
+        return Vec::new();
+    };
+    let label = &items[..end];
+    let words = label.iter().filter(|i| i.is_content()).count();
+    let plain = label.iter().all(|i| !matches!(i.kind, ItemKind::Punct(_)) && !i.cue().is_some_and(Cue::is_stance));
+    if words == 0 || words > 5 || !plain || items[end..].iter().filter(|i| i.is_content()).count() < 2 {
+        return Vec::new();
+    }
+    label.iter().filter(|i| i.is_content()).map(|i| i.id ^ u64::from(i.opposite)).collect()
+}
+
+/// The clauses of a statement.
+pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
+    let segments = segments(items);
+    let content =
+        |segment: &Segment| -> Vec<usize> { (segment.from..segment.to).filter(|i| items[*i].is_content()).collect() };
+    let mut out: Vec<Clause> = Vec::new();
+    let mut last_main: Option<(usize, usize)> = None;
+    for (index, segment) in segments.iter().enumerate() {
+        match segment.role {
+            Role::Main => {
+                let mut clause = main_clause(items, segment.from, segment.to);
+                if clause.core.is_empty() && clause.subject.is_empty() {
+                    continue;
+                }
+                for other in segments.iter().filter(|s| s.sentence == segment.sentence) {
+                    if matches!(other.role, Role::Condition | Role::Setting) {
+                        clause.context.extend(content(other));
+                        if other.role == Role::Condition {
+                            clause.conditions.extend(content(other));
+                            clause.conditional = true;
+                        }
+                    }
+                }
+                for other in segments[index + 1..].iter().take_while(|s| s.role != Role::Main) {
+                    if other.role == Role::Exception {
+                        clause.exceptions.extend(content(other));
+                    }
+                }
+                // "and cannot be pushed to": the subject stands in the clause before; "(never committed)": everything does.
+                if let Some((previous, sentence)) = last_main
+                    && sentence == segment.sentence
+                    && clause.subject.is_empty()
+                {
+                    let before = &out[previous];
+                    let elliptic = clause.core.len() == 1
+                        || clause.core.len() == 2 && !clause.core.first().is_some_and(|at| is_verb(&items[*at]));
+                    let bare = before.subject.is_empty() && before.stance.is_empty() && before.verb.is_none();
+                    if bare && before.context.is_empty() && begins_with_stance(items, segment.from, segment.to) {
+                        // "Maps, …, are forbidden."
+                        clause.core.extend(before.core.iter().copied());
+                    } else if !before.subject.is_empty()
+                        && !clause.stance.is_empty()
+                        && begins_with_stance(items, segment.from, segment.to)
+                    {
+                        clause.subject.clone_from(&before.subject);
+                        clause.head = before.head;
+                        clause.imperative = false;
+                        if elliptic && clause.negative && before.core.iter().all(|at| !is_participle(&items[*at])) {
+                            clause.context.extend(before.core.iter().copied());
+                        }
+                    } else if elliptic {
+                        clause.context.extend(before.all());
+                    }
+                }
+                // "…, are forbidden" without its subject: nobody can say of what.
+                if clause.subject.is_empty()
+                    && clause.core.iter().all(|at| clause.stance.first().is_some_and(|stance| stance < at))
+                    && clause.stance.first().is_some_and(|at| {
+                        let impersonal =
+                            at.checked_sub(1).is_some_and(|i| matches!(items[i].lower.as_str(), "it" | "there"));
+                        !impersonal && matches!(items[*at].lower.as_str(), "is" | "are" | "has" | "have")
+                    })
+                {
+                    continue;
+                }
+                // "…, not X": set aside, as "rather than X" is.
+                if clause.negative
+                    && !clause.context.is_empty()
+                    && clause.core.iter().all(|at| !is_verb(&items[*at]) && !is_participle(&items[*at]))
+                {
+                    clause.contrast = true;
+                }
+                if clause.negative && !clause.context.is_empty() {
+                    clause.chosen =
+                        last_main.filter(|(_, sentence)| *sentence == segment.sentence).map(|(main, _)| main);
+                }
+                last_main = Some((out.len(), segment.sentence));
+                out.push(clause);
+            }
+            Role::Contrast => {
+                let core = content(segment);
+                let Some((chosen, _)) = last_main.filter(|(_, sentence)| *sentence == segment.sentence) else {
+                    continue;
+                };
+                if core.is_empty() || out[chosen].negative {
+                    // "Do not merge without review": a restriction of what is forbidden.
+                    let restricted = &mut out[chosen];
+                    restricted.core.extend(core);
+                    restricted.conditional = true;
+                    continue;
+                }
+                let main = &out[chosen];
+                out.push(Clause {
+                    modality: if main.modality == Modality::Should { Modality::ShouldNot } else { Modality::MustNot },
+                    negative: true,
+                    stance: segment.from.checked_sub(1).into_iter().collect(),
+                    head: core.last().copied(),
+                    context: main.subject.iter().chain(&main.core).copied().collect(),
+                    core,
+                    contrast: true,
+                    chosen: Some(chosen),
+                    ..Clause::default()
+                });
+            }
+            Role::Condition | Role::Reason | Role::Exception | Role::Setting | Role::Aside => {}
+        }
+    }
+    out
+}

@@ -1,0 +1,175 @@
+//! Where a statement falls apart into segments, and how each relates to its sentence.
+
+use super::{Cue, Item, ItemKind};
+
+/// How a segment relates to its sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Main,
+    Condition,
+    Reason,
+    Exception,
+    Contrast,
+    /// "In this project, …": where the rest holds.
+    Setting,
+    /// In parentheses, without a stance of its own.
+    Aside,
+}
+
+/// A run of items of one sentence.
+pub(super) struct Segment {
+    pub(super) role: Role,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) sentence: usize,
+}
+
+/// Marks that end a segment wherever they stand.
+fn is_hard(mark: char) -> bool {
+    matches!(mark, '.' | '!' | '?' | ';' | ':' | '(' | ')' | '—' | '–' | '\n')
+}
+
+fn role(cue: Option<Cue>) -> Role {
+    match cue {
+        Some(Cue::If) => Role::Condition,
+        Some(Cue::Because) => Role::Reason,
+        Some(Cue::Except) => Role::Exception,
+        Some(Cue::Instead | Cue::Without) => Role::Contrast,
+        _ => Role::Main,
+    }
+}
+
+fn is_and(item: &Item) -> bool {
+    item.kind == ItemKind::Stop && matches!(item.lower.as_str(), "and" | "or" | "then" | "nor")
+}
+
+/// Whether a comma at `at` joins clauses rather than words of a list.
+fn joins_clauses(items: &[Item], at: usize, conditional: bool) -> bool {
+    let mut next = at + 1;
+    while items.get(next).is_some_and(is_and) {
+        next += 1;
+    }
+    if conditional {
+        return true;
+    }
+    // ", with X and no Y" goes on with the clause.
+    if items.get(next).is_some_and(|i| is_preposition(i) && i.lower != "to") {
+        return false;
+    }
+    for item in items.iter().skip(next).take(6) {
+        match item.kind {
+            ItemKind::Punct(_) => return false,
+            ItemKind::Cue(Cue::AtMost | Cue::AtLeast | Cue::Also | Cue::NotOnly) => {}
+            ItemKind::Cue(_) => return true,
+            ItemKind::Stop if is_auxiliary(&item.lower) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_preposition(item: &Item) -> bool {
+    item.kind == ItemKind::Stop
+        && matches!(
+            item.lower.as_str(),
+            "in" | "for"
+                | "on"
+                | "at"
+                | "with"
+                | "by"
+                | "during"
+                | "from"
+                | "under"
+                | "within"
+                | "as"
+                | "to"
+                | "between"
+                | "through"
+                | "across"
+                | "per"
+        )
+}
+
+pub(super) fn is_auxiliary(word: &str) -> bool {
+    matches!(
+        word,
+        "is" | "are" | "was" | "were" | "has" | "have" | "had" | "will" | "would" | "be" | "does" | "do" | "did"
+    )
+}
+
+/// "over" sets aside only after "prefer".
+fn sets_aside(items: &[Item], from: usize, at: usize) -> bool {
+    items[at].lower != "over"
+        || items[from..at]
+            .iter()
+            .any(|i| i.cue() == Some(Cue::Should) || matches!(i.key.as_str(), "favor" | "choos" | "use"))
+            && items[from..at].iter().any(|i| {
+                matches!(
+                    i.lower.as_str(),
+                    "prefer" | "favour" | "favor" | "preferred" | "favours" | "choose" | "chose" | "chosen"
+                )
+            })
+}
+
+/// The segments of a statement, in its order.
+pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
+    let mut out = Vec::new();
+    let (mut from, mut sentence) = (0, 0);
+    let mut lead = None;
+    let close = |from: usize, to: usize, lead: Option<Cue>, sentence: usize, out: &mut Vec<Segment>| {
+        if items[from..to].iter().any(|i| !matches!(i.kind, ItemKind::Punct(_))) {
+            let mut role = role(lead);
+            let stance = items[from..to].iter().any(|i| i.cue().is_some_and(Cue::is_stance));
+            if role == Role::Main && !stance {
+                if from > 0 && items[from - 1].kind == ItemKind::Punct('(') {
+                    role = Role::Aside;
+                } else if items.get(to).is_some_and(|i| i.kind == ItemKind::Punct(','))
+                    && items[from..to]
+                        .iter()
+                        .find(|i| !matches!(i.kind, ItemKind::Punct(_)))
+                        .is_some_and(is_preposition)
+                {
+                    role = Role::Setting;
+                }
+            }
+            out.push(Segment { role, from, to, sentence });
+        }
+    };
+    for (at, item) in items.iter().enumerate() {
+        match item.kind {
+            ItemKind::Punct(mark) if is_hard(mark) => {
+                close(from, at, lead, sentence, &mut out);
+                if matches!(mark, '.' | '!' | '?' | '\n') {
+                    sentence += 1;
+                }
+                (from, lead) = (at + 1, None);
+            }
+            ItemKind::Punct(_) if joins_clauses(items, at, matches!(lead, Some(Cue::If | Cue::Because))) => {
+                close(from, at, lead, sentence, &mut out);
+                (from, lead) = (at + 1, None);
+            }
+            ItemKind::Cue(cue @ (Cue::If | Cue::Because | Cue::Except | Cue::Instead | Cue::But | Cue::Without)) => {
+                if cue == Cue::Instead && !sets_aside(items, from, at) {
+                    continue;
+                }
+                if items[from..at].iter().any(Item::is_content) || lead.is_some() {
+                    close(from, at, lead, sentence, &mut out);
+                }
+                // "Although it is slow, …": granted, not stated.
+                let granted = matches!(item.lower.as_str(), "although" | "though" | "whereas");
+                (from, lead) = (at + 1, Some(if granted { Cue::Because } else { cue }));
+            }
+            ItemKind::Stop
+                if is_and(item)
+                    && items.get(at + 1).and_then(Item::cue).is_some_and(Cue::is_stance)
+                    && items[from..at].iter().any(Item::is_content) =>
+            {
+                close(from, at, lead, sentence, &mut out);
+                (from, lead) = (at + 1, None);
+            }
+            _ => {}
+        }
+    }
+    close(from, items.len(), lead, sentence, &mut out);
+    out
+}
