@@ -7,4 +7,5 @@ mod readings;
 mod rules;
 mod support;
 mod team;
+mod team_laws;
 mod vectors;

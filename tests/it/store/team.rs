@@ -12,7 +12,7 @@ use ergo::{
 use super::support::*;
 
 /// What devices of a team do to each other.
-trait Peer {
+pub trait Peer {
     fn device(&self) -> DeviceId;
     fn change(&mut self, team: Option<EventId>, change: RosterChange) -> (EventId, SyncImported);
     fn found(&mut self) -> EventId;
@@ -93,7 +93,7 @@ impl Peer for Fixture {
 }
 
 /// Every page, three events at a time.
-fn all_after(from: &Fixture, team: EventId, scope: &Scope, vector: &[ChainEnd]) -> Vec<SignedEvent> {
+pub fn all_after(from: &Fixture, team: EventId, scope: &Scope, vector: &[ChainEnd]) -> Vec<SignedEvent> {
     let (mut events, mut cursor) = (Vec::new(), None);
     loop {
         let SyncPage { events: page, next } =
