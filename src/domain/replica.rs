@@ -188,7 +188,7 @@ pub struct Month(#[n(0)] pub u32);
 
 impl Month {
     /// The last month that is told apart: events that say they are from later are kept together in it.
-    pub const LAST: Self = Self(9999_12);
+    pub const LAST: Self = Self(999_912);
 
     /// The month of an event's clock.
     pub fn of(clock: Hlc) -> Self {

@@ -80,10 +80,8 @@ impl Admission {
     /// Whether the event with this place in the chain is taken.
     pub fn of(&self, seq: u64, id: &EventId) -> Result<(), Refusal> {
         let Some(refusal) = self.refusal else { return Ok(()) };
-        match self.upto.iter().any(|(last, event)| seq < *last || seq == *last && event == id) {
-            true => Ok(()),
-            false => Err(refusal),
-        }
+        let taken = self.upto.iter().any(|(last, event)| seq < *last || seq == *last && event == id);
+        if taken { Ok(()) } else { Err(refusal) }
     }
 
     fn all() -> Self {

@@ -130,9 +130,10 @@ impl Engine {
             if grant.role < Role::Admin {
                 not_the_last_admin(&roster, &member.device)?;
             }
-            let cuts = match grant.covers(&member.grant) {
-                true => Vec::new(),
-                false => session.reader().cuts_of(&team, &member.device)?,
+            let cuts = if grant.covers(&member.grant) {
+                Vec::new()
+            } else {
+                session.reader().cuts_of(&team, &member.device)?
             };
             let summary = format!("{} is a {} from now on", member.name, grant.role);
             let device = member.device;

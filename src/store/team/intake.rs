@@ -239,10 +239,7 @@ impl<'a> Intake<'a> {
             "SELECT EXISTS (SELECT 1 FROM quarantined WHERE team = ?1 AND reason = 'clock' AND wall <= ?2)",
         )?;
         let come = log::wall(self.now.saturating_add(AHEAD));
-        match read.query_row([self.team.n, come], |row| row.get(0))? {
-            true => self.readmit(),
-            false => Ok(()),
-        }
+        if read.query_row([self.team.n, come], |row| row.get(0))? { self.readmit() } else { Ok(()) }
     }
 
     fn readmit(&mut self) -> Result<()> {

@@ -90,17 +90,16 @@ impl Reader {
                 if cursor.is_some_and(|cursor| chain < cursor.chain) {
                     continue;
                 }
-                let from = match cursor.filter(|cursor| cursor.chain == chain) {
-                    Some(cursor) => (cursor.seq, cursor.n),
-                    None => {
-                        let first = first_lacking(&reader.db, shared, &chain, theirs.get(&chain).copied())?;
-                        for fork in ledger::forks_of(&reader.db, shared, &chain)? {
-                            for id in fork.events.iter().filter(|_| fork.seq < first) {
-                                page.events.extend(signed(&reader.db, id)?);
-                            }
+                let from = if let Some(cursor) = cursor.filter(|cursor| cursor.chain == chain) {
+                    (cursor.seq, cursor.n)
+                } else {
+                    let first = first_lacking(&reader.db, shared, &chain, theirs.get(&chain).copied())?;
+                    for fork in ledger::forks_of(&reader.db, shared, &chain)? {
+                        for id in fork.events.iter().filter(|_| fork.seq < first) {
+                            page.events.extend(signed(&reader.db, id)?);
                         }
-                        (first, 0)
                     }
+                    (first, 0)
                 };
                 read_chain(&reader.db, shared, &chain, from, limit, &mut page)?;
                 if page.next.is_some() {
