@@ -49,6 +49,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0027-a-model-file-is-known-by-its-hash.md"),
     record!("0028-agents-proposals-wait-on-local-cards.md"),
     record!("0029-what-inference-may-do.md"),
+    record!("0030-the-replication-index.md"),
 ];
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl PoolOptions {
             threads: default_threads(),
             gpu_layers: None,
             device: None,
-            idle: Duration::from_secs(5 * 60),
+            idle: Duration::from_mins(5),
             hang: [HANG_SMALL, HANG_LARGE],
         }
     }

@@ -26,11 +26,12 @@ impl Document {
         let state = state.filter(|state| state.shared_heads.iter().all(|head| self.holds(head)));
         let mut exchange = Exchange {
             base: self.doc.get_heads(),
-            fork: Self { doc: self.doc.fork(), ..self.clone() },
+            fork: Self { doc: self.doc.fork(), known: self.known.clone(), ..*self },
             state: state.unwrap_or_default(),
             ops: self.ops(),
             changes: HashMap::new(),
             new: Vec::new(),
+            came: Vec::new(),
             bytes: 0,
         };
         let first = if speaks { exchange.say() } else { None };
@@ -54,6 +55,8 @@ pub struct Exchange {
     ops: u64,
     changes: HashMap<ChangeHash, Came>,
     new: Vec<EventId>,
+    /// The changes that came, as they came: what is to be stored of the exchange.
+    came: Vec<u8>,
     bytes: usize,
 }
 
@@ -108,6 +111,7 @@ impl Exchange {
             }
             let came = Came { first: change.start_op().get(), last: change.max_op(), deps: change.deps().to_vec() };
             self.changes.insert(change.hash(), came);
+            self.came.extend_from_slice(chunk);
             for entry in entries {
                 if self.fork.known.insert(entry.id) {
                     self.new.push(entry.id);
@@ -159,7 +163,7 @@ impl Exchange {
         let state = self.state.encode();
         if main.doc.get_heads() == self.base {
             self.fork.doc.set_actor(main.doc.get_actor().clone());
-            return Ok((self.fork.after(main, self.new), state));
+            return Ok((self.fork.after(main, Some(self.came), self.new), state));
         }
         // Others came first. Their changes and these may only clash where an actor wrote twice under one number.
         let mut document = main.clone();
@@ -168,7 +172,7 @@ impl Exchange {
             .merge(&mut self.fork.doc)
             .map_err(|error| Violation::new(Code::DuplicateSeq, error.to_string()))?;
         self.new.retain(|id| document.known.insert(*id));
-        Ok((document.after(main, self.new), state))
+        Ok((document.after(main, None, self.new), state))
     }
 
     /// Every change begins where the changes that it builds on end: a jump would use up the room for numbers.

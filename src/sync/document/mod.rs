@@ -181,7 +181,9 @@ impl Document {
         hasher.update(b"ergo/heads/1");
         let mut heads = self.doc.get_heads();
         heads.sort_unstable();
-        heads.iter().for_each(|head| _ = hasher.update(head.as_ref()));
+        for head in heads {
+            hasher.update(head.as_ref());
+        }
         Facts { entries: self.known.len() as u64, heads: *hasher.finalize().as_bytes(), ops: self.ops() }
     }
 
@@ -217,7 +219,7 @@ impl Document {
         let mut document = self.clone();
         document.put(&new)?;
         let ids = new.into_iter().map(|entry| entry.id).collect();
-        Ok(document.after(self, ids))
+        Ok(document.after(self, None, ids))
     }
 
     /// The same document, to be stored whole.
@@ -227,8 +229,8 @@ impl Document {
         Next { document, chunk, new: Vec::new() }
     }
 
-    /// This document as the one that follows another one.
-    fn after(mut self, before: &Self, new: Vec<EventId>) -> Next {
+    /// This document as the one that follows another one; `changes` are those between the two, where they are at hand.
+    fn after(mut self, before: &Self, changes: Option<Vec<u8>>, new: Vec<EventId>) -> Next {
         let heads = before.doc.get_heads();
         if self.doc.get_heads() == heads {
             return Next { document: self, chunk: None, new };
@@ -237,7 +239,8 @@ impl Document {
             (self.increments, self.increment_bytes) = (0, 0);
             Chunk::Snapshot(self.doc.save())
         } else {
-            let bytes = self.doc.save_after(&heads);
+            // automerge packs changes that it is asked for, and unpacks them again.
+            let bytes = changes.unwrap_or_else(|| self.doc.save_after(&heads));
             self.increments = before.increments + 1;
             self.increment_bytes = before.increment_bytes + bytes.len();
             Chunk::Append(bytes)

@@ -27,7 +27,7 @@ const BIRTH: Duration = Duration::from_secs(20);
 
 /// The wait before a third start in a row; doubled with every further one, up to [`LONGEST_REST`].
 const REST: Duration = Duration::from_millis(500);
-const LONGEST_REST: Duration = Duration::from_secs(60);
+const LONGEST_REST: Duration = Duration::from_mins(1);
 
 /// Room in a frame for all but the bytes that it carries.
 const AROUND: usize = 1024 * 1024;
@@ -56,7 +56,7 @@ impl Options {
             program: this_program(),
             memory: 1024 * 1024 * 1024,
             loaded: 160 * 1024 * 1024,
-            idle: Duration::from_secs(5 * 60),
+            idle: Duration::from_mins(5),
             deadline: Duration::from_secs(10),
             seconds: 60,
         }

@@ -14,6 +14,13 @@ fn told(mut times: Vec<Duration>) -> String {
     format!("p50 {:.1} ms, p95 {:.1} ms", at(50), at(95))
 }
 
+/// Seconds that the processor has spent on a side's worker: what time says on a busy machine is little.
+fn spent(side: &Side) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", side.pid())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+}
+
 fn peak(side: &Side) -> u64 {
     memory(side.pid(), "VmHWM:") / 1024 / 1024
 }
@@ -29,16 +36,23 @@ async fn first_exchange_and_one_event_more() {
         for (part, entries) in all.into_iter().enumerate() {
             a.write(document(part as u8), entries).await;
         }
-        println!("{parts} × 10,000 entries ({} KiB): written in {:.2} s", bytes / 1024, begin.elapsed().as_secs_f64());
-        let begin = Instant::now();
+        let (seconds, processor) = (begin.elapsed().as_secs_f64(), spent(&a));
+        println!(
+            "{parts} × 10,000 entries, {} KiB: written in {seconds:.2} s, {processor:.2} s processor",
+            bytes / 1024
+        );
+        assert_eq!(b.count(TWO).await, 0);
+        let (begin, before) = (Instant::now(), [spent(&a), spent(&b)]);
         for part in 0..parts {
             assert_eq!(exchange(&a, &b, document(part)).await.unwrap(), (0, 10_000));
         }
-        let (seconds, ours, theirs) = (begin.elapsed().as_secs_f64(), peak(&a), peak(&b));
-        println!("  first exchange {seconds:.2} s; peak {ours} MB sender, {theirs} MB receiver");
-        let begin = Instant::now();
-        let verified = b.store.0.lock().unwrap().len();
-        println!("  {verified} documents stored, looked up in {:.1} ms", begin.elapsed().as_secs_f64() * 1e3);
+        let seconds = begin.elapsed().as_secs_f64();
+        let (ours, theirs) = (spent(&a) - before[0], spent(&b) - before[1]);
+        println!("  first exchange {seconds:.2} s; {ours:.2} s processor sender, {theirs:.2} s receiver");
+        println!("  peak {} MB sender, {} MB receiver", peak(&a), peak(&b));
+        let staged = a.documents.compact(document(0)).await.unwrap();
+        let Some(Chunk::Snapshot(whole)) = &staged.chunk else { panic!("a snapshot") };
+        println!("  10,000 entries stored whole: {} KiB", whole.len() / 1024);
     }
 }
 
@@ -48,6 +62,7 @@ async fn one_event_at_ten_thousand() {
     let (a, b) = (Side::new(), Side::new());
     a.write(ONE, entries(1, 0..10_000)).await;
     exchange(&a, &b, ONE).await.unwrap();
+    let before = spent(&a) + spent(&b);
     let (mut written, mut brought, mut states) = (Vec::new(), Vec::new(), (None, None));
     for seq in 10_000..10_200 {
         let new = entries(1, seq..seq + 1);
@@ -67,7 +82,8 @@ async fn one_event_at_ten_thousand() {
         a.take(ONE, ours).await;
     }
     println!("one event at 10,000: written {}; brought {}", told(written), told(brought));
-    println!("  peak {} MB sender, {} MB receiver", peak(&a), peak(&b));
+    let each = (spent(&a) + spent(&b) - before) * 1e3 / 200.0;
+    println!("  {each:.1} ms processor for one, both sides; peak {} MB sender, {} MB receiver", peak(&a), peak(&b));
     let restart = Instant::now();
     let fresh = Side {
         documents: Documents::new(Options { program: PROGRAM.into(), ..Options::usual() }, Arc::clone(&a.store) as _),

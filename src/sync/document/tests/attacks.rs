@@ -335,7 +335,9 @@ fn bomb(count: u64, action: u64, key: Option<&str>) -> Vec<u8> {
         number(&mut body, *kind);
         number(&mut body, data.len() as u64);
     }
-    columns.iter().for_each(|(_, data)| body.extend(data));
+    for (_, data) in &columns {
+        body.extend(data);
+    }
     sealed(1, &body)
 }
 
