@@ -50,6 +50,9 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0028-agents-proposals-wait-on-local-cards.md"),
     record!("0029-what-inference-may-do.md"),
     record!("0030-the-replication-index.md"),
+    record!("0031-sessions-over-quic.md"),
+    record!("0032-the-normalisers-two-speeds.md"),
+    record!("0034-bundles.md"),
 ];
 
 #[cfg(test)]
