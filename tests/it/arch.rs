@@ -227,6 +227,22 @@ fn pure_modules_say_so_to_the_compiler() {
     }
 }
 
+/// The one place that may read automerge's bytes, and the part of the gate that looks into its changes.
+const NAMING_AUTOMERGE: &[&str] = &["src/sync/document/", "src/sync/gate/inspect.rs"];
+
+#[test]
+fn automerge_is_named_where_it_is_fenced_in() {
+    let names = |source: &str| scan::tokens(source).iter().any(|token| token.text == "automerge");
+    assert!(names("use automerge::Change;") && !names("// automerge\nconst X: &str = \"automerge\";"));
+    let files = rust_files("src");
+    let naming: Vec<&String> = files.iter().filter(|(_, source)| names(source)).map(|(file, _)| file).collect();
+    for place in NAMING_AUTOMERGE {
+        assert!(naming.iter().any(|file| file.starts_with(place)), "{place} no longer names it");
+    }
+    let outside = |file: &&&String| !NAMING_AUTOMERGE.iter().any(|place| file.starts_with(place));
+    assert!(naming.iter().find(outside).is_none(), "{:?} names automerge", naming.iter().find(outside));
+}
+
 /// The lints that hold everywhere outside tests.
 const LAWS: &[&str] = &[
     "unwrap_used",

@@ -53,6 +53,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0031-sessions-over-quic.md"),
     record!("0032-the-normalisers-two-speeds.md"),
     record!("0034-bundles.md"),
+    record!("0035-a-roster-is-a-fold-of-signed-events.md"),
 ];
 
 #[cfg(test)]

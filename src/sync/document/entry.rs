@@ -2,7 +2,6 @@
 
 use minicbor::{Decode, Encode};
 
-pub use crate::domain::replica::DocumentId;
 use crate::domain::{EventId, SignedEvent};
 
 /// An event as it stands in a document.

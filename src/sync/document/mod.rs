@@ -192,7 +192,7 @@ impl Document {
         self.known.iter().copied()
     }
 
-    /// An estimate of the memory that it takes, in bytes: 2,900 for an entry of 500, measured.
+    /// An estimate of the memory that it takes, in bytes: 29 MB for 10,000 entries of 500.
     pub fn weight(&self) -> usize {
         64 * 1024 + 2900 * self.ops() as usize
     }

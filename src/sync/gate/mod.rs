@@ -25,7 +25,7 @@ pub const MAX_CHANGE: usize = MAX_ENTRIES_PER_CHANGE * (crate::domain::event::MA
 pub const MAX_ENTRIES_PER_CHANGE: usize = 256;
 
 /// The most operations that a document has. Peers that have not met fill a document apart, and one that was rebuilt brings its
-/// entries once more: hence far above [`super::document::HARD_ENTRIES`]. 250 MB of memory, measured.
+/// entries once more: hence far above [`super::document::HARD_ENTRIES`]. About 250 MB of memory.
 pub const MAX_OPS: u64 = 200_000;
 
 /// The most heads, of a document or of a change's dependencies: writers who have not seen each other.
