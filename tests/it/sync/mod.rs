@@ -1,5 +1,6 @@
-//! Team sync over real stores and the real worker: sessions over a pipe, and daemons' services over QUIC.
+//! Team sync over real stores and the real worker: sessions over a pipe, peers that do wrong, and daemons' services over QUIC.
 
 mod bed;
+mod hostile;
 mod network;
 mod sessions;

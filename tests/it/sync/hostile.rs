@@ -1,0 +1,292 @@
+//! A member's device that breaks the rules: spoken for by hand, frame by frame.
+
+use std::time::Duration;
+
+use ergo::{
+    domain::{EventId, SignedEvent, replica::Month, roster::Role},
+    sync::{
+        frame::{
+            self, Bodies, Body, Code, DocMessage, Events, Hello, Message, Nudge, Offer, Refused, Turn, Want, WireEvent,
+        },
+        session::{Ended, Limits, Phase, Side},
+    },
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+    time::timeout,
+};
+
+use super::bed::{Node, PATIENCE, Running, meet, scope};
+
+/// The other end of a session with `good`, in the name of a device.
+struct Hand {
+    stream: DuplexStream,
+    good: Running,
+}
+
+impl Hand {
+    /// Nothing said yet.
+    fn new(good: &Node, bad: &Node, team: EventId) -> Self {
+        let (one, other) = duplex(1024 * 1024);
+        Self { stream: one, good: good.session(Side::Acceptor, bad, team, other) }
+    }
+
+    /// Greeted, rosters exchanged.
+    async fn agreed(good: &Node, bad: &Node, team: EventId) -> Self {
+        let mut hand = Self::new(good, bad, team);
+        hand.say(&hello(team)).await;
+        hand.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+        hand.hear(|message| matches!(message, Message::Offer(_))).await;
+        hand
+    }
+
+    async fn say(&mut self, message: &Message) {
+        self.raw(&frame::encode(message).unwrap()).await;
+    }
+
+    async fn raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    async fn next(&mut self) -> Option<Message> {
+        let mut head = [0; frame::LENGTH];
+        self.stream.read_exact(&mut head).await.ok()?;
+        let mut body = vec![0; frame::length(head).unwrap()];
+        self.stream.read_exact(&mut body).await.ok()?;
+        Some(frame::decode(&body).unwrap())
+    }
+
+    /// The next message that is of the kind.
+    async fn hear(&mut self, wanted: impl Fn(&Message) -> bool) -> Message {
+        let listen = async {
+            loop {
+                match self.next().await {
+                    Some(message) if wanted(&message) => return message,
+                    Some(_) => {}
+                    None => panic!("it hung up"),
+                }
+            }
+        };
+        timeout(PATIENCE, listen).await.expect("it says nothing of the kind")
+    }
+
+    async fn refusal(&mut self) -> Refused {
+        match self.hear(|message| matches!(message, Message::Error(_))).await {
+            Message::Error(refused) => refused,
+            _ => unreachable!(),
+        }
+    }
+
+    /// The session is refused with this code, and says so on both sides.
+    async fn refused(mut self, code: Code, case: &str) {
+        let told = self.refusal().await;
+        assert_eq!((told.code, told.document), (code.clone(), None), "{case}");
+        assert!(!told.words.is_empty(), "{case}");
+        match self.good.end().await {
+            Ended::Refused(shown, _) => assert_eq!(shown, code, "{case}"),
+            other => panic!("{case}: {other:?}"),
+        }
+    }
+}
+
+fn hello(team: EventId) -> Message {
+    Message::Hello(Hello { team: Some(team), versions: vec![1], ..Hello::default() })
+}
+
+fn events(events: &[SignedEvent], last: bool) -> Events {
+    Events { events: events.iter().map(WireEvent::from).collect(), last, scope: None }
+}
+
+/// A team of two that shares `api`, which is empty, and keeps `web` from the second.
+fn two(n: u8) -> (Node, Node, EventId) {
+    two_with(n, Limits::default())
+}
+
+fn two_with(n: u8, limits: Limits) -> (Node, Node, EventId) {
+    let (good, bad) = (Node::with(n, limits), Node::new(n + 1));
+    let team = good.found(&["api", "web"]);
+    good.let_in(team, &bad, Role::Writer, Some(&["api"]));
+    (good, bad, team)
+}
+
+fn written(node: &Node, team: EventId) -> Vec<SignedEvent> {
+    node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 100)).unwrap().events
+}
+
+#[tokio::test]
+async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
+    let (good, bad, team) = two(50);
+    bad.facts("api", "theirs", 3);
+    let mut forged = bad.roster(team);
+    forged.last_mut().unwrap().signature[3] ^= 1;
+    let claims = written(&bad, team);
+    assert_eq!(claims.len(), 3);
+    let ids: Vec<EventId> = (0..1001_u32).map(|n| EventId(*blake3::hash(&n.to_le_bytes()).as_bytes())).collect();
+    let too_many = Want { scope: scope("api"), events: ids };
+    let not_granted = Want { scope: scope("web"), events: vec![] };
+    let mut asked = events(&claims, true);
+    asked.scope = Some(scope("api"));
+    let mut nonsense = frame::encode(&Message::Nudge(Nudge { state: [0; 32] })).unwrap();
+    nonsense[6] ^= 0xff;
+    let cases: Vec<(&str, Vec<u8>, Code)> = vec![
+        ("a forged event", frame::encode(&Message::Roster(events(&forged, true))).unwrap(), Code::BadEvent),
+        (
+            "a claim among roster events",
+            frame::encode(&Message::Roster(events(&claims, true))).unwrap(),
+            Code::BadEvent,
+        ),
+        ("events that nobody asked for", frame::encode(&Message::Events(asked)).unwrap(), Code::Version),
+        ("a scope that was not granted", frame::encode(&Message::Want(not_granted)).unwrap(), Code::NotPaired),
+        ("too many bodies", frame::encode(&Message::Want(too_many)).unwrap(), Code::TooBig),
+        ("a second greeting", frame::encode(&hello(team)).unwrap(), Code::Version),
+        ("an oversized frame", u32::MAX.to_le_bytes().to_vec(), Code::TooBig),
+        ("nonsense", nonsense, Code::Version),
+    ];
+    for (case, bytes, code) in cases {
+        let mut hand = Hand::agreed(&good, &bad, team).await;
+        hand.raw(&bytes).await;
+        hand.refused(code, case).await;
+        assert_eq!(good.set(team, "api").0, 0, "{case}");
+    }
+    good.assert_sound();
+    // It is let in again as soon as it behaves.
+    meet(&bad, &good, team).await;
+    assert_eq!(good.set(team, "api").0, 3);
+}
+
+#[tokio::test]
+async fn a_session_begins_with_a_greeting_in_time() {
+    let limits = Limits { handshake: Duration::from_millis(300), ..Limits::default() };
+    let (good, bad, team) = two_with(52, limits);
+    let mut hand = Hand::new(&good, &bad, team);
+    hand.say(&Message::Bye).await;
+    assert_eq!(hand.good.end().await, Ended::Closed);
+    let mut hand = Hand::new(&good, &bad, team);
+    hand.say(&Message::Nudge(Nudge { state: [0; 32] })).await;
+    hand.refused(Code::Version, "no greeting").await;
+    let silent = Hand::new(&good, &bad, team);
+    assert!(matches!(silent.good.end().await, Ended::Interrupted(_)), "a caller that says nothing");
+    let mut half = Hand::new(&good, &bad, team);
+    half.say(&hello(team)).await;
+    assert!(matches!(half.good.end().await, Ended::Interrupted(_)), "a caller that stops before the roster");
+    drop(half.stream);
+}
+
+#[tokio::test]
+async fn a_newer_minor_version_is_spoken_with() {
+    let (good, bad, team) = two(54);
+    let mut hand = Hand::new(&good, &bad, team);
+    let newer = Hello {
+        minor: 9,
+        features: vec!["telepathy".into()],
+        versions: vec![1, 2],
+        team: Some(team),
+        ..Hello::default()
+    };
+    hand.say(&Message::Hello(newer)).await;
+    hand.say(&Message::Unknown(99)).await;
+    hand.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+    hand.say(&Message::Unknown(100)).await;
+    hand.say(&Message::Offer(Offer::default())).await;
+    hand.good.until(|view| view.phase == Phase::Live).await;
+    hand.say(&Message::Bye).await;
+    assert_eq!(hand.good.end().await, Ended::Closed);
+}
+
+#[tokio::test]
+async fn a_document_that_is_none_is_refused_and_its_events_are_asked_for_plain() {
+    let (good, bad, team) = two(56);
+    bad.facts("api", "theirs", 4);
+    let claims = written(&bad, team);
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let month = Month::of(claims[0].header.clock);
+    let poison = DocMessage {
+        scope: scope("api"),
+        month,
+        part: 0,
+        exchange: 0,
+        turn: Turn::First,
+        messages: vec![b"no message of any document".to_vec().into()],
+    };
+    hand.say(&Message::Doc(poison)).await;
+    let told = hand.refusal().await;
+    assert_eq!(told.code, Code::DocPoisoned);
+    assert!(told.document.is_some(), "the session goes on");
+    hand.hear(|message| matches!(message, Message::WantSince(_))).await;
+    let mut page = events(&claims, true);
+    page.scope = Some(scope("api"));
+    hand.say(&Message::Events(page)).await;
+    let view = hand.good.until(|view| view.received == 4).await;
+    assert!(view.trouble.is_some(), "and it is said");
+    assert_eq!(good.set(team, "api"), bad.set(team, "api"));
+    // The others are unaffected, and so is the next session.
+    drop(hand);
+    meet(&bad, &good, team).await;
+    good.assert_sound();
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_the_events_own_is_refused() {
+    let (good, bad, team) = two(58);
+    bad.facts("api", "theirs", 2);
+    bad.flush(team).await;
+    let row = bad.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let (mut fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+    let turn = |turn, message: Vec<u8>| {
+        Message::Doc(DocMessage {
+            scope: scope("api"),
+            month: row.month,
+            part: row.part,
+            exchange: 0,
+            turn,
+            messages: vec![message.into()],
+        })
+    };
+    hand.say(&turn(Turn::First, first.unwrap())).await;
+    let refused = loop {
+        match hand.hear(|_| true).await {
+            Message::Doc(answer) => {
+                for message in answer.messages {
+                    if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
+                        hand.say(&turn(Turn::Next, reply)).await;
+                    }
+                }
+            }
+            Message::Want(want) => {
+                let body = || Some(Body { salt: [0; 16], bytes: vec![0xa0] });
+                let bodies = want.events.into_iter().map(|id| (id, body())).collect();
+                hand.say(&Message::Bodies(Bodies { scope: scope("api"), bodies })).await;
+            }
+            Message::Error(refused) => break refused,
+            _ => {}
+        }
+    };
+    assert_eq!((refused.code, refused.document), (Code::BadEvent, Some(row.id)));
+    assert_eq!(good.set(team, "api").0, 0, "nothing of it was stored");
+    drop(hand);
+    meet(&bad, &good, team).await;
+    assert_eq!(good.set(team, "api").0, 2);
+}
+
+#[tokio::test]
+async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
+    let limits = Limits { idle: Duration::from_millis(400), ..Limits::default() };
+    let (good, bad, team) = two_with(60, limits);
+    good.facts("api", "mine", 1);
+    good.flush(team).await;
+    let row = good.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let (_fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+    let messages = vec![first.unwrap().into()];
+    let (month, part) = (row.month, row.part);
+    let begun = DocMessage { scope: scope("api"), month, part, exchange: 0, turn: Turn::First, messages };
+    hand.say(&Message::Doc(begun)).await;
+    hand.hear(|message| matches!(message, Message::Doc(_))).await;
+    let Hand { stream, good: session } = hand;
+    match session.end().await {
+        Ended::Interrupted(words) => assert!(words.contains("longer than"), "{words}"),
+        other => panic!("{other:?}"),
+    }
+    drop(stream);
+}
