@@ -32,6 +32,7 @@ impl Reader {
             check_chains(&events, &mut report);
             compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
             report.problems.extend(super::vectors::problem(&reader.db)?);
+            report.problems.extend(super::team::check::problems(&reader.db)?);
             Ok(report)
         })
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Result, Store, commit, log, open, project::Projector, vectors};
+use super::{Result, Store, commit, log, open, project::Projector, team, vectors};
 use crate::domain::{Hlc, verdict::PairCheck};
 
 /// Events that are projected together.
@@ -37,6 +37,7 @@ impl Store {
     pub fn rebuild(&mut self) -> Result<()> {
         let tx = self.reader.db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         rebuild(&tx, &*self.check)?;
+        team::check::mend(&tx)?;
         tx.commit()?;
         self.scrub();
         Ok(())

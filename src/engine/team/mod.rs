@@ -2,6 +2,7 @@
 
 mod acts;
 mod arrive;
+mod notes;
 mod quarantine;
 mod session;
 

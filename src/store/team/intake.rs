@@ -131,6 +131,8 @@ pub(super) struct Intake<'a> {
     done: SyncImported,
     redacts: bool,
     quarantines: bool,
+    /// How many events more the quarantine takes, once it was asked.
+    room: Option<usize>,
 }
 
 impl<'a> Intake<'a> {
@@ -159,6 +161,7 @@ impl<'a> Intake<'a> {
             done: SyncImported::default(),
             redacts: false,
             quarantines: false,
+            room: None,
         };
         intake.read_bound()?;
         Ok(intake)
@@ -278,8 +281,15 @@ impl<'a> Intake<'a> {
                 }
             }
             Err(refusal) => {
-                quarantine::put(self.db, &self.team, event, refusal, from, received_at)?;
-                self.quarantines = true;
+                let room = match self.room {
+                    Some(room) => room,
+                    None => quarantine::room(self.db, &self.team)?,
+                };
+                self.room = Some(room.saturating_sub(1));
+                if room > 0 {
+                    quarantine::put(self.db, &self.team, event, refusal, from, received_at)?;
+                    self.quarantines = true;
+                }
                 self.done.quarantined.push((event.id, refusal));
             }
         }

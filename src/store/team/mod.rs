@@ -2,6 +2,7 @@
 //!
 //! Names of scopes are the team's here, which every peer agrees on; [`scopes`] binds each to a scope of this machine.
 
+pub(super) mod check;
 mod documents;
 mod intake;
 pub(super) mod ledger;

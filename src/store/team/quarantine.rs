@@ -8,6 +8,15 @@ use crate::{
     store::{Reader, Result, Store, StoreError, commit, log},
 };
 
+/// Events of one team in quarantine at most: beyond, what is refused is only counted, and comes again when it may.
+const MOST: usize = 10_000;
+
+/// How many more events there is room for.
+pub(super) fn room(db: &Connection, team: &Team) -> Result<usize> {
+    let mut read = db.prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1")?;
+    Ok(MOST.saturating_sub(read.query_row([team.n], |row| row.get(0))?))
+}
+
 /// Puts a verified event aside, or gives one that is there its body or a new reason.
 pub(super) fn put(
     db: &Connection,

@@ -296,9 +296,14 @@ fn a_team_is_run_by_its_admins() {
     a.engine.import_synced(import).unwrap();
     let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
     assert_eq!((held.total, held.items[0].author_name.as_deref()), (1, Some("bobs")));
+    assert_eq!(
+        a.engine.team_notes(team).unwrap(),
+        ["1 event of the team waits in quarantine: `ergo sync quarantined`"]
+    );
     assert_eq!((held.items[0].refusal.as_str(), held.items[0].text.as_deref()), ("reader", Some(KAFKA)));
     let accept = QuarantineRequest { caller: caller(), events: vec![claim.short()], ..QuarantineRequest::default() };
     a.engine.accept_quarantined(&accept).unwrap();
+    assert_eq!(a.engine.team_notes(team).unwrap(), Vec::<String>::new());
     assert_eq!(a.claim(claim).status, Status::Active);
     a.engine.revoke_from_team(&revoke("bobs")).unwrap();
     pull(&b, &a, team);

@@ -333,6 +333,8 @@ fn both_sides_of_a_fork_are_kept_named_and_passed_on() {
     assert_eq!(done.forks.iter().map(|fork| fork.events.clone()).collect::<Vec<_>>(), [both.clone()]);
     let forks: Vec<Fork> = a.store.reader().forks(&team).unwrap();
     assert_eq!((forks.len(), forks[0].seq, &forks[0].events), (1, 0, &both));
+    a.store.rebuild().unwrap();
+    assert_eq!(a.store.reader().forks(&team).unwrap(), forks);
     assert!(a.store.reader().claim(&next).unwrap().is_some());
     b.pull(team, &a);
     assert_alike(&a, &b, team);
