@@ -2,6 +2,7 @@
 
 mod acts;
 mod audit;
+mod bundles;
 mod cards;
 mod facts;
 mod inference;
