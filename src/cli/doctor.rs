@@ -284,11 +284,13 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
         }
     }
     match store.check() {
-        Ok(CheckReport { events, redacted, problems, notes }) => {
+        Ok(CheckReport { events, devices, redacted, problems, notes }) => {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
             let events = count(events, "event", "events");
             let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
-            let told = format!("{place}: {}, {events}{redacted}", bytes(size));
+            let by =
+                if devices > 1 { format!(" by {devices} devices, every signature checked") } else { String::new() };
+            let told = format!("{place}: {}, {events}{by}{redacted}", bytes(size));
             let hint = (!rebuild).then(|| "ergo doctor --rebuild".to_owned());
             out.push(if problems.is_empty() { fine("store", told) } else { problem("store", told, hint) });
             out.extend(problems.into_iter().map(|told| problem("store", told, None)));

@@ -1,6 +1,6 @@
 //! Looking the whole file over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{CheckReport, Reader, Result, Store};
 use crate::domain::{
@@ -30,6 +30,9 @@ impl Reader {
             reader.check_file(&mut report)?;
             let events = reader.check_events(&mut report)?;
             check_chains(&events, &mut report);
+            reader.check_quarantine(&mut report)?;
+            let authors: HashSet<DeviceId> = events.iter().map(|event| event.header.author).collect();
+            report.devices = authors.len();
             compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
             report.problems.extend(super::vectors::problem(&reader.db)?);
             report.problems.extend(super::team::check::problems(&reader.db)?);
@@ -50,6 +53,41 @@ impl Reader {
         while let Some(row) = rows.next()? {
             let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
             report.problems.push(format!("SQLite: a row of {table} refers to no row of {parent}"));
+        }
+        Ok(())
+    }
+
+    /// What teams do not take is signed like all else; each is named, since nothing else in the file speaks of it.
+    fn check_quarantine(&self, report: &mut CheckReport) -> Result<()> {
+        for team in self.teams()? {
+            let roster = self.roster(&team.id)?;
+            let rows = self.quarantined(&team.id, usize::MAX >> 1, 0)?;
+            for row in &rows {
+                if let Err(error) = row.event.verify() {
+                    report.problems.push(format!("in quarantine: {error}"));
+                }
+            }
+            let waiting: Vec<_> = rows.iter().filter(|row| !row.discarded).collect();
+            for row in waiting.iter().take(SPELLED_OUT) {
+                let header = &row.event.header;
+                let member = roster.as_ref().and_then(|roster| roster.member(&header.author));
+                let device = member.map_or_else(|| header.author.short(), |member| member.name.clone());
+                report.notes.push(format!(
+                    "event {} in {} by {} on {device} is not taken by {}: {}",
+                    row.event.id.short(),
+                    header.scope,
+                    header.who,
+                    team.name,
+                    row.refusal
+                ));
+            }
+            let more = waiting.len().saturating_sub(SPELLED_OUT);
+            if more > 0 {
+                report.notes.push(format!(
+                    "{more} more events are not taken by {}: `ergo sync quarantine` lists them",
+                    team.name
+                ));
+            }
         }
         Ok(())
     }
@@ -124,7 +162,7 @@ fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
         }
     }
     notes.sort();
-    report.notes = notes;
+    report.notes.extend(notes);
 }
 
 /// Says where the tables are not what the log means.

@@ -298,10 +298,12 @@ pub struct Neighbour {
 pub struct CheckReport {
     /// Events that were read.
     pub events: usize,
+    /// Devices that wrote them.
+    pub devices: usize,
     /// Bodies that were redacted.
     pub redacted: usize,
     /// What is wrong, one sentence each; empty when all is well.
     pub problems: Vec<String>,
-    /// What is unusual but no damage: a gap or a fork in another device's chain.
+    /// What is unusual but no damage: a gap or a fork in another device's chain, an event that a team does not take.
     pub notes: Vec<String>,
 }

@@ -19,6 +19,7 @@ mod simulation;
 mod store;
 mod support;
 mod sync;
+mod sync_files;
 mod term;
 mod term_flows;
 mod term_session;

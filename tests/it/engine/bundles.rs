@@ -185,7 +185,7 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     assert_eq!(said.sealed_to, None);
     let error = refused(&d, &open);
     assert!(error.message.contains("does not belong to the team") && error.hint.unwrap().contains("ergo sync join"));
-    assert_eq!(import(&b, &open).stored, 1);
+    assert_eq!(import(&b, &open).stored, 2, "the claim, and that another came in");
 }
 
 #[test]
@@ -213,6 +213,10 @@ fn an_outcast_gets_nothing_more_and_what_it_wrote_later_is_named() {
     let event = &done.quarantined[0];
     assert_eq!((event.id, event.author.name.as_str(), event.refusal.as_str()), (late, "bob-laptop", "after_cut"));
     assert!(event.why.contains("taken out") && done.whole);
+    // Whoever looks the file over finds it named too.
+    let report = a.engine.sync_read(ergo::store::Reader::check).unwrap();
+    assert_eq!((report.problems.len(), report.devices), (0, 2), "{report:?}");
+    assert!(report.notes.iter().any(|note| note.contains(&late.short()) && note.contains("bob-laptop")), "{report:?}");
     assert_eq!(a.claim(kept).status, ergo::domain::Status::Active);
 }
 

@@ -6,6 +6,7 @@
 //!
 //! `ERGO_SIM_SEED=7` runs one seed, `ERGO_SIM_SEEDS=10000` that many.
 
+mod judge;
 mod peer;
 mod random;
 mod world;

@@ -1,0 +1,217 @@
+//! Two laptops that never see each other, each with a daemon of its own: what they share travels as files.
+
+use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, thread};
+
+use ed25519_dalek::SigningKey;
+use ergo::{
+    api::{
+        Caller, CardAct, ConflictsQuery, CreateTeamRequest, ExportRequest, ImportOutcome, ImportQuery, ResolveRequest,
+    },
+    domain::{
+        Qualifiers, Scope,
+        roster::{Grant, Granted, Role},
+    },
+    engine::{Engine, EngineConfig},
+    guard::StructuralPairCheck,
+    store::Store,
+    sync::transfer,
+};
+use futures_util::{StreamExt, TryStreamExt};
+
+use crate::support::{TestHome, block_on, caller, decision, until};
+
+const CONFIG: &str =
+    "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nmode = \"off\"\n";
+
+/// A laptop whose key is known.
+struct Laptop {
+    home: TestHome,
+    key: SigningKey,
+}
+
+impl Laptop {
+    fn new(number: u8) -> Self {
+        let (home, key) = (TestHome::with_config(CONFIG), SigningKey::from_bytes(&[number; 32]));
+        home.paths().make().unwrap();
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.paths().device_key()).unwrap();
+        file.write_all(hex::encode([number; 32]).as_bytes()).unwrap();
+        Self { home, key }
+    }
+
+    /// The store, while no daemon has it.
+    fn engine(&self) -> Engine {
+        Engine::open(EngineConfig::new(self.home.paths().store(), self.key.clone())).unwrap()
+    }
+
+    fn export(&self, request: &ExportRequest) -> Vec<u8> {
+        block_on(async {
+            let (outcome, length, body) = self.home.client().export_bundle(request).await.unwrap();
+            let file = body
+                .try_fold(Vec::new(), async |mut all, piece| {
+                    all.extend_from_slice(&piece);
+                    Ok(all)
+                })
+                .await
+                .unwrap();
+            assert_eq!((length, outcome.bytes), (Some(outcome.bytes), file.len() as u64));
+            file
+        })
+    }
+
+    fn import(&self, file: &[u8], dry_run: bool) -> ImportOutcome {
+        let pieces: Vec<_> = file.chunks(10_000).map(|piece| Ok(bytes::Bytes::copy_from_slice(piece))).collect();
+        let body = futures_util::stream::iter(pieces).boxed();
+        block_on(async { self.home.client().import_bundle(&ImportQuery { dry_run }, body).await }).unwrap()
+    }
+
+    fn open_cards(&self) -> Vec<ergo::api::CardSummary> {
+        block_on(async { self.home.client().conflicts(&ConflictsQuery::default()).await }).unwrap().items
+    }
+
+    fn events(&self) -> usize {
+        block_on(async { self.home.client().diagnose().await }).unwrap().events
+    }
+}
+
+/// Two laptops in one team; the second joined by a file.
+fn pair() -> (Laptop, Laptop) {
+    let (ada, bob) = (Laptop::new(1), Laptop::new(2));
+    let grant = {
+        let engine = ada.engine();
+        let request = CreateTeamRequest {
+            caller: caller(),
+            name: "core".into(),
+            device_name: Some("ada-laptop".into()),
+            scopes: vec![Scope::new("acme", "api").unwrap()],
+        };
+        engine.create_team(&request).unwrap();
+        let grant = Grant { role: Role::Writer, scopes: Granted::All };
+        engine.add_member(&caller(), None, bob.engine().device(), "bob", "bob-laptop", &grant).unwrap();
+        let mut file = Vec::new();
+        let request = ExportRequest { to: vec!["bob-laptop".into()], roster_only: true, ..ExportRequest::default() };
+        transfer::export(&engine, &request, &mut file).unwrap();
+        file
+    };
+    let roster = transfer::roster_in(grant.as_slice(), &bob.key).unwrap();
+    let bobs = Caller { who: "bob".into(), ..caller() };
+    bob.engine().join_team(&bobs, roster.team, &roster.events, None, &[], &[]).unwrap();
+    (ada, bob)
+}
+
+#[test]
+fn a_contradiction_found_on_import_is_the_same_card_on_both_after_the_way_back() {
+    let (ada, bob) = pair();
+    let (_ada, _bob) = (ada.home.daemon(), bob.home.daemon());
+    let write = |laptop: &Laptop, statement: &str| {
+        block_on(async { laptop.home.client().remember(&decision(statement)).await }).unwrap();
+    };
+    write(&ada, "We must use Kafka as the message broker.");
+    write(&bob, "We must not use Kafka as the message broker.");
+    let there = ada.export(&ExportRequest::default());
+    let would = bob.import(&there, true);
+    assert_eq!((would.dry_run, would.cards.len(), bob.open_cards().len()), (true, 1, 0));
+    let did = bob.import(&there, false);
+    assert!(did.whole && did.stored == 1 && did.cards.len() == 1, "{did:#?}");
+    let back = ada.import(&bob.export(&ExportRequest::default()), false);
+    assert_eq!((back.stored, back.quarantined_total), (1, 0));
+    let (ours, theirs) = (ada.open_cards(), bob.open_cards());
+    assert_eq!((ours.len(), ours[0].id), (1, theirs[0].id));
+    assert_eq!(ours[0].members, theirs[0].members);
+    // Settled by one, closed at the other by the next file.
+    let winner = back.cards[0].members[0].to_hex();
+    let order = ResolveRequest {
+        caller: caller(),
+        act: CardAct::Supersede,
+        reason: "measured".into(),
+        winner: Some(winner),
+        target: None,
+        statement: None,
+        qualifiers: Qualifiers::default(),
+        until: None,
+        expect_rev: None,
+    };
+    block_on(async { ada.home.client().resolve(&ours[0].id.to_hex(), &order).await }).unwrap();
+    let receipt = bob.export(&ExportRequest {
+        to: vec!["ada-laptop".into()],
+        receipt_for: Some(did.bundle),
+        ..ExportRequest::default()
+    });
+    assert!(ada.import(&receipt, false).receipt);
+    let rest = ada.export(&ExportRequest { since: Some("bob-laptop".into()), ..ExportRequest::default() });
+    assert!(rest.len() < there.len() + 2_000);
+    let last = bob.import(&rest, false);
+    assert!(last.stored >= 1 && last.scopes[0].in_step, "{last:#?}");
+    assert_eq!((ada.open_cards().len(), bob.open_cards().len()), (0, 0));
+}
+
+#[test]
+fn kill_nine_in_the_middle_of_an_import_costs_nothing_but_the_time() {
+    let (ada, bob) = pair();
+    const FACTS: usize = 6_000;
+    {
+        // Written past the guard, in few transactions: what is tried here is the way to the other store.
+        let mut store =
+            Store::open(&ada.home.paths().store(), ada.key.clone(), std::sync::Arc::new(StructuralPairCheck)).unwrap();
+        for batch in 0..FACTS / 1_000 {
+            let drafts = (0..1_000).map(|n| {
+                let name = format!("host{}", batch * 1_000 + n);
+                let body = ergo::domain::Body {
+                    key: Some(name.clone()),
+                    statement: Some(format!("{name} is up.")),
+                    ..Default::default()
+                };
+                ergo::store::Draft {
+                    claim_kind: Some(ergo::domain::ClaimKind::Fact),
+                    body,
+                    ..ergo::store::Draft::new(ergo::domain::EventKind::FactSet, [])
+                }
+            });
+            let act = ergo::store::Act {
+                scope: Scope::new("acme", "api").unwrap(),
+                identity: None,
+                who: "ada".into(),
+                agent: None,
+                op: ergo::domain::OpId([batch as u8 + 1; 16]),
+                now: 1_790_000_000_000 + batch as u64,
+                drafts: drafts.collect(),
+            };
+            store.commit(act).unwrap();
+        }
+    }
+    let mut file = Vec::new();
+    transfer::export(&ada.engine(), &ExportRequest::default(), &mut file).unwrap();
+    let daemon = bob.home.daemon();
+    let before = bob.events();
+    // The file comes slowly, so that the daemon has stored some of it and not all when it is killed.
+    let (client, pieces) = (bob.home.client(), file.clone());
+    let sender = thread::spawn(move || {
+        let pieces: Vec<_> = pieces.chunks(64 * 1024).map(|piece| Ok(bytes::Bytes::copy_from_slice(piece))).collect();
+        let held = pieces.len() - 1;
+        let body = futures_util::stream::iter(pieces).enumerate().then(move |(at, piece)| async move {
+            // The last piece never comes.
+            if at == held {
+                std::future::pending::<()>().await;
+            }
+            piece
+        });
+        block_on(async { client.import_bundle(&ImportQuery::default(), body.boxed()).await }).unwrap_err()
+    });
+    until("a part of the file is stored", || bob.events() > before);
+    daemon.kill();
+    sender.join().unwrap();
+    let part = {
+        let store =
+            Store::open(&bob.home.paths().store(), bob.key.clone(), std::sync::Arc::new(StructuralPairCheck)).unwrap();
+        let report = store.check().unwrap();
+        assert!(report.problems.is_empty(), "{report:?}");
+        store.reader().counts().unwrap().claims
+    };
+    assert!(part > 0 && part < FACTS, "{part} of {FACTS}");
+    let _daemon = bob.home.daemon();
+    let done = bob.import(&file, false);
+    assert!(done.whole && done.scopes[0].in_step, "{done:#?}");
+    assert_eq!(done.stored as usize + part, FACTS);
+    let claims = block_on(async { bob.home.client().diagnose().await }).unwrap().claims;
+    assert_eq!(claims, FACTS);
+}
