@@ -88,18 +88,18 @@ struct GuardArgs {
     /// Choose its thresholds on the sentences in these files (JSON lines: unit, text), none of which contradicts another.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     replay: Vec<PathBuf>,
-    /// Replay at most so many sentences.
+    /// Replay at most so many sentences of each file.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
     /// How many of 1,000 sentences inference may refuse wrongly beside those that the rules refuse.
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     per_1000: f64,
     /// How many of 1,000 sentences it may warn about wrongly.
-    #[arg(long, value_name = "N", default_value_t = 12.0)]
+    #[arg(long, value_name = "N", default_value_t = 5.0)]
     warn_per_1000: f64,
-    /// The log-odds of a contradiction up to which the cross-encoder takes back what the rules refuse.
-    #[arg(long, value_name = "LOG_ODDS", default_value_t = -3.0, allow_negative_numbers = true)]
-    veto: f32,
+    /// The share of the contradictions that the rules refuse by words which the cross-encoder may take back.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    taken_back: f64,
     /// With a language model, fit the deep stage on so many pairs.
     #[arg(long, value_name = "N", default_value_t = 360)]
     deep_pairs: usize,
@@ -167,7 +167,7 @@ fn measure(
             per_1000: args.per_1000,
             warn_per_1000: args.warn_per_1000,
             examples: args.examples.clone(),
-            veto: args.veto,
+            taken_back: args.taken_back,
             deep_pairs: args.deep_pairs,
             deep_per_1000: args.deep_per_1000,
             start,

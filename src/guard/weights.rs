@@ -114,20 +114,11 @@ pub fn built_in() -> &'static Weights {
     &WEIGHTS
 }
 
-/// The share of the shorter statement's words from which two statements speak of one matter, without any hint in their words.
-const SAME_MATTER: f32 = 0.6;
-
 impl Gate {
-    /// Whether inference may refuse a pair: the statements speak of the same; neither merely permits what the other does not; and their
-    /// words give a hint too (a negation, a number, an opposition that the rules found weak) or are the same for the most part. Otherwise it
-    /// may warn.
+    /// Whether inference may refuse a pair and not only warn: the statements speak of the same, by the words that they share.
     pub fn lets_block(&self, figures: &Figures) -> bool {
-        let of = |wanted: &str| NAMES.iter().zip(figures).find(|(name, _)| **name == wanted).map_or(0.0, |(_, f)| *f);
-        if self.containment <= 0.0 {
-            return true;
-        }
-        let hint = ["polarity", "numbers", "aligned"].iter().any(|name| of(name) > 0.0);
-        of("containment") >= self.containment && of("permission") <= 0.0 && (hint || of("containment") >= SAME_MATTER)
+        let containment = NAMES.iter().zip(figures).find(|(name, _)| **name == "containment");
+        containment.is_some_and(|(_, share)| *share >= self.containment)
     }
 }
 

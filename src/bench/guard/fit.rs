@@ -1,6 +1,7 @@
 //! `ergo bench guard --fit`: the judge's weights from labelled pairs, its thresholds from a replay of sentences that contradict nothing.
 //!
-//! One half of the replay's units teaches what harmless neighbours look like, the other half alone chooses the thresholds.
+//! The replay is halved by unit. What is learnt from one half scores the other, so that thresholds are chosen on all of it and on nothing
+//! that was learnt from; the weights that are kept are learnt from all. A threshold holds for each file of the replay by itself.
 
 use std::{
     fmt,
@@ -36,7 +37,7 @@ pub struct FitOptions {
     pub pairs: Vec<PathBuf>,
     /// Files of sentences: `unit`, `text`.
     pub replay: Vec<PathBuf>,
-    /// Sentences of the replay, at most; the first units count.
+    /// Sentences of each file of the replay, at most; the first units count.
     pub most: usize,
     /// The models.
     pub models: Arc<dyn Models>,
@@ -48,8 +49,8 @@ pub struct FitOptions {
     pub warn_per_1000: f64,
     /// Writes every example with its figures to this file, for other ways to look at them.
     pub examples: Option<PathBuf>,
-    /// The cross-encoder's log-odds up to which it takes back what the rules refuse.
-    pub veto: f32,
+    /// The share of the contradictions that the rules refuse by words which the cross-encoder may take back.
+    pub taken_back: f64,
     /// Pairs that the language model is asked about, where there is one: half of them labelled, half of the replay.
     pub deep_pairs: usize,
     /// How many of 1,000 writes the deep stage may find wrongly.
@@ -98,10 +99,12 @@ struct Sentence {
 pub(super) struct Seen {
     kind: String,
     pub(super) contradiction: bool,
-    /// The rules refuse it by themselves.
-    pub(super) decided: bool,
+    refused: Option<Refusal>,
     pub(super) look: Option<Look>,
 }
+
+/// The rules refuse a pair by themselves: what the cross-encoder says of it, where it may take that back.
+type Refusal = Option<f32>;
 
 /// What a pair of statements looks like to the judge.
 pub(super) struct Look {
@@ -112,10 +115,30 @@ pub(super) struct Look {
 
 /// One write of a replay: what its pairs look like.
 pub(super) struct Write {
-    /// Whether its unit is one of those that choose the thresholds.
-    held_out: bool,
-    pub(super) decided: bool,
+    /// The file that it is from, by its place.
+    file: usize,
+    /// The half that its unit belongs to.
+    half: usize,
+    refusals: Vec<Refusal>,
     pub(super) looks: Vec<Look>,
+}
+
+impl Seen {
+    /// Whether the rules refuse it, where the cross-encoder takes back up to some log-odds.
+    pub(super) fn decided(&self, veto: f32) -> bool {
+        self.refused.is_some_and(|refusal| stands(refusal, veto))
+    }
+}
+
+impl Write {
+    /// Whether the rules refuse it, where the cross-encoder takes back up to some log-odds.
+    pub(super) fn decided(&self, veto: f32) -> bool {
+        self.refusals.iter().any(|refusal| stands(*refusal, veto))
+    }
+}
+
+fn stands(refusal: Refusal, veto: f32) -> bool {
+    refusal.is_none_or(|inferred| inferred > veto)
 }
 
 /// Fits the judge.
@@ -137,64 +160,79 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let failed = |source| BenchError::Heard { path: path.clone(), source };
         std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
     }
-    let mut examples: Vec<Example> = Vec::new();
-    for pair in &pairs {
-        examples.extend(pair.look.as_ref().map(|look| Example {
-            figures: look.figures.to_vec(),
-            contradiction: pair.contradiction,
-            weight: 1.0,
-        }));
-    }
-    let taught = writes.iter().filter(|write| !write.held_out).flat_map(|write| &write.looks);
-    examples.extend(taught.map(|look| Example { figures: look.figures.to_vec(), contradiction: false, weight: 1.0 }));
-    let fitted = logistic::fit(&examples, RIDGE);
-    let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
-    for (name, weight) in std::iter::once("intercept").chain(NAMES).zip(&fitted) {
-        weights.weights.insert(name.to_owned(), (weight * 1e4).round() as f32 / 1e4);
-    }
-    let judge = weights.clone();
-    // What inference may not refuse cannot be refused wrongly.
-    let score = |figures: &Figures| {
-        if judge.gate.lets_block(figures) { judge.log_odds(figures) } else { f32::MIN }
+    let halves = [learn(&pairs, &writes, Some(0), options), learn(&pairs, &writes, Some(1), options)];
+    let mut weights = learn(&pairs, &writes, None, options);
+    let veto = veto(&pairs, options.taken_back);
+    // The strongest pair of each write that the rules let pass, as the half judges it that its unit is not in.
+    let strongest = |file: usize, refuses: bool| -> Vec<f32> {
+        let of = |write: &Write| {
+            let judge = &halves[1 - write.half];
+            let scores =
+                write.looks.iter().map(|look| if refuses { score(judge, look) } else { judge.log_odds(&look.figures) });
+            scores.fold(f32::MIN, f32::max)
+        };
+        let mut all: Vec<f32> =
+            writes.iter().filter(|write| write.file == file && !write.decided(veto)).map(of).collect();
+        all.sort_by(|a, b| b.total_cmp(a));
+        all
     };
-    // What the rules refuse by themselves is not for the thresholds to mend.
-    let chosen_on = || writes.iter().filter(|write| write.held_out);
-    let mut held_out: Vec<f32> = chosen_on()
-        .filter(|write| !write.decided)
-        .map(|write| write.looks.iter().map(|look| score(&look.figures)).fold(f32::MIN, f32::max))
-        .collect();
-    held_out.sort_by(|a, b| b.total_cmp(a));
-    let decided = chosen_on().count() - held_out.len();
-    let block = cut(&held_out, options.per_1000);
-    let mut warned: Vec<f32> = chosen_on()
-        .filter(|write| !write.decided)
-        .map(|write| write.looks.iter().map(|look| judge.log_odds(&look.figures)).fold(f32::MIN, f32::max))
-        .collect();
-    warned.sort_by(|a, b| b.total_cmp(a));
-    let warn = cut(&warned, options.warn_per_1000).min(block);
-    weights.thresholds = Thresholds { block: probability(block), warn: probability(warn), veto: options.veto };
+    let refused: Vec<Vec<f32>> = (0..options.replay.len()).map(|file| strongest(file, true)).collect();
+    let warned: Vec<Vec<f32>> = (0..options.replay.len()).map(|file| strongest(file, false)).collect();
+    let over = |files: &[Vec<f32>], per_1000: f64| files.iter().map(|all| cut(all, per_1000)).fold(f32::MIN, f32::max);
+    let block = over(&refused, options.per_1000);
+    let warn = over(&warned, options.warn_per_1000).min(block);
+    weights.thresholds = Thresholds { block: probability(block), warn: probability(warn), veto };
 
+    let wanted = pairs.iter().filter(|pair| pair.contradiction).count();
     let mut notes = vec![format!(
-        "{} pairs ({} contradictions), {} sentences of {} writes to learn from, {} to choose thresholds; the rules alone refuse {decided} of these",
+        "{} pairs ({wanted} contradictions), {} pairs of {} replayed sentences",
         pairs.len(),
-        pairs.iter().filter(|pair| pair.contradiction).count(),
         writes.iter().map(|write| write.looks.len()).sum::<usize>(),
-        writes.len() - chosen_on().count(),
-        chosen_on().count(),
+        writes.len(),
     )];
-    for per_1000 in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0] {
-        let at = cut(&held_out, per_1000);
-        let found = pairs.iter().filter(|pair| pair.contradiction && is_found(pair, at, &score)).count();
-        let wrong = pairs.iter().filter(|pair| !pair.contradiction && is_found(pair, at, &score)).count();
-        let wanted = pairs.iter().filter(|pair| pair.contradiction).count();
+    for (file, path) in options.replay.iter().enumerate() {
+        let of: Vec<&Write> = writes.iter().filter(|write| write.file == file).collect();
+        let refused = |veto: f32| of.iter().filter(|write| write.decided(veto)).count();
+        let name = names(std::slice::from_ref(path));
         notes.push(format!(
-            "{per_1000:>5.1} per 1,000: log-odds {at:.2} (score {:.3}), {:.2} of the contradictions, precision {:.2}",
-            probability(at),
-            found as f64 / wanted.max(1) as f64,
-            found as f64 / (found + wrong).max(1) as f64,
+            "{name}: {} sentences, of which the rules refuse {}, and {} beside the cross-encoder",
+            of.len(),
+            refused(f32::MIN),
+            refused(veto)
         ));
     }
-    notes.extend(by_kind(&pairs, block, &score));
+    let by_rules = |veto: f32| pairs.iter().filter(|pair| pair.contradiction && pair.decided(veto)).count();
+    notes.push(format!(
+        "the rules refuse {} of the contradictions, and {} beside the cross-encoder, up to log-odds {veto:.2}",
+        by_rules(f32::MIN),
+        by_rules(veto)
+    ));
+    let found = |pair: &&Seen, at: f32| {
+        pair.decided(veto) || pair.look.as_ref().is_some_and(|look| score(&weights, look) >= at)
+    };
+    let told = |pair: &&Seen, at: f32| {
+        pair.decided(veto) || pair.look.as_ref().is_some_and(|look| weights.log_odds(&look.figures) >= at)
+    };
+    for per_1000 in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0] {
+        let (at, warns) = (over(&refused, per_1000), over(&warned, per_1000));
+        let right = pairs.iter().filter(|pair| pair.contradiction && found(pair, at)).count();
+        let wrong = pairs.iter().filter(|pair| !pair.contradiction && found(pair, at)).count();
+        let warned = pairs.iter().filter(|pair| pair.contradiction && told(pair, warns)).count();
+        notes.push(format!(
+            "{per_1000:>5.1} per 1,000: refused from {:.3}: {:.3} of the contradictions, precision {:.2}; told of from {:.3}: {:.3}",
+            probability(at),
+            right as f64 / wanted.max(1) as f64,
+            right as f64 / (right + wrong).max(1) as f64,
+            probability(warns),
+            warned as f64 / wanted.max(1) as f64,
+        ));
+    }
+    let kinds: std::collections::BTreeSet<&str> = pairs.iter().map(|pair| pair.kind.as_str()).collect();
+    for kind in kinds {
+        let of: Vec<&Seen> = pairs.iter().filter(|pair| pair.kind == kind).collect();
+        let refused = of.iter().filter(|pair| found(pair, block)).count();
+        notes.push(format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64));
+    }
     if info.role(Role::Llm).is_some() {
         let models = heard.remembered();
         let (deep, said) = fit_deep::fit(&weights, &pairs, &writes, &*models, options, progress)?;
@@ -207,7 +245,12 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         nli,
         embedder: hash(Role::Embedder).unwrap_or_default(),
         pairs: format!("{}: {} pairs", names(&options.pairs), pairs.len()),
-        replay: format!("{}: {} writes, {} of 1,000 refused", names(&options.replay), writes.len(), options.per_1000),
+        replay: format!(
+            "{}: {} sentences, {} of 1,000 refused in each",
+            names(&options.replay),
+            writes.len(),
+            options.per_1000
+        ),
     };
     Ok(Fitted { weights, notes })
 }
@@ -216,11 +259,11 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 fn told(pairs: &[Seen], writes: &[Write]) -> String {
     let pairs = pairs.iter().map(|pair| {
         let figures = pair.look.as_ref().map(|look| look.figures.to_vec());
-        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "decided": pair.decided, "figures": figures })
+        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "refused": pair.refused, "figures": figures })
     });
     let writes = writes.iter().map(|write| {
         let figures: Vec<Vec<f32>> = write.looks.iter().map(|look| look.figures.to_vec()).collect();
-        serde_json::json!({ "held_out": write.held_out, "decided": write.decided, "write": figures })
+        serde_json::json!({ "file": write.file, "half": write.half, "refusals": write.refusals, "write": figures })
     });
     let names = serde_json::json!({ "names": NAMES });
     let lines: Vec<String> = std::iter::once(names).chain(pairs).chain(writes).map(|line| line.to_string()).collect();
@@ -251,20 +294,32 @@ pub(super) fn cut(sorted: &[f32], per_1000: f64) -> f32 {
     sorted.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
 }
 
-fn is_found(pair: &Seen, at: f32, score: &impl Fn(&Figures) -> f32) -> bool {
-    pair.decided || pair.look.as_ref().is_some_and(|look| score(&look.figures) >= at)
+/// What inference may not refuse cannot be refused wrongly.
+fn score(judge: &Weights, look: &Look) -> f32 {
+    if judge.gate.lets_block(&look.figures) { judge.log_odds(&look.figures) } else { f32::MIN }
 }
 
-fn by_kind(pairs: &[Seen], at: f32, score: &impl Fn(&Figures) -> f32) -> Vec<String> {
-    let kinds: std::collections::BTreeSet<&str> = pairs.iter().map(|pair| pair.kind.as_str()).collect();
-    kinds
-        .into_iter()
-        .map(|kind| {
-            let of: Vec<&Seen> = pairs.iter().filter(|pair| pair.kind == kind).collect();
-            let refused = of.iter().filter(|pair| is_found(pair, at, score)).count();
-            format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64)
-        })
-        .collect()
+/// Weights learnt from the labelled pairs and from one half of the replay, or from all of it.
+fn learn(pairs: &[Seen], writes: &[Write], half: Option<usize>, options: &FitOptions) -> Weights {
+    let example = |look: &Look, contradiction| Example { figures: look.figures.to_vec(), contradiction, weight: 1.0 };
+    let labelled = pairs.iter().filter_map(|pair| Some(example(pair.look.as_ref()?, pair.contradiction)));
+    let taught = writes.iter().filter(|write| half.is_none_or(|half| write.half == half));
+    let harmless = taught.flat_map(|write| &write.looks).map(|look| example(look, false));
+    let examples: Vec<Example> = labelled.chain(harmless).collect();
+    let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
+    for (name, weight) in std::iter::once("intercept").chain(NAMES).zip(logistic::fit(&examples, RIDGE)) {
+        weights.weights.insert(name.to_owned(), (weight * 1e4).round() as f32 / 1e4);
+    }
+    weights
+}
+
+/// The log-odds of a contradiction up to which a share of the contradictions lies that the rules refuse by words.
+fn veto(pairs: &[Seen], share: f64) -> f32 {
+    let mut inferred: Vec<f32> =
+        pairs.iter().filter(|pair| pair.contradiction).filter_map(|pair| pair.refused.flatten()).collect();
+    inferred.sort_by(f32::total_cmp);
+    let at = (inferred.len() as f64 * share) as usize;
+    inferred.get(at).map_or(f32::MIN, |log_odds| ((log_odds - 5e-3) * 100.0).round() / 100.0)
 }
 
 fn read<T: serde::de::DeserializeOwned>(files: &[PathBuf]) -> Result<Vec<T>, BenchError> {
@@ -293,27 +348,28 @@ fn measure_pairs(
         }
         memory.fresh();
         memory.keep(ClaimKind::Decision, &row.a);
-        let (decided, looks) = look(memory, &row.b, options.veto);
+        let (refusals, looks) = look(memory, &row.b);
         failed(memory)?;
         seen.push(Seen {
             kind: row.kind.clone(),
             contradiction: row.label == "contradiction",
-            decided,
+            refused: refusals.into_iter().next(),
             look: looks.into_iter().next(),
         });
     }
     Ok(seen)
 }
 
-/// What a write looks like to the judge beside what is kept: whether the rules refuse it, and the figures of its inferred pairs.
-fn look(memory: &mut Memory, statement: &str, veto: f32) -> (bool, Vec<Look>) {
+/// What a write looks like to the judge beside what is kept: the pairs that the rules refuse, and those that they leave to inference.
+fn look(memory: &mut Memory, statement: &str) -> (Vec<Refusal>, Vec<Look>) {
     let ours = memory.read(ClaimKind::Convention, statement);
-    let (mut decided, mut looks) = (false, Vec::new());
+    let (mut refusals, mut looks) = (Vec::new(), Vec::new());
     for (number, said) in memory.heard(&ours) {
         let theirs = &memory.stored[number].candidate;
         let rules = memory.guard.compare(&ours.candidate, theirs, &Said { inference: None, ..said });
-        let doubted = !rules.decided && said.inference.is_some_and(|said| said.mean() <= veto);
-        decided |= rules.tier == Tier::Block && !doubted;
+        if rules.tier == Tier::Block {
+            refusals.push(said.inference.filter(|_| !rules.decided).map(|said| said.mean()));
+        }
         if said.inference.is_some() {
             looks.extend(memory.guard.figures(&ours.candidate, theirs, &said).map(|figures| Look {
                 figures,
@@ -323,7 +379,7 @@ fn look(memory: &mut Memory, statement: &str, veto: f32) -> (bool, Vec<Look>) {
         }
     }
     memory.stored.push(ours);
-    (decided, looks)
+    (refusals, looks)
 }
 
 fn replay(
@@ -331,24 +387,27 @@ fn replay(
     memory: &mut Memory,
     progress: &mut dyn FnMut(String),
 ) -> Result<Vec<Write>, BenchError> {
-    let mut rows: Vec<Sentence> = read(&options.replay)?;
-    // One unit is one project.
-    rows.sort_by(|a, b| a.unit.cmp(&b.unit));
-    rows.truncate(options.most);
-    let mut writes = Vec::with_capacity(rows.len());
-    let mut unit: Option<&str> = None;
-    for (number, row) in rows.iter().enumerate() {
-        if number.is_multiple_of(100) {
-            progress(format!("sentence {number} of {}", rows.len()));
+    let mut writes = Vec::new();
+    for (file, path) in options.replay.iter().enumerate() {
+        let mut rows: Vec<Sentence> = read(std::slice::from_ref(path))?;
+        // One unit is one project.
+        rows.sort_by(|a, b| a.unit.cmp(&b.unit));
+        rows.truncate(options.most);
+        memory.fresh();
+        let mut unit: Option<&str> = None;
+        for (number, row) in rows.iter().enumerate() {
+            if number.is_multiple_of(100) {
+                progress(format!("sentence {number} of {} in {}", rows.len(), names(std::slice::from_ref(path))));
+            }
+            if unit != Some(&row.unit) {
+                memory.fresh();
+                unit = Some(&row.unit);
+            }
+            let half = usize::from(blake3::hash(row.unit.as_bytes()).as_bytes()[0].is_multiple_of(2));
+            let (refusals, looks) = look(memory, &row.text);
+            failed(memory)?;
+            writes.push(Write { file, half, refusals, looks });
         }
-        if unit != Some(&row.unit) {
-            memory.fresh();
-            unit = Some(&row.unit);
-        }
-        let held_out = blake3::hash(row.unit.as_bytes()).as_bytes()[0].is_multiple_of(2);
-        let (decided, looks) = look(memory, &row.text, options.veto);
-        failed(memory)?;
-        writes.push(Write { held_out, decided, looks });
     }
     Ok(writes)
 }

@@ -42,15 +42,16 @@ pub(super) fn fit(
         let refused = score >= weights.thresholds.block && weights.gate.lets_block(&look.figures);
         score >= weights.deep.gate && !refused
     };
+    let veto = weights.thresholds.veto;
     let labelled: Vec<(&Look, bool)> = pairs
         .iter()
-        .filter(|pair| !pair.decided)
+        .filter(|pair| !pair.decided(veto))
         .filter_map(|pair| Some((pair.look.as_ref()?, pair.contradiction)))
         .filter(|(look, _)| comes(look))
         .collect();
     let replayed: Vec<(&Look, bool)> = writes
         .iter()
-        .filter(|write| !write.decided)
+        .filter(|write| !write.decided(veto))
         .flat_map(|write| write.looks.iter().filter(|look| comes(look)).take(weights.deep.most))
         .map(|look| (look, false))
         .collect();
@@ -105,8 +106,11 @@ pub(super) fn fit(
     Ok((deep, notes))
 }
 
-/// At most `most` of them, spread over all.
-fn spread<T: Copy>(all: &[T], most: usize) -> Vec<T> {
-    let step = (all.len() as f64 / most.max(1) as f64).max(1.0);
-    (0..most.min(all.len())).filter_map(|n| all.get((n as f64 * step) as usize).copied()).collect()
+/// At most `most` of them, by the hash of their texts: mostly the same ones where the judge is another.
+fn spread<'a>(all: &[(&'a Look, bool)], most: usize) -> Vec<(&'a Look, bool)> {
+    let hash = |look: &Look| *blake3::hash(format!("{}\n{}", look.stored, look.incoming).as_bytes()).as_bytes();
+    let mut chosen = all.to_vec();
+    chosen.sort_by_cached_key(|(look, _)| hash(look));
+    chosen.truncate(most);
+    chosen
 }
