@@ -1,7 +1,7 @@
 //! `ergo bench guard --fit`: the judge's weights from labelled pairs, its thresholds from a replay of sentences that contradict nothing.
 //!
-//! The replay is halved by unit. What is learnt from one half scores the other, so that thresholds are chosen on all of it and on nothing
-//! that was learnt from; the weights that are kept are learnt from all. A threshold holds for each file of the replay by itself.
+//! The replay is parted by unit, and each part is scored by what is learnt from the others, so that thresholds are chosen on all of it and
+//! on nothing that was learnt from; the weights that are kept are learnt from all. A threshold holds for each file of the replay by itself.
 
 use std::{
     fmt,
@@ -117,8 +117,8 @@ pub(super) struct Look {
 pub(super) struct Write {
     /// The file that it is from, by its place.
     file: usize,
-    /// The half that its unit belongs to.
-    half: usize,
+    /// The part that its unit belongs to, of [`PARTS`].
+    part: usize,
     refusals: Vec<Refusal>,
     pub(super) looks: Vec<Look>,
 }
@@ -160,13 +160,13 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let failed = |source| BenchError::Heard { path: path.clone(), source };
         std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
     }
-    let halves = [learn(&pairs, &writes, Some(0), options), learn(&pairs, &writes, Some(1), options)];
+    let judges: Vec<Weights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
     let mut weights = learn(&pairs, &writes, None, options);
     let veto = veto(&pairs, options.taken_back);
-    // The strongest pair of each write that the rules let pass, as the half judges it that its unit is not in.
+    // The strongest pair of each write that the rules let pass, by the judge that has not learnt from its unit.
     let strongest = |file: usize, refuses: bool| -> Vec<f32> {
         let of = |write: &Write| {
-            let judge = &halves[1 - write.half];
+            let judge = &judges[write.part];
             let scores =
                 write.looks.iter().map(|look| if refuses { score(judge, look) } else { judge.log_odds(&look.figures) });
             scores.fold(f32::MIN, f32::max)
@@ -263,12 +263,15 @@ fn told(pairs: &[Seen], writes: &[Write]) -> String {
     });
     let writes = writes.iter().map(|write| {
         let figures: Vec<Vec<f32>> = write.looks.iter().map(|look| look.figures.to_vec()).collect();
-        serde_json::json!({ "file": write.file, "half": write.half, "refusals": write.refusals, "write": figures })
+        serde_json::json!({ "file": write.file, "part": write.part, "refusals": write.refusals, "write": figures })
     });
     let names = serde_json::json!({ "names": NAMES });
     let lines: Vec<String> = std::iter::once(names).chain(pairs).chain(writes).map(|line| line.to_string()).collect();
     lines.join("\n") + "\n"
 }
+
+/// Parts of the replay.
+const PARTS: usize = 5;
 
 /// The penalty of large weights: enough that figures which say the same share their weight.
 const RIDGE: f64 = 2e-4;
@@ -299,11 +302,11 @@ fn score(judge: &Weights, look: &Look) -> f32 {
     if judge.gate.lets_block(&look.figures) { judge.log_odds(&look.figures) } else { f32::MIN }
 }
 
-/// Weights learnt from the labelled pairs and from one half of the replay, or from all of it.
-fn learn(pairs: &[Seen], writes: &[Write], half: Option<usize>, options: &FitOptions) -> Weights {
+/// Weights learnt from the labelled pairs and from the replay, one part of it left out.
+fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &FitOptions) -> Weights {
     let example = |look: &Look, contradiction| Example { figures: look.figures.to_vec(), contradiction, weight: 1.0 };
     let labelled = pairs.iter().filter_map(|pair| Some(example(pair.look.as_ref()?, pair.contradiction)));
-    let taught = writes.iter().filter(|write| half.is_none_or(|half| write.half == half));
+    let taught = writes.iter().filter(|write| Some(write.part) != without);
     let harmless = taught.flat_map(|write| &write.looks).map(|look| example(look, false));
     let examples: Vec<Example> = labelled.chain(harmless).collect();
     let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
@@ -403,10 +406,10 @@ fn replay(
                 memory.fresh();
                 unit = Some(&row.unit);
             }
-            let half = usize::from(blake3::hash(row.unit.as_bytes()).as_bytes()[0].is_multiple_of(2));
+            let part = usize::from(blake3::hash(row.unit.as_bytes()).as_bytes()[0]) % PARTS;
             let (refusals, looks) = look(memory, &row.text);
             failed(memory)?;
-            writes.push(Write { file, half, refusals, looks });
+            writes.push(Write { file, part, refusals, looks });
         }
     }
     Ok(writes)
