@@ -6,6 +6,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -101,8 +102,18 @@ struct Ear {
     look_up: bool,
 }
 
+/// How long an answer that is kept may take: it is about what is said, not how fast, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+impl Ear {
+    fn patient(&self, call: Call) -> Call {
+        if self.look_up { Call { deadline: call.deadline.max(PATIENCE), ..call } } else { call }
+    }
+}
+
 impl Models for Ear {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
+        let call = self.patient(call);
         let keys: Vec<String> = texts.iter().map(|text| self.heard.key(Role::Embedder, &["embed", text])).collect();
         self.recall(&keys, |unknown| {
             let texts: Vec<String> = unknown.iter().map(|at| texts[*at].clone()).collect();
@@ -111,6 +122,7 @@ impl Models for Ear {
     }
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+        let call = self.patient(call);
         let keys: Vec<String> = pairs.iter().map(|(a, b)| self.heard.key(Role::Nli, &["classify", a, b])).collect();
         let answers = self.recall(&keys, |unknown| {
             let pairs: Vec<(String, String)> = unknown.iter().map(|at| pairs[*at].clone()).collect();
@@ -127,7 +139,7 @@ impl Models for Ear {
         {
             return Ok(text.clone());
         }
-        let text = self.heard.models.generate(prompt, grammar, most, call)?;
+        let text = self.heard.models.generate(prompt, grammar, most, self.patient(call))?;
         let mut known = self.heard.known();
         known.keep(&Line { k: key.clone(), v: Vec::new(), t: Some(text.clone()) });
         known.texts.insert(key, text.clone());
@@ -135,6 +147,7 @@ impl Models for Ear {
     }
 
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
+        let call = self.patient(call);
         let prefix = format!("{:?}", prompt.prefix);
         let key = self.heard.key(Role::Llm, &["answers", &prefix, &prompt.text, &answers.join("\u{1f}")]);
         let found = self.recall(&[key], |_| Ok(vec![self.heard.models.answers(prompt, answers, call)?]))?;
@@ -173,8 +186,6 @@ impl Ear {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::infer::FakeModels;
 
