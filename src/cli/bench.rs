@@ -92,7 +92,7 @@ struct GuardArgs {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
     /// How many of 1,000 sentences inference may refuse wrongly beside those that the rules refuse.
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    #[arg(long, value_name = "N", default_value_t = 0.5)]
     per_1000: f64,
     /// How many of 1,000 sentences it may warn about wrongly.
     #[arg(long, value_name = "N", default_value_t = 5.0)]
