@@ -3,6 +3,7 @@
 mod daemon;
 mod failures;
 mod language;
+mod normalise;
 
 use std::{
     path::{Path, PathBuf},
