@@ -18,7 +18,7 @@ use crate::{
 const BATCH: usize = 16;
 
 /// How long nobody waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The most claims without a vector that are read to find some which the embedder takes.
 const MOST_READ: usize = 4096;

@@ -93,18 +93,18 @@ fn a_statement_is_read_once_also_across_a_restart_and_a_rebuild() {
 #[test]
 fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
     let timeout = || InferError::Timeout { role: Role::Llm, after: Duration::from_secs(10) };
-    let answers: [(&str, Box<dyn Fn() -> Result<String, InferError> + Send + Sync>); 4] = [
-        ("did not answer with a norm", Box::new(|| Ok("I'm sorry, I can't help with that.".into()))),
-        ("did not answer with a norm", Box::new(|| Ok(r#"{"modality": "must", "subj"#.into()))),
-        ("longer than any norm", Box::new(|| Ok("x".repeat(5_000)))),
-        ("did not answer within", Box::new(move || Err(timeout()))),
+    let answers = [
+        ("did not answer with a norm", Ok("I'm sorry, I can't help with that.".to_owned())),
+        ("did not answer with a norm", Ok(r#"{"modality": "must", "subj"#.to_owned())),
+        ("longer than any norm", Ok("x".repeat(5_000))),
+        ("did not answer within", Err(timeout())),
     ];
     let plain = {
         let bed = Bed::new();
         bed.claim(bed.remember(VEGA, "the team knows it")).norms
     };
     for (why, answer) in answers {
-        let models = reader(move |_| answer());
+        let models = reader(move |_| answer.clone());
         let bed = bed(&models, Deep::Inline);
         let outcome = stored(bed.try_remember(VEGA, "the team knows it"));
         let warning = outcome.warnings.iter().find(|warning| warning.code == "stage_skipped").expect(why);
