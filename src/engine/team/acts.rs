@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn parts_hold_everything_once_and_there_is_always_one() {
         assert_eq!(in_parts::<u8>(vec![]), [Vec::<u8>::new()]);
-        let all: Vec<usize> = (0..PER_EVENT * 2 + 1).collect();
+        let all: Vec<usize> = (0..=PER_EVENT * 2).collect();
         let parts = in_parts(all.clone());
         assert_eq!((parts.len(), parts.concat()), (3, all));
     }
