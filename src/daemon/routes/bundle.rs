@@ -78,10 +78,8 @@ pub(in crate::daemon) async fn import(
 ) -> Answer<ImportOutcome> {
     let (send, receive) = mpsc::channel(WAITING);
     let upload = Upload { pieces: receive, piece: Bytes::new() };
-    let work = shared.engine(move |engine| match query.dry_run {
-        true => transfer::rehearse(engine, upload),
-        false => transfer::import(engine, upload),
-    });
+    let take = if query.dry_run { transfer::rehearse } else { transfer::import };
+    let work = shared.engine(move |engine| take(engine, upload));
     let feed = async {
         // To its end even where the work is done: who is still sending would not read the answer.
         while let Some(frame) = body.frame().await {

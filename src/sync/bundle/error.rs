@@ -62,13 +62,12 @@ pub enum BundleError {
 
 /// The short names of some devices, three at most.
 fn names(devices: &[DeviceId]) -> String {
-    let mut text = devices.iter().take(3).map(|device| device.short()).collect::<Vec<_>>().join(", ");
+    let first = devices.iter().take(3).map(|device| device.short()).collect::<Vec<_>>().join(", ");
     match devices.len() {
-        0 => text.push_str("nobody"),
-        count if count > 3 => text.push_str(&format!(" and {} more", count - 3)),
-        _ => {}
+        0 => "nobody".to_owned(),
+        count if count > 3 => format!("{first} and {} more", count - 3),
+        _ => first,
     }
-    text
 }
 
 /// A part of a file that cannot be used; what stands before and after it was used.

@@ -113,10 +113,11 @@ impl Work<'_> {
             }
         });
         let named: BTreeSet<DeviceId> = named.collect::<Result<_, _>>()?;
-        let others: BTreeSet<DeviceId> = match named.is_empty() {
-            false => named.iter().copied().filter(|device| *device != me).collect(),
-            true => active(roster).map(|member| member.device).filter(|device| *device != me).collect(),
-        };
+        let mut others = named.clone();
+        if named.is_empty() {
+            others.extend(active(roster).map(|member| member.device));
+        }
+        others.remove(&me);
         let mut scopes = Vec::new();
         let mut left_out = Vec::new();
         for row in self.chosen(rows)? {
@@ -150,9 +151,10 @@ impl Work<'_> {
         for name in &self.request.scopes {
             if !rows.iter().any(|row| is_called(row, name)) {
                 let known: Vec<_> = rows.iter().map(|row| row.scope.to_string()).collect();
-                let hint = match known.is_empty() {
-                    true => "the team shares no scope with this device yet: `ergo sync adopt` takes one in".to_owned(),
-                    false => format!("it shares: {}", known.join(", ")),
+                let hint = if known.is_empty() {
+                    "the team shares no scope with this device yet: `ergo sync adopt` takes one in".to_owned()
+                } else {
+                    format!("it shares: {}", known.join(", "))
                 };
                 return Err(ApiError::field("scopes", format!("the team does not share “{name}”")).hint(hint));
             }

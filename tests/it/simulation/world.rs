@@ -177,10 +177,8 @@ impl World {
         if brings {
             peer.act("api", decision("cache", "off"));
         }
-        let scopes = match self.random.percent(70) {
-            true => Granted::All,
-            false => Granted::Only(BTreeSet::from([scope("api")])),
-        };
+        let api = Granted::Only(BTreeSet::from([scope("api")]));
+        let scopes = if self.random.percent(70) { Granted::All } else { api };
         let grant = Grant { role, scopes };
         let change = RosterChange::Add { device: peer.device(), person: peer.name(), name: peer.name(), grant };
         self.peers[by].change(Some(self.team), change);

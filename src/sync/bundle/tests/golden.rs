@@ -39,11 +39,8 @@ fn make_golden_files() {
     let sealed = bundle(GOLDEN.0, Some(GOLDEN.1));
     let id = BundleReader::new(sealed.as_slice(), &key(2)).unwrap().id();
     let write = |name: &str, bytes: &[u8]| {
-        io::Write::write_all(
-            &mut std::fs::OpenOptions::new().write(true).create_new(true).open(folder.join(name)).unwrap(),
-            bytes,
-        )
-        .unwrap()
+        let mut file = std::fs::File::create_new(folder.join(name)).unwrap();
+        io::Write::write_all(&mut file, bytes).unwrap();
     };
     write("v1-sealed.ergo", &sealed);
     write("v1-sealed.id", id.to_string().as_bytes());
