@@ -129,11 +129,12 @@ impl Shared {
 /// While it lives, strangers may pair.
 pub struct Window {
     shared: Arc<Shared>,
-    _door: Option<Door>,
+    door: Option<Door>,
 }
 
 impl Drop for Window {
     fn drop(&mut self) {
+        drop(self.door.take());
         self.shared.windows.fetch_sub(1, Ordering::Relaxed);
         // The service has ended before its last window: nothing to close.
         drop(self.shared.events.send(Event::Refresh(None)));
@@ -212,8 +213,9 @@ impl Service {
     /// As [`Service::address`].
     pub async fn open_window(&self, handler: Arc<dyn PairHandler>) -> Result<Window, EndpointError> {
         *self.0.handler.lock().unwrap_or_else(PoisonError::into_inner) = Some(handler);
+        // From here on something listens, whoever else is there.
         let mut window = self.window();
-        window._door = Some(self.transport().await?.open_door());
+        window.door = Some(self.transport().await?.open_door());
         Ok(window)
     }
 
@@ -234,7 +236,7 @@ impl Service {
 
     fn window(&self) -> Window {
         self.0.windows.fetch_add(1, Ordering::Relaxed);
-        Window { shared: Arc::clone(&self.0), _door: None }
+        Window { shared: Arc::clone(&self.0), door: None }
     }
 
     async fn transport(&self) -> Result<Arc<super::endpoint::Transport>, EndpointError> {

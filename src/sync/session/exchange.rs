@@ -25,6 +25,9 @@ const MAX_OPEN: usize = 32;
 /// Events that one exchange may bring: the hard limit of a document.
 const MAX_NEW: usize = crate::sync::document::HARD_ENTRIES;
 
+/// Bytes of bodies that one exchange may bring: they are in memory until all of it is stored. More comes plain, page by page.
+const MAX_BODIES: usize = 128 * 1024 * 1024;
+
 /// One document under reconciliation.
 pub(super) struct Exchange {
     number: u64,
@@ -37,6 +40,7 @@ pub(super) struct Exchange {
     /// Of these the bodies are on their way.
     waiting: HashSet<EventId>,
     bodies: HashMap<EventId, Body>,
+    body_bytes: usize,
     converged: bool,
     /// The document changed here meanwhile: once more, afterwards.
     again: bool,
@@ -52,8 +56,14 @@ impl Exchange {
     pub(super) fn take_body(&mut self, id: EventId, body: Option<Body>) {
         self.waiting.remove(&id);
         if let Some(body) = body {
+            self.body_bytes += plain::size(&body);
             self.bodies.insert(id, body);
         }
+    }
+
+    /// The document, where more came with it than one transaction may hold.
+    pub(super) fn too_big(&self) -> Option<Place> {
+        (self.body_bytes > MAX_BODIES).then(|| self.place.clone())
     }
 }
 
@@ -108,6 +118,7 @@ impl Session<'_> {
                     new: Vec::new(),
                     waiting: HashSet::new(),
                     bodies: HashMap::new(),
+                    body_bytes: 0,
                     converged: false,
                     again: false,
                 };
@@ -224,7 +235,7 @@ impl Session<'_> {
         let (known, ids) = self.context.engine(move |engine| Ok((engine.sync_read(|r| r.known(&ids))?, ids))).await?;
         let mut wanted = Vec::new();
         for id in ids.into_iter().filter(|id| !known.contains(id)) {
-            match self.stash.remove(&id) {
+            match self.stash.take(&id) {
                 Some(body) => drop(exchange.bodies.insert(id, body)),
                 None => wanted.push(id),
             }
@@ -266,7 +277,7 @@ impl Session<'_> {
         };
         let events = match complete(new, bodies) {
             Ok(events) => events,
-            Err(words) => return self.refuse_document(place, Code::BadEvent, words).await,
+            Err(words) => return self.refuse_document(place, Code::BadEvent, words),
         };
         let changes = !events.is_empty() || staged.chunk.is_some();
         let digest = self.theirs_of(&place).map_or_else(Default::default, |offered| offered.digest);
@@ -277,7 +288,7 @@ impl Session<'_> {
         let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
         let (imported, row) = match stored {
             Ok(stored) => stored,
-            Err(Stop::Refuse(refused)) => return self.refuse_document(place, refused.code, refused.words).await,
+            Err(Stop::Refuse(refused)) => return self.refuse_document(place, refused.code, refused.words),
             Err(other) => return Err(other),
         };
         staged.commit().await;
@@ -344,13 +355,13 @@ impl Session<'_> {
                 Ok(())
             }
             DocumentError::Violation(_) | DocumentError::Poisoned { .. } | DocumentError::TooLarge { .. } => {
-                self.refuse_document(place, Code::DocPoisoned, error.to_string()).await
+                self.refuse_document(place, Code::DocPoisoned, error.to_string())
             }
         }
     }
 
     /// Refuses a document of this peer for this session, and asks for its events instead; the session goes on.
-    async fn refuse_document(&mut self, place: Place, code: Code, words: String) -> Result<(), Stop> {
+    pub(super) fn refuse_document(&mut self, place: Place, code: Code, words: String) -> Result<(), Stop> {
         let document = place.document(self.team);
         self.trouble(format!("{} of {}: {words}", place.scope, place.month));
         self.wire.send(&Message::Error(Refused { code, words, document: Some(document) }))?;
@@ -360,7 +371,7 @@ impl Session<'_> {
     }
 
     /// The peer refuses a document.
-    pub(super) async fn refused_document(&mut self, document: DocumentId, refused: Refused) -> Result<(), Stop> {
+    pub(super) fn refused_document(&mut self, document: DocumentId, refused: Refused) -> Result<(), Stop> {
         self.paused.insert(document);
         let open = self.exchanges.remove(&document).map(|open| open.place.scope);
         self.trouble(format!("the peer refuses a document ({}): {}", refused.code, refused.words));

@@ -14,7 +14,7 @@ use super::{
     Command, Context, Ended, News, Phase, Place, Side, Stop, View,
     exchange::Exchange,
     greet, offer,
-    plain::Pages,
+    plain::{Owed, Stash},
     wire::{Wire, WireError},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
         replica::{ChainEnd, DocumentId, SetDigest},
         roster::{Role, Roster},
     },
-    sync::frame::{Body, Code, Hello, Message, Nudge, Offer},
+    sync::frame::{Code, Hello, Message, Nudge, Offer},
 };
 
 /// The state of a session.
@@ -52,9 +52,9 @@ pub(super) struct Session<'a> {
     /// What a reader's document held when its changes were left aside.
     pub(super) left_aside: HashMap<DocumentId, SetDigest>,
     /// Bodies that came ahead of their events.
-    pub(super) stash: HashMap<EventId, Body>,
-    /// Plain events that the peer asked for.
-    pub(super) pages: VecDeque<Pages>,
+    pub(super) stash: Stash,
+    /// What the peer asked for and waits for.
+    pub(super) owed: VecDeque<Owed>,
     /// Scopes of which this side asked for plain events.
     pub(super) wanted: HashSet<Scope>,
     /// Events whose bodies were asked for outside of exchanges.
@@ -94,8 +94,8 @@ impl<'a> Session<'a> {
             next_exchange: u64::from(side == Side::Acceptor),
             paused: HashSet::new(),
             left_aside: HashMap::new(),
-            stash: HashMap::new(),
-            pages: VecDeque::new(),
+            stash: Stash::default(),
+            owed: VecDeque::new(),
             wanted: HashSet::new(),
             asked: HashSet::new(),
             changed: true,
@@ -158,11 +158,11 @@ impl<'a> Session<'a> {
     }
 
     async fn step(&mut self, commands: &mut mpsc::UnboundedReceiver<Command>) -> Result<(), Stop> {
-        self.send_pages().await?;
+        self.send_owed().await?;
         self.begin_queued().await?;
         self.settle().await?;
         let deadline = self.deadline();
-        let more = !self.pages.is_empty();
+        let more = !self.owed.is_empty();
         let drained = self.wire.drained();
         tokio::select! {
             message = self.wire.next() => {
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
             }
             Message::Offer(offer) => self.take_offer(offer).await,
             Message::Doc(message) => self.take_doc(message).await,
-            Message::Want(want) => self.give_bodies(want).await,
+            Message::Want(want) => self.give_bodies(want),
             Message::Bodies(bodies) => self.take_bodies(bodies).await,
             Message::WantSince(want) => self.give_since(want),
             Message::Events(events) => self.take_events(events).await,
@@ -231,7 +231,7 @@ impl<'a> Session<'a> {
             }
             Message::Nudge(nudge) => self.take_nudge(nudge).await,
             Message::Error(refused) => match refused.document {
-                Some(document) => self.refused_document(document, refused).await,
+                Some(document) => self.refused_document(document, refused),
                 None => Err(Stop::Refused(refused)),
             },
             Message::Bye => Err(Stop::PeerBye),
@@ -291,7 +291,7 @@ impl<'a> Session<'a> {
                 self.enqueue(place);
             }
         }
-        self.want_paused().await?;
+        self.want_paused()?;
         self.want_missing_bodies().await
     }
 

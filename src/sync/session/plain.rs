@@ -22,10 +22,46 @@ const FRAME_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of bodies kept that came ahead of their events.
 const STASH_BYTES: usize = 8 * 1024 * 1024;
 
-/// Requests for plain events that one peer may have open.
-const MAX_REQUESTS: usize = 64;
+/// Bodies that came ahead of their events, as many as there is room for.
+#[derive(Default)]
+pub(super) struct Stash {
+    bodies: HashMap<EventId, Body>,
+    bytes: usize,
+}
 
-/// What the peer asked for, as far as it was sent.
+impl Stash {
+    fn put(&mut self, id: EventId, body: Body) {
+        let size = size(&body);
+        if self.bytes + size <= STASH_BYTES && self.bodies.insert(id, body).is_none() {
+            self.bytes += size;
+        }
+    }
+
+    pub(super) fn take(&mut self, id: &EventId) -> Option<Body> {
+        let body = self.bodies.remove(id)?;
+        self.bytes = self.bytes.saturating_sub(size(&body));
+        Some(body)
+    }
+}
+
+/// What a body takes in memory, about, in bytes.
+pub(super) fn size(body: &Body) -> usize {
+    body.bytes.len() + 64
+}
+
+/// Requests that one peer may have open.
+const MAX_REQUESTS: usize = 256;
+
+/// What the peer asked for and has not been sent yet. It waits here while much waits to be sent already, so that a peer that
+/// asks and does not read costs no memory.
+pub(super) enum Owed {
+    /// Bodies.
+    Bodies(Want),
+    /// Plain events, as far as they were sent.
+    Since(Pages),
+}
+
+/// Plain events of a scope beyond a vector.
 pub(super) struct Pages {
     scope: Scope,
     known: Vec<ChainEnd>,
@@ -81,8 +117,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Gives the bodies that the peer asked for, of a scope that it may read.
-    pub(super) async fn give_bodies(&mut self, want: Want) -> Result<(), Stop> {
+    /// Will give the bodies that the peer asked for, of a scope that it may read.
+    pub(super) fn give_bodies(&mut self, want: Want) -> Result<(), Stop> {
         if want.events.len() > BODIES {
             return Err(Stop::refuse(
                 Code::TooBig,
@@ -92,9 +128,14 @@ impl Session<'_> {
         if !self.shares(&want.scope) {
             return Err(Stop::refuse(Code::NotPaired, "WANT names a scope that is not granted to your device"));
         }
-        for frame in self.bodies(want.scope, want.events).await? {
-            self.wire.send_frame(frame)?;
+        self.owe(Owed::Bodies(want))
+    }
+
+    fn owe(&mut self, owed: Owed) -> Result<(), Stop> {
+        if self.owed.len() >= MAX_REQUESTS {
+            return Err(Stop::refuse(Code::TooBig, format!("more than {MAX_REQUESTS} requests at once")));
         }
+        self.owed.push_back(owed);
         Ok(())
     }
 
@@ -116,7 +157,7 @@ impl Session<'_> {
                 while bytes < FRAME_BYTES
                     && let Some((id, body)) = rest.next()
                 {
-                    bytes += 64 + body.as_ref().map_or(0, |body| body.bytes.len());
+                    bytes += body.as_ref().map_or(64, size);
                     bodies.push((id, body));
                 }
                 frames.push(frame::encode(&Message::Bodies(Bodies { scope: scope.clone(), bodies })));
@@ -129,22 +170,24 @@ impl Session<'_> {
 
     /// Keeps bodies for their exchanges; those that came ahead wait in the stash, while there is room.
     pub(super) async fn take_bodies(&mut self, bodies: Bodies) -> Result<(), Stop> {
-        let mut late = Vec::new();
+        let (mut late, mut too_big) = (Vec::new(), None);
         for (id, body) in bodies.bodies {
             let waiting = self.exchanges.values_mut().find(|exchange| exchange.waits_for(&id));
             match (waiting, body) {
-                (Some(exchange), body) => exchange.take_body(id, body),
-                (None, Some(body)) if self.asked.remove(&id) => late.push((id, body)),
-                (None, Some(body)) => {
-                    let held: usize = self.stash.values().map(|body| body.bytes.len() + 64).sum();
-                    if held + body.bytes.len() <= STASH_BYTES {
-                        self.stash.insert(id, body);
-                    }
+                (Some(exchange), body) => {
+                    exchange.take_body(id, body);
+                    too_big = too_big.or_else(|| exchange.too_big());
                 }
+                (None, Some(body)) if self.asked.remove(&id) => late.push((id, body)),
+                (None, Some(body)) => self.stash.put(id, body),
                 (None, None) => {
                     self.asked.remove(&id);
                 }
             }
+        }
+        if let Some(place) = too_big {
+            let words = "more bodies than one exchange may hold: they come plain".to_owned();
+            self.refuse_document(place, Code::TooBig, words)?;
         }
         self.fill(bodies.scope, late).await?;
         self.finish_complete().await
@@ -177,46 +220,51 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Begins to give plain events of a scope that the peer may read.
+    /// Will give plain events of a scope that the peer may read.
     pub(super) fn give_since(&mut self, want: WantSince) -> Result<(), Stop> {
         if !self.shares(&want.scope) {
             return Err(Stop::refuse(Code::NotPaired, "WANT_SINCE names a scope that is not granted to your device"));
         }
-        if self.pages.len() >= MAX_REQUESTS {
-            return Err(Stop::refuse(Code::TooBig, format!("more than {MAX_REQUESTS} requests at once")));
-        }
-        self.pages.push_back(Pages { scope: want.scope, known: want.chains, cursor: None });
-        Ok(())
+        self.owe(Owed::Since(Pages { scope: want.scope, known: want.chains, cursor: None }))
     }
 
-    /// Sends a page of what was asked for, unless much waits to be sent already.
-    pub(super) async fn send_pages(&mut self) -> Result<(), Stop> {
+    /// Sends of what was asked for as much as there is room for.
+    pub(super) async fn send_owed(&mut self) -> Result<(), Stop> {
         while self.wire.waiting() < self.context.limits.queue
-            && let Some(mut pages) = self.pages.pop_front()
+            && let Some(owed) = self.owed.pop_front()
         {
-            let team = self.team;
-            let (pages, frame) = self
-                .context
-                .engine(move |engine| {
-                    let Pages { scope, known, cursor } = &pages;
-                    let page = engine.sync_read(|r| r.events_after(&team, scope, known, cursor.as_ref(), PAGE))?;
-                    let last = page.next.is_none();
-                    pages.cursor = page.next;
-                    let message =
-                        Message::Events(Events { scope: Some(pages.scope.clone()), events: wire(&page.events), last });
-                    Ok((pages, frame::encode(&message)))
-                })
-                .await?;
-            self.wire.send_frame(frame.map_err(|error| Stop::Here(error.to_string()))?)?;
-            if pages.cursor.is_some() {
-                self.pages.push_front(pages);
+            match owed {
+                Owed::Bodies(want) => {
+                    for frame in self.bodies(want.scope, want.events).await? {
+                        self.wire.send_frame(frame)?;
+                    }
+                }
+                Owed::Since(pages) => self.send_page(pages).await?,
             }
         }
         Ok(())
     }
 
+    async fn send_page(&mut self, mut pages: Pages) -> Result<(), Stop> {
+        let team = self.team;
+        let sent = self.context.engine(move |engine| {
+            let Pages { scope, known, cursor } = &pages;
+            let page = engine.sync_read(|r| r.events_after(&team, scope, known, cursor.as_ref(), PAGE))?;
+            let last = page.next.is_none();
+            pages.cursor = page.next;
+            let events = Events { scope: Some(pages.scope.clone()), events: wire(&page.events), last };
+            Ok((pages, frame::encode(&Message::Events(events))))
+        });
+        let (pages, frame) = sent.await?;
+        self.wire.send_frame(frame.map_err(|error| Stop::Here(error.to_string()))?)?;
+        if pages.cursor.is_some() {
+            self.owed.push_front(Owed::Since(pages));
+        }
+        Ok(())
+    }
+
     /// Asks for the plain events of every scope with a document that the two cannot merge.
-    pub(super) async fn want_paused(&mut self) -> Result<(), Stop> {
+    pub(super) fn want_paused(&mut self) -> Result<(), Stop> {
         let differing = super::offer::differing(&self.mine, &self.theirs);
         let scopes: HashSet<Scope> = differing
             .into_iter()
