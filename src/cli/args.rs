@@ -87,6 +87,8 @@ pub(super) enum Command {
     Tui(super::tui::Args),
     /// Start, stop and look at the daemon, the one owner of the store.
     Daemon(super::daemon::Args),
+    /// Share a memory with a team, peer to peer.
+    Sync(super::sync::Args),
     /// List, fetch, import, check, choose and measure models.
     Models(super::models::Args),
     Doctor(super::doctor::Args),

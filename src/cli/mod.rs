@@ -6,6 +6,7 @@
 
 mod act;
 mod args;
+mod ask;
 mod audit;
 mod backup;
 mod bench;
@@ -38,6 +39,7 @@ mod scopes;
 mod show;
 mod status;
 mod supersede;
+mod sync;
 mod tui;
 mod ui;
 mod undo;
@@ -117,6 +119,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Bench(args) => bench::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Models(args) => models::run(args, cx),
+        Command::Sync(args) => cx.block_on(async |cx| sync::run(args, cx).await),
         Command::Doctor(args) => doctor::run(args, cx),
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),

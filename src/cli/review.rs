@@ -3,10 +3,9 @@
 //! No drawing, no cursor, no colour that carries meaning: it reads well aloud and in a log. Without someone to answer, it
 //! prints every card with its ways on and ends.
 
-use std::io::{BufRead, IsTerminal, Stdin};
-
 use super::{
     CliError, Context, Exit,
+    ask::Asker,
     resolve::{blank, prefill, side},
     show::{self, text::count, time},
     ui::Style,
@@ -284,38 +283,6 @@ fn parse(line: &str) -> Answer {
         "q" | "quit" | "exit" => Answer::Quit,
         "?" | "h" | "help" => Answer::Help,
         _ => Answer::Unknown(crate::domain::text::sanitize_line(line)),
-    }
-}
-
-/// Asks a person, or whatever stdin is.
-struct Asker {
-    stdin: Stdin,
-    terminal: bool,
-}
-
-impl Asker {
-    /// `None` where stdin is at its end from the start, so that nobody can answer.
-    fn new() -> Option<Self> {
-        let stdin = std::io::stdin();
-        let terminal = stdin.is_terminal();
-        let answers = terminal || stdin.lock().fill_buf().is_ok_and(|bytes| !bytes.is_empty());
-        answers.then_some(Self { stdin, terminal })
-    }
-
-    /// The next line, trimmed; `None` at the end of the input. In a script the answer is printed too, so that what comes
-    /// out reads as a conversation.
-    fn ask(&mut self, cx: &mut Context, prompt: &str) -> Result<Option<String>, CliError> {
-        cx.ui.prompt(prompt);
-        let mut line = String::new();
-        let read = self
-            .stdin
-            .read_line(&mut line)
-            .map_err(|error| CliError::usage(format_args!("cannot read the answer: {error}")))?;
-        let line = line.trim().to_owned();
-        if !self.terminal || read == 0 {
-            cx.ui.line(&line);
-        }
-        Ok((read > 0).then_some(line))
     }
 }
 

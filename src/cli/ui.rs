@@ -56,6 +56,8 @@ pub(crate) struct Ui {
     color_err: bool,
     /// stdout is a terminal.
     pub(crate) terminal: bool,
+    /// The terminal says of itself that it can draw nothing.
+    pub(crate) dumb: bool,
     /// stderr is a terminal: progress may be shown.
     pub(crate) progress: bool,
     /// Columns to wrap prose at; `None` where stdout is not a terminal.
@@ -85,6 +87,7 @@ impl Ui {
             color: color(terminal),
             color_err: color(stderr.is_terminal()),
             terminal,
+            dumb,
             progress,
             width: terminal.then(terminal_width),
             json: globals.json,
@@ -176,6 +179,11 @@ impl Ui {
         if self.color { format!("{}{text}\x1b[0m", style.ansi()) } else { text.to_string() }
     }
 
+    /// Whether stdout has colour.
+    pub(crate) fn has_color(&self) -> bool {
+        self.color
+    }
+
     /// Whether nobody reads any more, so that long output may stop.
     pub(crate) fn gone(&self) -> bool {
         self.failure.is_some()
@@ -246,6 +254,7 @@ pub(crate) mod captured {
             color,
             color_err: color,
             terminal: width.is_some(),
+            dumb: false,
             progress: false,
             width,
             json: false,

@@ -9,6 +9,7 @@ pub mod http;
 pub mod launch;
 mod scope;
 mod sse;
+mod teams;
 mod typed;
 
 use std::{fmt, time::Duration};

@@ -221,15 +221,15 @@ impl Client {
         self.post(path, &request).await
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Answer<T> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Answer<T> {
         self.value(Request { query: query.to_owned(), ..Request::new(Method::GET, path) }).await
     }
 
-    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
         self.value(posting(path, body)?).await
     }
 
-    async fn value<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
+    pub(super) async fn value<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
         let response = self.api.send(request).await?;
         if response.version.is_some() {
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&response.version);
@@ -239,7 +239,7 @@ impl Client {
 }
 
 /// A retry is recognised only by its key: a write that has none gets one before it is sent.
-fn name_op(caller: &mut Caller) -> Answer<()> {
+pub(super) fn name_op(caller: &mut Caller) -> Answer<()> {
     if caller.op_id.is_none() {
         caller.op_id = Some(new_op()?);
     }
@@ -285,7 +285,7 @@ pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() ->
 }
 
 /// Encodes one path segment: everything but letters, digits and `-._~` as `%XX`.
-fn segment(text: &str) -> String {
+pub(super) fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

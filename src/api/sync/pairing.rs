@@ -140,6 +140,8 @@ pub struct JoinRequest {
     pub map: Vec<BoundScope>,
     /// Scopes of this machine whose history is shared with the team at once, by their names here.
     pub bring: Vec<Scope>,
+    /// With a grant file: the words that were compared. Without them it is only told what the file says, and nothing is joined.
+    pub words: Vec<String>,
 }
 
 /// How far a join has come.
@@ -233,6 +235,9 @@ pub struct DeviceCard {
     /// The grant file, where one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
+    /// Six words of that file: the other side compares them before it joins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grant_words: Vec<String>,
     /// The team that it was taken into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team_name: Option<String>,

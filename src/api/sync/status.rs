@@ -180,3 +180,13 @@ pub struct Peers {
     /// Every device of every team of this device, this one first in each.
     pub items: Vec<PeerView>,
 }
+
+/// `POST /sync/address`: where a device can be reached, for networks on which it is not found by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AddressRequest {
+    /// The device, by name, id or prefix; required.
+    pub device: String,
+    /// Its IP address and port; required.
+    pub address: String,
+}

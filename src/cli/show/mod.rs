@@ -4,6 +4,7 @@ pub(crate) mod card;
 pub(crate) mod chain;
 pub(crate) mod claim;
 pub(crate) mod outcome;
+pub(crate) mod qr;
 pub(crate) mod text;
 pub(crate) mod time;
 

@@ -1,0 +1,43 @@
+//! Asking a person.
+
+use std::io::{BufRead, IsTerminal, Stdin};
+
+use super::{CliError, Context};
+
+/// Asks a person, or whatever stdin is.
+pub(super) struct Asker {
+    stdin: Stdin,
+    terminal: bool,
+}
+
+impl Asker {
+    /// `None` where stdin is at its end from the start, so that nobody can answer.
+    pub(super) fn new() -> Option<Self> {
+        let stdin = std::io::stdin();
+        let terminal = stdin.is_terminal();
+        let answers = terminal || stdin.lock().fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        answers.then_some(Self { stdin, terminal })
+    }
+
+    /// The next line, trimmed; `None` at the end of the input. In a script the answer is printed too, so that what comes
+    /// out reads as a conversation.
+    pub(super) fn ask(&mut self, cx: &mut Context, prompt: &str) -> Result<Option<String>, CliError> {
+        cx.ui.prompt(prompt);
+        let mut line = String::new();
+        let read = self
+            .stdin
+            .read_line(&mut line)
+            .map_err(|error| CliError::usage(format_args!("cannot read the answer: {error}")))?;
+        let line = line.trim().to_owned();
+        if !self.terminal || read == 0 {
+            cx.ui.line(&line);
+        }
+        Ok((read > 0).then_some(line))
+    }
+
+    /// Whether the answer is yes; anything else, and no answer, is no.
+    pub(super) fn yes(&mut self, cx: &mut Context, question: &str) -> Result<bool, CliError> {
+        let answer = self.ask(cx, &format!("{question} [y/N] "))?;
+        Ok(answer.is_some_and(|answer| matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes")))
+    }
+}

@@ -1,0 +1,69 @@
+//! `ergo sync approve`: lets the device of a card in.
+
+use std::path::PathBuf;
+
+use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words};
+use crate::{api::ApproveRequest, domain::text::sanitize_line};
+
+/// Let the device of a card into the team, and write the grant file that it needs. Admins only.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The card.
+    #[arg(value_name = "CARD")]
+    card: PathBuf,
+    /// The grant file to make, to be carried back.
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    allowed: Allowed,
+    /// Do not ask for the words, for scripts.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    team: InTeam,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let path = |path: &PathBuf| {
+        std::path::absolute(path)
+            .map(|path| path.display().to_string())
+            .map_err(|error| CliError::file("find", path, &error))
+    };
+    let (card, out) = (path(&args.card)?, path(&args.out)?);
+    let client = cx.client().await?;
+    let mut request = ApproveRequest {
+        caller: cx.anyone()?,
+        in_team: args.team.team,
+        card,
+        out: None,
+        role: args.allowed.role.into(),
+        scopes: args.allowed.only,
+        words: Vec::new(),
+    };
+    let asks = client.sync_approve(&request).await?;
+    if !args.yes && !cx.ui.json {
+        let (person, name) = (sanitize_line(&asks.person), sanitize_line(&asks.name));
+        cx.ui.line(format_args!("{person} asks to be let in with “{name}”. The card's words:"));
+        show_words(cx, &asks.words);
+    }
+    if !confirm(cx, args.yes, "Did they read you the same words?")? {
+        cx.ui.line("Nobody was let in.");
+        return Ok(Exit::Refused);
+    }
+    request.words = asks.words;
+    request.out = Some(out);
+    let done = client.sync_approve(&request).await?;
+    if cx.ui.json {
+        cx.ui.value(&done);
+        return Ok(Exit::Ok);
+    }
+    cx.ui.prose(0, None, &done.summary);
+    show_words(cx, &done.grant_words);
+    let name = super::super::show::text::quote(&args.out.display().to_string());
+    cx.ui.commands(&[(
+        format!("ergo sync join {name}"),
+        "on the other device, which must show the same words".to_owned(),
+    )]);
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,40 @@
+//! `ergo sync card`: asks to be let in, where there is no network.
+
+use std::path::PathBuf;
+
+use super::{CliError, Context, Exit, show_words};
+use crate::api::CardRequest;
+
+/// Write a card of this device, for a team that it cannot reach over a network.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Carry the card to an admin of the team, who runs `ergo sync approve` on it. It holds no secret: the words
+are compared by phone, so that nobody can swap it on the way.")]
+pub(super) struct Args {
+    /// The file to make.
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// How the others will see this device [default: the machine's name].
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let out = std::path::absolute(&args.out).map_err(|error| CliError::file("find", &args.out, &error))?;
+    let client = cx.client().await?;
+    let request = CardRequest { caller: cx.anyone()?, out: out.display().to_string(), device_name: args.device };
+    let card = client.sync_card(&request).await?;
+    if cx.ui.json {
+        cx.ui.value(&card);
+        return Ok(Exit::Ok);
+    }
+    cx.ui.prose(0, None, &card.summary);
+    show_words(cx, &card.words);
+    let name = super::super::show::text::quote(&args.out.display().to_string());
+    cx.ui.commands(&[(
+        format!("ergo sync approve {name} --out grant.ergo"),
+        "an admin of the team, who must see the same words".to_owned(),
+    )]);
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,32 @@
+//! Waiting until something in the daemon is so, woken by its event stream.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use super::super::CliError;
+use crate::client::Client;
+
+/// Calls `look` now and after every change of the teams, until it finds something; `None` where the time is over first.
+///
+/// The daemon is followed before the first look, so that nothing falls between.
+pub(super) async fn until<T>(
+    client: &Client,
+    patience: Duration,
+    mut look: impl AsyncFnMut() -> Result<Option<T>, CliError>,
+) -> Result<Option<T>, CliError> {
+    let end = tokio::time::Instant::now() + patience;
+    loop {
+        let mut changes = client.changes();
+        while let Ok(change) = tokio::time::timeout_at(end, changes.next()).await {
+            let Some(change) = change.transpose()? else { break };
+            let matters = change.event != "change" || change.act.starts_with("sync.");
+            if matters && let Some(found) = look().await? {
+                return Ok(Some(found));
+            }
+        }
+        if tokio::time::Instant::now() >= end {
+            return look().await;
+        }
+    }
+}

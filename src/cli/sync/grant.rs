@@ -1,0 +1,38 @@
+//! `ergo sync grant`: what a device may do and see from now on.
+
+use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, tell};
+use crate::{api::GrantRequest, domain::Scope};
+
+/// Change what a device may do, and which scopes it may see. Admins only.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "What a device has seen already, it keeps.")]
+pub(super) struct Args {
+    /// The device, by name or id.
+    #[arg(value_name = "DEVICE")]
+    device: String,
+    /// Its role from now on.
+    #[arg(long, value_enum, required_unless_present_any = ["only", "all"])]
+    role: Option<RoleArg>,
+    /// Only this scope of the team, ORG/PROJECT; may be given several times.
+    #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
+    only: Vec<Scope>,
+    /// All scopes of the team, also those to come.
+    #[arg(long, conflicts_with = "only")]
+    all: bool,
+    #[command(flatten)]
+    team: InTeam,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let request = GrantRequest {
+        caller: cx.anyone()?,
+        in_team: args.team.team,
+        device: args.device,
+        role: args.role.map(Into::into),
+        scopes: (args.all || !args.only.is_empty()).then_some(args.only),
+    };
+    let done = client.sync_grant(&request).await?;
+    Ok(tell(cx, &done))
+}

@@ -1,0 +1,200 @@
+//! `ergo sync invite`: a ticket for one device, and the door kept until it comes.
+
+use std::time::Duration;
+
+use super::{
+    super::{ask::Asker, show::time::ago},
+    Allowed, CliError, Context, Exit, InTeam, follow, role_word, scopes_in_words, show_words,
+};
+use crate::{
+    api::{AnswerJoinRequest, InviteRequest, InviteView, PendingJoin},
+    client::Client,
+    domain::text::sanitize_line,
+};
+
+/// Invite a device: shows a ticket, waits for who brings it, and asks whether the words are the same.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Send the ticket over a channel that you trust. It lets one device in, once, and only until it expires.
+Ctrl-C ends the waiting, not the ticket: `ergo sync pending` and `ergo sync admit` go on from there.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    allowed: Allowed,
+    /// How long the ticket holds: 15m, 2h; at most a day [default: 15m].
+    #[arg(long, value_name = "SPAN")]
+    ttl: Option<String>,
+    /// Let in whoever brings the ticket, without comparing words: for scripts.
+    #[arg(long)]
+    yes: bool,
+    /// Do not wait for the device.
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    team: InTeam,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let ttl_s = args.ttl.as_deref().map(seconds).transpose()?;
+    let client = cx.client().await?;
+    let request = InviteRequest {
+        caller: cx.anyone()?,
+        in_team: args.team.team,
+        role: args.allowed.role.into(),
+        scopes: args.allowed.only,
+        ttl_s,
+        yes: args.yes,
+    };
+    let invite = client.sync_invite(&request).await?;
+    if cx.ui.json {
+        cx.ui.value(&invite);
+        return Ok(Exit::Ok);
+    }
+    show(cx, &invite);
+    if args.no_wait {
+        cx.ui.commands(&[("ergo sync pending".to_owned(), "see who came with it".to_owned())]);
+        return Ok(Exit::Ok);
+    }
+    if args.yes { wait_for_anyone(cx, &client, &invite).await } else { wait_and_ask(cx, &client, &invite).await }
+}
+
+/// A span as people write it, in seconds.
+fn seconds(text: &str) -> Result<u64, CliError> {
+    let span = text.parse::<jiff::Span>().ok().and_then(|span| span.total(jiff::Unit::Second).ok());
+    span.filter(|seconds| *seconds >= 1.0)
+        .map(|seconds| seconds as u64)
+        .ok_or_else(|| CliError::usage(format_args!("“{text}” is no span of time")).hint("write 15m, 2h or 1h30m"))
+}
+
+fn show(cx: &mut Context, invite: &InviteView) {
+    let ticket = invite.ticket.clone().unwrap_or_default();
+    let team = sanitize_line(&invite.team_name);
+    let until = ago(invite.expires_at, Context::now());
+    let (role, scopes) = (role_word(invite.role), scopes_in_words(&invite.scopes));
+    if cx.ui.quiet {
+        cx.ui.line(ticket);
+        return;
+    }
+    cx.ui.line(format_args!("A ticket for one device to join {team} as {role} of {scopes}. It expires {until}."));
+    cx.ui.line("");
+    // Unbroken, so that it can be copied as one word.
+    cx.ui.line(&ticket);
+    cx.ui.line("");
+    if cx.ui.qr(&ticket) {
+        cx.ui.line("");
+    }
+    if invite.addresses.is_empty() {
+        cx.ui.prose(
+            0,
+            None,
+            "No address of this machine is known: the other device has to find it on the local network.",
+        );
+    }
+    cx.ui.commands(&[("ergo sync join TICKET".to_owned(), "on the other device".to_owned())]);
+}
+
+fn left(invite: &InviteView) -> Duration {
+    Duration::from_millis(invite.expires_at.saturating_sub(Context::now()))
+}
+
+/// What the waiting found.
+enum Found {
+    Someone(PendingJoin),
+    Done,
+    Gone,
+}
+
+async fn look(client: &Client, invite: &InviteView) -> Result<Option<Found>, CliError> {
+    let pending = client.sync_pending().await?.items.into_iter().find(|pending| pending.invite == invite.id);
+    if let Some(pending) = pending {
+        return Ok(Some(Found::Someone(pending)));
+    }
+    let invites = client.sync_invites().await?.items;
+    Ok(match invites.into_iter().find(|known| known.id == invite.id) {
+        Some(known) if known.done => Some(Found::Done),
+        Some(_) => None,
+        None => Some(Found::Gone),
+    })
+}
+
+async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) -> Result<Exit, CliError> {
+    let mut asker = None;
+    loop {
+        cx.ui.progress("Waiting for the other device …");
+        let found = follow::until(client, left(invite), async || look(client, invite).await).await;
+        cx.ui.progress_done();
+        let guest = match found? {
+            Some(Found::Someone(guest)) => guest,
+            Some(Found::Done) => return Ok(let_in(cx)),
+            Some(Found::Gone) | None => return Err(nobody()),
+        };
+        let (person, name) = (sanitize_line(&guest.person), sanitize_line(&guest.name));
+        cx.ui.line(format_args!("{person} wants to join with “{name}”. Both screens show:"));
+        show_words(cx, &guest.words);
+        if asker.is_none() {
+            asker = Asker::new();
+        }
+        let Some(asker) = &mut asker else {
+            cx.ui.commands(&[(
+                format!("ergo sync admit {} --words '{}'", guest.id, guest.words.join(" ")),
+                "once the words were compared".to_owned(),
+            )]);
+            return Ok(Exit::Ok);
+        };
+        let accept = asker.yes(cx, "Are they the same on the other screen?")?;
+        let words = if accept { guest.words.clone() } else { Vec::new() };
+        let answer = AnswerJoinRequest { caller: cx.anyone()?, accept, words };
+        match client.sync_answer(&guest.id, &answer).await {
+            Ok(_) if accept => return Ok(let_in(cx)),
+            Ok(_) => {
+                cx.ui.line("Not let in. The ticket is spent: make another for the right device.");
+                return Ok(Exit::Refused);
+            }
+            // It went away while the person looked: with the same ticket it may come again.
+            Err(error) => cx.ui.note(format_args!("{error}; waiting for it to come again")),
+        }
+    }
+}
+
+async fn wait_for_anyone(cx: &mut Context, client: &Client, invite: &InviteView) -> Result<Exit, CliError> {
+    cx.ui.progress("Waiting for the other device …");
+    let found = follow::until(client, left(invite), async || {
+        let found = look(client, invite).await?;
+        Ok(found.filter(|found| !matches!(found, Found::Someone(_))))
+    })
+    .await;
+    cx.ui.progress_done();
+    match found? {
+        Some(Found::Done) => Ok(let_in(cx)),
+        _ => Err(nobody()),
+    }
+}
+
+fn let_in(cx: &mut Context) -> Exit {
+    cx.ui.line("It is in the team.");
+    cx.ui.commands(&[
+        ("ergo sync status".to_owned(), "see how far it has come".to_owned()),
+        ("ergo sync revoke DEVICE".to_owned(), "put it out again".to_owned()),
+    ]);
+    Exit::Ok
+}
+
+fn nobody() -> CliError {
+    CliError::new(Exit::Stale, "nobody came with this ticket, and it holds no longer")
+        .hint("make another: `ergo sync invite`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_as_people_write_them() {
+        for (text, expected) in [("15m", 900), ("2h", 7_200), ("1h30m", 5_400), ("90 seconds", 90)] {
+            assert_eq!(seconds(text).unwrap(), expected, "{text}");
+        }
+        for text in ["", "15", "soon", "-5m", "0s"] {
+            assert_eq!(seconds(text).unwrap_err().kind, Exit::Usage, "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `ergo sync join`: into a team, by a ticket or a grant file.
+
+use std::{io::Read, path::Path, time::Duration};
+
+use super::{super::ask::Asker, CliError, Context, Exit, follow, parse_scope, role_word, show_words, tell_team};
+use crate::{
+    api::{BoundScope, JoinRequest, JoinState, JoinView},
+    client::Client,
+    domain::{Scope, text::sanitize_line},
+};
+
+/// Join a team with a ticket, or with a grant file where there is no network.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The other screen shows the same six words while you wait. If it shows others, someone stands between
+you: whoever invited you must answer no.
+A scope that both sides have by the same name and the same repository becomes one; what you wrote in it
+stays on this machine unless you bring it (`--bring`, or later `ergo sync adopt`).")]
+pub(super) struct Args {
+    /// The ticket, ergo1…; a file made by `ergo sync approve`; or - to read a ticket from stdin.
+    #[arg(value_name = "TICKET|FILE")]
+    with: String,
+    /// How the others will see this device [default: the machine's name].
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Keep a scope of the team under another name here; may be given several times.
+    #[arg(long, value_name = "SCOPE=NAME", value_parser = parse_map)]
+    map: Vec<BoundScope>,
+    /// Share what this machine has in a scope, with its history; may be given several times.
+    #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
+    bring: Vec<Scope>,
+    /// With a file: join without comparing words, for scripts.
+    #[arg(long)]
+    yes: bool,
+}
+
+fn parse_map(text: &str) -> Result<BoundScope, String> {
+    let (scope, local) = text.split_once('=').ok_or("expected ORG/PROJECT=ORG/NAME")?;
+    Ok(BoundScope { scope: parse_scope(scope)?, local: parse_scope(local)? })
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let mut request =
+        JoinRequest { device_name: args.device, map: args.map, bring: args.bring, ..JoinRequest::default() };
+    let file = Path::new(&args.with);
+    if args.with != "-" && !args.with.starts_with("ergo") || file.is_file() {
+        let path = std::path::absolute(file).map_err(|error| CliError::file("find", file, &error))?;
+        if !path.is_file() {
+            return Err(CliError::usage(format_args!("“{}” is neither a ticket nor a file", args.with))
+                .hint("a ticket begins with ergo1; `ergo sync invite` shows one, `ergo sync approve` makes a file"));
+        }
+        request.grant = Some(path.display().to_string());
+    } else {
+        request.ticket = Some(ticket(args.with)?);
+    }
+    let client = cx.client().await?;
+    request.caller = cx.anyone()?;
+    if request.grant.is_some() {
+        by_file(cx, &client, request, args.yes).await
+    } else {
+        by_ticket(cx, &client, request).await
+    }
+}
+
+fn ticket(given: String) -> Result<String, CliError> {
+    if given != "-" {
+        return Ok(given);
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .take(16 * 1024)
+        .read_to_string(&mut text)
+        .map_err(|error| CliError::usage(format_args!("cannot read the ticket from stdin: {error}")))?;
+    Ok(text)
+}
+
+async fn by_ticket(cx: &mut Context, client: &Client, request: JoinRequest) -> Result<Exit, CliError> {
+    cx.ui.progress("Looking for the other device …");
+    let begun = client.sync_join(&request).await;
+    cx.ui.progress_done();
+    let begun = begun?;
+    if !cx.ui.json {
+        introduce(cx, &begun);
+        cx.ui.line("The other screen shows the same words, and waits for an answer there.");
+    }
+    cx.ui.progress("Waiting for the answer …");
+    let patience = Duration::from_millis(begun.expires_at.saturating_sub(Context::now())) + Duration::from_secs(15);
+    let ended = follow::until(client, patience, async || {
+        let view = client.sync_joined(&begun.id).await?;
+        Ok((view.state != JoinState::Waiting).then_some(view))
+    })
+    .await;
+    cx.ui.progress_done();
+    let Some(ended) = ended? else {
+        return Err(CliError::new(Exit::Unreachable, "nobody on the other side answered in time")
+            .hint("try again with the same ticket while someone is there"));
+    };
+    told(cx, &ended)
+}
+
+async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, yes: bool) -> Result<Exit, CliError> {
+    let view = client.sync_join(&request).await?;
+    if !yes {
+        let asker = if cx.ui.json { None } else { Asker::new() };
+        introduce(cx, &view);
+        let Some(mut asker) = asker else {
+            return Err(CliError::usage("nobody is there to compare the words").hint("say so with `--yes`"));
+        };
+        if !asker.yes(cx, "Did the one who approved it read you the same words?")? {
+            cx.ui.line("Nothing was joined.");
+            return Ok(Exit::Refused);
+        }
+    }
+    request.words = view.words;
+    let view = client.sync_join(&request).await?;
+    told(cx, &view)
+}
+
+fn introduce(cx: &mut Context, view: &JoinView) {
+    let (team, person, inviter) =
+        (sanitize_line(&view.team_name), sanitize_line(&view.person), sanitize_line(&view.inviter));
+    cx.ui.line(format_args!("{person} invites you with “{inviter}” to join {team} as {}.", role_word(view.role)));
+    show_words(cx, &view.words);
+}
+
+fn told(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
+    if let Some(error) = &view.error {
+        return Err(error.clone().into());
+    }
+    if cx.ui.json {
+        cx.ui.value(view);
+        return Ok(Exit::Ok);
+    }
+    if let Some(team) = &view.team {
+        tell_team(cx, team);
+    }
+    cx.ui.commands(&[
+        ("ergo sync status".to_owned(), "see how far it has come".to_owned()),
+        ("ergo sync adopt".to_owned(), "share what this machine has in this project".to_owned()),
+    ]);
+    Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_names_both_scopes() {
+        let bound = parse_map("acme/api=acme/api-2").unwrap();
+        assert_eq!((bound.scope.to_string(), bound.local.to_string()), ("acme/api".into(), "acme/api-2".into()));
+        for wrong in ["acme/api", "acme=api", "acme/api=", "=acme/api", ""] {
+            assert!(parse_map(wrong).is_err(), "{wrong}");
+        }
+    }
+}

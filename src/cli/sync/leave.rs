@@ -1,0 +1,26 @@
+//! `ergo sync leave`: out of the team.
+
+use super::{CliError, Context, Exit, InTeam, confirm, tell};
+use crate::api::LeaveRequest;
+
+/// Leave the team with this device. What it holds stays here; what others hold stays there.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    team: InTeam,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    if !confirm(cx, args.yes, "Leave the team with this device?")? {
+        cx.ui.line("Nothing was changed.");
+        return Ok(Exit::Refused);
+    }
+    let request = LeaveRequest { caller: cx.anyone()?, in_team: args.team.team };
+    let done = client.sync_leave(&request).await?;
+    Ok(tell(cx, &done))
+}

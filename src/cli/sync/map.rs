@@ -1,0 +1,26 @@
+//! `ergo sync map`: under which name a scope of the team is kept here.
+
+use super::{CliError, Context, Exit, InTeam, parse_scope, tell};
+use crate::{api::BindRequest, domain::Scope};
+
+/// Keep a scope of the team under another name on this machine.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The team's name of the scope, ORG/PROJECT.
+    #[arg(value_name = "SCOPE", value_parser = parse_scope)]
+    scope: Scope,
+    /// Its name here, ORG/PROJECT.
+    #[arg(value_name = "NAME", value_parser = parse_scope)]
+    local: Scope,
+    #[command(flatten)]
+    team: InTeam,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let request =
+        BindRequest { caller: cx.anyone()?, in_team: args.team.team, scope: Some(args.scope), local: Some(args.local) };
+    let done = client.sync_bind(&request).await?;
+    Ok(tell(cx, &done))
+}

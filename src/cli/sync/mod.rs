@@ -1,0 +1,205 @@
+//! `ergo sync`: share a memory with a team, peer to peer.
+
+mod admit;
+mod adopt;
+mod approve;
+mod card;
+mod create;
+mod follow;
+mod grant;
+mod invite;
+mod join;
+mod leave;
+mod map;
+mod mode;
+mod peers;
+mod quarantine;
+mod rename;
+mod revoke;
+mod status;
+
+use clap::ValueEnum;
+
+use super::{CliError, Context, Exit, ask::Asker, ui::Style};
+use crate::{
+    api::{Role, TeamDone, TeamView},
+    domain::{Scope, text::sanitize_line},
+};
+
+/// Share a memory with a team, peer to peer.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Two laptops on one network:
+  ergo sync create platform          on the first
+  ergo sync adopt                    there, in a project: the team shares it from now on
+  ergo sync invite                   there: shows a ticket, then six words
+  ergo sync join ergo1…              on the second: shows the same six words
+  ergo sync status                   on either
+
+Without a network: `ergo sync card`, `ergo sync approve`, `ergo sync join FILE`.
+Nothing is sent until a team is created or joined, and then nothing leaves the local network unless
+`ergo sync mode internet` says so.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Act {
+    Create(create::Args),
+    Invite(Box<invite::Args>),
+    Join(join::Args),
+    Status(status::Args),
+    Peers(peers::Args),
+    /// Show who waits to be let in.
+    Pending(admit::PendingArgs),
+    Admit(admit::Args),
+    Deny(admit::DenyArgs),
+    Rename(rename::Args),
+    Grant(grant::Args),
+    Revoke(revoke::Args),
+    Leave(leave::Args),
+    Adopt(adopt::Args),
+    Map(map::Args),
+    /// Look at what came and was not let in, and settle it.
+    #[command(subcommand)]
+    Quarantine(quarantine::Act),
+    Mode(mode::Args),
+    Address(mode::AddressArgs),
+    Card(card::Args),
+    Approve(approve::Args),
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    match args.act {
+        Act::Create(args) => create::run(args, cx).await,
+        Act::Invite(args) => invite::run(*args, cx).await,
+        Act::Join(args) => join::run(args, cx).await,
+        Act::Status(args) => status::run(args, cx).await,
+        Act::Peers(args) => peers::run(args, cx).await,
+        Act::Pending(args) => admit::pending(args, cx).await,
+        Act::Admit(args) => admit::run(args, cx).await,
+        Act::Deny(args) => admit::deny(args, cx).await,
+        Act::Rename(args) => rename::run(args, cx).await,
+        Act::Grant(args) => grant::run(args, cx).await,
+        Act::Revoke(args) => revoke::run(args, cx).await,
+        Act::Leave(args) => leave::run(args, cx).await,
+        Act::Adopt(args) => adopt::run(args, cx).await,
+        Act::Map(args) => map::run(args, cx).await,
+        Act::Quarantine(act) => quarantine::run(act, cx).await,
+        Act::Mode(args) => mode::run(args, cx).await,
+        Act::Address(args) => mode::address(args, cx).await,
+        Act::Card(args) => card::run(args, cx).await,
+        Act::Approve(args) => approve::run(args, cx).await,
+    }
+}
+
+/// Which team, for those who are in several.
+#[derive(Clone, Debug, Default, clap::Args)]
+struct InTeam {
+    /// The team, by name or id; needed only by those who are in several.
+    #[arg(long = "in", value_name = "TEAM")]
+    team: Option<String>,
+}
+
+/// What a device may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RoleArg {
+    /// Reads.
+    Reader,
+    /// Reads and writes.
+    Writer,
+    /// Reads, writes, and changes who is in the team.
+    Admin,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Reader => Self::Reader,
+            RoleArg::Writer => Self::Writer,
+            RoleArg::Admin => Self::Admin,
+        }
+    }
+}
+
+/// What a device may do and see.
+#[derive(Clone, Debug, clap::Args)]
+struct Allowed {
+    /// What the new device may do.
+    #[arg(long, value_enum, default_value = "writer", hide_possible_values = false)]
+    role: RoleArg,
+    /// Only this scope of the team, ORG/PROJECT; may be given several times [default: all, also those to come].
+    #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
+    only: Vec<Scope>,
+}
+
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    let (org, project) = text.split_once('/').ok_or("expected ORG/PROJECT; `ergo scopes` lists them")?;
+    Scope::new(org, project).map_err(|error| error.to_string())
+}
+
+fn role_word(role: Role) -> &'static str {
+    match role {
+        Role::Reader => "reader",
+        Role::Writer => "writer",
+        Role::Admin => "admin",
+    }
+}
+
+/// The scopes of a grant in words.
+fn scopes_in_words(scopes: &[Scope]) -> String {
+    if scopes.is_empty() {
+        return "all scopes".to_owned();
+    }
+    let names: Vec<_> = scopes.iter().map(|scope| sanitize_line(&scope.to_string())).collect();
+    names.join(", ")
+}
+
+/// Says what an act on a team did.
+fn tell(cx: &mut Context, done: &TeamDone) -> Exit {
+    if cx.ui.json {
+        cx.ui.value(done);
+    } else if !cx.ui.quiet {
+        cx.ui.prose(0, None, &done.summary);
+        for warning in &done.warnings {
+            let label = cx.ui.paint(Style::Warn, "Note:");
+            cx.ui.line(format_args!("{label} {}", sanitize_line(warning)));
+        }
+    }
+    Exit::Ok
+}
+
+/// Says what a team now is.
+fn tell_team(cx: &mut Context, team: &TeamView) {
+    cx.ui.prose(0, None, &team.summary);
+    for bound in &team.scopes {
+        let name = sanitize_line(&bound.scope.to_string());
+        if bound.scope == bound.local {
+            cx.ui.line(format_args!("  {name}"));
+        } else {
+            cx.ui.line(format_args!("  {name}, here {}", sanitize_line(&bound.local.to_string())));
+        }
+    }
+}
+
+/// The words to compare, on a line of their own.
+fn show_words(cx: &mut Context, words: &[String]) {
+    let words = cx.ui.paint(Style::Strong, sanitize_line(&words.join("  ")));
+    cx.ui.line("");
+    cx.ui.line(format_args!("    {words}"));
+    cx.ui.line("");
+}
+
+/// Whether a person says yes; without one to ask, what to do instead.
+fn confirm(cx: &mut Context, yes: bool, question: &str) -> Result<bool, CliError> {
+    if yes {
+        return Ok(true);
+    }
+    let answers = if cx.ui.json { None } else { Asker::new() };
+    match answers {
+        Some(mut asker) => asker.yes(cx, question),
+        None => Err(CliError::usage(format_args!("{question} Nobody is there to answer")).hint("say so with `--yes`")),
+    }
+}

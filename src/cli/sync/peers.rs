@@ -1,0 +1,66 @@
+//! `ergo sync peers`: who is in the team.
+
+use super::{super::show::time::ago, CliError, Context, Exit, Style, role_word, scopes_in_words};
+use crate::{
+    api::{PeerState, PeerView},
+    domain::text::sanitize_line,
+};
+
+/// List the devices of your teams.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Also those that left or were put out.
+    #[arg(short, long)]
+    all: bool,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let mut peers = client.sync_peers().await?;
+    if !args.all {
+        peers.items.retain(|peer| peer.state == PeerState::Active);
+    }
+    if cx.ui.json {
+        cx.ui.value(&peers);
+        return Ok(Exit::Ok);
+    }
+    if peers.items.is_empty() {
+        super::status::no_team(cx);
+        return Ok(Exit::Ok);
+    }
+    let teams = client.sync_status().await?.teams;
+    let now = Context::now();
+    for team in &teams {
+        let name = cx.ui.paint(Style::Strong, sanitize_line(&team.name));
+        cx.ui.line(name);
+        for peer in peers.items.iter().filter(|peer| peer.team == team.id) {
+            line(cx, peer, now);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn line(cx: &mut Context, peer: &PeerView, now: u64) {
+    let name = cx.ui.paint(Style::Strong, sanitize_line(&peer.name));
+    let id = cx.ui.paint(Style::Dim, peer.device.short());
+    let mut told = vec![sanitize_line(&peer.person)];
+    match peer.state {
+        PeerState::Active => {
+            told.push(role_word(peer.role).to_owned());
+            if let Some(scopes) = &peer.scopes {
+                told.push(scopes_in_words(scopes));
+            }
+        }
+        PeerState::Left => told.push("left".to_owned()),
+        PeerState::Revoked => told.push("put out".to_owned()),
+    }
+    if peer.you {
+        told.push("this device".to_owned());
+    } else if peer.connected {
+        told.push("connected".to_owned());
+    } else if let Some(seen) = peer.last_seen {
+        told.push(format!("last seen {}", ago(seen, now)));
+    }
+    cx.ui.line(format_args!("  {name}  {}  {id}", told.join(", ")));
+}

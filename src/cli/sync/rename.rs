@@ -1,0 +1,33 @@
+//! `ergo sync rename`: another name for a device, or for the team.
+
+use super::{CliError, Context, Exit, InTeam, tell};
+use crate::api::RenameRequest;
+
+/// Rename this device, another one, or the team.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The new name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Another device than this one, by name or id: admins only.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "team_itself")]
+    device: Option<String>,
+    /// The team itself: admins only.
+    #[arg(long = "team")]
+    team_itself: bool,
+    #[command(flatten)]
+    team: InTeam,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let device = match (args.team_itself, args.device) {
+        (true, _) => None,
+        (false, Some(device)) => Some(device),
+        (false, None) => client.sync_status().await?.device.map(|device| device.to_hex()),
+    };
+    let request = RenameRequest { caller: cx.anyone()?, in_team: args.team.team, device, name: args.name };
+    let done = client.sync_rename(&request).await?;
+    Ok(tell(cx, &done))
+}

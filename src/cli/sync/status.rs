@@ -1,0 +1,258 @@
+//! `ergo sync status`: how far everyone has come, in words.
+
+use super::{
+    super::show::{text::count, time::ago},
+    CliError, Context, Exit, Style, role_word,
+};
+use crate::{
+    api::{PeerPath, PeerState, PeerView, SyncMode, SyncStatus, TeamStatus},
+    domain::text::sanitize_line,
+};
+
+/// Show how far every peer has come, and what stands in the way.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Dial and compare every peer first.
+    #[arg(long)]
+    now: bool,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let status = if args.now { client.sync_now().await? } else { client.sync_status().await? };
+    if cx.ui.json {
+        cx.ui.value(&status);
+    } else {
+        show(cx, &status, Context::now());
+    }
+    Ok(Exit::Ok)
+}
+
+/// What to do without a team.
+pub(super) fn no_team(cx: &mut Context) {
+    cx.ui.line("This device is in no team.");
+    cx.ui.commands(&[
+        ("ergo sync create NAME".to_owned(), "make one".to_owned()),
+        ("ergo sync join TICKET".to_owned(), "join one".to_owned()),
+    ]);
+}
+
+fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
+    let style = if status.mode == SyncMode::Internet { Style::Warn } else { Style::Good };
+    let says = cx.ui.paint(style, sanitize_line(&status.says));
+    cx.ui.line(says);
+    if !status.addresses.is_empty() {
+        cx.ui.field("listens at", &status.addresses.join(", "));
+    }
+    for problem in &status.problems {
+        let label = cx.ui.paint(Style::Bad, "Problem:");
+        cx.ui.line(format_args!("{label} {}", sanitize_line(problem)));
+    }
+    if status.teams.is_empty() {
+        no_team(cx);
+    }
+    for team in &status.teams {
+        cx.ui.line("");
+        show_team(cx, team, now);
+    }
+    if status.pending > 0 {
+        cx.ui.line("");
+        let waits = if status.pending == 1 { "waits" } else { "wait" };
+        cx.ui.line(format_args!("{} {waits} to be let in.", count(status.pending, "device", "devices")));
+        cx.ui.commands(&[("ergo sync pending".to_owned(), "see who, and compare the words".to_owned())]);
+    }
+}
+
+fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
+    let name = cx.ui.paint(Style::Strong, sanitize_line(&team.name));
+    let role = team.role.map_or("no longer a member", role_word);
+    cx.ui.line(format_args!("{name}  {role}"));
+    for scope in &team.scopes {
+        let (theirs, here) =
+            (sanitize_line(&scope.bound.scope.to_string()), sanitize_line(&scope.bound.local.to_string()));
+        let name = if theirs == here { theirs } else { format!("{theirs}, here {here}") };
+        cx.ui.line(format_args!("  {name}: {}", count(scope.events, "event", "events")));
+    }
+    for peer in team.peers.iter().filter(|peer| peer.state == PeerState::Active) {
+        show_peer(cx, peer, now);
+    }
+    let (style, verdict) = verdict(team);
+    let verdict = cx.ui.paint(style, verdict);
+    cx.ui.line(format_args!("  {verdict}"));
+    if team.open_cards > 0 {
+        cx.ui.line(format_args!(
+            "  {}: `ergo tui` settles them",
+            count(team.open_cards, "open conflict", "open conflicts")
+        ));
+    }
+    if team.quarantined > 0 {
+        cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see what was kept out, and why".to_owned())]);
+    }
+}
+
+/// Whether the team is in step, in one sentence. Where something was kept out, it never is.
+fn verdict(team: &TeamStatus) -> (Style, String) {
+    let active: Vec<_> = team.peers.iter().filter(|peer| peer.state == PeerState::Active).collect();
+    let connected = active.iter().filter(|peer| peer.connected).count();
+    if team.quarantined > 0 {
+        let what = count(team.quarantined, "event", "events");
+        let was = if team.quarantined == 1 { "was" } else { "were" };
+        return (Style::Bad, format!("Not in sync: {what} that came {was} not let in."));
+    }
+    if team.role.is_none() {
+        return (Style::Warn, "Nothing is exchanged with it any more.".to_owned());
+    }
+    match (active.len(), connected) {
+        (0, _) => (Style::Dim, "Nobody else is in it yet: `ergo sync invite`.".to_owned()),
+        (_, 0) => (Style::Warn, "No peer is connected; what is written is sent when one is.".to_owned()),
+        (all, some) if team.in_sync && all == some => (Style::Good, "In sync with everyone.".to_owned()),
+        (all, some) if team.in_sync => {
+            (Style::Good, format!("In sync with the {some} of {all} peers that are connected."))
+        }
+        _ => (Style::Warn, "Not in sync yet.".to_owned()),
+    }
+}
+
+fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
+    let dot = if peer.connected { cx.ui.paint(Style::Good, "●") } else { cx.ui.paint(Style::Dim, "○") };
+    let name = cx.ui.paint(Style::Strong, sanitize_line(&peer.name));
+    cx.ui.line(format_args!("  {dot} {name}  {}", told(peer, now).join(", ")));
+    if let Some(error) = &peer.last_error {
+        cx.ui.prose(6, Some(Style::Warn), error);
+    }
+    if let Some(advice) = &peer.advice {
+        cx.ui.prose(6, None, advice);
+    }
+}
+
+fn told(peer: &PeerView, now: u64) -> Vec<String> {
+    let path = match (peer.connected, peer.path, peer.last_seen) {
+        (true, path, _) => {
+            let path = match path {
+                Some(PeerPath::Lan) => "LAN",
+                Some(PeerPath::Direct) => "direct",
+                Some(PeerPath::Relay) => "relay",
+                None => "connected",
+            };
+            peer.latency_ms.map_or_else(|| path.to_owned(), |latency| format!("{path} {}", millis(latency)))
+        }
+        (false, _, Some(seen)) => format!("offline, last seen {}", ago(seen, now)),
+        (false, _, None) => "not seen yet".to_owned(),
+    };
+    let mut told = vec![sanitize_line(&peer.person), path];
+    // What was never compared is not counted.
+    if peer.connected || peer.last_sync.is_some() {
+        told.push(format!("you lack {}, they lack {}", peer.we_lack, peer.they_lack));
+    }
+    if peer.digests_equal {
+        told.push("digest ✓".to_owned());
+    }
+    told
+}
+
+fn millis(latency: f64) -> String {
+    if latency < 1.0 { "< 1 ms".to_owned() } else { format!("{latency:.0} ms") }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::{
+        api::{BoundScope, Role, ScopeStatus},
+        cli::{args::Globals, ui::captured},
+        domain::{DeviceId, EventId, Scope},
+    };
+
+    const NOW: u64 = 1_900_000_000_000;
+
+    pub(in crate::cli::sync) fn peer(name: &str) -> PeerView {
+        PeerView {
+            device: DeviceId([2; 32]),
+            team: EventId([1; 32]),
+            name: name.to_owned(),
+            person: "bob".to_owned(),
+            you: false,
+            state: PeerState::Active,
+            role: Role::Writer,
+            scopes: None,
+            connected: true,
+            path: Some(PeerPath::Lan),
+            latency_ms: Some(2.2),
+            addresses: vec![],
+            last_seen: Some(NOW - 7_200_000),
+            last_sync: Some(NOW - 7_200_000),
+            we_lack: 0,
+            they_lack: 0,
+            digests_equal: true,
+            last_error: None,
+            advice: None,
+        }
+    }
+
+    fn team(peers: Vec<PeerView>) -> TeamStatus {
+        let scope = Scope { org_id: "acme".into(), project: "api".into() };
+        let local = Scope { org_id: "acme".into(), project: "api-2".into() };
+        let scope = ScopeStatus {
+            bound: BoundScope { scope, local },
+            events: 312,
+            digest: "ab".into(),
+            quarantined: 0,
+            open_cards: 1,
+        };
+        TeamStatus {
+            id: EventId([1; 32]),
+            name: "platform".into(),
+            role: Some(Role::Admin),
+            scopes: vec![scope],
+            peers,
+            quarantined: 0,
+            open_cards: 1,
+            in_sync: true,
+        }
+    }
+
+    #[test]
+    fn it_is_never_in_sync_where_something_was_kept_out() {
+        let mut team = team(vec![peer("bob-laptop")]);
+        assert_eq!(verdict(&team).1, "In sync with everyone.");
+        team.quarantined = 1;
+        assert_eq!(verdict(&team).1, "Not in sync: 1 event that came was not let in.");
+        team.quarantined = 0;
+        team.in_sync = false;
+        assert_eq!(verdict(&team).1, "Not in sync yet.");
+        team.peers.push(PeerView { connected: false, ..peer("carol-desk") });
+        team.in_sync = true;
+        assert_eq!(verdict(&team).1, "In sync with the 1 of 2 peers that are connected.");
+        team.peers.remove(0);
+        assert!(verdict(&team).1.starts_with("No peer is connected"));
+        team.peers.clear();
+        assert!(verdict(&team).1.contains("Nobody else"));
+    }
+
+    #[test]
+    fn the_status_says_what_a_person_asks() {
+        let carol = PeerView {
+            connected: false,
+            they_lack: 3,
+            digests_equal: false,
+            last_error: Some("it did not answer at 192.168.1.7:4242".into()),
+            advice: Some("is it on this network? `ergo sync address carol-desk IP:PORT` says where it is".into()),
+            person: "carol".into(),
+            ..peer("carol-desk")
+        };
+        let status = SyncStatus {
+            mode: SyncMode::Lan,
+            says: SyncMode::Lan.meaning().into(),
+            addresses: vec!["192.168.1.20:4242".into()],
+            teams: vec![team(vec![peer("bob-laptop"), carol])],
+            pending: 1,
+            ..SyncStatus::default()
+        };
+        let mut cx = Context::new(Globals::default());
+        let (ui, out, _) = captured::ui(None, false);
+        cx.ui = ui;
+        show(&mut cx, &status, NOW);
+        insta::assert_snapshot!(out.text(), @"");
+    }
+}

@@ -1,0 +1,156 @@
+//! The endpoints under `/sync`.
+
+use std::time::Duration;
+
+use http::Method;
+use serde::Serialize;
+
+use super::{
+    Client, DEADLINE, Request,
+    typed::{Answer, encode, name_op, posting, segment},
+};
+use crate::api::{
+    AddressRequest, AdoptRequest, AnswerJoinRequest, ApproveRequest, BindRequest, CardRequest, CreateTeamRequest,
+    DeviceCard, GrantRequest, InviteRequest, InviteView, Invites, JoinRequest, JoinView, LeaveRequest, ModeRequest,
+    Peers, PendingJoin, PendingJoins, QuarantineRequest, QuarantinedList, QuarantinedQuery, RenameRequest,
+    RevokeRequest, SyncMode, SyncStatus, TeamDone, TeamView,
+};
+
+/// How long a join may take until the words are known: the other device must be found and dialled.
+const JOIN_DEADLINE: Duration = Duration::from_secs(45);
+
+impl Client {
+    /// `GET /sync/status`.
+    pub async fn sync_status(&self) -> Answer<SyncStatus> {
+        self.get("/sync/status", "").await
+    }
+
+    /// `GET /sync/peers`.
+    pub async fn sync_peers(&self) -> Answer<Peers> {
+        self.get("/sync/peers", "").await
+    }
+
+    /// `POST /sync/create`.
+    pub async fn sync_create(&self, request: &CreateTeamRequest) -> Answer<TeamView> {
+        self.team("/sync/create", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/invite`.
+    pub async fn sync_invite(&self, request: &InviteRequest) -> Answer<InviteView> {
+        self.team("/sync/invite", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `GET /sync/invites`.
+    pub async fn sync_invites(&self) -> Answer<Invites> {
+        self.get("/sync/invites", "").await
+    }
+
+    /// `POST /sync/invites/{id}/cancel`.
+    pub async fn sync_cancel_invite(&self, id: &str) -> Answer<InviteView> {
+        self.value(Request::new(Method::POST, format!("/sync/invites/{}/cancel", segment(id)))).await
+    }
+
+    /// `GET /sync/pending`.
+    pub async fn sync_pending(&self) -> Answer<PendingJoins> {
+        self.get("/sync/pending", "").await
+    }
+
+    /// `POST /sync/pending/{id}`.
+    pub async fn sync_answer(&self, id: &str, request: &AnswerJoinRequest) -> Answer<PendingJoin> {
+        let path = format!("/sync/pending/{}", segment(id));
+        self.team(&path, request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/join`: answers once the words are known.
+    pub async fn sync_join(&self, request: &JoinRequest) -> Answer<JoinView> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.value(Request { deadline: JOIN_DEADLINE, ..posting("/sync/join", &request)? }).await
+    }
+
+    /// `GET /sync/joins/{id}`.
+    pub async fn sync_joined(&self, id: &str) -> Answer<JoinView> {
+        self.get(&format!("/sync/joins/{}", segment(id)), "").await
+    }
+
+    /// `POST /sync/card`.
+    pub async fn sync_card(&self, request: &CardRequest) -> Answer<DeviceCard> {
+        self.team("/sync/card", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/approve`.
+    pub async fn sync_approve(&self, request: &ApproveRequest) -> Answer<DeviceCard> {
+        self.team("/sync/approve", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/rename`.
+    pub async fn sync_rename(&self, request: &RenameRequest) -> Answer<TeamDone> {
+        self.team("/sync/rename", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/grant`.
+    pub async fn sync_grant(&self, request: &GrantRequest) -> Answer<TeamDone> {
+        self.team("/sync/grant", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/revoke`.
+    pub async fn sync_revoke(&self, request: &RevokeRequest) -> Answer<TeamDone> {
+        self.team("/sync/revoke", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/leave`.
+    pub async fn sync_leave(&self, request: &LeaveRequest) -> Answer<TeamDone> {
+        self.team("/sync/leave", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/adopt`.
+    pub async fn sync_adopt(&self, request: &AdoptRequest) -> Answer<TeamDone> {
+        self.team("/sync/adopt", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/bind`.
+    pub async fn sync_bind(&self, request: &BindRequest) -> Answer<TeamDone> {
+        self.team("/sync/bind", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `GET /sync/quarantined`.
+    pub async fn sync_quarantined(&self, query: &QuarantinedQuery) -> Answer<QuarantinedList> {
+        self.get("/sync/quarantined", &encode(query)?).await
+    }
+
+    /// `POST /sync/quarantined/accept`.
+    pub async fn sync_accept(&self, request: &QuarantineRequest) -> Answer<TeamDone> {
+        self.team("/sync/quarantined/accept", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/quarantined/discard`.
+    pub async fn sync_discard(&self, request: &QuarantineRequest) -> Answer<TeamDone> {
+        self.team("/sync/quarantined/discard", request.clone(), |r| &mut r.caller).await
+    }
+
+    /// `POST /sync/mode`.
+    pub async fn sync_mode(&self, mode: SyncMode) -> Answer<SyncStatus> {
+        self.post("/sync/mode", &ModeRequest { mode }).await
+    }
+
+    /// `POST /sync/now`: every peer is dialled and compared.
+    pub async fn sync_now(&self) -> Answer<SyncStatus> {
+        self.value(Request { deadline: DEADLINE * 2, ..Request::new(Method::POST, "/sync/now") }).await
+    }
+
+    /// `POST /sync/address`.
+    pub async fn sync_address(&self, request: &AddressRequest) -> Answer<SyncStatus> {
+        self.post("/sync/address", request).await
+    }
+
+    /// Sends an act on a team; one without an idempotency key gets one.
+    async fn team<B: Serialize, T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        mut request: B,
+        caller: impl Fn(&mut B) -> &mut crate::api::Caller,
+    ) -> Answer<T> {
+        name_op(caller(&mut request))?;
+        self.post(path, &request).await
+    }
+}
