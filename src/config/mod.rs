@@ -3,6 +3,7 @@
 //! Shared by the daemon and its clients; knows nothing of either.
 
 pub mod lock;
+mod machine;
 pub mod paths;
 pub mod record;
 pub mod settings;
@@ -10,6 +11,7 @@ pub mod settings;
 use std::path::PathBuf;
 
 pub use lock::{Owner, StoreLock};
+pub use machine::machine_name;
 pub use paths::Paths;
 pub use record::DaemonRecord;
 pub use settings::{

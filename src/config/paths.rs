@@ -98,6 +98,11 @@ impl Paths {
         self.state.join("device.key")
     }
 
+    /// How far sync reaches, as it was chosen on this machine.
+    pub fn sync_mode(&self) -> PathBuf {
+        self.state.join("sync-mode")
+    }
+
     /// Makes the folders of store, state and socket: private to this user.
     ///
     /// # Errors

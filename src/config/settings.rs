@@ -54,6 +54,8 @@ pub struct SyncSettings {
     /// The UDP port; where absent one that belongs to this device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// Only this machine, without discovery: for tests.
+    pub loopback: bool,
 }
 
 /// How far packets may go.
@@ -66,6 +68,22 @@ pub enum SyncMode {
     Lan,
     /// Anywhere, by a relay where there is no other way.
     Internet,
+}
+
+impl SyncMode {
+    /// The word in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Lan => "lan",
+            Self::Internet => "internet",
+        }
+    }
+
+    /// The mode of that word.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Off, Self::Lan, Self::Internet].into_iter().find(|mode| mode.as_str() == word)
+    }
 }
 
 impl SyncSettings {

@@ -20,7 +20,7 @@ pub(super) async fn until<T>(
         let mut changes = client.changes();
         while let Ok(change) = tokio::time::timeout_at(end, changes.next()).await {
             let Some(change) = change.transpose()? else { break };
-            let matters = change.event != "change" || change.act.starts_with("sync.");
+            let matters = change.event != "change" || (change.act.starts_with("sync") || change.act == "team");
             if matters && let Some(found) = look().await? {
                 return Ok(Some(found));
             }

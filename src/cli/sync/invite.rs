@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     super::{ask::Asker, show::time::ago},
-    Allowed, CliError, Context, Exit, InTeam, follow, role_word, scopes_in_words, show_words,
+    Allowed, CliError, Context, Exit, InTeam, follow, scopes_in_words, show_words,
 };
 use crate::{
     api::{AnswerJoinRequest, InviteRequest, InviteView, PendingJoin},
@@ -70,7 +70,7 @@ fn show(cx: &mut Context, invite: &InviteView) {
     let ticket = invite.ticket.clone().unwrap_or_default();
     let team = sanitize_line(&invite.team_name);
     let until = ago(invite.expires_at, Context::now());
-    let (role, scopes) = (role_word(invite.role), scopes_in_words(&invite.scopes));
+    let (role, scopes) = (invite.role, scopes_in_words(&invite.scopes));
     if cx.ui.quiet {
         cx.ui.line(ticket);
         return;

@@ -2,7 +2,7 @@
 
 use std::{io::Read, path::Path, time::Duration};
 
-use super::{super::ask::Asker, CliError, Context, Exit, follow, parse_scope, role_word, show_words, tell_team};
+use super::{super::ask::Asker, CliError, Context, Exit, follow, parse_scope, show_words, tell_team};
 use crate::{
     api::{BoundScope, JoinRequest, JoinState, JoinView},
     client::Client,
@@ -120,7 +120,7 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
 fn introduce(cx: &mut Context, view: &JoinView) {
     let (team, person, inviter) =
         (sanitize_line(&view.team_name), sanitize_line(&view.person), sanitize_line(&view.inviter));
-    cx.ui.line(format_args!("{person} invites you with “{inviter}” to join {team} as {}.", role_word(view.role)));
+    cx.ui.line(format_args!("{person} invites you with “{inviter}” to join {team} as {}.", view.role));
     show_words(cx, &view.words);
 }
 

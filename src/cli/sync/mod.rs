@@ -140,14 +140,6 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
     Scope::new(org, project).map_err(|error| error.to_string())
 }
 
-fn role_word(role: Role) -> &'static str {
-    match role {
-        Role::Reader => "reader",
-        Role::Writer => "writer",
-        Role::Admin => "admin",
-    }
-}
-
 /// The scopes of a grant in words.
 fn scopes_in_words(scopes: &[Scope]) -> String {
     if scopes.is_empty() {

@@ -1,6 +1,6 @@
 //! `ergo sync peers`: who is in the team.
 
-use super::{super::show::time::ago, CliError, Context, Exit, Style, role_word, scopes_in_words};
+use super::{super::show::time::ago, CliError, Context, Exit, Style, scopes_in_words};
 use crate::{
     api::{PeerState, PeerView},
     domain::text::sanitize_line,
@@ -47,7 +47,7 @@ fn line(cx: &mut Context, peer: &PeerView, now: u64) {
     let mut told = vec![sanitize_line(&peer.person)];
     match peer.state {
         PeerState::Active => {
-            told.push(role_word(peer.role).to_owned());
+            told.push(peer.role.to_string());
             if let Some(scopes) = &peer.scopes {
                 told.push(scopes_in_words(scopes));
             }

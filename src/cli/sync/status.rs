@@ -2,10 +2,10 @@
 
 use super::{
     super::show::{text::count, time::ago},
-    CliError, Context, Exit, Style, role_word,
+    CliError, Context, Exit, Style,
 };
 use crate::{
-    api::{PeerPath, PeerState, PeerView, SyncMode, SyncStatus, TeamStatus},
+    api::{PeerPath, PeerState, PeerView, Role, SyncMode, SyncStatus, TeamStatus},
     domain::text::sanitize_line,
 };
 
@@ -66,7 +66,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
 
 fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     let name = cx.ui.paint(Style::Strong, sanitize_line(&team.name));
-    let role = team.role.map_or("no longer a member", role_word);
+    let role = team.role.map_or("no longer a member", Role::as_str);
     cx.ui.line(format_args!("{name}  {role}"));
     for scope in &team.scopes {
         let (theirs, here) =
@@ -159,7 +159,7 @@ fn millis(latency: f64) -> String {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        api::{BoundScope, Role, ScopeStatus},
+        api::{BoundScope, ScopeStatus},
         cli::{args::Globals, ui::captured},
         domain::{DeviceId, EventId, Scope},
     };

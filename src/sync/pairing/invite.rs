@@ -9,7 +9,7 @@ use super::{
     proof::{Binding, Kept},
     wire::{self, Hello, LARGE, Message, PAGE, Page, SMALL, Welcome, WireEvent},
 };
-use crate::domain::{EventId, Scope, SignedEvent};
+use crate::domain::{EventId, Scope, SignedEvent, roster::MAX_NAME};
 
 /// What the inviter's side asks of its surroundings: the invites, the person, the team.
 pub trait Door: Send + Sync {
@@ -58,9 +58,6 @@ pub struct Guest {
     /// What it calls itself.
     pub name: String,
 }
-
-/// The longest name of a person or device that is taken, in characters.
-const MAX_NAME: usize = 80;
 
 /// Receives one who knocks. Ends when the guest has the roster, was refused, or went away.
 ///
@@ -164,8 +161,14 @@ fn pages(roster: &[SignedEvent]) -> Vec<Page> {
     pages
 }
 
+/// A name as a roster takes it.
 fn short(name: &str) -> String {
-    let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
-    let name = name.trim();
-    if name.is_empty() { "(without a name)".to_owned() } else { name.to_owned() }
+    let mut out = String::new();
+    for c in name.trim().chars().filter(|c| !c.is_control()) {
+        if out.len() + c.len_utf8() > MAX_NAME {
+            break;
+        }
+        out.push(c);
+    }
+    if out.trim().is_empty() { "(without a name)".to_owned() } else { out.trim().to_owned() }
 }

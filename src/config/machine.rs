@@ -1,0 +1,29 @@
+//! What this machine is called.
+
+use std::{fs, process::Command};
+
+/// The machine's name, for others to tell it from the person's other ones: the first part of its host name.
+pub fn machine_name() -> String {
+    ["/proc/sys/kernel/hostname", "/etc/hostname"]
+        .iter()
+        .find_map(|file| named(&fs::read_to_string(file).ok()?))
+        .or_else(|| named(&String::from_utf8(Command::new("hostname").output().ok()?.stdout).ok()?))
+        .unwrap_or_else(|| "laptop".to_owned())
+}
+
+fn named(host: &str) -> Option<String> {
+    let name = host.trim().split('.').next().unwrap_or_default();
+    (!name.is_empty() && name != "localhost").then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_name_gives_its_first_part_unless_it_says_nothing() {
+        assert_eq!(named("ada-laptop.example.org\n").as_deref(), Some("ada-laptop"));
+        assert_eq!((named("localhost.localdomain"), named(" \n")), (None, None));
+        assert!(!machine_name().is_empty());
+    }
+}
