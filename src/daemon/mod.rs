@@ -17,6 +17,7 @@ mod openapi;
 mod routes;
 mod run;
 mod state;
+mod teams;
 
 pub use openapi::document as openapi;
 pub use routes::ROUTES;

@@ -19,6 +19,7 @@ use super::{
     bus::Bus,
     keys, listen, log, models, routes,
     state::{Shared, State},
+    teams::Teams,
 };
 use crate::{
     config::{AgentsMay, Config, DaemonRecord, DeepStage, Paths, StoreLock},
@@ -74,6 +75,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
         let bus = Arc::clone(&bus);
         Box::new(move |change| bus.send(change))
     });
+    let teams = Teams::start(paths, config, keys::device(paths)?, Arc::clone(&engine), Arc::clone(&bus));
     let background = Background::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
@@ -90,6 +92,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
         engine,
         models,
         bus,
+        teams: Arc::clone(&teams),
         token: keys::token(paths)?,
         store: record.store.clone(),
         log: record.log.clone(),
@@ -114,6 +117,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
         }
     })
     .await;
+    teams.stop().await;
     drop(background);
     Ok(())
 }

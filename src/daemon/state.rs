@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{bus::Bus, models};
+use super::{bus::Bus, models, teams::Teams};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
@@ -28,6 +28,7 @@ pub(super) struct State {
     pub(super) engine: Arc<Engine>,
     pub(super) models: Arc<models::Chosen>,
     pub(super) bus: Arc<Bus>,
+    pub(super) teams: Arc<Teams>,
     pub(super) token: String,
     pub(super) store: PathBuf,
     pub(super) log: PathBuf,
@@ -107,11 +108,14 @@ pub(super) mod testing {
     /// A state over a new store in this folder, with the token `secret`.
     pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
         let store = folder.join("ergo.db");
-        let engine = Engine::open(EngineConfig::new(&store, SigningKey::from_bytes(&[7; 32]))).unwrap();
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let engine = Arc::new(Engine::open(EngineConfig::new(&store, key.clone())).unwrap());
+        let (paths, config, bus) = (Paths::under(folder), Config::default(), Arc::new(Bus::new()));
         Shared::new(State {
-            engine: Arc::new(engine),
-            models: Arc::new(models::Chosen::new(&Paths::under(folder), &Config::default())),
-            bus: Arc::new(Bus::new()),
+            teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),
+            engine,
+            models: Arc::new(models::Chosen::new(&paths, &config)),
+            bus,
             token: "secret".to_owned(),
             store,
             log: folder.join("daemon.log"),

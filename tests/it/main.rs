@@ -20,6 +20,7 @@ mod store;
 mod support;
 mod sync;
 mod sync_files;
+mod sync_flows;
 mod term;
 mod term_flows;
 mod term_session;

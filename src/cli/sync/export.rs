@@ -1,15 +1,15 @@
 //! `ergo sync export`: what a team shares, as a file for laptops that share no network.
 
-use std::{fs, io::Read, path::{Path, PathBuf}};
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use futures_util::TryStreamExt;
 
 use super::{
-    super::{
-        CliError, Context, Exit,
-        show::text::count,
-        status::bytes,
-    },
+    super::{CliError, Context, Exit, show::text::count, status::bytes},
     file,
 };
 use crate::api::{DeviceName, ExportOutcome, ExportRequest, MAX_SINCE_FILE, SINCE_FILE_PIECE};
@@ -70,7 +70,9 @@ fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError>
         team: args.team.clone(),
         since: since_file.is_empty().then(|| args.since.clone()),
         since_file,
-        scopes: scopes.map(|scopes| scopes.split(',').map(|scope| scope.trim().to_owned()).collect()).unwrap_or_default(),
+        scopes: scopes
+            .map(|scopes| scopes.split(',').map(|scope| scope.trim().to_owned()).collect())
+            .unwrap_or_default(),
         to: args.to.clone(),
         open: args.open,
         ..ExportRequest::default()
@@ -132,7 +134,8 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
     for scope in &outcome.left_out {
         cx.ui.field("left out", &format!("{scope}: nobody whom the file is for may read it"));
     }
-    cx.ui.note(format_args!("On the other laptop: ergo sync import {}", path.file_name().unwrap_or_default().display()));
+    cx.ui
+        .note(format_args!("On the other laptop: ergo sync import {}", path.file_name().unwrap_or_default().display()));
 }
 
 /// Devices by name, in a sentence.

@@ -112,7 +112,9 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::io::Errno;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Some file systems of memory sticks cannot do both in one step.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if fs::symlink_metadata(to).is_err() => fs::rename(from, to),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if fs::symlink_metadata(to).is_err() => {
+            fs::rename(from, to)
+        }
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Errno::EXIST.into()),
         other => Ok(other?),
     }

@@ -119,7 +119,10 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         cx.ui.field("new here", &export::names(&outcome.new_authors));
     }
     if outcome.readmitted > 0 {
-        cx.ui.field("taken now", &format!("{} that were kept aside before", count(outcome.readmitted as usize, "event", "events")));
+        cx.ui.field(
+            "taken now",
+            &format!("{} that were kept aside before", count(outcome.readmitted as usize, "event", "events")),
+        );
     }
     for scope in &outcome.scopes {
         cx.ui.field(&scope.scope.to_string(), &scope_line(scope, &from));
@@ -155,11 +158,20 @@ fn scope_line(scope: &ImportedScope, from: &str) -> String {
 fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let bad = |cx: &Context, text: String| cx.ui.paint(Style::Bad, text);
     if outcome.forks > 0 {
-        let text = bad(cx, format!("{} where two events follow the same one: a store was copied, or a key stolen", count(outcome.forks as usize, "place", "places")));
+        let text = bad(
+            cx,
+            format!(
+                "{} where two events follow the same one: a store was copied, or a key stolen",
+                count(outcome.forks as usize, "place", "places")
+            ),
+        );
         cx.ui.line(text);
     }
     if outcome.quarantined_total > 0 {
-        let text = bad(cx, format!("NOT taken: {}, kept aside:", count(outcome.quarantined_total as usize, "event", "events")));
+        let text = bad(
+            cx,
+            format!("NOT taken: {}, kept aside:", count(outcome.quarantined_total as usize, "event", "events")),
+        );
         cx.ui.line(text);
         for event in &outcome.quarantined {
             let author = export::names(std::slice::from_ref(&event.author));

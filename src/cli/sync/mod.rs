@@ -5,8 +5,11 @@ mod adopt;
 mod approve;
 mod card;
 mod create;
+mod export;
+mod file;
 mod follow;
 mod grant;
+mod import;
 mod invite;
 mod join;
 mod leave;
@@ -50,6 +53,7 @@ enum Act {
     Invite(Box<invite::Args>),
     Join(join::Args),
     Status(status::Args),
+    Now(status::NowArgs),
     Peers(peers::Args),
     /// Show who waits to be let in.
     Pending(admit::PendingArgs),
@@ -68,6 +72,8 @@ enum Act {
     Address(mode::AddressArgs),
     Card(card::Args),
     Approve(approve::Args),
+    Export(export::Args),
+    Import(import::Args),
 }
 
 /// Runs the verb.
@@ -77,6 +83,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Act::Invite(args) => invite::run(*args, cx).await,
         Act::Join(args) => join::run(args, cx).await,
         Act::Status(args) => status::run(args, cx).await,
+        Act::Now(args) => status::now(args, cx).await,
         Act::Peers(args) => peers::run(args, cx).await,
         Act::Pending(args) => admit::pending(args, cx).await,
         Act::Admit(args) => admit::run(args, cx).await,
@@ -92,6 +99,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Act::Address(args) => mode::address(args, cx).await,
         Act::Card(args) => card::run(args, cx).await,
         Act::Approve(args) => approve::run(args, cx).await,
+        Act::Export(args) => export::run(args, cx).await,
+        Act::Import(args) => import::run(args, cx).await,
     }
 }
 

@@ -11,22 +11,31 @@ use crate::{
 
 /// Show how far every peer has come, and what stands in the way.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Dial and compare every peer first.
-    #[arg(long)]
-    now: bool,
+pub(super) struct Args {}
+
+/// Call every peer and compare with it, without waiting for its turn.
+#[derive(Debug, clap::Args)]
+pub(super) struct NowArgs {}
+
+/// Runs `status`.
+pub(super) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let status = cx.client().await?.sync_status().await?;
+    Ok(told_all(cx, &status))
 }
 
-/// Runs the verb.
-pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let client = cx.client().await?;
-    let status = if args.now { client.sync_now().await? } else { client.sync_status().await? };
+/// Runs `now`.
+pub(super) async fn now(_args: NowArgs, cx: &mut Context) -> Result<Exit, CliError> {
+    let status = cx.client().await?.sync_now().await?;
+    Ok(told_all(cx, &status))
+}
+
+fn told_all(cx: &mut Context, status: &SyncStatus) -> Exit {
     if cx.ui.json {
-        cx.ui.value(&status);
+        cx.ui.value(status);
     } else {
-        show(cx, &status, Context::now());
+        show(cx, status, Context::now());
     }
-    Ok(Exit::Ok)
+    Exit::Ok
 }
 
 /// What to do without a team.
@@ -253,6 +262,21 @@ pub(super) mod tests {
         let (ui, out, _) = captured::ui(None, false);
         cx.ui = ui;
         show(&mut cx, &status, NOW);
-        insta::assert_snapshot!(out.text(), @"");
+        insta::assert_snapshot!(out.text(), @r"
+        LAN only: nothing leaves this network
+          listens at  192.168.1.20:4242
+
+        platform  admin
+          acme/api, here acme/api-2: 312 events
+          ● bob-laptop  bob, LAN 2 ms, you lack 0, they lack 0, digest ✓
+          ○ carol-desk  carol, offline, last seen 2 hours ago, you lack 0, they lack 3
+              it did not answer at 192.168.1.7:4242
+              is it on this network? `ergo sync address carol-desk IP:PORT` says where it is
+          In sync with the 1 of 2 peers that are connected.
+          1 open conflict: `ergo tui` settles them
+
+        1 device waits to be let in.
+          ergo sync pending  # see who, and compare the words
+        ");
     }
 }

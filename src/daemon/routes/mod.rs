@@ -6,6 +6,7 @@ mod conflicts;
 mod events;
 mod models;
 mod status;
+mod sync;
 mod writes;
 
 use axum::{Router, middleware, routing};
@@ -54,11 +55,37 @@ routes! {
     post "/sync/export" => bundle::export,
     post "/sync/import" => bundle::import,
     get "/events" => events::events,
+    get "/sync/status" => sync::sync_status,
+    get "/sync/peers" => sync::sync_peers,
+    get "/sync/invites" => sync::sync_invites,
+    post "/sync/invites/{id}/cancel" => sync::sync_cancel,
+    get "/sync/pending" => sync::sync_pending,
+    post "/sync/pending/{id}" => sync::sync_answer,
+    get "/sync/joins/{id}" => sync::sync_joined,
+    get "/sync/quarantined" => sync::sync_quarantined,
+    post "/sync/now" => sync::sync_now,
+    post "/sync/create" => sync::sync_create,
+    post "/sync/invite" => sync::sync_invite,
+    post "/sync/join" => sync::sync_join,
+    post "/sync/card" => sync::sync_card,
+    post "/sync/approve" => sync::sync_approve,
+    post "/sync/rename" => sync::sync_rename,
+    post "/sync/grant" => sync::sync_grant,
+    post "/sync/revoke" => sync::sync_revoke,
+    post "/sync/leave" => sync::sync_leave,
+    post "/sync/adopt" => sync::sync_adopt,
+    post "/sync/bind" => sync::sync_bind,
+    post "/sync/quarantined/accept" => sync::sync_accept,
+    post "/sync/quarantined/discard" => sync::sync_discard,
+    post "/sync/mode" => sync::sync_mode,
+    post "/sync/address" => sync::sync_address,
 }
 
 /// What the documentation of the handlers generates.
 pub(super) mod docs {
-    pub(in crate::daemon) use super::{bundle::*, claims::*, conflicts::*, events::*, models::*, status::*, writes::*};
+    pub(in crate::daemon) use super::{
+        bundle::*, claims::*, conflicts::*, events::*, models::*, status::*, sync::*, writes::*,
+    };
 }
 
 /// The whole API.

@@ -186,6 +186,10 @@ impl Conductor {
             Event::Refresh(done) => {
                 self.refresh().await;
                 if let Some(done) = done {
+                    // The roster was changed here: those who stay hear of it at once.
+                    for peer in self.peers.values() {
+                        peer.send(Command::Roster);
+                    }
                     let _gone = done.send(());
                 }
             }

@@ -255,7 +255,15 @@ impl<'a> Session<'a> {
                 self.offer(true).await
             }
             Command::Stop => Err(Stop::Bye),
-            Command::Refuse(refused) => Err(Stop::Refuse(refused)),
+            Command::Refuse(refused) => {
+                // A device that leaves says so by the roster itself.
+                let team = self.team;
+                let roster = self.context.engine(move |engine| engine.sync_read(|r| r.roster(&team))).await?;
+                if roster.is_some_and(|roster| !roster.is_member(&self.context.engine.device())) {
+                    self.send_roster().await?;
+                }
+                Err(Stop::Refuse(refused))
+            }
         }
     }
 

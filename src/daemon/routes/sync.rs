@@ -1,0 +1,129 @@
+//! Teams: every path under `/sync`.
+
+use axum::{Json, extract::State};
+
+use super::super::{
+    answer::{Answer, value},
+    input::{Id, Input, Query},
+    state::Shared,
+};
+use crate::api::{
+    AddressRequest, AdoptRequest, AnswerJoinRequest, ApiError, ApproveRequest, BindRequest, CardRequest,
+    CreateTeamRequest, DeviceCard, GrantRequest, InviteRequest, InviteView, Invites, JoinRequest, JoinView,
+    LeaveRequest, ModeRequest, Peers, PendingJoin, PendingJoins, QuarantineRequest, QuarantinedList, QuarantinedQuery,
+    RenameRequest, RevokeRequest, SyncStatus, TeamDone, TeamView,
+};
+
+/// How far every peer has come, and what stands in the way.
+#[utoipa::path(get, path = "/sync/status", tag = "sync", responses((status = 200, body = SyncStatus)))]
+pub(in crate::daemon) async fn sync_status(State(shared): State<Shared>) -> Answer<SyncStatus> {
+    value(shared.teams.status().await)
+}
+
+/// The devices of the teams.
+#[utoipa::path(get, path = "/sync/peers", tag = "sync", responses((status = 200, body = Peers)))]
+pub(in crate::daemon) async fn sync_peers(State(shared): State<Shared>) -> Answer<Peers> {
+    value(shared.teams.peers().await)
+}
+
+/// The invitations that hold.
+#[utoipa::path(get, path = "/sync/invites", tag = "sync", responses((status = 200, body = Invites)))]
+pub(in crate::daemon) async fn sync_invites(State(shared): State<Shared>) -> Answer<Invites> {
+    value(shared.teams.invites().await)
+}
+
+/// Takes an invitation back.
+#[utoipa::path(post, path = "/sync/invites/{id}/cancel", tag = "sync", params(("id" = String, Path, description = "An invitation's id or its first digits, at least 4")), responses(
+    (status = 200, body = InviteView), (status = 404, body = ApiError)))]
+pub(in crate::daemon) async fn sync_cancel(State(shared): State<Shared>, Id(id): Id) -> Answer<InviteView> {
+    value(shared.teams.cancel(&id).await)
+}
+
+/// Who waits to be let in.
+#[utoipa::path(get, path = "/sync/pending", tag = "sync", responses((status = 200, body = PendingJoins)))]
+pub(in crate::daemon) async fn sync_pending(State(shared): State<Shared>) -> Json<PendingJoins> {
+    Json(shared.teams.pending())
+}
+
+/// Lets one in that waits, or not.
+#[utoipa::path(post, path = "/sync/pending/{id}", tag = "sync", params(("id" = String, Path, description = "An id of `GET /sync/pending` or its first digits, at least 4")),
+    request_body = AnswerJoinRequest, responses(
+    (status = 200, body = PendingJoin), (status = 400, description = "Other words than are shown", body = ApiError), (status = 404, body = ApiError)))]
+pub(in crate::daemon) async fn sync_answer(
+    State(shared): State<Shared>,
+    Id(id): Id,
+    Input(request): Input<AnswerJoinRequest>,
+) -> Answer<PendingJoin> {
+    value(shared.teams.answer(&id, request))
+}
+
+/// How far a join has come.
+#[utoipa::path(get, path = "/sync/joins/{id}", tag = "sync", params(("id" = String, Path, description = "The id of a JoinView")), responses(
+    (status = 200, body = JoinView), (status = 404, body = ApiError)))]
+pub(in crate::daemon) async fn sync_joined(State(shared): State<Shared>, Id(id): Id) -> Answer<JoinView> {
+    value(shared.teams.joined(&id))
+}
+
+/// What came and was not let in.
+#[utoipa::path(get, path = "/sync/quarantined", tag = "sync", params(QuarantinedQuery), responses(
+    (status = 200, body = QuarantinedList), (status = 404, body = ApiError)))]
+pub(in crate::daemon) async fn sync_quarantined(
+    State(shared): State<Shared>,
+    Query(query): Query<QuarantinedQuery>,
+) -> Answer<QuarantinedList> {
+    value(shared.teams.quarantined(query).await)
+}
+
+/// Calls and compares every peer.
+#[utoipa::path(post, path = "/sync/now", tag = "sync", responses((status = 200, body = SyncStatus)))]
+pub(in crate::daemon) async fn sync_now(State(shared): State<Shared>) -> Answer<SyncStatus> {
+    value(shared.teams.sync_now().await)
+}
+
+macro_rules! acts {
+    ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
+        $(#[doc = $doc])+
+        #[utoipa::path(post, path = $path, tag = "sync", request_body = $request, responses(
+            (status = 200, body = $answer), (status = 400, description = "A field is wrong, or this device may not", body = ApiError),
+            (status = 404, body = ApiError)))]
+        pub(in crate::daemon) async fn $name(
+            State(shared): State<Shared>,
+            Input(request): Input<$request>,
+        ) -> Answer<$answer> {
+            value(shared.teams.$act(request).await)
+        }
+    )+};
+}
+
+acts! {
+    /// Makes a team.
+    "/sync/create" sync_create(CreateTeamRequest) -> TeamView = create;
+    /// Makes an invitation for one device.
+    "/sync/invite" sync_invite(InviteRequest) -> InviteView = invite;
+    /// Joins a team; by a ticket it answers once the words are known.
+    "/sync/join" sync_join(JoinRequest) -> JoinView = join;
+    /// Writes a card of this device.
+    "/sync/card" sync_card(CardRequest) -> DeviceCard = card;
+    /// Reads a card, and lets its device in.
+    "/sync/approve" sync_approve(ApproveRequest) -> DeviceCard = approve;
+    /// Renames a device, or the team.
+    "/sync/rename" sync_rename(RenameRequest) -> TeamDone = rename;
+    /// Changes what a device may do.
+    "/sync/grant" sync_grant(GrantRequest) -> TeamDone = grant;
+    /// Puts a device out of the team.
+    "/sync/revoke" sync_revoke(RevokeRequest) -> TeamDone = revoke;
+    /// Leaves the team.
+    "/sync/leave" sync_leave(LeaveRequest) -> TeamDone = leave;
+    /// Shares what was written before.
+    "/sync/adopt" sync_adopt(AdoptRequest) -> TeamDone = adopt;
+    /// Gives a scope of the team another name here.
+    "/sync/bind" sync_bind(BindRequest) -> TeamDone = bind;
+    /// Lets in what was kept out, for the whole team.
+    "/sync/quarantined/accept" sync_accept(QuarantineRequest) -> TeamDone = accept;
+    /// Puts away what was kept out, here.
+    "/sync/quarantined/discard" sync_discard(QuarantineRequest) -> TeamDone = discard;
+    /// Chooses how far packets may go.
+    "/sync/mode" sync_mode(ModeRequest) -> SyncStatus = set_mode;
+    /// Notes where a device can be reached.
+    "/sync/address" sync_address(AddressRequest) -> SyncStatus = address;
+}

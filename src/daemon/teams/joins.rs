@@ -1,0 +1,138 @@
+//! Joining a team, by a ticket or by a grant file.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{REMEMBERED, Teams, door, invites::unreachable, now, random};
+use crate::{
+    api::{ApiError, JoinRequest, JoinState, JoinView},
+    sync::{
+        pairing::{self, Me, PairError, proof},
+        ticket::{Address, Ticket},
+    },
+};
+
+/// How long the other side has to close the connection, once both are done.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+impl Teams {
+    /// Joins. By a ticket, it answers once the words are known, and goes on by itself.
+    pub(in crate::daemon) async fn join(self: &Arc<Self>, mut request: JoinRequest) -> Result<JoinView, ApiError> {
+        if request.caller.who.trim().is_empty() {
+            request.caller.who.clone_from(&self.who);
+        }
+        match (request.ticket.take(), request.grant.take()) {
+            (Some(ticket), None) => self.join_by_ticket(&ticket, request).await,
+            (None, Some(grant)) => self.join_by_file(&grant, request).await,
+            _ => Err(ApiError::field("ticket", "`ticket` or `grant` is required, and only one of them")),
+        }
+    }
+
+    /// How far a join has come.
+    pub(in crate::daemon) fn joined(&self, id: &str) -> Result<JoinView, ApiError> {
+        let state = self.state();
+        let found = state.joins.iter().find(|join| join.id == id).cloned();
+        found.ok_or_else(|| {
+            ApiError::not_found(format!("no join “{id}” is known")).hint("`ergo sync status` says what is so")
+        })
+    }
+
+    async fn join_by_ticket(self: &Arc<Self>, text: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
+        let ticket = Ticket::parse(text, now() / 1000).map_err(|error| door::said(&error.into()))?;
+        if ticket.device == self.me() {
+            return Err(
+                ApiError::field("ticket", "this ticket was made by this very device").hint("use it on the other one")
+            );
+        }
+        let endpoint = ticket.endpoint().ok_or_else(|| ApiError::field("ticket", "this ticket names no device"))?;
+        let (connection, window) = self.service.dial_pair(endpoint).await.map_err(|error| unreachable(&error))?;
+        let mut exporter = [0; 32];
+        let stream = match connection.export_keying_material(&mut exporter, proof::EXPORT_LABEL, b"") {
+            Ok(()) => connection.open_bi().await.map_err(|error| error.to_string()),
+            Err(_) => Err("it gives no keying material".to_owned()),
+        };
+        let (send, receive) = stream.map_err(|error| door::said(&PairError::Lost(error)))?;
+        let binding = proof::Binding { exporter, inviter: ticket.device, joiner: self.me() };
+        let me = Me { person: request.caller.who.clone(), name: self.device_name(request.device_name.as_deref()) };
+        let stream = tokio::io::join(receive, send);
+        let waiting = pairing::knock(stream, &ticket, binding, &me).await.map_err(|error| door::said(&error))?;
+        let view = JoinView {
+            id: hex::encode(random::<8>()?),
+            state: JoinState::Waiting,
+            team_name: waiting.welcome.team_name.clone(),
+            inviter: waiting.welcome.name.clone(),
+            person: waiting.welcome.person.clone(),
+            role: waiting.welcome.role.parse().unwrap_or_default(),
+            words: waiting.words.clone(),
+            expires_at: now() + waiting.patience.as_millis() as u64,
+            team: None,
+            error: None,
+        };
+        self.remember(view.clone());
+        let (teams, id) = (Arc::clone(self), view.id.clone());
+        tokio::spawn(async move {
+            let took = waiting
+                .finish(async |roster| {
+                    let (team, from) = (ticket.team, Some(ticket.device));
+                    let JoinRequest { caller, map, bring, .. } = request;
+                    teams
+                        .engine(move |engine| engine.join_team(&caller, team, &roster, from, &map, &bring))
+                        .await
+                        .map_err(|error| PairError::Here(error.message))
+                })
+                .await;
+            if took.is_ok() {
+                teams.changed("this device joined a team").await;
+                // Only now is the other one a peer, whose address may be known.
+                for address in &ticket.addresses {
+                    if let Address::Ip(address) = address {
+                        teams.service.add_address(ticket.device, *address).await;
+                    }
+                }
+                // The other side closes when it has heard of it.
+                let _late = tokio::time::timeout(GOODBYE, connection.closed()).await;
+            }
+            connection.close(0u32.into(), b"done");
+            drop(window);
+            teams.ended(&id, took.map_err(|error| door::said(&error)));
+        });
+        Ok(view)
+    }
+
+    fn remember(&self, view: JoinView) {
+        let mut state = self.state();
+        if state.joins.len() >= REMEMBERED {
+            state.joins.pop_front();
+        }
+        state.joins.push_back(view);
+    }
+
+    fn ended(&self, id: &str, took: Result<crate::api::TeamView, ApiError>) {
+        let summary = {
+            let mut state = self.state();
+            let Some(join) = state.joins.iter_mut().find(|join| join.id == id) else { return };
+            match took {
+                Ok(team) => {
+                    join.state = JoinState::Joined;
+                    let summary = team.summary.clone();
+                    join.team = Some(team);
+                    summary
+                }
+                Err(error) => {
+                    join.state = JoinState::Failed;
+                    let summary = error.message.clone();
+                    join.error = Some(error);
+                    summary
+                }
+            }
+        };
+        self.tell("sync.join", summary);
+    }
+
+    /// The name of this device in a team, where a person gave none: the machine's.
+    pub(super) fn device_name(&self, given: Option<&str>) -> String {
+        match given.map(str::trim).filter(|name| !name.is_empty()) {
+            Some(name) => name.to_owned(),
+            None => crate::config::machine_name(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which team, which device: as people name them.
+
+use super::Teams;
+use crate::{
+    api::{ApiError, ErrorCode},
+    domain::{
+        EventId, Scope,
+        id::is_prefix,
+        roster::{Grant, Granted, Member, MemberState, Role, Roster},
+    },
+};
+
+/// A team of this device, with its roster.
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) id: EventId,
+    pub(super) roster: Roster,
+}
+
+impl Teams {
+    /// The team that is meant; the only one where none is named.
+    pub(super) async fn team(&self, named: Option<&str>) -> Result<Known, ApiError> {
+        let mut teams = self.teams().await?;
+        let Some(named) = named else {
+            return match (teams.pop(), teams.is_empty()) {
+                (Some(team), true) => Ok(team),
+                (None, _) => Err(no_team()),
+                (Some(last), false) => {
+                    let names: Vec<_> = teams.iter().chain([&last]).map(|team| team.roster.name().to_owned()).collect();
+                    Err(ApiError::field("in_team", format!("this device is in {} teams", names.len()))
+                        .hint(format!("name one of them with `--in`: {}", names.join(", "))))
+                }
+            };
+        };
+        let fits =
+            |team: &Known| team.roster.name() == named || is_prefix(named) && team.id.to_hex().starts_with(named);
+        let mut found: Vec<_> = teams.into_iter().filter(fits).collect();
+        match (found.pop(), found.is_empty()) {
+            (Some(team), true) => Ok(team),
+            (Some(_), false) => Err(ApiError::new(ErrorCode::Ambiguous, format!("“{named}” fits more than one team"))
+                .hint("name it by its id: `ergo sync status --json` shows it")),
+            (None, _) => Err(ApiError::not_found(format!("this device is in no team “{named}”"))
+                .hint("`ergo sync status` shows its teams")),
+        }
+    }
+
+    /// The teams that this device is in.
+    pub(super) async fn teams(&self) -> Result<Vec<Known>, ApiError> {
+        self.engine(|engine| {
+            engine.sync_read(|reader| {
+                let mut known = Vec::new();
+                for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_none()) {
+                    if let Some(roster) = reader.roster(&team.id)? {
+                        known.push(Known { id: team.id, roster });
+                    }
+                }
+                Ok(known)
+            })
+        })
+        .await
+    }
+
+    /// The team that is meant, of which this device must be an admin.
+    pub(super) async fn administered(&self, named: Option<&str>, act: &str) -> Result<Known, ApiError> {
+        let team = self.team(named).await?;
+        if team.roster.role(&self.me()) == Some(Role::Admin) {
+            return Ok(team);
+        }
+        let admins: Vec<_> = team
+            .roster
+            .members()
+            .filter(|member| team.roster.role(&member.device) == Some(Role::Admin))
+            .map(|member| format!("{} ({})", member.person, member.name))
+            .collect();
+        Err(ApiError::new(ErrorCode::BadRequest, format!("only an admin of {} may {act}", team.roster.name()))
+            .hint(format!("ask one of them: {}", admins.join(", "))))
+    }
+}
+
+fn no_team() -> ApiError {
+    ApiError::not_found("this device is in no team")
+        .hint("`ergo sync create NAME` makes one, `ergo sync join TICKET` joins one")
+}
+
+impl Known {
+    /// The device that is meant: by name, id or prefix. One that left is found where no other is.
+    pub(super) fn device(&self, named: &str) -> Result<&Member, ApiError> {
+        let fits = |member: &&Member| {
+            member.name == named || is_prefix(named) && member.device.to_hex().starts_with(&named.to_lowercase())
+        };
+        let mut found: Vec<_> = self.roster.members().filter(fits).collect();
+        if found.iter().any(|member| member.state == MemberState::Active) {
+            found.retain(|member| member.state == MemberState::Active);
+        }
+        match found.as_slice() {
+            [one] => Ok(one),
+            [] => Err(ApiError::not_found(format!("there is no device “{named}” in {}", self.roster.name()))
+                .hint("`ergo sync peers` lists them")),
+            many => Err(ApiError {
+                candidates: many.iter().map(|member| member.device.to_hex()).collect(),
+                ..ApiError::new(ErrorCode::Ambiguous, format!("“{named}” fits {} devices", many.len()))
+            }),
+        }
+    }
+
+    /// A grant of these scopes, empty for all, each of which the team must have.
+    pub(super) fn grant(&self, role: Role, scopes: &[Scope]) -> Result<Grant, ApiError> {
+        if let Some(unknown) = scopes.iter().find(|scope| !self.roster.shares(scope)) {
+            let known: Vec<_> = self.roster.scopes().map(|shared| shared.scope.to_string()).collect();
+            let known = if known.is_empty() { "none yet: `ergo sync adopt`".to_owned() } else { known.join(", ") };
+            return Err(ApiError::field("scopes", format!("{} has no scope {unknown}", self.roster.name()))
+                .hint(format!("its scopes: {known}")));
+        }
+        let scopes = if scopes.is_empty() { Granted::All } else { Granted::Only(scopes.iter().cloned().collect()) };
+        Ok(Grant { role, scopes })
+    }
+}
+
+/// The scopes of a grant as the API lists them: empty for all.
+pub(super) fn scopes_of(granted: &Granted) -> Vec<Scope> {
+    match granted {
+        Granted::All => Vec::new(),
+        Granted::Only(scopes) => scopes.iter().cloned().collect(),
+    }
+}

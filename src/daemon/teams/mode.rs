@@ -1,0 +1,82 @@
+//! How far sync reaches, as a person chose it: `sync.mode` in config.toml, else what `ergo sync mode` wrote on this machine.
+
+use std::{fs, path::PathBuf};
+
+use super::Teams;
+use crate::{
+    api::{ApiError, ErrorCode, ModeRequest, SyncMode, SyncStatus},
+    config::{self, Config, Paths, record::write_private},
+    sync::endpoint::Mode,
+};
+
+/// The choice, and where it is kept.
+pub(in crate::daemon) struct SyncChoice {
+    file: PathBuf,
+    settings: PathBuf,
+    set: Option<config::SyncMode>,
+}
+
+impl SyncChoice {
+    pub(super) fn new(paths: &Paths, config: &Config) -> Self {
+        Self { file: paths.sync_mode(), settings: paths.config.clone(), set: config.sync.mode }
+    }
+
+    /// What was chosen; `None` for the usual: the local network once there is a team.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        let chosen = self.set.or_else(|| config::SyncMode::named(fs::read_to_string(&self.file).ok()?.trim()));
+        chosen.map(|mode| match mode {
+            config::SyncMode::Off => Mode::Off,
+            config::SyncMode::Lan => Mode::Lan,
+            config::SyncMode::Internet => Mode::Internet,
+        })
+    }
+
+    fn choose(&self, mode: SyncMode) -> Result<(), ApiError> {
+        if let Some(set) = self.set {
+            let message =
+                format!("{} says `mode = \"{}\"`, which goes before this", self.settings.display(), set.as_str());
+            return Err(ApiError::field("mode", message).hint("change it there, and start the daemon again"));
+        }
+        write_private(&self.file, format!("{}\n", mode.as_str()).as_bytes())
+            .map_err(|error| ApiError::new(ErrorCode::Unavailable, error.to_string()))
+    }
+}
+
+impl Teams {
+    /// From now on, and after the next start, packets go so far.
+    pub(in crate::daemon) async fn set_mode(&self, request: ModeRequest) -> Result<SyncStatus, ApiError> {
+        self.choice.choose(request.mode)?;
+        self.service.set_mode(self.choice.mode()).await;
+        self.tell("sync.team", request.mode.meaning());
+        self.status().await
+    }
+}
+
+/// As the API says it.
+pub(super) fn said(mode: Mode) -> SyncMode {
+    match mode {
+        Mode::Off => SyncMode::Off,
+        Mode::Lan => SyncMode::Lan,
+        Mode::Internet => SyncMode::Internet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_go_before_what_was_chosen_and_the_choice_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        let free = SyncChoice::new(&paths, &Config::default());
+        assert_eq!(free.mode(), None);
+        free.choose(SyncMode::Internet).unwrap();
+        assert_eq!(SyncChoice::new(&paths, &Config::default()).mode(), Some(Mode::Internet));
+        let config = Config::parse("[sync]\nmode = \"off\"\n", &paths.config).unwrap();
+        let set = SyncChoice::new(&paths, &config);
+        assert_eq!(set.mode(), Some(Mode::Off));
+        let error = set.choose(SyncMode::Lan).unwrap_err();
+        assert!(error.message.contains("config.toml") && error.hint.is_some(), "{error:?}");
+    }
+}

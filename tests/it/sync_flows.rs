@@ -1,0 +1,283 @@
+//! Teams through the program alone: daemons as processes in homes of their own, on this machine's loopback.
+
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Daemon, Output, TestHome, until};
+
+const CONFIG: &str =
+    "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nloopback = true\n";
+
+/// A person's machine with its daemon.
+struct Laptop {
+    home: TestHome,
+    daemon: Option<Daemon>,
+    who: &'static str,
+}
+
+impl Laptop {
+    fn of(who: &'static str) -> Self {
+        Self::with(who, "")
+    }
+
+    /// One that listens on a port of its own, so that it is found there again after a restart.
+    fn at_a_port(who: &'static str) -> Self {
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::with(who, &format!("port = {free}\n"))
+    }
+
+    fn with(who: &'static str, sync: &str) -> Self {
+        let home = TestHome::with_config(&format!("who = \"{who}\"\n{CONFIG}{sync}"));
+        let daemon = Some(home.daemon());
+        Self { home, daemon, who }
+    }
+
+    /// Runs a command in the scope `acme/api`.
+    fn run(&self, args: &[&str]) -> Output {
+        self.home.run(args.iter().chain(&["--scope", "acme/api"]))
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        let args: Vec<_> = args.iter().chain(&["--json"]).copied().collect();
+        self.run(&args).ok().json()
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.home.command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[track_caller]
+    fn remember(&self, statement: &str) -> String {
+        let answer = self.json(&["remember", statement, "--reason", "we measured it"]);
+        answer["claim_id"].as_str().unwrap().to_owned()
+    }
+
+    fn knows(&self, statement: &str) -> bool {
+        let claims = self.json(&["claims", "--status", "all"]);
+        claims["items"].as_array().unwrap().iter().any(|claim| claim["statement"] == statement)
+    }
+
+    /// Makes a team that shares `acme/api`.
+    fn found(&self) {
+        self.json(&["sync", "create", "platform", "acme/api", "--device", &format!("{}-laptop", self.who)]);
+    }
+
+    fn ticket(&self, more: &[&str]) -> String {
+        let args: Vec<_> = ["sync", "invite"].iter().chain(more).copied().collect();
+        self.json(&args)["ticket"].as_str().unwrap().to_owned()
+    }
+
+    /// The other comes in, and nobody is asked.
+    fn takes_in(&self, other: &Laptop, more: &[&str]) {
+        let ticket = self.ticket(&[&["--yes"], more].concat());
+        let name = format!("{}-laptop", other.who);
+        let joined = other.json(&["sync", "join", &ticket, "--device", &name]);
+        assert_eq!(joined["state"], "joined", "{joined}");
+    }
+
+    fn status(&self) -> Value {
+        self.json(&["sync", "status"])
+    }
+}
+
+fn ended(child: Child) -> Output {
+    let output = child.wait_with_output().unwrap();
+    Output {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn words(of: &Value) -> String {
+    let words: Vec<_> = of["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(words.len(), 6);
+    words.join(" ")
+}
+
+#[test]
+fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    let before = ada.remember("Deploys run only on green CI.");
+    assert_eq!(ada.status()["mode"], "off", "nothing listens before there is a team");
+    ada.found();
+    let ticket = ada.ticket(&[]);
+
+    let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
+    let pending = || ada.json(&["sync", "pending"])["items"].as_array().unwrap().clone();
+    until("bob waits at the door", || !pending().is_empty());
+    let guest = pending().remove(0);
+    assert_eq!((guest["person"].as_str(), guest["name"].as_str()), (Some("bob"), Some("bob-laptop")));
+    let id = guest["id"].as_str().unwrap();
+
+    let wrong = ada.run(&["sync", "admit", id, "--words", "acid acorn agent album alien almond"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("nobody was let in"), "{wrong:?}");
+    ada.run(&["sync", "admit", id, "--words", &words(&guest)]).ok();
+
+    let joined = ended(join).ok().json();
+    assert_eq!((joined["state"].as_str(), joined["team_name"].as_str()), (Some("joined"), Some("platform")));
+    assert_eq!(words(&joined), words(&guest), "both screens showed the same words");
+
+    until("bob has what ada wrote before", || bob.knows("Deploys run only on green CI."));
+    bob.remember("Logs are kept for thirty days.");
+    until("ada has what bob wrote", || ada.knows("Logs are kept for thirty days."));
+    let why = bob.json(&["history", &before[..10]]);
+    assert!(why.to_string().contains("we measured it"), "the reason came, too: {why}");
+    until("both say so", || [&ada, &bob].iter().all(|laptop| laptop.status()["teams"][0]["in_sync"] == true));
+    let told = ada.run(&["sync", "status"]).ok().stdout;
+    assert!(told.contains("LAN only: nothing leaves this network") && told.contains("bob-laptop"), "{told}");
+    assert!(told.contains("In sync with everyone.") && told.contains("you lack 0, they lack 0"), "{told}");
+}
+
+#[test]
+fn a_ticket_lets_one_device_in_once_and_no_is_no() {
+    let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
+    ada.found();
+    let ticket = ada.ticket(&[]);
+    let join = bob.start(&["sync", "join", &ticket]);
+    let pending = || ada.json(&["sync", "pending"])["items"].as_array().unwrap().clone();
+    until("bob waits at the door", || !pending().is_empty());
+
+    let second = eve.run(&["sync", "join", &ticket]);
+    assert_eq!(second.code, Some(5), "{second:?}");
+    assert!(second.stderr.contains("another device has used this ticket"), "{second:?}");
+
+    ada.run(&["sync", "deny", pending()[0]["id"].as_str().unwrap()]).ok();
+    let refused = ended(join);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("said no") && refused.stderr.contains("Hint:"), "{refused:?}");
+    assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);
+
+    let spent = bob.run(&["sync", "join", &ticket]);
+    assert_eq!(spent.code, Some(5), "{spent:?}");
+    let peers = ada.json(&["sync", "peers"]);
+    assert_eq!(peers["items"].as_array().unwrap().len(), 1, "ada is alone: {peers}");
+
+    for (wrong, says) in [("ergo1abc", "was cut"), ("hello", "neither a ticket nor a file"), ("ergo2xyz", "newer ergo")]
+    {
+        let output = bob.run(&["sync", "join", wrong]);
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.stderr.contains(says), "{output:?}");
+    }
+}
+
+#[test]
+fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    ada.takes_in(&bob, &[]);
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    bob.remember("Logs are kept for thirty days.");
+    until("ada has it", || ada.knows("Logs are kept for thirty days."));
+
+    let asked = ada.run(&["sync", "revoke", "bob-laptop", "--reason", "it was lost"]);
+    assert_eq!(asked.code, Some(2), "nobody is there to say yes: {asked:?}");
+    ada.run(&["sync", "revoke", "bob-laptop", "--reason", "it was lost", "--yes"]).ok();
+    assert!(ada.knows("Logs are kept for thirty days."), "what was written before stays");
+    until("the connection is closed", || ada.status()["teams"][0]["peers"][0]["connected"] == false);
+    bob.remember("Backups are made on Sundays.");
+    ada.remember("Alarms go to the pager.");
+    let peers = ada.json(&["sync", "peers", "--all"]);
+    let bob_there =
+        peers["items"].as_array().unwrap().iter().find(|peer| peer["name"] == "bob-laptop").unwrap().clone();
+    assert_eq!(bob_there["state"], "revoked");
+    ada.json(&["sync", "now"]);
+    assert!(!ada.knows("Backups are made on Sundays.") && !bob.knows("Alarms go to the pager."));
+    let again = ada.run(&["sync", "revoke", "nobody", "--reason", "x", "--yes"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+}
+
+#[test]
+fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    ada.takes_in(&bob, &["--role", "reader"]);
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    let not_his = bob.run(&["sync", "invite", "--no-wait"]);
+    assert_eq!(not_his.code, Some(2), "{not_his:?}");
+    assert!(not_his.stderr.contains("only an admin") && not_his.stderr.contains("ada"), "{not_his:?}");
+
+    bob.run(&["sync", "leave", "--yes"]).ok();
+    assert!(bob.knows("Deploys run only on green CI."), "what he has stays");
+    assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);
+    until("ada has heard of it", || {
+        let peers = ada.json(&["sync", "peers", "--all"]);
+        peers["items"].as_array().unwrap().iter().any(|peer| peer["name"] == "bob-laptop" && peer["state"] == "left")
+    });
+    ada.remember("Alarms go to the pager.");
+    assert_eq!(bob.run(&["sync", "leave", "--yes"]).code, Some(2), "there is nothing to leave");
+}
+
+#[test]
+fn a_restart_changes_nothing_for_a_ticket_or_a_team() {
+    let (mut ada, bob) = (Laptop::at_a_port("ada"), Laptop::of("bob"));
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    let ticket = ada.ticket(&[]);
+    ada.daemon.take().unwrap().kill();
+    ada.daemon = Some(ada.home.daemon());
+    let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
+    let pending = || ada.json(&["sync", "pending"])["items"].as_array().unwrap().clone();
+    until("bob waits at the door", || !pending().is_empty());
+    let guest = pending().remove(0);
+    ada.run(&["sync", "admit", guest["id"].as_str().unwrap(), "--words", &words(&guest)]).ok();
+    ended(join).ok();
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    ada.daemon.take().unwrap().kill();
+    bob.remember("Logs are kept for thirty days.");
+    ada.daemon = Some(ada.home.daemon());
+    until("ada has it", || ada.knows("Logs are kept for thirty days."));
+}
+
+#[test]
+fn the_mode_is_chosen_once_and_the_settings_go_before() {
+    let ada = Laptop::of("ada");
+    ada.found();
+    assert!(ada.run(&["sync", "mode", "off"]).ok().stdout.contains("nothing listens"));
+    let closed = ada.run(&["sync", "invite", "--no-wait"]);
+    assert!(closed.code != Some(0) && closed.stderr.contains("Hint:"), "{closed:?}");
+    assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until somebody else is in the team"));
+    ada.ticket(&[]);
+    assert_eq!(ada.status()["mode"], "lan", "while somebody may come");
+    let fixed = TestHome::with_config(&format!("{CONFIG}mode = \"off\"\n"));
+    let _daemon = fixed.daemon();
+    let output = fixed.run(["sync", "mode", "lan"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("config.toml"), "{output:?}");
+}
+
+#[test]
+fn two_laptops_without_a_network_pair_by_files() {
+    let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    let (card, grant) = (ada.home.path().join("bob.card"), ada.home.path().join("grant.ergo"));
+    let (card, grant) = (card.to_str().unwrap(), grant.to_str().unwrap());
+    let made = bob.json(&["sync", "card", "--out", card, "--device", "bob-laptop"]);
+    assert_eq!(words(&made).split(' ').count(), 6);
+    assert_eq!(bob.run(&["sync", "card", "--out", card]).code, Some(2), "a file that is there stays as it is");
+
+    let unasked = ada.run(&["sync", "approve", card, "--out", grant]);
+    assert_eq!(unasked.code, Some(2), "nobody is there to compare: {unasked:?}");
+    assert!(unasked.stdout.contains(&made["words"][0].as_str().unwrap().to_owned()), "{unasked:?}");
+    let approved = ada.json(&["sync", "approve", card, "--out", grant, "--yes", "--role", "reader"]);
+    assert_eq!((words(&approved), approved["device"].clone()), (words(&made), made["device"].clone()));
+
+    let wrong = eve.run(&["sync", "join", grant, "--yes"]);
+    assert_eq!(wrong.code, Some(2), "it is sealed for bob alone: {wrong:?}");
+    let shown = bob.run(&["sync", "join", grant]);
+    let first = approved["grant_words"][0].as_str().unwrap();
+    assert!(shown.code == Some(2) && shown.stdout.contains(first), "nothing is joined unseen: {shown:?}");
+    assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);
+    let joined = bob.json(&["sync", "join", grant, "--yes"]);
+    assert_eq!((joined["state"].as_str(), joined["role"].as_str()), (Some("joined"), Some("reader")));
+    assert_eq!(joined["words"], approved["grant_words"], "both screens show the same");
+    assert_eq!(bob.status()["teams"][0]["name"], "platform");
+    assert_eq!(ada.run(&["sync", "approve", grant, "--out", "x", "--yes"]).code, Some(2), "a grant is no card");
+}
