@@ -41,7 +41,7 @@ const WARM: usize = 5;
 const MOVED: f32 = 0.5;
 
 /// How long one answer of a model may take here.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// One size.
 #[derive(Clone, Debug, PartialEq, Serialize)]

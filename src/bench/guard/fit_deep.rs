@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long one answer may take here: a busy machine is no failure.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The penalty of large weights.
 const RIDGE: f64 = 1e-3;
