@@ -34,6 +34,10 @@ pub enum Pane {
     Detail,
     /// The why-chain.
     Chain,
+    /// The list of teams and devices.
+    Peers,
+    /// One of them in full.
+    Peer,
     /// The list in the palette, the log.
     Picks,
 }

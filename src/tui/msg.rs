@@ -5,9 +5,9 @@ use crossterm::event::MouseEventKind;
 use super::key::KeyPress;
 use crate::{
     api::{
-        ActRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery, ConflictsPage,
-        ConflictsQuery, Health, History, ResolveRequest, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer,
-        WhyRequest, WriteOutcome,
+        ActRequest, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery,
+        ConflictsPage, ConflictsQuery, Health, History, PendingJoins, ResolveRequest, Scopes, SupersedeRequest,
+        SyncStatus, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::ClaimId,
 };
@@ -70,13 +70,15 @@ pub enum Slot {
     Claims,
     /// The why-chain shown.
     Why,
-    /// An act on a claim or card.
+    /// Teams and peers.
+    Sync,
+    /// An act on a claim, a card or a team.
     Act,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -105,6 +107,8 @@ pub enum Read {
     Conflicts(ConflictsQuery),
     /// `GET /conflicts/{id}`; a full id or a prefix.
     Card(String),
+    /// `GET /sync/status`, and `GET /sync/pending` where someone waits.
+    Sync,
 }
 
 /// A request that changes something.
@@ -131,6 +135,17 @@ pub enum Write {
     Undo(UndoRequest),
     /// `POST /audit`.
     Audit(AuditRequest),
+    /// `POST /sync/now`.
+    SyncNow,
+    /// `POST /sync/pending/{id}`.
+    AnswerJoin {
+        /// Who waits.
+        id: String,
+        /// What it calls itself.
+        name: String,
+        /// The answer.
+        request: AnswerJoinRequest,
+    },
 }
 
 /// What the app asks of the world.
@@ -179,6 +194,17 @@ pub enum Answer {
     Undone(Box<UndoOutcome>),
     /// To [`Write::Audit`].
     Audited(AuditOutcome),
+    /// To [`Read::Sync`].
+    Sync(Box<SyncStatus>, PendingJoins),
+    /// To [`Write::SyncNow`].
+    Synced(Box<SyncStatus>),
+    /// To [`Write::AnswerJoin`]: who was let in, or turned away.
+    Joined {
+        /// What it calls itself.
+        name: String,
+        /// Whether it was let in.
+        accepted: bool,
+    },
 }
 
 /// Why a request has no answer.

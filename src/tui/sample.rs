@@ -11,11 +11,12 @@ use super::{
 };
 use crate::{
     api::{
-        ActOption, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, ChainLink, ClaimView, ClaimsPage,
-        ConflictsPage, Health, History, ScopeView, Scopes, WhyAnswer,
+        ActOption, BoundScope, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, ChainLink, ClaimView,
+        ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoin, PendingJoins, Role,
+        ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
     },
     domain::{
-        CardId, ClaimId, ClaimKind, DeviceId, Flags, Norm, Qualifiers, Scope, Status,
+        CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, Qualifiers, Scope, Status,
         norm::Modality,
         verdict::{Confidence, Evidence, Relation, Stage},
     },
@@ -257,6 +258,89 @@ fn view_of(project: &str, active: usize, open_cards: usize) -> ScopeView {
     }
 }
 
+fn peer(n: u8, name: &str, person: &str) -> PeerView {
+    PeerView {
+        device: DeviceId([n; 32]),
+        team: EventId([0x7e; 32]),
+        name: name.into(),
+        person: person.into(),
+        you: false,
+        state: PeerState::Active,
+        role: Role::Writer,
+        scopes: None,
+        connected: false,
+        path: None,
+        latency_ms: None,
+        addresses: vec![],
+        last_seen: None,
+        last_sync: None,
+        we_lack: 0,
+        they_lack: 0,
+        digests_equal: false,
+        last_error: None,
+        advice: None,
+    }
+}
+
+/// Someone who waits to be let in.
+pub(crate) fn pending() -> PendingJoin {
+    PendingJoin {
+        id: "5e11a0b2c3d4e5f6".into(),
+        invite: "0011223344556677".into(),
+        team: EventId([0x7e; 32]),
+        team_name: "core".into(),
+        device: DeviceId([0xee; 32]),
+        name: "eve-laptop".into(),
+        person: "eve".into(),
+        role: Role::Writer,
+        scopes: vec![scope("api")],
+        words: ["anvil", "copper", "lemon", "tiger", "orbit", "maple"].map(str::to_owned).to_vec(),
+        expires_at: NOW + 240_000,
+    }
+}
+
+/// A team of five devices, in every state.
+pub(crate) fn sync_status() -> SyncStatus {
+    let mut ada = peer(0xa1, "ada-laptop", "ada");
+    (ada.connected, ada.path, ada.latency_ms, ada.digests_equal) = (true, Some(PeerPath::Lan), Some(1.8), true);
+    ada.addresses = vec!["192.168.1.20:41234".into()];
+    (ada.last_seen, ada.last_sync) = (Some(NOW), Some(NOW - 20_000));
+    let mut max = peer(0xa2, "max-desk", "max");
+    (max.last_seen, max.last_sync, max.they_lack) = (Some(NOW - 3 * HOUR), Some(NOW - 5 * HOUR), 4);
+    max.last_error = Some("no answer at 192.168.1.31:40022 within 5 s".into());
+    max.advice = Some(
+        "Is it switched on and on this network? A bundle carries claims without one: ergo sync export FILE.".into(),
+    );
+    let mut lost = peer(0xa3, "max-old-laptop", "max");
+    lost.state = PeerState::Revoked;
+    let mut here = peer(0xd1, "zoe-laptop", "zoe");
+    (here.you, here.role) = (true, Role::Admin);
+    SyncStatus {
+        mode: SyncMode::Lan,
+        says: SyncMode::Lan.meaning().into(),
+        device: Some(here.device),
+        addresses: vec!["192.168.1.10:40001".into()],
+        problems: vec![],
+        teams: vec![TeamStatus {
+            id: EventId([0x7e; 32]),
+            name: "core".into(),
+            role: Some(Role::Admin),
+            scopes: vec![ScopeStatus {
+                bound: BoundScope { scope: scope("api"), local: scope("api") },
+                events: 1_204,
+                digest: "9f2c51aa77e0".into(),
+                quarantined: 0,
+                open_cards: 2,
+            }],
+            peers: vec![here, ada, max, lost],
+            quarantined: 0,
+            open_cards: 2,
+            in_sync: true,
+        }],
+        pending: 1,
+    }
+}
+
 /// What the daemon would answer.
 pub(crate) fn answer(read: &Read) -> Answer {
     match read {
@@ -287,6 +371,7 @@ pub(crate) fn answer(read: &Read) -> Answer {
             }
             _ => ConflictsPage::default(),
         }),
+        Read::Sync => Answer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
         Read::Card(id) => {
             let n = (1..=9).find(|n| card_id(*n).to_hex().starts_with(id.as_str())).unwrap_or(1);
             Answer::Card(Box::new(card(n)))

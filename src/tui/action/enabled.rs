@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
-    api::{CardAct, ClaimView},
+    api::{CardAct, ClaimView, SyncMode},
     domain::Status,
     tui::state::{Daemon, Screen, State, conflicts::Card},
 };
@@ -158,8 +158,28 @@ pub fn link(state: &State) -> Can {
     let some = match state.screen {
         Screen::Conflicts => state.conflicts.current().is_some(),
         Screen::Claims | Screen::Why => state.claim_in_hand().is_some(),
+        Screen::Peers => false,
     };
     if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
+}
+
+/// There is a team whose peers can be compared with.
+pub fn sync_now(state: &State) -> Can {
+    match &state.peers.status {
+        None => Err("how things stand is still being read".to_owned()),
+        Some(status) if status.teams.is_empty() => Err("there is no team yet".to_owned()),
+        Some(status) if status.mode == SyncMode::Off => Err("sync is off: ergo sync mode lan turns it on".to_owned()),
+        Some(_) => idle(state),
+    }
+}
+
+/// Someone who waits to be let in is under the cursor.
+pub fn waiting(state: &State) -> Can {
+    match state.peers.waiting() {
+        Some(join) if join.expires_at <= state.now => Err("it waited too long: it needs a new invitation".to_owned()),
+        Some(_) => idle(state),
+        None => Err("nobody who waits is under the cursor".to_owned()),
+    }
 }
 
 /// No daemon runs.

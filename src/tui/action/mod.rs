@@ -42,6 +42,10 @@ pub enum Action {
     ClaimRedact,
     // Why
     Ask,
+    // Peers
+    SyncNow,
+    LetIn,
+    TurnAway,
     // Moving
     Up,
     Down,
@@ -59,6 +63,7 @@ pub enum Action {
     ShowConflicts,
     ShowClaims,
     ShowWhy,
+    ShowPeers,
     Back,
     Undo,
     Redo,
@@ -101,6 +106,8 @@ pub enum KeyScope {
     Claims,
     /// On the Why screen.
     Why,
+    /// On the Peers screen.
+    Peers,
     /// Wherever a claim is in hand: Claims and Why.
     Claim,
     /// Moving about, the same on every screen.
@@ -117,10 +124,11 @@ pub enum KeyScope {
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Conflicts,
         Self::Claims,
         Self::Why,
+        Self::Peers,
         Self::Claim,
         Self::Move,
         Self::Global,
@@ -135,6 +143,7 @@ impl KeyScope {
             Self::Conflicts => "Conflicts",
             Self::Claims => "Claims",
             Self::Why => "Why",
+            Self::Peers => "Peers",
             Self::Claim => "A claim (on Claims and Why)",
             Self::Move => "Moving",
             Self::Global => "Everywhere",

@@ -4,7 +4,7 @@
 use super::{
     Action::{self, *},
     ActionSpec, Danger,
-    KeyScope::{self, Claim, Claims, Confirm, Conflicts, Form, Global, Move, Why},
+    KeyScope::{self, Claim, Claims, Confirm, Conflicts, Form, Global, Move, Peers, Why},
     enabled as can,
 };
 use crate::tui::state::State;
@@ -169,6 +169,36 @@ pub static ACTIONS: &[ActionSpec] = &[
         can::always,
     ),
     //
+    plain(
+        SyncNow,
+        Peers,
+        &["c"],
+        "sync now",
+        "Sync now",
+        "Dial every peer and compare, without waiting for the next round.",
+        can::sync_now,
+    ),
+    ActionSpec {
+        id: LetIn,
+        title: "Let in",
+        short: "let in",
+        help: "Let the device under the cursor into the team, once both screens show the same six words.",
+        keys: &["i"],
+        scope: Peers,
+        danger: Danger::Final,
+        enabled: can::waiting,
+    },
+    ActionSpec {
+        id: TurnAway,
+        title: "Turn away",
+        short: "turn away",
+        help: "Do not let the device under the cursor in; its invitation is used up.",
+        keys: &["x"],
+        scope: Peers,
+        danger: Danger::Final,
+        enabled: can::waiting,
+    },
+    //
     plain(Ask, Why, &["/"], "ask", "Ask why", "Ask a question in words; the best reasoned claim answers.", can::always),
     //
     plain(
@@ -261,6 +291,7 @@ pub static ACTIONS: &[ActionSpec] = &[
     plain(ShowConflicts, Global, &["1"], "", "Conflicts", "Go to the cards that wait for a decision.", can::always),
     plain(ShowClaims, Global, &["2"], "", "Claims", "Go to the claims.", can::always),
     plain(ShowWhy, Global, &["3"], "", "Why", "Go to the why-chain.", can::always),
+    plain(ShowPeers, Global, &["4"], "", "Peers", "Teams, their devices, and how things stand with them.", can::always),
     plain(Back, Global, &["esc", "backspace"], "", "Back", "Back to where you came from.", can::always),
     plain(
         AllScopes,

@@ -1,7 +1,7 @@
 //! Requests of the app as calls of the client, and their failures as the app understands them.
 
 use crate::{
-    api::ErrorCode,
+    api::{ErrorCode, PendingJoins},
     client::{Client, ClientError},
     tui::msg::{Answer, Failure, FailureKind, Read, Write},
 };
@@ -16,6 +16,11 @@ pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure>
         Read::Why(request) => Answer::Why(Box::new(client.why(&request).await?)),
         Read::Conflicts(query) => Answer::Conflicts(client.conflicts(&query).await?),
         Read::Card(id) => Answer::Card(Box::new(client.card(&id).await?)),
+        Read::Sync => {
+            let status = client.sync_status().await?;
+            let pending = if status.pending > 0 { client.sync_pending().await? } else { PendingJoins::default() };
+            Answer::Sync(Box::new(status), pending)
+        }
     })
 }
 
@@ -30,6 +35,11 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
         Write::Reviewed(request) => Answer::Outcome(Box::new(client.reviewed(&request).await?)),
         Write::Undo(request) => Answer::Undone(Box::new(client.undo(&request).await?)),
         Write::Audit(request) => Answer::Audited(client.audit(&request).await?),
+        Write::SyncNow => Answer::Synced(Box::new(client.sync_now().await?)),
+        Write::AnswerJoin { id, name, request } => {
+            client.sync_answer(&id, &request).await?;
+            Answer::Joined { name, accepted: request.accept }
+        }
     })
 }
 

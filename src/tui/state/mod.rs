@@ -5,6 +5,7 @@ pub mod conflicts;
 pub mod form;
 pub mod list;
 pub mod overlay;
+pub mod peers;
 pub mod why;
 
 use std::collections::{HashMap, VecDeque};
@@ -15,6 +16,7 @@ pub use claims::Claims;
 pub use conflicts::Conflicts;
 pub use form::Form;
 pub use overlay::Overlay;
+pub use peers::Peers;
 pub use why::Why;
 
 use super::{
@@ -48,7 +50,7 @@ pub struct Settings {
     pub place: String,
 }
 
-/// The three screens.
+/// The screens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Screen {
     /// Cards that wait for a decision.
@@ -58,11 +60,13 @@ pub enum Screen {
     Claims,
     /// One claim's why-chain.
     Why,
+    /// Teams, their devices, and how things stand with them.
+    Peers,
 }
 
 impl Screen {
     /// In the order of the tabs.
-    pub const ALL: [Self; 3] = [Self::Conflicts, Self::Claims, Self::Why];
+    pub const ALL: [Self; 4] = [Self::Conflicts, Self::Claims, Self::Why, Self::Peers];
 
     /// Its name.
     pub fn title(self) -> &'static str {
@@ -70,6 +74,7 @@ impl Screen {
             Self::Conflicts => "Conflicts",
             Self::Claims => "Claims",
             Self::Why => "Why",
+            Self::Peers => "Peers",
         }
     }
 }
@@ -144,6 +149,8 @@ pub struct Wants {
     pub card: bool,
     /// The why-chain.
     pub why: bool,
+    /// Teams and peers.
+    pub sync: bool,
     /// The card that was asked for last.
     pub asked_card: Option<String>,
     /// The why-chain that was asked for last.
@@ -167,11 +174,12 @@ pub const TOAST_MS: u64 = 6_000;
 /// Lines kept in the session's log.
 const LOG: usize = 500;
 
-/// The key scopes of each mode, the first wins: the three screens, then what lies over them.
-pub const CHAINS: [&[KeyScope]; 6] = [
+/// The key scopes of each mode, the first wins: the screens, then what lies over them.
+pub const CHAINS: [&[KeyScope]; 7] = [
     &[KeyScope::Conflicts, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Claims, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Why, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Peers, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Form],
     &[KeyScope::Pick],
     &[KeyScope::Confirm],
@@ -204,6 +212,8 @@ pub struct State {
     pub claims: Claims,
     /// The Why screen.
     pub why: Why,
+    /// The Peers screen.
+    pub peers: Peers,
     /// What lies over the screen.
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by what they are about.
@@ -250,6 +260,7 @@ impl State {
             conflicts: Conflicts::default(),
             claims: Claims::default(),
             why: Why::default(),
+            peers: Peers::default(),
             overlay: None,
             drafts: HashMap::new(),
             toasts: Vec::new(),
@@ -269,9 +280,9 @@ impl State {
     /// The key scopes that hold now.
     pub fn chain(&self) -> &'static [KeyScope] {
         match &self.overlay {
-            Some(Overlay::Form(_)) => CHAINS[3],
-            Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => CHAINS[4],
-            Some(Overlay::Confirm(_)) => CHAINS[5],
+            Some(Overlay::Form(_)) => CHAINS[4],
+            Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => CHAINS[5],
+            Some(Overlay::Confirm(_)) => CHAINS[6],
             None => self.screen_chain(),
         }
     }
@@ -282,6 +293,7 @@ impl State {
             Screen::Conflicts => CHAINS[0],
             Screen::Claims => CHAINS[1],
             Screen::Why => CHAINS[2],
+            Screen::Peers => CHAINS[3],
         }
     }
 
@@ -361,7 +373,7 @@ impl State {
         match self.screen {
             Screen::Claims => self.claims.list.current(),
             Screen::Why => self.why.current_claim(),
-            Screen::Conflicts => None,
+            Screen::Conflicts | Screen::Peers => None,
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) fn op(write: &Write) -> Option<OpId> {
         }
         Write::Undo(request) => request.caller.op_id,
         Write::Audit(request) => request.caller.op_id,
+        Write::AnswerJoin { request, .. } => request.caller.op_id,
+        Write::SyncNow => None,
     }
 }
 
@@ -38,6 +40,10 @@ pub(super) fn of(write: &Write) -> String {
             request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}"))
         }
         Write::Audit(_) => "ergo audit".to_owned(),
+        Write::SyncNow => "ergo sync now".to_owned(),
+        Write::AnswerJoin { id, request, .. } => {
+            format!("ergo sync {} {}", if request.accept { "admit" } else { "deny" }, short(id))
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
             claims::Focus as ClaimsFocus,
             conflicts::Focus as CardFocus,
             overlay::{Asking, Palette},
+            peers::Focus as PeersFocus,
         },
     },
 };
@@ -46,6 +47,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
                 prompt::open(state, Asking::Why);
             }
         }
+        Action::ShowPeers => go(state, Screen::Peers),
         Action::Back => back(state),
         Action::AllScopes => {
             state.scope = match state.scope {
@@ -133,7 +135,11 @@ fn back(state: &mut State) {
                 return;
             }
         }
-        Screen::Conflicts | Screen::Claims => {}
+        Screen::Peers if state.peers.focus == PeersFocus::Detail => {
+            state.peers.focus = PeersFocus::List;
+            return;
+        }
+        Screen::Conflicts | Screen::Claims | Screen::Peers => {}
     }
     if let Some(screen) = state.back.pop() {
         state.screen = screen;
@@ -144,6 +150,7 @@ fn scope_shown(state: &State) -> crate::domain::Scope {
     match state.screen {
         Screen::Conflicts => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
+        Screen::Peers => None,
     }
     .unwrap_or_else(|| state.home.0.clone())
 }
@@ -153,5 +160,6 @@ pub(super) fn link(state: &State) -> Option<String> {
     Some(match state.screen {
         Screen::Conflicts => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
         Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
+        Screen::Peers => return None,
     })
 }

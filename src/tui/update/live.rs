@@ -1,6 +1,6 @@
 //! What comes over the event stream: what is shown follows, the cursor stays where it is.
 
-use super::reads;
+use super::{reads, replies::sentence};
 use crate::{
     api::Change,
     tui::{
@@ -34,6 +34,10 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         _ => true,
     };
     state.wants.scopes = true;
+    state.wants.sync = true;
+    if change.act == "sync.pending" && !own {
+        out.push(state.toast(Tone::Warn, format!("{} 4 shows the words.", sentence(&change.summary))));
+    }
     if !here {
         return;
     }
@@ -65,6 +69,7 @@ pub(super) fn refresh_all(state: &mut State) {
     state.claims.list.refresh();
     state.wants.scopes = true;
     state.wants.health = true;
+    state.wants.sync = true;
     state.wants.card = true;
     state.wants.why = true;
 }

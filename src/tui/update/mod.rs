@@ -15,6 +15,7 @@ mod live;
 mod motion;
 mod mouse;
 mod palette;
+mod peers;
 mod prompt;
 mod reads;
 mod replies;
@@ -119,6 +120,7 @@ fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<E
         KeyScope::Conflicts => conflicts::perform(state, id, key, out),
         KeyScope::Claims | KeyScope::Claim => claims::perform(state, id, key, out),
         KeyScope::Why => why::perform(state, id),
+        KeyScope::Peers => peers::perform(state, id, key, out),
         KeyScope::Move => motion::perform(state, id, out),
         KeyScope::Global => global::perform(state, id, key, out),
         KeyScope::Form => form::perform(state, id, out),

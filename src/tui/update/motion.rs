@@ -1,11 +1,11 @@
 //! Moving about: the same keys mean the same on every screen.
 
-use super::{claims, conflicts, why};
+use super::{claims, conflicts, peers, why};
 use crate::tui::{
     action::Action,
     hits::Pane,
     msg::Effect,
-    state::{Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus},
+    state::{Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus, peers::Focus as PeersFocus},
 };
 
 /// How far a movement goes.
@@ -48,6 +48,7 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
             Screen::Conflicts => conflicts::open(state),
             Screen::Claims => claims::open(state, out),
             Screen::Why => why::open(state),
+            Screen::Peers => peers::open(state),
         },
         _ => {}
     }
@@ -66,6 +67,10 @@ pub(super) fn pane(state: &State) -> Pane {
             ClaimsFocus::Detail => Pane::Detail,
         },
         Screen::Why => Pane::Chain,
+        Screen::Peers => match state.peers.focus {
+            PeersFocus::List => Pane::Peers,
+            PeersFocus::Detail => Pane::Peer,
+        },
     }
 }
 
@@ -108,6 +113,14 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
             Motion::First => state.why.step(isize::MIN),
             Motion::Last => state.why.step(isize::MAX),
         },
+        Pane::Peers => {
+            let last = state.peers.entries().len().saturating_sub(1);
+            state.peers.place(motion.apply(state.peers.row(), last));
+        }
+        Pane::Peer => {
+            let last = state.hits.overflow(pane);
+            state.peers.scroll = motion.apply(state.peers.scroll.min(last), last);
+        }
         Pane::Picks => {}
     }
 }
@@ -131,6 +144,11 @@ fn turn(state: &mut State, by: isize, round: bool) {
             let order = [ClaimsFocus::Scopes, ClaimsFocus::List, ClaimsFocus::Detail];
             let index = order.iter().position(|focus| *focus == state.claims.focus).unwrap_or(1);
             state.claims.focus = order[next(index, order.len())];
+        }
+        Screen::Peers => {
+            let order = [PeersFocus::List, PeersFocus::Detail];
+            let index = usize::from(state.peers.focus == PeersFocus::Detail);
+            state.peers.focus = order[next(index, order.len())];
         }
         Screen::Why => {}
     }

@@ -7,7 +7,9 @@ use crate::tui::{
     action::{Action, KeyScope},
     hits::{Hit, Pane},
     msg::Effect,
-    state::{Overlay, Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus},
+    state::{
+        Overlay, Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus, peers::Focus as PeersFocus,
+    },
 };
 
 /// Rows that one notch of the wheel moves.
@@ -47,6 +49,7 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
                 Screen::Conflicts => Action::ShowConflicts,
                 Screen::Claims => Action::ShowClaims,
                 Screen::Why => Action::ShowWhy,
+                Screen::Peers => Action::ShowPeers,
             };
             perform(state, id, None, out);
         }
@@ -66,7 +69,8 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
                         state.why.step(row.cast_signed() - here.cast_signed());
                     }
                 }
-                Pane::Card | Pane::Detail | Pane::Picks => {}
+                Pane::Peers => state.peers.place(row),
+                Pane::Card | Pane::Detail | Pane::Peer | Pane::Picks => {}
             }
             if again && state.chain().contains(&KeyScope::Move) {
                 perform(state, Action::Open, None, out);
@@ -80,6 +84,7 @@ fn is_current(state: &State, pane: Pane, row: usize) -> bool {
         Pane::Cards => state.conflicts.list.cursor() == row,
         Pane::Claims => state.claims.list.cursor() == row,
         Pane::Chain => state.why.current().is_some_and(|(here, _)| here == row),
+        Pane::Peers => state.peers.row() == row,
         _ => false,
     }
 }
@@ -102,6 +107,8 @@ fn focus(state: &mut State, pane: Pane) {
         Pane::Scopes => state.claims.focus = ClaimsFocus::Scopes,
         Pane::Claims => state.claims.focus = ClaimsFocus::List,
         Pane::Detail => state.claims.focus = ClaimsFocus::Detail,
+        Pane::Peers => state.peers.focus = PeersFocus::List,
+        Pane::Peer => state.peers.focus = PeersFocus::Detail,
         Pane::Chain | Pane::Picks => {}
     }
 }

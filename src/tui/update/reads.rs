@@ -32,6 +32,7 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
         }
         Screen::Claims => claims(state, out),
         Screen::Why => why(state, out),
+        Screen::Peers => sync(state, out),
     }
     if state.wants.scopes && !state.waits(Slot::Scopes) {
         state.wants.scopes = false;
@@ -88,6 +89,14 @@ fn why(state: &mut State, out: &mut Vec<Effect>) {
     read(state, Slot::Why, request, out);
 }
 
+fn sync(state: &mut State, out: &mut Vec<Effect>) {
+    let unread = state.peers.status.is_none() && state.peers.trouble.is_none();
+    if (unread || state.wants.sync) && !state.waits(Slot::Sync) {
+        state.wants.sync = false;
+        read(state, Slot::Sync, Read::Sync, out);
+    }
+}
+
 /// The daemon is gone: what was under way can be asked again once it is back.
 pub(super) fn lost(state: &mut State, message: String) {
     if state.daemon != Daemon::Starting {
@@ -99,4 +108,5 @@ pub(super) fn lost(state: &mut State, message: String) {
     state.wants.asked_why = None;
     state.wants.scopes = true;
     state.wants.health = true;
+    state.wants.sync = true;
 }

@@ -73,6 +73,20 @@ fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
         }
         Answer::Undone(undone) => self::undone(state, *undone, out),
         Answer::Audited(audit) => audited(state, &audit, out),
+        Answer::Sync(status, pending) => state.peers.accept(*status, pending.items),
+        Answer::Synced(status) => {
+            state.acting = None;
+            let pending = std::mem::take(&mut state.peers.pending);
+            state.peers.accept(*status, pending);
+            state.wants.sync = true;
+            out.push(state.toast(Tone::Done, "Every peer that answers was compared with."));
+        }
+        Answer::Joined { name, accepted } => {
+            state.acting = None;
+            state.wants.sync = true;
+            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was turned away.") };
+            out.push(state.toast(Tone::Done, text));
+        }
     }
 }
 
@@ -212,7 +226,7 @@ fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
 }
 
 /// The text with a full stop, once.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
@@ -270,6 +284,7 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
             state.claims.trouble = Some(said);
         }
         Slot::Why => state.why.trouble = Some(said),
+        Slot::Sync => state.peers.trouble = Some(said),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
         Slot::Act => {}
     }

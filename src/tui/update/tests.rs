@@ -1,6 +1,7 @@
 //! What happens on each message, without a terminal and without a daemon.
 
 mod forms;
+mod peers;
 
 use proptest::prelude::*;
 

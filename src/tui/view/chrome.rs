@@ -37,6 +37,7 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
         }
         let count = match screen {
             Screen::Conflicts if paint.state.open_cards() > 0 => format!(" {}", paint.state.open_cards()),
+            Screen::Peers if paint.state.peers.attention() > 0 => format!(" {}", paint.state.peers.attention()),
             _ => String::new(),
         };
         let label = format!("{} {}", index + 1, screen.title());
@@ -102,6 +103,7 @@ fn crumbs(paint: &Paint<'_>) -> String {
             }
             parts.push("why".to_owned());
         }
+        Screen::Peers => parts = vec!["teams".to_owned()],
     }
     parts.join(&path)
 }

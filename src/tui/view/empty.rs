@@ -36,6 +36,7 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
         Screen::Conflicts => state.conflicts.list.loaded() || state.conflicts.card.is_some(),
         Screen::Claims => state.claims.list.loaded(),
         Screen::Why => state.why.chain.is_some(),
+        Screen::Peers => state.peers.status.is_some(),
     };
     if known {
         return false;

@@ -15,6 +15,8 @@ mod log;
 mod norms;
 mod paint;
 mod palette;
+mod peer;
+mod peers;
 mod timeline;
 mod toasts;
 mod tree;
@@ -78,6 +80,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
             Screen::Conflicts => conflicts::draw(&mut paint, body),
             Screen::Claims => claims::draw(&mut paint, body),
             Screen::Why => why::draw(&mut paint, body),
+            Screen::Peers => peers::draw(&mut paint, body),
         }
     }
     chrome::bottom(&mut paint, bottom);

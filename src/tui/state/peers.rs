@@ -1,0 +1,118 @@
+//! The Peers screen: teams, their devices, and who waits to be let in.
+
+use crate::{
+    api::{PeerView, PendingJoin, SyncStatus, TeamStatus},
+    domain::{DeviceId, EventId},
+};
+
+/// The part of the screen that has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The list.
+    #[default]
+    List,
+    /// What is under the cursor, in full.
+    Detail,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// Someone who waits to be let in.
+    Pending(&'a PendingJoin),
+    /// A team; its devices follow.
+    Team(&'a TeamStatus),
+    /// A device of a team.
+    Peer(&'a PeerView),
+}
+
+/// What a row is, whatever stands above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryId {
+    /// Someone who waits.
+    Pending(String),
+    /// A team.
+    Team(EventId),
+    /// A device of a team.
+    Peer(EventId, DeviceId),
+}
+
+impl Entry<'_> {
+    fn id(&self) -> EntryId {
+        match self {
+            Self::Pending(join) => EntryId::Pending(join.id.clone()),
+            Self::Team(team) => EntryId::Team(team.id),
+            Self::Peer(peer) => EntryId::Peer(peer.team, peer.device),
+        }
+    }
+}
+
+/// The Peers screen.
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    /// What the daemon said last; `None` before it did.
+    pub status: Option<SyncStatus>,
+    /// Who waits to be let in.
+    pub pending: Vec<PendingJoin>,
+    /// The part that has the focus.
+    pub focus: Focus,
+    /// Lines by which the detail is scrolled.
+    pub scroll: usize,
+    /// Why it could not be read.
+    pub trouble: Option<String>,
+    row: usize,
+    at: Option<EntryId>,
+}
+
+impl Peers {
+    /// The rows: who waits first, then each team with its devices.
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        let teams = self.status.iter().flat_map(|status| &status.teams);
+        let of_team = |team| std::iter::once(Entry::Team(team)).chain(team.peers.iter().map(Entry::Peer));
+        self.pending.iter().map(Entry::Pending).chain(teams.flat_map(of_team)).collect()
+    }
+
+    /// The row under the cursor.
+    pub fn row(&self) -> usize {
+        self.row
+    }
+
+    /// What is under the cursor.
+    pub fn current(&self) -> Option<Entry<'_>> {
+        self.entries().get(self.row).copied()
+    }
+
+    /// Who waits, if that is under the cursor.
+    pub fn waiting(&self) -> Option<&PendingJoin> {
+        match self.current() {
+            Some(Entry::Pending(join)) => Some(join),
+            _ => None,
+        }
+    }
+
+    /// Puts the cursor on a row, or on the last.
+    pub fn place(&mut self, row: usize) {
+        let entries = self.entries();
+        let row = row.min(entries.len().saturating_sub(1));
+        let at = entries.get(row).map(Entry::id);
+        if at != self.at {
+            self.scroll = 0;
+        }
+        (self.row, self.at) = (row, at);
+    }
+
+    /// Takes what the daemon says. The cursor stays on what it stood on, wherever that is now.
+    pub fn accept(&mut self, status: SyncStatus, pending: Vec<PendingJoin>) {
+        self.status = Some(status);
+        self.pending = pending;
+        self.trouble = None;
+        let found = self.at.as_ref().and_then(|at| self.entries().iter().position(|entry| entry.id() == *at));
+        self.place(found.unwrap_or(self.row));
+    }
+
+    /// How many things here wait for a person: who wants in, and events that were not let in.
+    pub fn attention(&self) -> usize {
+        let quarantined = self.status.iter().flat_map(|status| &status.teams).map(|team| team.quarantined);
+        self.pending.len() + quarantined.sum::<usize>()
+    }
+}

@@ -1,0 +1,68 @@
+//! The Peers screen: comparing with every peer now, and who is let in.
+
+use super::global;
+use crate::{
+    api::AnswerJoinRequest,
+    tui::{
+        action::Action,
+        key::KeyPress,
+        msg::{Effect, Write},
+        state::{
+            Acting, Overlay, State, Tone,
+            overlay::Confirm,
+            peers::{Entry, Focus},
+        },
+    },
+};
+
+/// Does an act of this screen.
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    match id {
+        Action::SyncNow => {
+            out.push(state.toast(Tone::Info, "Comparing with every peer…"));
+            global::send(state, Write::SyncNow, Acting::Confirmed, out);
+        }
+        Action::LetIn => ask(state, key, true),
+        Action::TurnAway => ask(state, key, false),
+        _ => {}
+    }
+}
+
+/// Opens what is under the cursor.
+pub(super) fn open(state: &mut State) {
+    match state.peers.current() {
+        Some(Entry::Pending(_)) => ask(state, None, true),
+        Some(_) => state.peers.focus = Focus::Detail,
+        None => {}
+    }
+}
+
+/// Asks before someone is let in, or turned away: neither can be taken back with undo.
+fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
+    let Some(join) = state.peers.waiting().cloned() else { return };
+    let home = state.home.0.clone();
+    let caller = state.caller(&home);
+    let scopes = match join.scopes.as_slice() {
+        [] => "all its scopes".to_owned(),
+        scopes => scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let words = join.words.join(" ");
+    let role = join.role.as_str();
+    let (question, effect, yes) = if accept {
+        let effect = format!(
+            "Do both screens show these words?  {words}  If not, someone stands between: cancel. {} ({}) becomes {role} in \
+             {} and sees {scopes}, with their history.",
+            join.name, join.person, join.team_name,
+        );
+        (format!("Let {} in?", join.name), effect, "Let in")
+    } else {
+        let effect = format!("The invitation is used up; {} needs another to try again.", join.name);
+        (format!("Turn {} away?", join.name), effect, "Turn away")
+    };
+    let words = if accept { join.words.clone() } else { Vec::new() };
+    let write =
+        Write::AnswerJoin { id: join.id, name: join.name, request: AnswerJoinRequest { caller, accept, words } };
+    let write = Box::new(write);
+    state.overlay =
+        Some(Overlay::Confirm(Confirm { question, effect, yes, write, on_yes: false, opener, painted: false }));
+}

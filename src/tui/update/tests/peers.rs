@@ -1,0 +1,105 @@
+//! The Peers screen.
+
+use super::{SIZE, toasts};
+use crate::{
+    api::{Change, PendingJoins},
+    tui::{
+        msg::{Answer, Live, Msg, Slot, Write},
+        sample::{app, press, settle, step, sync_status, written},
+        state::{
+            Overlay, Screen, State,
+            peers::{Entry, Focus},
+        },
+        update::Opening,
+    },
+};
+
+fn peers() -> State {
+    app(SIZE, Opening { screen: Some(Screen::Peers), ..Opening::default() })
+}
+
+fn name(state: &State) -> String {
+    match state.peers.current() {
+        Some(Entry::Pending(join)) => format!("{} waits", join.name),
+        Some(Entry::Team(team)) => team.name.clone(),
+        Some(Entry::Peer(peer)) => peer.name.clone(),
+        None => String::new(),
+    }
+}
+
+/// The daemon answers: nobody waits any more, or the same as before.
+fn answered(state: &mut State, nobody_waits: bool) {
+    let effects =
+        step(state, Msg::Live(Live::Change(Box::new(Change { act: "sync.peer".into(), ..Change::default() }))));
+    if nobody_waits {
+        let ticket = effects
+            .iter()
+            .find_map(|effect| match effect {
+                crate::tui::msg::Effect::Read(ticket, _) if ticket.slot == Slot::Sync => Some(*ticket),
+                _ => None,
+            })
+            .unwrap();
+        step(state, Msg::Reply(ticket, Ok(Answer::Sync(Box::new(sync_status()), PendingJoins::default()))));
+    }
+    settle(state, effects);
+}
+
+#[test]
+fn who_waits_is_let_in_only_after_the_words_were_shown_and_another_key_said_yes() {
+    let mut state = peers();
+    assert_eq!(name(&state), "eve-laptop waits");
+    assert_eq!(written(&press(&mut state, "i")), None);
+    let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("nothing was asked") };
+    assert!(confirm.effect.contains("anvil copper lemon tiger orbit maple"), "{}", confirm.effect);
+    assert_eq!(written(&press(&mut state, "i enter")), None, "the same key does not answer, and Cancel has the focus");
+    assert!(state.overlay.is_none());
+    let effects = press(&mut state, "i y");
+    let Some((ticket, Write::AnswerJoin { id, request, .. })) = written(&effects) else { panic!("{effects:?}") };
+    assert_eq!((id.as_str(), request.accept, request.words.len()), ("5e11a0b2c3d4e5f6", true, 6));
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::Joined { name: "eve-laptop".into(), accepted: true })));
+    assert!(toasts(&state).contains("eve-laptop is in the team"));
+}
+
+#[test]
+fn the_cursor_stays_on_its_device_whatever_comes_or_goes_above() {
+    let mut state = peers();
+    press(&mut state, "j j j");
+    assert_eq!(name(&state), "ada-laptop");
+    answered(&mut state, true);
+    assert_eq!(name(&state), "ada-laptop");
+    press(&mut state, "G");
+    assert_eq!(name(&state), "max-old-laptop");
+    press(&mut state, "enter");
+    assert_eq!(state.peers.focus, Focus::Detail);
+    press(&mut state, "esc");
+    assert_eq!((state.peers.focus, state.screen), (Focus::List, Screen::Peers));
+}
+
+#[test]
+fn nothing_can_be_let_in_where_nobody_waits_and_the_reason_is_said() {
+    let mut state = peers();
+    press(&mut state, "j x");
+    assert!(toasts(&state).contains("nobody who waits is under the cursor"));
+    let effects = press(&mut state, "c");
+    assert!(matches!(written(&effects), Some((_, Write::SyncNow))));
+}
+
+#[test]
+fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
+    let mut state = peers();
+    let mut status = sync_status();
+    status.teams[0].quarantined = 2;
+    state.peers.accept(status, vec![]);
+    assert_eq!(state.peers.attention(), 2);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(shown.contains("2 not let in") && !shown.contains("in sync"), "{shown}");
+}
+
+#[test]
+fn someone_at_the_door_is_announced_on_every_screen() {
+    let mut state = app(SIZE, Opening::default());
+    let change =
+        Change { act: "sync.pending".into(), summary: "eve-laptop wants to join core".into(), ..Change::default() };
+    step(&mut state, Msg::Live(Live::Change(Box::new(change))));
+    assert!(toasts(&state).contains("eve-laptop wants to join core. 4 shows the words."));
+}

@@ -1,0 +1,184 @@
+//! A team, a device of it, or one that waits to be let in: in full.
+
+use ratatui::text::Line;
+
+use super::{
+    paint::{Paint, labelled},
+    peers::standing,
+};
+use crate::{
+    api::{PeerPath, PeerState, PeerView, PendingJoin, TeamStatus},
+    domain::Scope,
+    tui::{text, when},
+};
+
+/// Columns of the labels.
+const LABEL: usize = 12;
+
+/// Lines of a detail, field by field.
+struct Sheet<'a> {
+    paint: &'a Paint<'a>,
+    width: usize,
+    lines: Vec<Line<'static>>,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(paint: &'a Paint<'a>, width: usize) -> Self {
+        Self { paint, width, lines: Vec::new() }
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.lines.extend(text::wrap(text, self.width, self.paint.theme.title));
+    }
+
+    fn field(&mut self, label: &str, value: &str) {
+        self.styled(label, value, self.paint.theme.text);
+    }
+
+    fn styled(&mut self, label: &str, value: &str, style: ratatui::style::Style) {
+        let body = text::wrap(value, self.width.saturating_sub(LABEL), style);
+        self.lines.extend(labelled(label, body, LABEL, self.paint.theme.dim));
+    }
+
+    fn ago(&self, at: Option<u64>, never: &str) -> String {
+        let (state, zone) = (self.paint.state, &self.paint.state.settings.zone);
+        at.map_or_else(
+            || never.to_owned(),
+            |at| format!("{} ({})", when::ago(at, state.now, zone), when::minute(at, zone)),
+        )
+    }
+}
+
+/// How a connected peer is reached: `LAN 2 ms`.
+pub(super) fn path(peer: &PeerView) -> String {
+    let word = match peer.path {
+        Some(PeerPath::Lan) => "LAN",
+        Some(PeerPath::Direct) => "direct",
+        Some(PeerPath::Relay) => "relay",
+        None => "connected",
+    };
+    match peer.latency_ms {
+        Some(ms) if ms < 10.0 => format!("{word} {ms:.1} ms"),
+        Some(ms) => format!("{word} {ms:.0} ms"),
+        None => word.to_owned(),
+    }
+}
+
+fn scopes(scopes: Option<&[Scope]>) -> String {
+    match scopes {
+        None | Some([]) => "all of the team's scopes".to_owned(),
+        Some(scopes) => scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Who waits: the words first, since they are what is to be compared.
+pub(super) fn pending(paint: &Paint<'_>, join: &PendingJoin, width: usize) -> Vec<Line<'static>> {
+    let mut sheet = Sheet::new(paint, width);
+    sheet.heading(&format!("{} wants to join {}", join.name, join.team_name));
+    sheet.styled("words", &join.words.join(" "), paint.theme.title);
+    sheet
+        .field("compare", "The other screen must show the same six words. If it shows others, someone stands between.");
+    sheet.field("whose", &join.person);
+    sheet.field("may", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
+    sheet.field("device", &join.device.short());
+    let left = join.expires_at.saturating_sub(paint.state.now) / 1000;
+    sheet.field("waits", &format!("{left} s more"));
+    sheet.lines
+}
+
+/// A team: what it shares, and how it stands.
+pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let status = paint.state.peers.status.as_ref();
+    let mut sheet = Sheet::new(paint, width);
+    sheet.heading(&team.name);
+    let (words, good) = standing(team, status.map(|status| status.mode));
+    sheet.styled("state", &words, if good { theme.ok } else { theme.warn });
+    if let Some(status) = status {
+        sheet.field("network", &status.says);
+    }
+    sheet.field("you", team.role.map_or("no longer in it", |role| role.as_str()));
+    for scope in &team.scopes {
+        let bound = &scope.bound;
+        let name = if bound.scope == bound.local {
+            bound.scope.to_string()
+        } else {
+            format!("{} (here {})", bound.scope, bound.local)
+        };
+        let digest: String = scope.digest.chars().take(8).collect();
+        let dot = theme.glyphs.dot;
+        let mut said = format!("{name} {dot} {} events {dot} digest {digest}", scope.events);
+        if scope.open_cards > 0 {
+            said.push_str(&format!(" {dot} {} open cards", scope.open_cards));
+        }
+        if scope.quarantined > 0 {
+            said.push_str(&format!(" {dot} {} not let in", scope.quarantined));
+        }
+        sheet.field("scope", &said);
+    }
+    if team.quarantined > 0 {
+        let text = format!(
+            "{} events came that the team's roster does not allow. ergo sync quarantine lists them; an admin may let them in.",
+            team.quarantined
+        );
+        sheet.styled("not let in", &text, theme.warn);
+    }
+    if let Some(status) = status {
+        for problem in &status.problems {
+            sheet.styled("problem", problem, theme.warn);
+        }
+        if !status.addresses.is_empty() {
+            sheet.field("reached at", &status.addresses.join(", "));
+        }
+    }
+    if !team.peers.iter().any(|peer| !peer.you) {
+        sheet.field("next", "ergo sync invite makes a ticket for another device.");
+    }
+    sheet.lines
+}
+
+/// A device: how it is reached, what each side lacks, what went wrong and what to do.
+pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let mut sheet = Sheet::new(paint, width);
+    sheet.heading(&peer.name);
+    sheet.field("whose", &peer.person);
+    sheet.field("device", &peer.device.short());
+    let state = match peer.state {
+        PeerState::Active => format!("{} in {}", peer.role.as_str(), scopes(peer.scopes.as_deref())),
+        PeerState::Left => "left the team; what it wrote before stays".to_owned(),
+        PeerState::Revoked => "put out of the team; what it wrote after that is not let in".to_owned(),
+    };
+    sheet.field("may", &state);
+    if peer.you {
+        sheet.field("this is", "the device that you sit at");
+        return sheet.lines;
+    }
+    if peer.connected {
+        sheet.styled("path", &path(peer), theme.ok);
+    } else {
+        sheet.field("path", "not connected");
+    }
+    if !peer.addresses.is_empty() {
+        sheet.field("address", &peer.addresses.join(", "));
+    }
+    let seen = sheet.ago(peer.last_seen, "never");
+    sheet.field("last seen", &seen);
+    let synced = sheet.ago(peer.last_sync, "never");
+    sheet.field("last the same", &synced);
+    sheet.field("you lack", &peer.we_lack.to_string());
+    sheet.field("it lacks", &peer.they_lack.to_string());
+    let (digest, style) = if peer.digests_equal {
+        (format!("{} both have the same events", theme.glyphs.done), theme.ok)
+    } else {
+        ("not the same, or not compared since the last change".to_owned(), theme.text)
+    };
+    sheet.styled("digest", &digest, style);
+    if let Some(error) = &peer.last_error {
+        sheet.styled("last error", error, theme.warn);
+    }
+    if let Some(advice) = &peer.advice {
+        sheet.field("what to do", advice);
+    }
+    sheet.lines
+}

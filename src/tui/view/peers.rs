@@ -1,0 +1,174 @@
+//! The Peers screen: teams and their devices, who waits to be let in, and how things stand with each.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::{
+    Shape, empty,
+    paint::{Paint, rows, span},
+    peer,
+};
+use crate::{
+    api::{PeerState, PeerView, PendingJoin, SyncMode, TeamStatus},
+    tui::{
+        hits::Pane,
+        state::peers::{Entry, Focus},
+        text, when,
+    },
+};
+
+/// Draws the screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let peers = &paint.state.peers;
+    if peers.entries().is_empty() {
+        return nothing(paint, area);
+    }
+    match (Shape::of(paint.state), peers.focus) {
+        (Shape::Wide, _) => {
+            let width = area.width * 9 / 20;
+            list(paint, Rect { width, ..area });
+            detail(paint, Rect { x: area.x + width, width: area.width - width, ..area });
+        }
+        (Shape::Mid, _) => {
+            let height = (area.height * 2 / 5).max(6);
+            list(paint, Rect { height, ..area });
+            detail(paint, Rect { y: area.y + height, height: area.height - height, ..area });
+        }
+        (Shape::Single, Focus::List) => list(paint, area),
+        (Shape::Single, Focus::Detail) => detail(paint, area),
+    }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect) {
+    let peers = &paint.state.peers;
+    let inner = paint.pane(area, "Peers", "", true);
+    paint.hits.add_pane(inner, Pane::Peers, usize::from(inner.height));
+    if let Some(trouble) = &peers.trouble {
+        let trouble = trouble.clone();
+        return empty::card(paint, inner, &trouble, &[]);
+    }
+    if peers.status.is_none() {
+        return empty::card(paint, inner, "Reading how things stand…", &[]);
+    }
+    let body = [
+        "Nothing is sent and nothing listens until there is a team.".to_owned(),
+        "ergo sync create NAME --scope ORG/PROJECT makes one; ergo sync join TICKET joins one.".to_owned(),
+    ];
+    empty::card(paint, inner, "No team yet", &body);
+}
+
+fn list(paint: &mut Paint<'_>, area: Rect) {
+    let peers = &paint.state.peers;
+    let focused = peers.focus == Focus::List;
+    let note = match (&peers.trouble, &peers.status) {
+        (Some(trouble), _) => trouble.clone(),
+        (None, Some(status)) => status.says.clone(),
+        (None, None) => String::new(),
+    };
+    let inner = paint.pane(area, "Peers", &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::Peers, height);
+    let entries = peers.entries();
+    let cursor = peers.row();
+    let top = (cursor + 1).saturating_sub(height);
+    for (slot, (index, entry)) in entries.iter().enumerate().skip(top).take(height).enumerate() {
+        let place = rows(inner, slot, 1);
+        let line = line(paint, entry, usize::from(place.width), index == cursor);
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::Peers, index, index == cursor, focused);
+    }
+}
+
+fn line(paint: &Paint<'_>, entry: &Entry<'_>, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let mark = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
+    let (name, style, end, end_style) = match entry {
+        Entry::Pending(join) => waiting(paint, join),
+        Entry::Team(team) => {
+            let (words, good) = standing(team, paint.state.peers.status.as_ref().map(|status| status.mode));
+            (team.name.clone(), theme.title, words, if good { theme.ok } else { theme.warn })
+        }
+        Entry::Peer(peer) => {
+            let dot = if peer.connected || peer.you { theme.glyphs.live } else { theme.glyphs.dead };
+            let style = if peer.state == PeerState::Active { theme.text } else { theme.dim };
+            let (words, good) = reach(paint, peer);
+            (format!("  {dot} {}", peer.name), style, words, if good { theme.ok } else { theme.dim })
+        }
+    };
+    // Words are compared whole or not at all: where there is no room for them, the detail has them.
+    let cut = matches!(entry, Entry::Pending(_)) && text::width(&name) + text::width(&end) + 3 > width;
+    let end = if cut { String::new() } else { text::fit(&end, width.saturating_sub(12)) };
+    let room = width.saturating_sub(text::width(&end) + 3);
+    Line::from(vec![mark, Span::raw(" "), span(text::pad(&name, room), style), Span::raw(" "), span(end, end_style)])
+}
+
+type Parts = (String, ratatui::style::Style, String, ratatui::style::Style);
+
+fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
+    let theme = paint.theme;
+    let name = format!("{} {} wants in", theme.glyphs.alert, join.name);
+    (name, theme.warn, join.words.join(" "), theme.title)
+}
+
+/// How a team stands, in a few words, and whether that is good. Never "in sync" while something was not let in.
+pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bool) {
+    let active = || team.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
+    if team.role.is_none() {
+        return ("you are no longer in it".to_owned(), false);
+    }
+    if team.quarantined > 0 {
+        return (format!("{} not let in", team.quarantined), false);
+    }
+    if active().next().is_none() {
+        return ("nobody else yet".to_owned(), false);
+    }
+    if mode == Some(SyncMode::Off) {
+        return ("sync is off".to_owned(), false);
+    }
+    match active().filter(|peer| peer.connected).count() {
+        0 => ("nobody is connected".to_owned(), false),
+        _ if team.in_sync => ("in sync".to_owned(), true),
+        n => (format!("{n} connected, not the same yet"), false),
+    }
+}
+
+/// How a device is reached and what is missing on either side, and whether all is well.
+fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
+    match peer.state {
+        PeerState::Left => return ("left".to_owned(), false),
+        PeerState::Revoked => return ("put out".to_owned(), false),
+        PeerState::Active => {}
+    }
+    if peer.you {
+        return (format!("this device, {}", peer.role.as_str()), true);
+    }
+    let path = if peer.connected {
+        peer::path(peer)
+    } else {
+        let seen = peer.last_seen.map(|at| when::ago(at, paint.state.now, &paint.state.settings.zone));
+        seen.unwrap_or_else(|| "never seen".to_owned())
+    };
+    let missing = match (peer.we_lack, peer.they_lack) {
+        (0, 0) if peer.digests_equal => format!("  {}", paint.theme.glyphs.done),
+        (0, 0) => String::new(),
+        (ours, 0) => format!("  you lack {ours}"),
+        (0, theirs) => format!("  lacks {theirs}"),
+        (ours, theirs) => format!("  you lack {ours}, they {theirs}"),
+    };
+    (format!("{path}{missing}"), peer.connected && peer.digests_equal)
+}
+
+fn detail(paint: &mut Paint<'_>, area: Rect) {
+    let peers = &paint.state.peers;
+    let focused = peers.focus == Focus::Detail;
+    let width = usize::from(area.width.saturating_sub(4));
+    let (title, lines) = match peers.current() {
+        Some(Entry::Pending(join)) => ("Who waits to be let in", peer::pending(paint, join, width)),
+        Some(Entry::Team(team)) => ("Team", peer::team(paint, team, width)),
+        Some(Entry::Peer(peer)) => ("Device", peer::device(paint, peer, width)),
+        None => ("", Vec::new()),
+    };
+    paint.document(area, Pane::Peer, title, &lines, peers.scroll, focused);
+}
