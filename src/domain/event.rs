@@ -463,6 +463,7 @@ mod tests {
             let kind: EventKind = text.parse().unwrap();
             assert_eq!(kind.to_string(), text);
         }
-        assert_eq!("roster.add".parse(), Ok(EventKind::Unknown("roster.add".into())));
+        assert_eq!("roster.add".parse(), Ok(EventKind::Roster(RosterAct::Add)));
+        assert_eq!("roster.future".parse(), Ok(EventKind::Unknown("roster.future".into())));
     }
 }

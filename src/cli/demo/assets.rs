@@ -52,8 +52,10 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0030-the-replication-index.md"),
     record!("0031-sessions-over-quic.md"),
     record!("0032-the-normalisers-two-speeds.md"),
+    record!("0033-pairing.md"),
     record!("0034-bundles.md"),
     record!("0035-a-roster-is-a-fold-of-signed-events.md"),
+    record!("0036-ten-claims-are-compared.md"),
 ];
 
 #[cfg(test)]
