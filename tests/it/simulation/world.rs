@@ -69,7 +69,7 @@ impl Tally {
         let Self { revoked, regranted, joined, redacted, forks, quarantined, cards, agreed, .. } = *self;
         let rare =
             [cut, bundles, damaged, restarts, restored, revoked, regranted, joined, redacted, forks, quarantined];
-        assert!(rare.iter().all(|count| *count >= seeds / 20), "{self:?}");
+        assert!(rare.iter().all(|count| *count >= seeds / 50), "{self:?}");
         assert!(writes >= 5 * seeds && exchanges >= 5 * seeds && cards >= seeds && agreed >= 3 * seeds, "{self:?}");
     }
 }
