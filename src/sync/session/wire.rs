@@ -240,7 +240,7 @@ mod tests {
         let bytes = frame::encode(&nudge(1)).unwrap();
         b.write_all(&bytes).await.unwrap();
         a.next().await.unwrap();
-        tokio::time::sleep(Duration::from_secs(3600)).await;
+        tokio::time::sleep(Duration::from_hours(1)).await;
         b.write_all(&bytes).await.unwrap();
         assert_eq!(a.next().await.unwrap(), nudge(1));
         let drip = tokio::spawn(async move {
@@ -258,7 +258,7 @@ mod tests {
         let (a, b) = duplex(16);
         let a = wire(a);
         a.send(&nudge(1)).unwrap();
-        tokio::time::sleep(Duration::from_secs(120)).await;
+        tokio::time::sleep(Duration::from_mins(2)).await;
         assert!(a.send(&nudge(2)).is_err(), "the writer has given up");
         drop(b);
     }

@@ -74,10 +74,8 @@ impl Daemon {
                 drop(tokio::time::timeout(Duration::from_millis(20), self.bell.rung.notified()).await);
             }
         };
-        match tokio::time::timeout(PATIENCE, look).await {
-            Ok(status) => status,
-            Err(_) => panic!("{what}: {:#?}", self.service.status()),
-        }
+        let seen = tokio::time::timeout(PATIENCE, look).await;
+        seen.unwrap_or_else(|_| panic!("{what}: {:#?}", self.service.status()))
     }
 
     async fn level_with(&self, other: &Self) -> PeerStatus {

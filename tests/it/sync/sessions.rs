@@ -122,11 +122,11 @@ async fn a_reader_gets_everything_and_changes_nothing() {
     assert_eq!(b.set(team, "api"), a.set(team, "api"));
     b.fact("api", "mine", "a reader's own stays with it");
     b.flush(team).await;
-    let (mut x, mut y) = connect(&a, &b, team);
-    x.until(|view| view.phase == Phase::Live).await;
-    y.until(|view| view.phase == Phase::Live).await;
-    x.commands.send(Command::Stop).unwrap();
-    x.end().await;
+    let (mut mine, mut theirs) = connect(&a, &b, team);
+    mine.until(|view| view.phase == Phase::Live).await;
+    theirs.until(|view| view.phase == Phase::Live).await;
+    mine.commands.send(Command::Stop).unwrap();
+    mine.end().await;
     assert_eq!(a.set(team, "api").0, 5);
     a.assert_sound();
 }
@@ -167,11 +167,11 @@ async fn a_new_member_is_heard_of_in_a_live_session() {
     let (a, b, c) = (Node::new(16), Node::new(17), Node::new(18));
     let team = a.found(&["api"]);
     a.let_in(team, &b, Role::Writer, None);
-    let (mut x, mut y) = connect(&a, &b, team);
-    x.level().await;
-    y.level().await;
+    let (mut mine, mut theirs) = connect(&a, &b, team);
+    mine.level().await;
+    theirs.level().await;
     a.let_in(team, &c, Role::Writer, None);
-    x.commands.send(Command::Roster).unwrap();
+    mine.commands.send(Command::Roster).unwrap();
     let mut b = b;
     let news = tokio::time::timeout(super::bed::PATIENCE, b.news.recv()).await.unwrap().unwrap();
     assert!(news.roster);
