@@ -62,7 +62,8 @@ impl Laptop {
 
     /// Makes a team that shares `acme/api`.
     fn found(&self) {
-        self.json(&["sync", "create", "platform", "acme/api", "--device", &format!("{}-laptop", self.who)]);
+        let made = self.json(&["sync", "create", "platform", "--device", &format!("{}-laptop", self.who)]);
+        assert_eq!(made["scopes"].as_array().unwrap().len(), 1, "the flag for the scope names what is shared: {made}");
     }
 
     fn ticket(&self, more: &[&str]) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words};
+use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words, with_flag};
 use crate::{api::ApproveRequest, domain::text::sanitize_line};
 
 /// Let the device of a card into the team, and write the grant file that it needs. Admins only.
@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         card,
         out: None,
         role: args.allowed.role.into(),
-        scopes: args.allowed.only,
+        scopes: with_flag(cx, args.allowed.only)?,
         words: Vec::new(),
     };
     let asks = client.sync_approve(&request).await?;

@@ -1,6 +1,6 @@
 //! `ergo sync create`: makes a team.
 
-use super::{CliError, Context, Exit, parse_scope, tell_team};
+use super::{CliError, Context, Exit, parse_scope, tell_team, with_flag};
 use crate::{api::CreateTeamRequest, domain::Scope};
 
 /// Make a team, with this device as its first admin.
@@ -23,8 +23,12 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request =
-        CreateTeamRequest { caller: cx.anyone()?, name: args.name, device_name: args.device, scopes: args.scopes };
+    let request = CreateTeamRequest {
+        caller: cx.anyone()?,
+        name: args.name,
+        device_name: args.device,
+        scopes: with_flag(cx, args.scopes)?,
+    };
     let team = client.sync_create(&request).await?;
     if cx.ui.json {
         cx.ui.value(&team);

@@ -1,6 +1,6 @@
 //! `ergo sync grant`: what a device may do and see from now on.
 
-use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, tell};
+use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, tell, with_flag};
 use crate::{api::GrantRequest, domain::Scope};
 
 /// Change what a device may do, and which scopes it may see. Admins only.
@@ -11,7 +11,7 @@ pub(super) struct Args {
     #[arg(value_name = "DEVICE")]
     device: String,
     /// Its role from now on.
-    #[arg(long, value_enum, required_unless_present_any = ["only", "all"])]
+    #[arg(long, value_enum)]
     role: Option<RoleArg>,
     /// Only this scope of the team, ORG/PROJECT; may be given several times.
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
@@ -25,13 +25,18 @@ pub(super) struct Args {
 
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let only = if args.all { Vec::new() } else { with_flag(cx, args.only)? };
+    if args.role.is_none() && !args.all && only.is_empty() {
+        return Err(CliError::usage("nothing to change: name a role or scopes")
+            .hint("`--role reader`, `--only ORG/PROJECT`, `--all`"));
+    }
     let client = cx.client().await?;
     let request = GrantRequest {
         caller: cx.anyone()?,
         in_team: args.team.team,
         device: args.device,
         role: args.role.map(Into::into),
-        scopes: (args.all || !args.only.is_empty()).then_some(args.only),
+        scopes: (args.all || !only.is_empty()).then_some(only),
     };
     let done = client.sync_grant(&request).await?;
     Ok(tell(cx, &done))

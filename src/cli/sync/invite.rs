@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     super::{ask::Asker, show::time::ago},
-    Allowed, CliError, Context, Exit, InTeam, follow, scopes_in_words, show_words,
+    Allowed, CliError, Context, Exit, InTeam, follow, scopes_in_words, show_words, with_flag,
 };
 use crate::{
     api::{AnswerJoinRequest, InviteRequest, InviteView, PendingJoin},
@@ -36,12 +36,13 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let ttl_s = args.ttl.as_deref().map(seconds).transpose()?;
+    let scopes = with_flag(cx, args.allowed.only)?;
     let client = cx.client().await?;
     let request = InviteRequest {
         caller: cx.anyone()?,
         in_team: args.team.team,
         role: args.allowed.role.into(),
-        scopes: args.allowed.only,
+        scopes,
         ttl_s,
         yes: args.yes,
     };
@@ -99,7 +100,7 @@ fn left(invite: &InviteView) -> Duration {
 
 /// What the waiting found.
 enum Found {
-    Someone(PendingJoin),
+    Someone(Box<PendingJoin>),
     Done,
     Gone,
 }
@@ -107,7 +108,7 @@ enum Found {
 async fn look(client: &Client, invite: &InviteView) -> Result<Option<Found>, CliError> {
     let pending = client.sync_pending().await?.items.into_iter().find(|pending| pending.invite == invite.id);
     if let Some(pending) = pending {
-        return Ok(Some(Found::Someone(pending)));
+        return Ok(Some(Found::Someone(Box::new(pending))));
     }
     let invites = client.sync_invites().await?.items;
     Ok(match invites.into_iter().find(|known| known.id == invite.id) {

@@ -149,6 +149,17 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
     Scope::new(org, project).map_err(|error| error.to_string())
 }
 
+/// Scopes as they were named one by one, and that which the flags for every verb name.
+fn with_flag(cx: &Context, mut scopes: Vec<Scope>) -> Result<Vec<Scope>, CliError> {
+    if cx.globals.scope.is_some() || cx.globals.project.is_some() {
+        let here = cx.here()?.scope;
+        if !scopes.contains(&here) {
+            scopes.push(here);
+        }
+    }
+    Ok(scopes)
+}
+
 /// The scopes of a grant in words.
 fn scopes_in_words(scopes: &[Scope]) -> String {
     if scopes.is_empty() {

@@ -1,7 +1,7 @@
 //! `ergo sync rename`: another name for a device, or for the team.
 
 use super::{CliError, Context, Exit, InTeam, tell};
-use crate::api::RenameRequest;
+use crate::{api::RenameRequest, domain::DeviceId};
 
 /// Rename this device, another one, or the team.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let device = match (args.team_itself, args.device) {
         (true, _) => None,
         (false, Some(device)) => Some(device),
-        (false, None) => client.sync_status().await?.device.map(|device| device.to_hex()),
+        (false, None) => client.sync_status().await?.device.map(DeviceId::to_hex),
     };
     let request = RenameRequest { caller: cx.anyone()?, in_team: args.team.team, device, name: args.name };
     let done = client.sync_rename(&request).await?;

@@ -9,7 +9,7 @@ use std::{
 
 use minicbor::{Decode, Encode};
 
-use super::{Teams, random};
+use super::{Teams, joins::device_name, random};
 use crate::{
     api::{
         ApiError, ApproveRequest, CardRequest, DeviceCard, ErrorCode, ExportRequest, JoinRequest, JoinState, JoinView,
@@ -44,7 +44,7 @@ impl Teams {
     /// Writes a card of this device.
     pub(in crate::daemon) async fn card(&self, request: CardRequest) -> Result<DeviceCard, ApiError> {
         let person = if request.caller.who.trim().is_empty() { self.who.clone() } else { request.caller.who };
-        let name = self.device_name(request.device_name.as_deref());
+        let name = device_name(request.device_name.as_deref());
         for (field, text) in [("who", &person), ("device_name", &name)] {
             if text.len() > MAX_NAME {
                 return Err(ApiError::field(field, format!("`{field}` is longer than {MAX_NAME} bytes")));
@@ -53,7 +53,8 @@ impl Teams {
         let card = Card { person, name, salt: random()? };
         let payload = minicbor::to_vec(&card).unwrap_or_default();
         let bytes = note::seal(&payload, &self.key).map_err(|error| ApiError::internal(error.to_string()))?;
-        write_new("out", &request.out, |file| file.write_all(&bytes))?;
+        let out = request.out.clone();
+        self.engine(move |_| write_new("out", &out, |file| file.write_all(&bytes))).await?;
         let summary = format!("{} is the card of “{}”. It holds no secret. Its words:", request.out, card.name);
         Ok(view(request.out, self.me(), &card, &payload, summary))
     }

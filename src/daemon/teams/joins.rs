@@ -52,7 +52,7 @@ impl Teams {
         };
         let (send, receive) = stream.map_err(|error| door::said(&PairError::Lost(error)))?;
         let binding = proof::Binding { exporter, inviter: ticket.device, joiner: self.me() };
-        let me = Me { person: request.caller.who.clone(), name: self.device_name(request.device_name.as_deref()) };
+        let me = Me { person: request.caller.who.clone(), name: device_name(request.device_name.as_deref()) };
         let stream = tokio::io::join(receive, send);
         let waiting = pairing::knock(stream, &ticket, binding, &me).await.map_err(|error| door::said(&error))?;
         let view = JoinView {
@@ -127,12 +127,12 @@ impl Teams {
         };
         self.tell("sync.join", summary);
     }
+}
 
-    /// The name of this device in a team, where a person gave none: the machine's.
-    pub(super) fn device_name(&self, given: Option<&str>) -> String {
-        match given.map(str::trim).filter(|name| !name.is_empty()) {
-            Some(name) => name.to_owned(),
-            None => crate::config::machine_name(),
-        }
+/// The name of this device in a team, where a person gave none: the machine's.
+pub(super) fn device_name(given: Option<&str>) -> String {
+    match given.map(str::trim).filter(|name| !name.is_empty()) {
+        Some(name) => name.to_owned(),
+        None => crate::config::machine_name(),
     }
 }
