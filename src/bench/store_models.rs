@@ -21,7 +21,7 @@ use super::{
     store_synth as synth,
 };
 use crate::{
-    api::{ApiError, Caller, RememberRequest, WriteOutcome},
+    api::{ApiError, Caller, RememberRequest, UndoRequest, WriteOutcome},
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
     infer::{Call, InferError, Models, Role},
@@ -118,7 +118,7 @@ fn embed(models: &Arc<dyn Models>, most: usize) -> Result<Vec<Vec<f32>>, BenchEr
 fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<dyn Models>) -> Result<(), BenchError> {
     // The first claim is written as always, so that the store knows the model by its name.
     let first = open(path, models)?;
-    write(&first, &synth::aside(0))?;
+    write(&first, "The first claim says nothing")?;
     drop(first);
     let options = StoreOptions { durable: false };
     let store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
@@ -136,12 +136,16 @@ fn open(path: &Path, models: &Arc<dyn Models>) -> Result<Engine, BenchError> {
     Ok(Engine::open_with_models(config, Guard::default(), Arc::clone(models))?)
 }
 
+fn caller() -> Caller {
+    let scope = store::scope();
+    Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() }
+}
+
 /// Writes a statement; answers how long it took.
 fn write(engine: &Engine, statement: &str) -> Result<f64, BenchError> {
-    let scope = store::scope();
     let begun = Instant::now();
     let outcome = engine.remember(RememberRequest {
-        caller: Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() },
+        caller: caller(),
         statement: statement.to_owned(),
         reason: Some("measured".into()),
         force_exception: Some("the measurement goes on".into()),
@@ -173,6 +177,10 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
                 pairs += some;
                 inferred.push(took);
             }
+        }
+        if n % 2 == 1 {
+            // Else the next one would have a neighbour of its sort.
+            engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() })?;
         }
     }
     next += samples;
