@@ -62,7 +62,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError> {
     let path = Path::new(&args.since);
     let since_file = if path.is_file() { beginning(path)? } else { Vec::new() };
-    if since_file.is_empty() && (args.since.contains('/') || args.since.ends_with(".ergo")) {
+    if since_file.is_empty() && (args.since.contains('/') || path.extension().is_some_and(|ending| ending == "ergo")) {
         return Err(CliError::usage(format_args!("there is no file {}", args.since))
             .hint("`--since` takes a device, a date, `all`, or the file of a bundle or receipt"));
     }
@@ -140,9 +140,8 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
 
 /// Devices by name, in a sentence.
 pub(super) fn names(devices: &[DeviceName]) -> String {
-    let name = |device: &DeviceName| match device.name.is_empty() {
-        true => device.device.short(),
-        false => device.name.clone(),
+    let name = |device: &DeviceName| {
+        if device.name.is_empty() { device.device.short() } else { device.name.clone() }
     };
     devices.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -107,14 +107,14 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
         };
         let digest: String = scope.digest.chars().take(8).collect();
         let dot = theme.glyphs.dot;
-        let mut said = format!("{name} {dot} {} events {dot} digest {digest}", scope.events);
+        let mut said = vec![name, format!("{} events", scope.events), format!("digest {digest}")];
         if scope.open_cards > 0 {
-            said.push_str(&format!(" {dot} {} open cards", scope.open_cards));
+            said.push(format!("{} open cards", scope.open_cards));
         }
         if scope.quarantined > 0 {
-            said.push_str(&format!(" {dot} {} not let in", scope.quarantined));
+            said.push(format!("{} not let in", scope.quarantined));
         }
-        sheet.field("scope", &said);
+        sheet.field("scope", &said.join(&format!(" {dot} ")));
     }
     if team.quarantined > 0 {
         let text = format!(

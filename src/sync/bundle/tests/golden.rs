@@ -33,6 +33,7 @@ fn files_of_version_1_are_read_for_ever() {
 }
 
 #[test]
+#[allow(clippy::disallowed_types, reason = "the one test that writes, by hand alone")]
 #[ignore = "makes the golden files of the version that is current; run it only for a new version"]
 fn make_golden_files() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sync/bundle/golden");
