@@ -33,7 +33,7 @@ const FEW: usize = 48;
 /// Stands for the text in the rendered conversation. A private-use character that no template contains.
 const PLACE: &str = "\u{e0e0}";
 
-/// A kept prefix: sequence number `index` of the cache begins with it.
+/// A kept prefix, or the first tokens of one: sequence number `index` of the cache begins with it.
 #[derive(Default)]
 struct Slot {
     prefix: Vec<LlamaToken>,
@@ -162,7 +162,7 @@ impl Llm {
         Ok(Tokens { prefix: vocab.tokenize(before.as_bytes(), true, true), rest })
     }
 
-    /// Finds the slot that holds the prefix, or evaluates it into the one that was used the longest time ago.
+    /// Sees that a slot holds the prefix.
     fn enter(&mut self, tokens: &Tokens, more: usize, wanted: &Wanted) -> Result<usize, Trouble> {
         let needed = tokens.prefix.len() + tokens.rest.len() + more;
         let room = self.context.n_ctx() as usize;
@@ -172,26 +172,42 @@ impl Llm {
             return Err(Trouble::refused(why));
         }
         self.clock += 1;
-        let held = self.slots.iter().position(|slot| !slot.prefix.is_empty() && slot.prefix == tokens.prefix);
-        let oldest = (0..SLOTS).min_by_key(|at| self.slots.get(*at).map_or(0, |slot| slot.used)).unwrap_or(0);
-        let slot = held.unwrap_or(oldest);
-        if held.is_none() {
-            self.empty(slot);
+        let slot = self.slot_for(&tokens.prefix);
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.used = self.clock;
         }
         self.make_room(slot, room.saturating_sub(needed));
-        if held.is_none() {
-            if let Err(trouble) = self.evaluate(slot, 0, &tokens.prefix, wanted) {
+        self.warm(slot, &tokens.prefix, wanted)?;
+        Ok(slot)
+    }
+
+    /// The slot that holds the most of this prefix; where none holds any, the one that was used the longest time ago, emptied.
+    fn slot_for(&mut self, prefix: &[LlamaToken]) -> usize {
+        let begins = |slot: &Slot| !slot.prefix.is_empty() && prefix.starts_with(&slot.prefix);
+        let held = self.slots.iter().enumerate().filter(|(_, slot)| begins(slot));
+        if let Some((at, _)) = held.max_by_key(|(_, slot)| slot.prefix.len()) {
+            return at;
+        }
+        let oldest = (0..SLOTS).min_by_key(|at| self.slots.get(*at).map_or(0, |slot| slot.used)).unwrap_or(0);
+        self.empty(oldest);
+        oldest
+    }
+
+    /// Evaluates what the slot lacks of the prefix. What is done when the request is given up stays, so that on a slow
+    /// machine the next one goes on from there instead of never coming to an end.
+    fn warm(&mut self, slot: usize, prefix: &[LlamaToken], wanted: &Wanted) -> Result<(), Trouble> {
+        loop {
+            let held = self.slots.get(slot).map_or(0, |slot| slot.prefix.len());
+            let Some(step) = prefix.get(held..).and_then(|lacking| lacking.chunks(STEP).next()) else { return Ok(()) };
+            wanted.check()?;
+            if let Err(trouble) = self.evaluate(slot, held, step, wanted) {
                 self.empty(slot);
                 return Err(trouble);
             }
             if let Some(slot) = self.slots.get_mut(slot) {
-                slot.prefix.clone_from(&tokens.prefix);
+                slot.prefix.extend_from_slice(step);
             }
         }
-        if let Some(slot) = self.slots.get_mut(slot) {
-            slot.used = self.clock;
-        }
-        Ok(slot)
     }
 
     /// Empties other slots, the oldest first, until they take up no more than this many tokens.

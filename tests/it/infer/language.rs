@@ -1,6 +1,9 @@
 //! The language model: a tiny one that is made here, and SmolLM2 where the tester has it.
 
+use std::time::Instant;
+
 use super::*;
+
 const GRAMMAR: &str = r#"root ::= "{\"limit\": " [1-9] [0-9]? ", \"unit\": \"" [a-z] [a-z] [a-z]? "\"}""#;
 
 fn turns(turns: &[(Speaker, &str)]) -> Vec<Turn> {
@@ -82,6 +85,23 @@ fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
     assert_eq!(pool.answers(&prompt("a"), &[], LONG), Ok(vec![]));
     assert!(pool.answers(&prompt("a"), &texts(&["yes", "no"]), LONG).is_ok());
     assert_eq!(pool.info().workers[0].restarts, 0);
+}
+
+#[test]
+fn what_was_read_of_a_prefix_is_kept_when_its_caller_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = tiny(dir.path());
+    let answers = texts(&["yes"]);
+    let long = |begin: &str| Prompt { prefix: turns(&[(Speaker::System, &begin.repeat(85))]), text: "And?".into() };
+    pool.answers(&prompt("a"), &answers, LONG).unwrap();
+    let start = Instant::now();
+    pool.answers(&long("One. "), &answers, LONG).unwrap();
+    // Too short for all of it: nobody would ever get an answer if each had to begin anew.
+    let short = Call::background((start.elapsed() / 3).max(Duration::from_millis(2)));
+    let tries = (1..100).find(|_| pool.answers(&long("Two. "), &answers, short).is_ok());
+    assert!(tries.is_some(), "it never came to an end");
+    let fresh = tiny(dir.path()).answers(&long("Two. "), &answers, LONG).unwrap();
+    assert!((pool.answers(&long("Two. "), &answers, LONG).unwrap()[0] - fresh[0]).abs() < 1e-3);
 }
 
 #[test]
