@@ -5,4 +5,5 @@ pub mod normalise;
 pub mod store;
 pub mod store_models;
 mod store_synth;
+pub mod sync;
 pub mod synth;

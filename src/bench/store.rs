@@ -63,6 +63,23 @@ pub enum BenchError {
     /// A model failed.
     #[error("a model failed: {0}")]
     Model(#[from] crate::infer::InferError),
+    /// A daemon's client failed.
+    #[error(transparent)]
+    Client(#[from] crate::client::ClientError),
+    /// A home cannot be made.
+    #[error(transparent)]
+    Home(#[from] crate::config::ConfigError),
+    /// The replication index cannot be made.
+    #[error("the replication index cannot be made: {0}")]
+    Index(String),
+    /// Something that was waited for did not happen.
+    #[error("it was waited in vain until {what}\n{log}")]
+    Late {
+        /// What was waited for.
+        what: String,
+        /// The end of the logs.
+        log: String,
+    },
     /// A write that was meant to be stored, or refused, was not.
     #[error("the write “{statement}” was not {expected}")]
     Unexpected {

@@ -95,7 +95,7 @@ pub(super) enum Command {
     Backup(super::backup::Args),
     /// Make a small store to try things in, and open it.
     Demo(super::demo::Args),
-    /// Measure the guard and the store.
+    /// Measure the guard, the store, and sync.
     Bench(super::bench::Args),
     Completions(super::completions::Args),
     Man(super::man::Args),

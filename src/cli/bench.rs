@@ -1,6 +1,6 @@
 //! `ergo bench`: measured quality and speed of the shipped program.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::{CliError, Context, Exit};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
 };
 
-/// Measure the guard and the store.
+/// Measure the guard, the store, and sync.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -42,6 +42,18 @@ enum What {
         models: bool,
         #[command(flatten)]
         named: Named,
+    },
+    /// How fast, and at what cost, two daemons on this machine come to have the same.
+    Sync {
+        /// Claims that the second device gets from nothing.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        claims: usize,
+        /// Claims that are written one by one.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        samples: usize,
+        /// Seconds for which the two are watched while nothing happens.
+        #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+        idle: u64,
     },
 }
 
@@ -264,7 +276,35 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         What::Guard(args) => guard(*args, cx),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
+        What::Sync { claims, samples, idle } => sync(claims, samples, idle, cx),
     }
+}
+
+/// Measures two daemons that meet. What is not whole in the end is an error; a bar that is missed is a figure.
+fn sync(claims: usize, samples: usize, idle: u64, cx: &mut Context) -> Result<Exit, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-sync-{}", std::process::id()));
+    let program = std::env::current_exe().map_err(CliError::internal)?;
+    let options = bench::sync::Options {
+        claims,
+        samples,
+        idle: Duration::from_secs(idle),
+        ..bench::sync::Options::new(&folder, program)
+    };
+    let report = bench::sync::run(&options, &mut |text| cx.ui.progress(text));
+    cx.ui.progress_done();
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    let report = report.map_err(CliError::internal)?;
+    if cx.ui.json {
+        cx.ui.value(&report);
+    } else {
+        cx.ui.raw(report.to_string().as_bytes());
+    }
+    let cards_as_expected = report.met.same_cards && report.met.cards == report.met.cards_expected;
+    if report.counted.whole() && cards_as_expected {
+        return Ok(Exit::Ok);
+    }
+    Err(CliError::internal("the two daemons do not hold exactly what was written, or not the same cards"))
 }
 
 /// Measures the store: without models, or writes with those that are named.

@@ -271,6 +271,8 @@ fn peer(n: u8, name: &str, person: &str) -> PeerView {
         connected: false,
         path: None,
         latency_ms: None,
+        sent_bytes: 0,
+        received_bytes: 0,
         addresses: vec![],
         last_seen: None,
         last_sync: None,

@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("interchange", &["api", "domain"]),
     ("client", &["api", "config", "domain"]),
     ("engine", &["guard", "infer", "store", "api", "domain"]),
-    ("bench", &["engine", "infer", "store", "guard", "api", "domain"]),
+    ("bench", &["engine", "infer", "sync", "store", "guard", "client", "api", "config", "domain"]),
     ("sync", &["engine", "store", "worker", "api", "domain"]),
     ("daemon", &["engine", "infer", "sync", "api", "config", "domain"]),
     ("tui", &["client", "api", "config", "domain"]),

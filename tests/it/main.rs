@@ -3,6 +3,7 @@
 #![allow(missing_docs, unreachable_pub)]
 
 mod arch;
+mod bench_sync;
 mod cli;
 mod crash;
 mod daemon_events;

@@ -156,6 +156,12 @@ pub struct PeerView {
     pub path: Option<PeerPath>,
     /// There and back, in milliseconds.
     pub latency_ms: Option<f64>,
+    /// Bytes that this connection has sent, by the packets that carried them; 0 where there is none.
+    #[serde(default)]
+    pub sent_bytes: u64,
+    /// Bytes that it has received.
+    #[serde(default)]
+    pub received_bytes: u64,
     /// Where it was reached last.
     pub addresses: Vec<String>,
     /// When it was last heard of, in milliseconds since the Unix epoch.

@@ -188,6 +188,8 @@ pub(super) mod tests {
             connected: true,
             path: Some(PeerPath::Lan),
             latency_ms: Some(2.2),
+            sent_bytes: 0,
+            received_bytes: 0,
             addresses: vec![],
             last_seen: Some(NOW - 7_200_000),
             last_sync: Some(NOW - 7_200_000),

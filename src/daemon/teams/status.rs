@@ -168,6 +168,8 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
             Path::Relay => PeerPath::Relay,
         }),
         latency_ms: route.map(|route| route.rtt.as_secs_f64() * 1e3),
+        sent_bytes: live.map_or(0, |live| live.traffic.sent),
+        received_bytes: live.map_or(0, |live| live.traffic.received),
         addresses: live.map(|live| live.addresses.iter().map(ToString::to_string).collect()).unwrap_or_default(),
         last_seen: live.and_then(|live| live.last_seen).or_else(|| row.and_then(|row| row.last_seen)),
         last_sync: live.and_then(|live| live.last_sync).or_else(|| row.and_then(|row| row.last_sync)),

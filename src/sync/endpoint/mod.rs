@@ -35,7 +35,7 @@ use tokio::task::AbortHandle;
 pub use gatekeeper::FORBIDDEN;
 use gatekeeper::{Gatekeeper, OpenDoor};
 use lease::Lease;
-pub use place::{Path, Route, is_local};
+pub use place::{Path, Route, Traffic, is_local};
 
 use super::frame::{ALPN_PAIR, ALPN_SYNC};
 use crate::domain::DeviceId;
@@ -356,6 +356,12 @@ pub fn route(connection: &Connection) -> Option<Route> {
         _ => Path::Relay,
     };
     Some(Route { path: kind, rtt: path.rtt() })
+}
+
+/// What has passed over a connection so far.
+pub fn traffic(connection: &Connection) -> Traffic {
+    let stats = connection.stats();
+    Traffic { sent: stats.udp_tx.bytes, received: stats.udp_rx.bytes }
 }
 
 /// The addresses at which a connected peer was reached.

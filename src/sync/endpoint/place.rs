@@ -39,6 +39,15 @@ pub struct Route {
     pub rtt: Duration,
 }
 
+/// Bytes of a connection, by the UDP packets that carried them, their headers not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// To the peer.
+    pub sent: u64,
+    /// From the peer.
+    pub received: u64,
+}
+
 /// Whether an address lies within this machine or its networks: loopback, private (RFC 1918, RFC 4193), link-local, and the shared range
 /// that VPNs use (RFC 6598).
 pub fn is_local(address: IpAddr) -> bool {

@@ -27,7 +27,10 @@ use iroh::{EndpointAddr, endpoint::Connection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use self::conductor::{Conductor, Event};
-pub use self::status::{PeerStatus, Status, Trouble};
+pub use self::{
+    shelf::StoreShelf,
+    status::{PeerStatus, Status, Trouble},
+};
 use super::{
     endpoint::{Door, EndpointError, Mode},
     session::{Context, Limits},

@@ -118,7 +118,9 @@ impl Peer {
 
     pub(super) fn status(&self, (team, device): Key) -> PeerStatus {
         let view = self.live.as_ref().map(|live| live.view.borrow().clone());
-        let route = self.connection().as_ref().and_then(endpoint::route);
+        let connection = self.connection();
+        let route = connection.as_ref().and_then(endpoint::route);
+        let traffic = connection.as_ref().map(endpoint::traffic).unwrap_or_default();
         let (we_lack, they_lack) = view.as_ref().map_or(self.lacks, |view| (view.we_lack, view.they_lack));
         let minor = view.as_ref().and_then(|view| view.trouble.clone());
         let minor = minor.map(|words| Trouble { words, advice: None, quiet: false });
@@ -127,6 +129,7 @@ impl Peer {
             device,
             session: view.as_ref().map(|view| view.phase),
             route,
+            traffic,
             addresses: self.addresses.clone(),
             last_seen: self.last_seen,
             last_sync: view.as_ref().and_then(|view| view.last_sync).max(self.last_sync),

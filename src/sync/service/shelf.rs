@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::{domain::replica::DocumentId, engine::Engine, store::DocumentChunk, sync::worker::Shelf};
 
 /// The store's chunks.
-pub(super) struct StoreShelf(Arc<Engine>);
+pub struct StoreShelf(Arc<Engine>);
 
 impl StoreShelf {
-    pub(super) fn new(engine: Arc<Engine>) -> Self {
+    /// Those of this engine's store.
+    pub fn new(engine: Arc<Engine>) -> Self {
         Self(engine)
     }
 }

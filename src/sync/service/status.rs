@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use crate::{
     domain::{DeviceId, EventId},
     sync::{
-        endpoint::{EndpointError, Mode, Route},
+        endpoint::{EndpointError, Mode, Route, Traffic},
         frame::Code,
         session::{Ended, Phase},
     },
@@ -37,6 +37,8 @@ pub struct PeerStatus {
     pub session: Option<Phase>,
     /// By which way.
     pub route: Option<Route>,
+    /// What has passed over its connection.
+    pub traffic: Traffic,
     /// Where it was reached, or may be.
     pub addresses: Vec<SocketAddr>,
     /// When it was last connected, in milliseconds since the Unix epoch.
