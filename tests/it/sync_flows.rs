@@ -1,103 +1,10 @@
 //! Teams through the program alone: daemons as processes in homes of their own, on this machine's loopback.
 
-use std::process::{Child, Stdio};
-
-use serde_json::Value;
-
-use crate::support::{Daemon, Output, TestHome, until};
-
-const CONFIG: &str =
-    "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nloopback = true\n";
-
-/// A person's machine with its daemon.
-struct Laptop {
-    home: TestHome,
-    daemon: Option<Daemon>,
-    who: &'static str,
-}
-
-impl Laptop {
-    fn of(who: &'static str) -> Self {
-        Self::with(who, "")
-    }
-
-    /// One that listens on a port of its own, so that it is found there again after a restart.
-    fn at_a_port(who: &'static str) -> Self {
-        let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self::with(who, &format!("port = {free}\n"))
-    }
-
-    fn with(who: &'static str, sync: &str) -> Self {
-        let home = TestHome::with_config(&format!("who = \"{who}\"\n{CONFIG}{sync}"));
-        let daemon = Some(home.daemon());
-        Self { home, daemon, who }
-    }
-
-    /// Runs a command in the scope `acme/api`.
-    fn run(&self, args: &[&str]) -> Output {
-        self.home.run(args.iter().chain(&["--scope", "acme/api"]))
-    }
-
-    #[track_caller]
-    fn json(&self, args: &[&str]) -> Value {
-        let args: Vec<_> = args.iter().chain(&["--json"]).copied().collect();
-        self.run(&args).ok().json()
-    }
-
-    fn start(&self, args: &[&str]) -> Child {
-        let mut command = self.home.command(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    }
-
-    #[track_caller]
-    fn remember(&self, statement: &str) -> String {
-        let answer = self.json(&["remember", statement, "--reason", "we measured it"]);
-        answer["claim_id"].as_str().unwrap().to_owned()
-    }
-
-    fn knows(&self, statement: &str) -> bool {
-        let claims = self.json(&["claims", "--status", "all"]);
-        claims["items"].as_array().unwrap().iter().any(|claim| claim["statement"] == statement)
-    }
-
-    /// Makes a team that shares `acme/api`.
-    fn found(&self) {
-        let made = self.json(&["sync", "create", "platform", "--device", &format!("{}-laptop", self.who)]);
-        assert_eq!(made["scopes"].as_array().unwrap().len(), 1, "the flag for the scope names what is shared: {made}");
-    }
-
-    fn ticket(&self, more: &[&str]) -> String {
-        let args: Vec<_> = ["sync", "invite"].iter().chain(more).copied().collect();
-        self.json(&args)["ticket"].as_str().unwrap().to_owned()
-    }
-
-    /// The other comes in, and nobody is asked.
-    fn takes_in(&self, other: &Laptop, more: &[&str]) {
-        let ticket = self.ticket(&[&["--yes"], more].concat());
-        let name = format!("{}-laptop", other.who);
-        let joined = other.json(&["sync", "join", &ticket, "--device", &name]);
-        assert_eq!(joined["state"], "joined", "{joined}");
-    }
-
-    fn status(&self) -> Value {
-        self.json(&["sync", "status"])
-    }
-}
-
-fn ended(child: Child) -> Output {
-    let output = child.wait_with_output().unwrap();
-    Output {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn words(of: &Value) -> String {
-    let words: Vec<_> = of["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
-    assert_eq!(words.len(), 6);
-    words.join(" ")
-}
+use crate::support::{
+    TestHome,
+    laptop::{CONFIG, Laptop, ended, words},
+    until,
+};
 
 #[test]
 fn two_laptops_meet_compare_words_and_share_what_was_there_before() {

@@ -135,7 +135,9 @@ impl Laptop {
     /// The most memory so far: of the daemon, and of its workers together.
     pub(super) fn peaks(&self) -> (u64, u64) {
         let daemon = self.daemon.as_ref().map(Child::id);
-        let of = |mine: bool| self.peaks.iter().filter(|(pid, _)| (Some(**pid) == daemon) == mine).map(|(_, peak)| peak).sum();
+        let of = |mine: bool| {
+            self.peaks.iter().filter(|(pid, _)| (Some(**pid) == daemon) == mine).map(|(_, peak)| peak).sum()
+        };
         (of(true), of(false))
     }
 

@@ -16,7 +16,9 @@ pub(super) fn wake_ups(pid: u32) -> u64 {
 /// The processes that a process has started and that still run.
 pub(super) fn children(pid: u32) -> Vec<u32> {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|child| parent(*child) == Some(pid)).collect()
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|child| parent(*child) == Some(pid))
+        .collect()
 }
 
 fn parent(pid: u32) -> Option<u32> {

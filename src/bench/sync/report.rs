@@ -137,7 +137,12 @@ impl Report {
             bar("after a partition, until both are one", self.met.meet_ms, 1_000.0, "ms"),
             // Both send a packet of some 50 bytes every 5 s, and acknowledge the other's.
             bar("idle, bytes a second", a_second(self.idle.bytes), 100.0, "B/s"),
-            bar("idle, wake-ups a second and side", a_second(self.idle.wake_ups.into_iter().max().unwrap_or(0)), 5.0, "/s"),
+            bar(
+                "idle, wake-ups a second and side",
+                a_second(self.idle.wake_ups.into_iter().max().unwrap_or(0)),
+                5.0,
+                "/s",
+            ),
         ];
         self
     }
@@ -178,7 +183,11 @@ impl fmt::Display for Report {
         )?;
         let [ours, theirs] = counted.events;
         let whole = if counted.whole() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
-        writeln!(f, "Counted: {} written, {ours} and {theirs} there, {} missing: {whole}.", counted.written, counted.missing)?;
+        writeln!(
+            f,
+            "Counted: {} written, {ours} and {theirs} there, {} missing: {whole}.",
+            counted.written, counted.missing
+        )?;
         counted.problems.iter().try_for_each(|problem| writeln!(f, "  {problem}"))
     }
 }

@@ -16,9 +16,7 @@ use super::{
     team::Filled,
 };
 use crate::{
-    api::{
-        AddressRequest, ConflictsQuery, PeerView, RememberRequest, ScopeStatus, SyncMode, SyncStatus, WriteOutcome,
-    },
+    api::{AddressRequest, ConflictsQuery, PeerView, RememberRequest, ScopeStatus, SyncMode, SyncStatus, WriteOutcome},
     bench::{
         store::{BenchError, Quantiles, quantiles},
         store_synth as synth,
@@ -151,8 +149,7 @@ impl<'a> Meeting<'a> {
         let base = self.options.claims + self.options.samples;
         for n in 0..apart {
             let ours = self.write(&self.ada.client, synth::statement(base + n), &self.ada).await?;
-            let statement =
-                if n < contrary { synth::contrary(base + n) } else { synth::statement(base + apart + n) };
+            let statement = if n < contrary { synth::contrary(base + n) } else { synth::statement(base + apart + n) };
             let theirs = self.write(&self.bob.client, statement, &self.bob).await?;
             self.acknowledged.extend([ours, theirs]);
         }

@@ -4,6 +4,7 @@
 //! members of its teams at theirs, and, where there is anyone to find, speaks mDNS under a service name of its own. Whatever it
 //! contacts is reported to the [`Listener`].
 
+mod discovery;
 mod gatekeeper;
 mod lease;
 mod place;
@@ -20,18 +21,16 @@ use std::{
 };
 
 use ed25519_dalek::SigningKey;
-use futures_util::StreamExt;
 use iroh::{
     Endpoint, EndpointAddr, EndpointId, NetReportConfig, RelayMode, RelayUrl, SecretKey, TransportAddr,
-    address_lookup::memory::MemoryLookup,
     endpoint::{
         Connection, ConnectionError, PortmapperConfig,
         presets::{Minimal, N0},
     },
 };
-use iroh_mdns_address_lookup::{DiscoveryEvent, MdnsAddressLookup};
 use tokio::task::AbortHandle;
 
+use discovery::Discovery;
 pub use gatekeeper::FORBIDDEN;
 use gatekeeper::{Gatekeeper, OpenDoor};
 use lease::Lease;
@@ -39,12 +38,6 @@ pub use place::{Path, Route, Traffic, is_local};
 
 use super::frame::{ALPN_PAIR, ALPN_SYNC};
 use crate::domain::DeviceId;
-
-/// The name under which devices find each other by mDNS.
-const SERVICE: &str = "ergo1";
-
-/// How often mDNS asks who is there: a peer that arrives is found within this time, and a packet in as long disturbs nobody.
-const CADENCE: Duration = Duration::from_secs(5);
 
 /// How long a call waits; a dead address would take iroh 30 s (measured).
 pub const DIAL: Duration = Duration::from_secs(5);
@@ -153,22 +146,10 @@ pub struct Transport {
     endpoint: Endpoint,
     options: Options,
     gate: Gatekeeper,
-    lookup: MemoryLookup,
     listener: Arc<dyn Listener>,
     mdns: Mutex<Option<Discovery>>,
     accepting: AbortHandle,
     _lease: Option<Lease>,
-}
-
-struct Discovery {
-    _service: MdnsAddressLookup,
-    listening: AbortHandle,
-}
-
-impl Drop for Discovery {
-    fn drop(&mut self) {
-        self.listening.abort();
-    }
 }
 
 /// While it lives, strangers may pair.
@@ -195,18 +176,17 @@ impl Transport {
             },
         };
         let gate = Gatekeeper::default();
-        let lookup = MemoryLookup::new();
         let endpoint = match (options.port, options.loopback) {
-            (None, false) => match listen_at(&options, Some(own_port(&options.key)), &gate, &lookup).await {
+            (None, false) => match listen_at(&options, Some(own_port(&options.key)), &gate).await {
                 // Somebody else has it.
-                Err(EndpointError::Bind(_)) => listen_at(&options, None, &gate, &lookup).await?,
+                Err(EndpointError::Bind(_)) => listen_at(&options, None, &gate).await?,
                 bound => bound?,
             },
-            (port, _) => listen_at(&options, port, &gate, &lookup).await?,
+            (port, _) => listen_at(&options, port, &gate).await?,
         };
         tracing::info!(addresses = ?endpoint.bound_sockets(), mode = options.mode.as_str(), "listening for peers");
         let accepting = tokio::spawn(accept(endpoint.clone(), Arc::clone(&listener))).abort_handle();
-        Ok(Self { endpoint, options, gate, lookup, listener, mdns: Mutex::default(), accepting, _lease: lease })
+        Ok(Self { endpoint, options, gate, listener, mdns: Mutex::default(), accepting, _lease: lease })
     }
 
     /// This device.
@@ -253,32 +233,21 @@ impl Transport {
         Door { _open: self.gate.open() }
     }
 
-    /// Looks for peers on the local network by mDNS, and is found there; or stops.
+    /// Looks for peers on the local networks by mDNS, and is found there; or stops.
     pub fn discover(&self, on: bool) {
         let mut mdns = self.mdns.lock().unwrap_or_else(PoisonError::into_inner);
         if !on || self.options.loopback {
-            if mdns.take().is_some()
-                && let Ok(services) = self.endpoint.address_lookup()
-            {
-                services.clear();
-                services.add(self.lookup.clone());
-            }
-            return;
+            *mdns = None;
+        } else if mdns.is_none() {
+            self.listener.contacted("224.0.0.251:5353", "discovery");
+            *mdns = Some(Discovery::start(&self.endpoint, Arc::clone(&self.listener)));
         }
-        if mdns.is_some() {
-            return;
-        }
-        let built =
-            MdnsAddressLookup::builder().service_name(SERVICE).discovery_cadence(CADENCE).build(self.endpoint.id());
-        match (built, self.endpoint.address_lookup()) {
-            (Ok(service), Ok(services)) => {
-                services.add(service.clone());
-                self.listener.contacted("224.0.0.251:5353", "discovery");
-                let listening = tokio::spawn(listen(service.clone(), Arc::clone(&self.listener))).abort_handle();
-                *mdns = Some(Discovery { _service: service, listening });
-            }
-            (Err(error), _) => tracing::warn!(%error, "peers on this network cannot be found by mDNS"),
-            (_, Err(error)) => tracing::warn!(%error, "peers on this network cannot be found by mDNS"),
+    }
+
+    /// Whether anybody is missing: while nobody is, mDNS asks seldom.
+    pub fn seek(&self, missing: bool) {
+        if let Some(discovery) = &*self.mdns.lock().unwrap_or_else(PoisonError::into_inner) {
+            discovery.seek(missing);
         }
     }
 
@@ -307,7 +276,7 @@ impl Transport {
     }
 
     async fn connect(&self, to: EndpointAddr, alpn: &'static [u8]) -> Result<Connection, EndpointError> {
-        if to.is_empty() && self.options.mode == Mode::Lan && !self.discovers() {
+        if to.is_empty() && self.options.mode == Mode::Lan {
             return Err(EndpointError::NoAddress);
         }
         for address in &to.addrs {
@@ -408,21 +377,11 @@ fn own_port(key: &SigningKey) -> u16 {
     20_000 + u16::from_le_bytes([a, b]) % 12_000
 }
 
-async fn listen_at(
-    options: &Options,
-    port: Option<u16>,
-    gate: &Gatekeeper,
-    lookup: &MemoryLookup,
-) -> Result<Endpoint, EndpointError> {
-    build(options, port, gate, lookup)?.bind().await.map_err(|error| EndpointError::Bind(format!("{error:#}")))
+async fn listen_at(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<Endpoint, EndpointError> {
+    build(options, port, gate)?.bind().await.map_err(|error| EndpointError::Bind(format!("{error:#}")))
 }
 
-fn build(
-    options: &Options,
-    port: Option<u16>,
-    gate: &Gatekeeper,
-    lookup: &MemoryLookup,
-) -> Result<iroh::endpoint::Builder, EndpointError> {
+fn build(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<iroh::endpoint::Builder, EndpointError> {
     let bind_error = |e: iroh::endpoint::InvalidSocketAddr| EndpointError::Bind(e.to_string());
     let mut builder = match (options.mode, &options.relay) {
         (Mode::Internet, None) => Endpoint::builder(N0),
@@ -439,7 +398,6 @@ fn build(
         .secret_key(SecretKey::from_bytes(&options.key.to_bytes()))
         .alpns(vec![ALPN_SYNC.to_vec(), ALPN_PAIR.to_vec()])
         .portmapper_config(PortmapperConfig::Disabled)
-        .address_lookup(lookup.clone())
         .hooks(gate.clone());
     if options.loopback {
         return builder.clear_ip_transports().bind_addr((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).map_err(bind_error);
@@ -469,17 +427,6 @@ async fn accept(endpoint: Endpoint, listener: Arc<dyn Listener>) {
                 Err(_) => tracing::debug!(?from, "a caller was too slow"),
             }
         });
-    }
-}
-
-async fn listen(service: MdnsAddressLookup, listener: Arc<dyn Listener>) {
-    let mut events = service.subscribe().await;
-    // The service must live as long as its events are wanted, and no longer: its owner holds it too.
-    drop(service);
-    while let Some(event) = events.next().await {
-        if let DiscoveryEvent::Discovered { endpoint_info, .. } = event {
-            listener.found(device_of(endpoint_info.endpoint_id), endpoint_info.ip_addrs().copied().collect());
-        }
     }
 }
 

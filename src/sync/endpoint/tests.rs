@@ -98,7 +98,7 @@ async fn a_stranger_is_refused_at_the_handshake_for_every_protocol() {
 async fn an_unknown_protocol_comes_to_nothing() {
     let b = node(6).await;
     let gate = Gatekeeper::default();
-    let other = build(&options(5), None, &gate, &MemoryLookup::new()).unwrap();
+    let other = build(&options(5), None, &gate).unwrap();
     // Without our gatekeeper's say on what it calls.
     let other = other.clear_ip_transports().bind_addr("127.0.0.1:0").unwrap().bind().await.unwrap();
     gate.set_members([b.transport.endpoint.id()].into());

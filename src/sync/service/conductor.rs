@@ -122,6 +122,9 @@ impl Conductor {
                 },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.act(),
             }
+            if let Some(transport) = &self.transport {
+                transport.seek(self.peers.values().any(|peer| peer.live.is_none()));
+            }
             self.show();
         }
     }

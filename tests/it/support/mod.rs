@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 
 pub(crate) mod gguf;
+pub(crate) mod laptop;
+pub(crate) mod network;
 pub(crate) mod wire;
 
 use std::{
@@ -115,7 +117,13 @@ impl TestHome {
 
     /// Starts the daemon as a child of this process and waits until it answers.
     pub(crate) fn daemon(&self) -> Daemon {
-        let child = self.command(["daemon", "run"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        self.daemon_by(|program| program)
+    }
+
+    /// [`TestHome::daemon`], started by another command around it, whose process it becomes.
+    pub(crate) fn daemon_by(&self, around: impl FnOnce(Command) -> Command) -> Daemon {
+        let mut command = around(self.command(["daemon", "run"]));
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut daemon = Daemon { child };
         let begin = Instant::now();
         while !block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) }) {
@@ -218,10 +226,19 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 /// Waits until something holds, looking often; gives up after [`PATIENCE`].
 #[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, holds);
+}
+
+/// [`until`] with a patience of its own. Answers how long it took.
+#[track_caller]
+pub(crate) fn until_within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) -> Duration {
     let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+    loop {
+        if holds() {
+            return begin.elapsed();
+        }
+        assert!(begin.elapsed() < patience, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

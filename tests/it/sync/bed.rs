@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -71,9 +71,22 @@ impl Node {
     }
 
     pub fn with(n: u8, limits: Limits) -> Self {
+        Self::made(n, limits, None)
+    }
+
+    /// One whose clock is so far from everybody's, in milliseconds; it can be set right.
+    pub fn with_clock(n: u8, away: &Arc<AtomicI64>) -> Self {
+        Self::made(n, Limits::default(), Some(Arc::clone(away)))
+    }
+
+    fn made(n: u8, limits: Limits, away: Option<Arc<AtomicI64>>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let key = SigningKey::from_bytes(&[n; 32]);
-        let config = EngineConfig { durable: false, ..EngineConfig::new(dir.path().join("ergo.db"), key.clone()) };
+        let mut config = EngineConfig { durable: false, ..EngineConfig::new(dir.path().join("ergo.db"), key.clone()) };
+        if let Some(away) = away {
+            let right = Arc::clone(&config.clock);
+            config.clock = Arc::new(move || right().saturating_add_signed(away.load(Ordering::Relaxed)));
+        }
         let engine = Arc::new(Engine::open(config).unwrap());
         let (send, news) = mpsc::unbounded_channel();
         let documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&engine))));

@@ -8,7 +8,7 @@ use ergo::{
         frame::{
             self, Bodies, Body, Code, DocMessage, Events, Hello, Message, Nudge, Offer, Refused, Turn, Want, WireEvent,
         },
-        session::{Ended, Limits, Phase, Side},
+        session::{Command, Ended, Limits, Phase, Side},
     },
 };
 use tokio::{
@@ -27,17 +27,25 @@ struct Hand {
 impl Hand {
     /// Nothing said yet.
     fn new(good: &Node, bad: &Node, team: EventId) -> Self {
-        let (one, other) = duplex(1024 * 1024);
+        Self::through(1024 * 1024, good, bad, team)
+    }
+
+    /// [`Hand::new`] through a pipe that holds so many bytes.
+    fn through(room: usize, good: &Node, bad: &Node, team: EventId) -> Self {
+        let (one, other) = duplex(room);
         Self { stream: one, good: good.session(Side::Acceptor, bad, team, other) }
     }
 
     /// Greeted, rosters exchanged.
     async fn agreed(good: &Node, bad: &Node, team: EventId) -> Self {
-        let mut hand = Self::new(good, bad, team);
-        hand.say(&hello(team)).await;
-        hand.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
-        hand.hear(|message| matches!(message, Message::Offer(_))).await;
-        hand
+        Self::new(good, bad, team).agree(team).await
+    }
+
+    async fn agree(mut self, team: EventId) -> Self {
+        self.say(&hello(team)).await;
+        self.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+        self.hear(|message| matches!(message, Message::Offer(_))).await;
+        self
     }
 
     async fn say(&mut self, message: &Message) {
@@ -289,4 +297,58 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
         other => panic!("{other:?}"),
     }
     drop(stream);
+}
+
+#[tokio::test]
+async fn an_older_minor_version_is_spoken_with() {
+    let (good, bad, team) = two(62);
+    bad.facts("api", "theirs", 3);
+    good.facts("api", "mine", 2);
+    let mut hand = Hand::new(&good, &bad, team);
+    // The first version, saying nothing that may be left out.
+    let mut hello = vec![0xa2, 0x00, 0x00, 0x03];
+    minicbor::encode(team, &mut hello).unwrap();
+    hand.raw(&frame::frame(1, &hello).unwrap()).await;
+    hand.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+    hand.hear(|message| matches!(message, Message::Offer(_))).await;
+    // It knows no documents yet: it offers none, asks for plain events, and sends its own when it is asked.
+    let chains = bad.engine.sync_read(|r| r.vector(&team, &scope("api"))).unwrap();
+    let offer = frame::ScopeOffer { scope: scope("api"), chains, documents: vec![] };
+    hand.say(&Message::Offer(Offer { scopes: vec![offer], reply: false })).await;
+    let since = frame::WantSince { scope: scope("api"), chains: vec![] };
+    hand.say(&Message::WantSince(since)).await;
+    let Message::Events(page) = hand.hear(|message| matches!(message, Message::Events(_))).await else {
+        unreachable!()
+    };
+    assert_eq!((page.events.len(), page.last), (2, true), "it gets what there is");
+    hand.good.until(|view| view.phase == Phase::Live).await;
+    hand.say(&Message::Bye).await;
+    assert_eq!(hand.good.end().await, Ended::Closed);
+    good.assert_sound();
+}
+
+#[tokio::test]
+async fn one_slow_peer_does_not_hold_the_others() {
+    let limits = Limits { idle: Duration::from_secs(2), ..Limits::default() };
+    let (good, slow, team) = two_with(64, limits);
+    let third = Node::new(66);
+    good.let_in(team, &third, Role::Writer, None);
+    good.facts("api", "mine", 3_000);
+    let mut hand = Hand::through(4 * 1024, &good, &slow, team).agree(team).await;
+    // It asks for everything, and reads none of it.
+    hand.say(&Message::WantSince(frame::WantSince { scope: scope("api"), chains: vec![] })).await;
+    let begun = std::time::Instant::now();
+    meet(&third, &good, team).await;
+    assert_eq!(third.set(team, "api"), good.set(team, "api"));
+    let id = good.fact("api", "news", "while the slow one sleeps");
+    meet(&third, &good, team).await;
+    assert!(third.engine.claim(&id.to_hex()).is_ok());
+    println!("the others took {:?}", begun.elapsed());
+    // It has not read for longer than it may: the next word that is for it ends the session.
+    tokio::time::sleep(limits.idle.saturating_sub(begun.elapsed()) + Duration::from_secs(1)).await;
+    hand.good.commands.send(Command::Compare).unwrap();
+    match hand.good.end().await {
+        Ended::Interrupted(_) => {}
+        other => panic!("the slow one is let go in the end: {other:?}"),
+    }
 }

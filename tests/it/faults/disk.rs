@@ -1,0 +1,76 @@
+//! A disk that is full while a peer brings much.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use super::{assert_sound, facts};
+use crate::support::{TestHome, laptop::Laptop, until, until_within};
+
+/// A small file system in memory; gone with this value.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// `None` where this user may not mount one.
+    fn new(at: &'a Path, kilobytes: u32) -> Option<Self> {
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "tmpfs"]).arg(at).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
+    }
+
+    fn grow(&self, kilobytes: u32) {
+        let size = format!("remount,size={kilobytes}k");
+        assert!(Command::new("mount").args(["-o", &size]).arg(self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(self.0).output());
+    }
+}
+
+const FACTS: usize = 6_000;
+
+#[test]
+fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
+    let home = TestHome::with_config("");
+    let path = home.path().to_owned();
+    let Some(disk) = SmallDisk::new(&path, 7_000) else {
+        println!("a full disk is skipped: this user may not mount a small one");
+        return;
+    };
+    let at_a_port = Laptop::at_a_port("bob");
+    fs::copy(at_a_port.home.paths().config, home.paths().config).unwrap();
+    fs::create_dir(home.work()).unwrap();
+    drop(at_a_port);
+    let (mut ada, mut bob) = (Laptop::at_a_port("ada"), Laptop { home, daemon: None, who: "bob" });
+    bob.start_here();
+    ada.found();
+    ada.stop();
+    facts(&ada, FACTS);
+    ada.start_here();
+    ada.takes_in(&bob, &[]);
+    let told = || {
+        let status = bob.status();
+        let peer = &status["teams"][0]["peers"][0]["last_error"];
+        format!("{} {peer}", status["problems"])
+    };
+    until_within(Duration::from_secs(60), "bob says that his disk is full", || told().contains("full"));
+    println!("bob says: {}", told());
+    let there = bob.set().0;
+    assert!((there as usize) < FACTS, "{there} of {FACTS} fit");
+    assert_ne!(bob.status()["teams"][0]["in_sync"], true, "{}", bob.status());
+    // Reads work, and nobody else is held up.
+    bob.run(&["claims"]).ok();
+    let eve = Laptop::of("eve");
+    ada.takes_in(&eve, &[]);
+    until_within(Duration::from_secs(60), "eve has everything", || eve.set().0 as usize == FACTS);
+    disk.grow(200_000);
+    until_within(Duration::from_secs(90), "bob has everything", || bob.set().0 as usize == FACTS);
+    assert_eq!(bob.set(), ada.set());
+    until("and it is not said any more", || !told().contains("full"));
+    bob.stop();
+    assert_sound(&bob);
+    // First the mount, then the folder that it lies on.
+    drop(disk);
+    drop(bob);
+}

@@ -1,0 +1,68 @@
+//! Real daemons that sync, and what machines do to them: kill -9, a copied disk, a full one, a second daemon.
+
+mod clone;
+mod crash;
+mod disk;
+mod owner;
+
+use std::{fs, path::Path, sync::Arc};
+
+use ed25519_dalek::SigningKey;
+use ergo::{
+    domain::{Body, ClaimKind, EventKind, OpId, Scope},
+    guard::StructuralPairCheck,
+    store::{Act, Draft, Store},
+};
+
+use crate::support::laptop::Laptop;
+
+/// The store of a laptop whose daemon does not run.
+fn store(laptop: &Laptop) -> Store {
+    let text = fs::read_to_string(laptop.home.paths().device_key()).unwrap();
+    let mut seed = [0; 32];
+    hex::decode_to_slice(text.trim(), &mut seed).unwrap();
+    Store::open(&laptop.home.paths().store(), SigningKey::from_bytes(&seed), Arc::new(StructuralPairCheck)).unwrap()
+}
+
+/// Nothing is wrong with the file.
+fn assert_sound(laptop: &Laptop) {
+    let report = store(laptop).check().unwrap();
+    assert!(report.problems.is_empty(), "{}: {report:?}", laptop.who);
+}
+
+/// Facts in `acme/api`, written past the guard in few transactions.
+fn facts(laptop: &Laptop, count: usize) {
+    let mut store = store(laptop);
+    for batch in 0..count.div_ceil(1_000) {
+        let drafts = (0..1_000.min(count - batch * 1_000)).map(|n| {
+            let name = format!("host{}", batch * 1_000 + n);
+            let statement = Some(format!("{name} is up."));
+            let body = Body { key: Some(name), statement, ..Body::default() };
+            Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
+        });
+        let act = Act {
+            scope: Scope::new("acme", "api").unwrap(),
+            identity: None,
+            who: laptop.who.into(),
+            agent: None,
+            op: OpId([batch as u8 + 1; 16]),
+            now: 1_790_000_000_000 + batch as u64,
+            drafts: drafts.collect(),
+        };
+        store.commit(act).unwrap();
+    }
+}
+
+/// Copies a folder with everything in it but sockets.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (kind, to) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &to);
+        } else if kind.is_file() {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Laptops in one network, found by mDNS alone.
+
+use std::{thread, time::Duration};
+
+use ergo::{
+    api::{ConflictsQuery, WriteOutcome},
+    domain::CardId,
+};
+
+use crate::support::{block_on, decision, laptop::Laptop, network::Network, until_within};
+
+/// How long finding each other may take on a machine that does other things too.
+const FINDING: Duration = Duration::from_secs(60);
+
+fn write(laptop: &Laptop, statement: &str) {
+    let outcome = block_on(async { laptop.home.client().remember(&decision(statement)).await }).unwrap();
+    assert!(matches!(outcome, WriteOutcome::Stored(_)), "{statement}: {outcome:?}");
+}
+
+fn cards(laptop: &Laptop) -> Vec<CardId> {
+    let page = block_on(async { laptop.home.client().conflicts(&ConflictsQuery::default()).await }).unwrap();
+    let mut ids: Vec<CardId> = page.items.iter().map(|card| card.id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Laptops of one team that have never been told where another one is; their daemons do not run.
+fn team<const N: usize>(names: [&'static str; N]) -> [Laptop; N] {
+    let mut laptops = names.map(Laptop::off);
+    for laptop in &mut laptops {
+        laptop.start_here_unseen();
+    }
+    let (first, others) = laptops.split_first().unwrap();
+    first.remember("Deploys run only on green CI.");
+    first.found();
+    for other in others {
+        first.takes_in_by_file(other);
+    }
+    for laptop in &mut laptops {
+        laptop.stop();
+    }
+    laptops
+}
+
+/// Waits until all have the same and say so; answers how long it took.
+fn level(laptops: &[&Laptop]) -> Duration {
+    let others = laptops.len() - 1;
+    let took = until_within(FINDING, "all have the same", || {
+        laptops.iter().all(|laptop| laptop.level_with(others))
+            && laptops.iter().all(|laptop| laptop.set() == laptops[0].set())
+    });
+    for laptop in laptops {
+        assert_eq!(cards(laptop), cards(laptops[0]), "{}", laptop.who);
+    }
+    took
+}
+
+#[test]
+fn three_laptops_find_each_other_and_what_was_written_in_a_partition_meets() {
+    let Some(mut network) = Network::new("three laptops in one network") else { return };
+    let places = [network.plugged(), network.plugged(), network.plugged()];
+    let mut laptops = team(["ada", "bob", "eve"]);
+    for (laptop, place) in laptops.iter_mut().zip(&places) {
+        laptop.start_in(place);
+    }
+    let [ada, bob, eve] = &laptops;
+    println!("found each other after {:?}", level(&[ada, bob, eve]));
+    assert!(bob.knows("Deploys run only on green CI."), "the history of the scope came");
+    let path = |laptop: &Laptop| laptop.status()["teams"][0]["peers"][0]["path"].clone();
+    assert_eq!(path(bob), "lan");
+    // A short partition, which connections outlive, and a long one, which ends them.
+    for (round, parted) in [Duration::from_secs(3), Duration::from_secs(40)].into_iter().enumerate() {
+        places[1].cut(true);
+        for n in 0..10 {
+            write(ada, &format!("The cache of service {round}{n} must be 1 MB."));
+            write(bob, &format!("The queue of service {round}{n} must be 1 MB."));
+        }
+        let what = ["Kafka as the message broker", "Redis as the session store"][round];
+        write(ada, &format!("We must use {what}."));
+        write(bob, &format!("We must not use {what}."));
+        thread::sleep(parted);
+        assert!(!ada.knows(&format!("The queue of service {round}0 must be 1 MB.")), "they are parted");
+        places[1].cut(false);
+        let took = level(&[ada, bob, eve]);
+        println!("parted for {parted:?}: one again after {took:?}");
+        assert_eq!(cards(bob).len(), round + 1, "the contradiction is a card");
+        // 1 of before the team, and 22 of each round.
+        assert_eq!(bob.set().0, 1 + 22 * (round as u64 + 1), "nothing is lost, and nothing twice");
+    }
+}
+
+#[test]
+fn who_comes_into_a_network_later_or_moves_in_it_is_found() {
+    let Some(mut network) = Network::new("who comes later") else { return };
+    let (here, later) = (network.plugged(), network.place());
+    let [mut ada, mut bob] = team(["ada", "bob"]);
+    ada.start_in(&here);
+    // On the train: no network at all.
+    bob.start_in(&later);
+    write(&bob, "Logs are kept for thirty days.");
+    thread::sleep(Duration::from_secs(2));
+    assert!(!ada.knows("Logs are kept for thirty days."));
+    later.plug();
+    println!("after the cable was plugged in: {:?}", level(&[&ada, &bob]));
+    assert!(ada.knows("Logs are kept for thirty days."));
+    // Another address, as after a night.
+    later.ip_tool(&format!("addr del {}/24 dev eth0", later.ip()));
+    later.ip_tool("addr add 10.77.0.200/24 dev eth0");
+    write(&bob, "Backups are made on Sundays.");
+    let took = until_within(FINDING, "ada has what bob wrote elsewhere", || ada.knows("Backups are made on Sundays."));
+    println!("after the address changed: {took:?}");
+    level(&[&ada, &bob]);
+}

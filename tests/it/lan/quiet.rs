@@ -1,0 +1,91 @@
+//! What leaves a machine, and what does not.
+
+use std::{collections::BTreeSet, process::Command, thread, time::Duration};
+
+use super::watch::{Watch, network_sockets};
+use crate::support::{laptop::Laptop, network::Network, until, until_within};
+
+#[test]
+fn until_there_is_somebody_to_talk_to_no_network_socket_is_open() {
+    let ada = Laptop::of("ada");
+    let none = BTreeSet::new();
+    assert_eq!(network_sockets(ada.pid()), none, "no team");
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    assert_eq!(network_sockets(ada.pid()), none, "a team of one has nobody to talk to");
+    ada.ticket(&[]);
+    let open = network_sockets(ada.pid());
+    assert!(open.iter().any(|socket| socket.starts_with("udp ")), "while somebody may come: {open:?}");
+    ada.run(&["sync", "mode", "off"]).ok();
+    // What watches the interfaces may take a moment to end.
+    until("nothing is open any more", || network_sockets(ada.pid()).is_empty());
+}
+
+#[test]
+fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
+    let Some(mut network) = Network::new("what is sent on a LAN") else { return };
+    let places = [network.plugged(), network.plugged()];
+    for place in &places {
+        // Whatever is for somewhere else goes this way, and is counted: names, relays, gateways that map ports.
+        place.ip_tool("link add leak type veth peer name nowhere");
+        for end in ["leak", "nowhere"] {
+            let mut quiet = Command::new("sh");
+            quiet.args(["-c", &format!("echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")]);
+            assert!(place.inside(quiet).status().unwrap().success());
+            place.ip_tool(&format!("link set {end} up"));
+        }
+        place.ip_tool("route add default dev leak");
+        // Groups of this link alone, such as mDNS's, are on the link.
+        place.ip_tool("route add 224.0.0.0/24 dev eth0");
+    }
+    let watch = Watch::begin(&places[0]);
+    let (mut ada, mut bob) = (Laptop::off("ada"), Laptop::off("bob"));
+    ada.start_in(&places[0]);
+    bob.start_in(&places[1]);
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    ada.takes_in(&bob, &[]);
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    bob.remember("Logs are kept for thirty days.");
+    until("ada has it", || ada.knows("Logs are kept for thirty days."));
+    until("both are level", || ada.level_with(1) && bob.level_with(1));
+    let there: BTreeSet<u16> = bob.status()["addresses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| at.as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap())
+        .collect();
+    // Long enough for whatever comes by itself: two rounds of mDNS, keep-alives, reports on the network.
+    thread::sleep(Duration::from_secs(12));
+    if let Some(watch) = watch {
+        let sent = watch.end();
+        for packet in &sent {
+            let (protocol, to) = (packet.protocol.as_str(), packet.to.as_str());
+            let to_bob = to == places[1].ip() || to.starts_with("fe80:");
+            let fine = match (protocol, packet.port) {
+                ("udp", 5353) => to == "224.0.0.251" || to == "ff02::fb",
+                ("udp", port) => to_bob && there.contains(&port),
+                // The kernel's own: who has this address, who is in this group.
+                ("arp", _) => packet.interface == "eth0" && to_bob || to == places[0].ip(),
+                ("igmp" | "icmp6", _) => true,
+                _ => false,
+            };
+            assert!(fine, "{packet:?} was sent; bob listens at {there:?}");
+        }
+        let count = |port: u16| sent.iter().filter(|packet| packet.port == port).count();
+        let quic: usize = there.iter().map(|port| count(*port)).sum();
+        println!("{} packets: {} by mDNS, {quic} to bob", sent.len(), count(5353));
+        assert!(quic > 0 && count(5353) > 0, "it would have been seen: {sent:?}");
+    }
+    for (place, laptop) in places.iter().zip([&ada, &bob]) {
+        assert_eq!(place.sent_by("leak"), 0, "{} sent something beyond its network", laptop.who);
+    }
+    // And the wire that trips does trip.
+    let mut stray = Command::new("bash");
+    stray.args(["-c", "echo x > /dev/udp/198.51.100.7/53"]);
+    drop(places[0].inside(stray).status());
+    until_within(Duration::from_secs(5), "a stray packet is counted", || places[0].sent_by("leak") > 0);
+    // Every address that was contacted was written down.
+    let told = ada.run(&["doctor"]).stdout;
+    assert!(told.contains("224.0.0.251:5353") && told.contains(&places[1].ip()), "{told}");
+}

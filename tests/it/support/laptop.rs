@@ -1,0 +1,193 @@
+//! A person's machine with its daemon, as the command line sees it.
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::{Daemon, Output, TestHome, network::Place};
+
+/// No models, and sync on this machine's loopback alone.
+pub(crate) const CONFIG: &str =
+    "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nloopback = true\n";
+
+/// No models; sync as it is where nobody set anything.
+const USUAL: &str = "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\n";
+
+/// A person's machine with its daemon.
+pub(crate) struct Laptop {
+    pub(crate) home: TestHome,
+    pub(crate) daemon: Option<Daemon>,
+    pub(crate) who: &'static str,
+}
+
+impl Laptop {
+    /// On loopback.
+    pub(crate) fn of(who: &'static str) -> Self {
+        Self::with(who, "")
+    }
+
+    /// One that listens on a port of its own, so that it is found there again after a restart.
+    pub(crate) fn at_a_port(who: &'static str) -> Self {
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::with(who, &format!("port = {free}\n"))
+    }
+
+    /// On loopback, with more settings of sync.
+    pub(crate) fn with(who: &'static str, sync: &str) -> Self {
+        let home = TestHome::with_config(&format!("who = \"{who}\"\n{CONFIG}{sync}"));
+        let daemon = Some(home.daemon());
+        Self { home, daemon, who }
+    }
+
+    /// In a network of its own, with the usual settings; its daemon does not run yet.
+    pub(crate) fn off(who: &'static str) -> Self {
+        Self { home: TestHome::with_config(&format!("who = \"{who}\"\n{USUAL}")), daemon: None, who }
+    }
+
+    /// Starts the daemon in a place.
+    pub(crate) fn start_in(&mut self, place: &Place) {
+        self.daemon = Some(self.home.daemon_by(|program| place.inside(program)));
+    }
+
+    /// Starts the daemon here with sync switched off, so that nothing is sent into the tester's own network.
+    pub(crate) fn start_here_unseen(&mut self) {
+        let config = self.home.paths().config;
+        let usual = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, format!("{usual}mode = \"off\"\n")).unwrap();
+        self.start_here();
+        std::fs::write(&config, usual).unwrap();
+    }
+
+    /// Starts the daemon here.
+    pub(crate) fn start_here(&mut self) {
+        self.daemon = Some(self.home.daemon());
+    }
+
+    /// `kill -9`, or nothing where no daemon runs.
+    pub(crate) fn kill(&mut self) {
+        if let Some(daemon) = self.daemon.take() {
+            daemon.kill();
+        }
+    }
+
+    /// Ends the daemon in order.
+    pub(crate) fn stop(&mut self) {
+        if let Some(daemon) = self.daemon.take() {
+            assert_eq!(daemon.terminate(), Some(0), "{}", self.home.log());
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.daemon.as_ref().expect("its daemon runs").pid()
+    }
+
+    /// Runs a command in the scope `acme/api`.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.home.run(args.iter().chain(&["--scope", "acme/api"]))
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let args: Vec<_> = args.iter().chain(&["--json"]).copied().collect();
+        self.run(&args).ok().json()
+    }
+
+    /// Starts a command.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.home.command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn remember(&self, statement: &str) -> String {
+        let answer = self.json(&["remember", statement, "--reason", "we measured it"]);
+        answer["claim_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn knows(&self, statement: &str) -> bool {
+        let claims = self.json(&["claims", "--status", "all"]);
+        claims["items"].as_array().unwrap().iter().any(|claim| claim["statement"] == statement)
+    }
+
+    /// Makes a team that shares `acme/api`.
+    pub(crate) fn found(&self) {
+        let made = self.json(&["sync", "create", "platform", "--device", &self.name()]);
+        assert_eq!(made["scopes"].as_array().unwrap().len(), 1, "the flag for the scope names what is shared: {made}");
+    }
+
+    pub(crate) fn ticket(&self, more: &[&str]) -> String {
+        let args: Vec<_> = ["sync", "invite"].iter().chain(more).copied().collect();
+        self.json(&args)["ticket"].as_str().unwrap().to_owned()
+    }
+
+    /// The other comes in, and nobody is asked.
+    pub(crate) fn takes_in(&self, other: &Laptop, more: &[&str]) {
+        let ticket = self.ticket(&[&["--yes"], more].concat());
+        let joined = other.json(&["sync", "join", &ticket, "--device", &other.name()]);
+        assert_eq!(joined["state"], "joined", "{joined}");
+    }
+
+    /// The other comes in by files: neither learns where the other is.
+    pub(crate) fn takes_in_by_file(&self, other: &Laptop) {
+        let file = |name: &str| self.home.path().join(format!("{}.{name}", other.who)).to_str().unwrap().to_owned();
+        let (card, grant) = (file("card"), file("grant"));
+        other.json(&["sync", "card", "--out", &card, "--device", &other.name()]);
+        self.json(&["sync", "approve", &card, "--out", &grant, "--yes"]);
+        let joined = other.json(&["sync", "join", &grant, "--yes"]);
+        assert_eq!(joined["state"], "joined", "{joined}");
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("{}-laptop", self.who)
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        self.json(&["sync", "status"])
+    }
+
+    /// Whether every one of so many peers is connected and has the same.
+    pub(crate) fn level_with(&self, peers: usize) -> bool {
+        let status = self.status();
+        let all = status["teams"][0]["peers"].as_array().cloned().unwrap_or_default();
+        all.len() == peers && all.iter().all(|peer| peer["connected"] == true && peer["digests_equal"] == true)
+    }
+
+    /// Events of the shared scope, and the digest of their set.
+    pub(crate) fn set(&self) -> (u64, String) {
+        let scope = &self.status()["teams"][0]["scopes"][0];
+        (scope["events"].as_u64().unwrap(), scope["digest"].as_str().unwrap().to_owned())
+    }
+}
+
+/// Waits for a command that was started.
+pub(crate) fn ended(child: Child) -> Output {
+    let output = child.wait_with_output().unwrap();
+    Output {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The six words of an answer.
+pub(crate) fn words(of: &Value) -> String {
+    let words: Vec<_> = of["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(words.len(), 6);
+    words.join(" ")
+}
+
+/// A program in front of another one.
+pub(crate) fn before(prefix: &[String], program: Command) -> Command {
+    let mut command = Command::new(&prefix[0]);
+    command.args(&prefix[1..]).arg(program.get_program()).args(program.get_args());
+    if let Some(folder) = program.get_current_dir() {
+        command.current_dir(folder);
+    }
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}

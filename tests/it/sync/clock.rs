@@ -1,0 +1,74 @@
+//! A clock that is ten days off: what it dates waits, is told, and is not lost.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use ergo::{domain::roster::Role, sync::session::Phase};
+
+use super::bed::{Node, connect};
+
+const TEN_DAYS: i64 = 10 * 86_400_000;
+
+/// A session until both have said what they have.
+async fn talk(
+    a: &Node,
+    b: &Node,
+    team: ergo::domain::EventId,
+) -> (ergo::sync::session::View, ergo::sync::session::View) {
+    a.flush(team).await;
+    b.flush(team).await;
+    let (mut x, mut y) = connect(a, b, team);
+    // Where something waits in quarantine the two never say that they have the same.
+    let idle = |view: &ergo::sync::session::View| view.phase == Phase::Live;
+    x.until(idle).await;
+    y.until(idle).await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let views = (x.until(idle).await, y.until(idle).await);
+    x.commands.send(ergo::sync::session::Command::Stop).unwrap();
+    drop((x.end().await, y.end().await));
+    views
+}
+
+#[tokio::test]
+async fn what_a_clock_ten_days_ahead_dates_waits_and_both_see_why() {
+    let away = Arc::new(AtomicI64::new(0));
+    let (a, b) = (Node::with_clock(71, &away), Node::new(72));
+    let team = b.found(&["api"]);
+    b.let_in(team, &a, Role::Writer, None);
+    a.fact("api", "before", "dated right");
+    away.store(TEN_DAYS, Ordering::Relaxed);
+    a.fact("api", "ahead", "dated in ten days");
+    b.fact("api", "other", "by the other");
+    let (x, y) = talk(&a, &b, team).await;
+    assert_eq!(y.quarantined, 1, "{y:?}");
+    assert!(y.skew > TEN_DAYS - 60_000 && x.skew < 60_000 - TEN_DAYS, "both see it: {} {}", y.skew, x.skew);
+    assert_eq!((a.set(team, "api").0, b.set(team, "api").0), (3, 2));
+    let waiting = b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap();
+    assert_eq!(waiting, 1, "it waits, and is not lost");
+    a.assert_sound();
+    b.assert_sound();
+}
+
+#[tokio::test]
+async fn who_is_ten_days_behind_takes_everything_once_its_clock_is_right() {
+    let away = Arc::new(AtomicI64::new(0));
+    let (a, b) = (Node::new(73), Node::with_clock(74, &away));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    away.store(-TEN_DAYS, Ordering::Relaxed);
+    a.facts("api", "now", 5);
+    b.facts("api", "past", 5);
+    let (x, y) = talk(&a, &b, team).await;
+    assert_eq!((x.quarantined, x.received), (0, 5), "what is dated in the past is as good as any: {x:?}");
+    assert_eq!(y.quarantined, 5, "here everybody else seems to be ahead: {y:?}");
+    away.store(0, Ordering::Relaxed);
+    b.fact("api", "right", "the clock is right");
+    talk(&a, &b, team).await;
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+    assert_eq!(a.set(team, "api").0, 11, "nothing is lost");
+    assert_eq!(b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap(), 0);
+    a.assert_sound();
+    b.assert_sound();
+}
