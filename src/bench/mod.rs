@@ -2,6 +2,7 @@
 
 pub mod guard;
 pub mod normalise;
+pub mod recall;
 pub mod store;
 pub mod store_models;
 mod store_synth;

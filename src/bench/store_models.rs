@@ -40,8 +40,8 @@ const WARM: usize = 5;
 /// How far a made vector lies from the real one that it is made from: their cosine is about 0.9.
 const MOVED: f32 = 0.5;
 
-/// How long one answer of a model may take here.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// A call of these measurements.
+pub(super) const CALL: Call = Call::foreground(Duration::from_mins(2));
 
 /// One size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,18 +104,18 @@ pub fn run(
 }
 
 /// The vectors of claims that are spread over all of them.
-fn embed(models: &Arc<dyn Models>, most: usize) -> Result<Vec<Vec<f32>>, BenchError> {
+pub(super) fn embed(models: &Arc<dyn Models>, most: usize) -> Result<Vec<Vec<f32>>, BenchError> {
     let count = EMBEDDED.min(most.max(1));
     let step = (most / count).max(1);
     let texts: Vec<String> = (0..count).map(|n| synth::statement(n * step)).collect();
     let mut vectors = Vec::with_capacity(count);
     for texts in texts.chunks(BATCH) {
-        vectors.extend(models.embed(texts, Call::foreground(PATIENCE))?);
+        vectors.extend(models.embed(texts, CALL)?);
     }
     Ok(vectors)
 }
 
-fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<dyn Models>) -> Result<(), BenchError> {
+pub(super) fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<dyn Models>) -> Result<(), BenchError> {
     // The first claim is written as always, so that the store knows the model by its name.
     let first = open(path, models)?;
     write(&first, "The first claim says nothing")?;
@@ -131,7 +131,7 @@ fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<dyn Models>)
     store::fill(store, claims, &model, &vector)
 }
 
-fn open(path: &Path, models: &Arc<dyn Models>) -> Result<Engine, BenchError> {
+pub(super) fn open(path: &Path, models: &Arc<dyn Models>) -> Result<Engine, BenchError> {
     let config = EngineConfig::new(path, store::key());
     Ok(Engine::open_with_models(config, Guard::default(), Arc::clone(models))?)
 }

@@ -73,6 +73,7 @@ pub(super) enum Command {
     Depend(super::depend::Args),
     Undo(super::undo::Args),
     Why(super::why::Args),
+    Recall(super::recall::Args),
     History(super::history::Args),
     Claims(super::claims::Args),
     Conflicts(super::conflicts::Args),

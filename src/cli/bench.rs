@@ -8,7 +8,7 @@ use crate::{
     infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
 };
 
-/// Measure the guard, the store, and sync.
+/// Measure the guard, recall, the store, and sync.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -28,6 +28,26 @@ enum What {
         /// List what is not read right.
         #[arg(long)]
         explain: bool,
+    },
+    /// How well what is known is found, on a folder of memories and questions; or how long it takes.
+    Recall {
+        /// The folder with memories.jsonl and queries.jsonl; docs/recall.md has their format.
+        #[arg(long, value_name = "DIR", required_unless_present = "speed")]
+        data: Option<PathBuf>,
+        /// List what was not answered right.
+        #[arg(long)]
+        explain: bool,
+        /// Measure the time of a question instead, by the number of active claims.
+        #[arg(long, conflicts_with = "data")]
+        speed: bool,
+        /// Active claims in the scope; several sizes are measured one after the other.
+        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+        claims: Vec<usize>,
+        /// Questions that are timed.
+        #[arg(long, value_name = "N", default_value_t = 300)]
+        samples: usize,
+        #[command(flatten)]
+        named: Named,
     },
     /// How long writes and reads take, by the number of active claims.
     Store {
@@ -275,6 +295,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
+        What::Recall { data, explain, speed, claims, samples, named } => match (data, speed) {
+            (Some(data), false) => recall(data, explain, &named, cx),
+            _ => recall_speed(claims, samples, &named, cx),
+        },
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, cx),
     }
@@ -305,6 +329,46 @@ fn sync(claims: usize, samples: usize, idle: u64, cx: &mut Context) -> Result<Ex
         return Ok(Exit::Ok);
     }
     Err(CliError::internal("the two daemons do not hold exactly what was written, or not the same cards"))
+}
+
+/// Measures how well recall finds.
+fn recall(data: PathBuf, explain: bool, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-recall-{}", std::process::id()));
+    let report = with_models(named, |models| {
+        let options = bench::recall::Options { data, folder: folder.clone(), models, explain };
+        bench::recall::run(&options, &mut |text| cx.ui.progress(text))
+            .map_err(|error| CliError::usage(error).hint("docs/recall.md has the format of the data"))
+    });
+    cx.ui.progress_done();
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    let report = report?;
+    if cx.ui.json {
+        cx.ui.value(&report);
+    } else {
+        cx.ui.raw(report.table().as_bytes());
+    }
+    Ok(Exit::Ok)
+}
+
+/// Measures how long recall takes.
+fn recall_speed(claims: Vec<usize>, samples: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-recall-{}", std::process::id()));
+    let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };
+    let rows = with_models(named, |models| {
+        let models = models.ok_or_else(|| CliError::usage("there is no embedder to measure recall with"))?;
+        bench::recall::speed::run(&options, &models, &mut |text| cx.ui.progress(text)).map_err(CliError::internal)
+    });
+    cx.ui.progress_done();
+    // As above.
+    let _ = std::fs::remove_dir_all(&folder);
+    let rows = rows?;
+    if cx.ui.json {
+        cx.ui.value(&rows);
+    } else {
+        cx.ui.raw(bench::recall::speed::table(&rows).as_bytes());
+    }
+    Ok(Exit::Ok)
 }
 
 /// Measures the store: without models, or writes with those that are named.

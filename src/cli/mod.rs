@@ -26,6 +26,7 @@ mod learn;
 mod log;
 mod man;
 mod models;
+mod recall;
 mod redact;
 mod reference;
 mod reinstate;
@@ -104,6 +105,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Depend(args) => cx.block_on(async |cx| depend::run(args, cx).await),
         Command::Undo(args) => cx.block_on(async |cx| undo::run(args, cx).await),
         Command::Why(args) => cx.block_on(async |cx| why::run(args, cx).await),
+        Command::Recall(args) => cx.block_on(async |cx| recall::run(args, cx).await),
         Command::History(args) => cx.block_on(async |cx| history::run(args, cx).await),
         Command::Claims(args) => cx.block_on(async |cx| claims::run(args, cx).await),
         Command::Conflicts(args) => cx.block_on(async |cx| conflicts::run(args, cx).await),

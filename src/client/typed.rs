@@ -16,7 +16,7 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
-        History, LogPage, LogQuery, ModelsStatus, RememberRequest, ResolveRequest, Scopes, Stopping, SupersedeRequest,
+        History, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest, ResolveRequest, Scopes, Stopping, SupersedeRequest,
         UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
@@ -117,6 +117,11 @@ impl Client {
     /// `POST /why`.
     pub async fn why(&self, request: &WhyRequest) -> Answer<WhyAnswer> {
         self.post("/why", request).await
+    }
+
+    /// `POST /recall`.
+    pub async fn recall(&self, request: &RecallRequest) -> Answer<RecallAnswer> {
+        self.post("/recall", request).await
     }
 
     /// `POST /remember`.

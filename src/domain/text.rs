@@ -1,4 +1,6 @@
-//! Text that comes from memory, peers or models is untrusted: this is where it is made safe to show.
+//! Text that comes from memory, peers or models is untrusted: this is where it is made safe to show. And what a word is.
+
+use rust_stemmers::{Algorithm, Stemmer};
 
 /// Makes text safe for a terminal: control, bidirectional and zero-width characters are dropped (a tab becomes a space),
 /// line breaks are kept. The stored bytes stay as they were written.
@@ -30,9 +32,27 @@ fn is_invisible(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// The words of a text in lower case, reduced to their stems, in order (Porter, "Snowball: a language for stemming algorithms",
+/// 2001). What the text index holds and what recall compares: both must divide a text alike.
+pub fn stems(text: &str) -> Vec<String> {
+    let stemmer = Stemmer::create(Algorithm::English);
+    words(text).map(|word| stemmer.stem(&word).into_owned()).collect()
+}
+
+/// The words of a text in lower case, in order.
+pub fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_reduced_to_their_stems() {
+        assert_eq!(stems("Deployments, deployed: deploy-once!"), ["deploy", "deploy", "deploy", "onc"]);
+        assert_eq!(stems(" -- "), Vec::<String>::new());
+    }
 
     #[test]
     fn strips_what_can_lie_and_keeps_what_speaks() {

@@ -33,6 +33,7 @@ use std::{
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
 pub use deep::{Deep, odds as deep_odds};
+pub use reads::Ways;
 pub use refine::norm_prompt;
 
 use readers::Readers;
@@ -40,7 +41,7 @@ use readers::Readers;
 use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RememberRequest,
+        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RecallAnswer, RecallRequest, RememberRequest,
         ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
         WriteOutcome,
     },
@@ -218,6 +219,16 @@ impl Engine {
     /// The best reasoned claim for a question, and the chain that led to it.
     pub fn why(&self, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
         reads::why(self, request)
+    }
+
+    /// What is known about a question: stored claims, the best first.
+    pub fn recall(&self, request: &RecallRequest) -> Result<RecallAnswer, ApiError> {
+        reads::recall(self, request, Ways::default())
+    }
+
+    /// [`Engine::recall`] by some of its means, to measure what each of them brings.
+    pub fn recall_by(&self, request: &RecallRequest, ways: Ways) -> Result<RecallAnswer, ApiError> {
+        reads::recall(self, request, ways)
     }
 
     /// A page of claims.

@@ -34,7 +34,7 @@ pub use act::{Act, Committed, Draft, Imported, Ref};
 pub use error::StoreError;
 pub use row::{
     CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, Lookup,
-    Neighbour, NeighbourQuery, Page, ScopeRow,
+    Neighbour, NeighbourQuery, Page, ScopeRow, Spot, Standing, WordList, WordLists, WordQuery,
 };
 pub use team::rows::{
     ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow,

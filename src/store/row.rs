@@ -293,6 +293,48 @@ pub struct Neighbour {
     pub cosine: f32,
 }
 
+/// Where a claim stands in this file, for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spot(pub(super) i64);
+
+/// Words that are looked for together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordQuery {
+    /// Their stems; a claim has all of them.
+    pub stems: Vec<String>,
+    /// How many claims are read at most, the newest.
+    pub limit: usize,
+}
+
+/// The claims that have some words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordList {
+    /// The newest of them first.
+    pub spots: Vec<Spot>,
+    /// How many there are; an estimate where not all were read.
+    pub claims: usize,
+    /// All were read.
+    pub complete: bool,
+}
+
+/// What [`super::Reader::word_lists`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordLists {
+    /// How many claims the scope has, of any status.
+    pub claims: usize,
+    /// In the order of the queries.
+    pub lists: Vec<WordList>,
+}
+
+/// What decides whether a claim is answered with at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its kind.
+    pub kind: ClaimKind,
+    /// Its status.
+    pub status: Status,
+}
+
 /// What [`super::Store::check`] found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckReport {

@@ -7,7 +7,10 @@ use super::super::{
     input::{Id, Input, Query},
     state::Shared,
 };
-use crate::api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, History, LogPage, LogQuery, WhyAnswer, WhyRequest};
+use crate::api::{
+    ApiError, ClaimView, ClaimsPage, ClaimsQuery, History, LogPage, LogQuery, RecallAnswer, RecallRequest, WhyAnswer,
+    WhyRequest,
+};
 
 /// A page of claims.
 #[utoipa::path(get, path = "/claims", tag = "claims", params(ClaimsQuery), responses(
@@ -41,6 +44,16 @@ pub(in crate::daemon) async fn why(
     Input(request): Input<WhyRequest>,
 ) -> Answer<WhyAnswer> {
     value(shared.engine(move |engine| engine.why(&request)).await)
+}
+
+/// What is known about a question: stored claims in their own words, the best first.
+#[utoipa::path(post, path = "/recall", tag = "claims", request_body = RecallRequest, responses(
+    (status = 200, body = RecallAnswer), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn recall(
+    State(shared): State<Shared>,
+    Input(request): Input<RecallRequest>,
+) -> Answer<RecallAnswer> {
+    value(shared.engine(move |engine| engine.recall(&request)).await)
 }
 
 /// A page of the log of acts, newest first.

@@ -38,6 +38,7 @@ routes! {
     get "/claims/{id}" => claims::claim,
     get "/claims/{id}/history" => claims::history,
     post "/why" => claims::why,
+    post "/recall" => claims::recall,
     get "/log" => claims::log,
     post "/remember" => writes::remember,
     post "/learn" => writes::learn,

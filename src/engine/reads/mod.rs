@@ -1,4 +1,4 @@
-//! Reading: why, claims, history, the log, cards, scopes. Each reads one state of the store.
+//! Reading: why, recall, claims, history, the log, cards, scopes. Each reads one state of the store.
 
 mod card;
 mod chain;
@@ -6,6 +6,7 @@ mod claims;
 mod history;
 mod log;
 mod rank;
+mod recall;
 mod scopes;
 mod why;
 
@@ -13,6 +14,8 @@ pub(super) use card::{cards_of, conflicts, view as card_view};
 pub(super) use claims::{claim, claims};
 pub(super) use history::history;
 pub(super) use log::log;
+pub use recall::Ways;
+pub(super) use recall::recall;
 pub(super) use scopes::scopes;
 pub(super) use why::why;
 

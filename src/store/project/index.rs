@@ -1,11 +1,10 @@
 //! The text index, the candidate index, the vector index and the hash that finds identical claims.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use rust_stemmers::{Algorithm, Stemmer};
 
 use super::{Projector, claims};
 use crate::{
-    domain::{Body, ClaimKind, Qualifiers, Status},
+    domain::{Body, ClaimKind, Qualifiers, Status, text::stems},
     store::{Result, log, vectors},
 };
 
@@ -53,18 +52,9 @@ pub(in crate::store) fn content_hash(
     *hasher.finalize().as_bytes()
 }
 
-/// A text as the text index has it: words in lower case, reduced to their stems (Porter, "Snowball: a language for
-/// stemming algorithms", 2001). FTS5's own stemmer is the older one, for which *deploy* and *deployment* are two words.
+/// A text as the text index has it. FTS5's own stemmer is an older one, for which *deploy* and *deployment* are two words.
 pub(in crate::store) fn stemmed(text: &str) -> String {
-    let stemmer = Stemmer::create(Algorithm::English);
-    let mut out = String::with_capacity(text.len());
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(&stemmer.stem(&word.to_lowercase()));
-    }
-    out
+    stems(text).join(" ")
 }
 
 /// A subject as it stands among the terms.

@@ -7,6 +7,7 @@ mod claims;
 mod events;
 mod neighbours;
 pub(super) mod pages;
+mod recall;
 mod search;
 
 use crate::store::StoreError;

@@ -207,7 +207,7 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 /// A query within a scope, over the three texts.
-fn within(query: &str, scope: Option<i64>) -> String {
+pub(super) fn within(query: &str, scope: Option<i64>) -> String {
     match scope {
         Some(scope) => format!("{{statement reason source}} : ({query}) AND place : {}", place(scope)),
         None => format!("{{statement reason source}} : ({query})"),

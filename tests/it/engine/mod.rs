@@ -8,6 +8,7 @@ mod facts;
 mod inference;
 mod proposals;
 mod reads;
+mod recall;
 mod refine;
 mod team;
 mod undo;

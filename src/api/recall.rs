@@ -1,0 +1,64 @@
+//! Recall: what is known about a question.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::ClaimView;
+use crate::domain::ClaimKind;
+
+/// The most claims that one recall answers with.
+pub const MAX_RECALL: usize = 50;
+
+/// `POST /recall`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RecallRequest {
+    /// The organisation.
+    pub org_id: String,
+    /// The project.
+    pub project: String,
+    /// What is asked, in words.
+    pub query: String,
+    /// How many claims at most, up to 50; default 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// Only claims of these kinds; all where it is empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<ClaimKind>,
+    /// Also claims that were superseded or retracted, after those in force.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_history: bool,
+    /// The state at this time, in milliseconds since the Unix epoch. Not possible yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
+/// The answer to `recall`: stored claims, word for word, the best first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecallAnswer {
+    /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` where the vocabulary added words to them.
+    pub method: String,
+    /// Whether vectors took part; where not, `notes` says why.
+    pub by_meaning: bool,
+    /// Whether the best of them answers the question. Where not, they are only the nearest that there is.
+    pub known: bool,
+    /// The claims: those in force first.
+    pub hits: Vec<RecallHit>,
+    /// What did not work, or is to be known about the answer; in sentences.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// One claim that was recalled, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecallHit {
+    /// The claim.
+    pub claim: ClaimView,
+    /// What it is ranked by; comparable within one answer.
+    pub score: f32,
+    /// How near it is in meaning: the cosine between both vectors, -1 to 1. Absent without a vector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
+    /// The words of the question that it speaks of, as they were asked; those found through other words too.
+    pub words: Vec<String>,
+}

@@ -1,0 +1,300 @@
+//! `ergo bench recall`: how well recall finds what is known, on given data; and how long it takes.
+
+mod data;
+mod report;
+pub mod speed;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::Arc,
+    time::Instant,
+};
+
+pub use data::{DataError, Memory, Query, read};
+pub use report::{Report, Row, Tally};
+
+use super::store::{BenchError as StoreBenchError, key, quantiles, remove};
+use crate::{
+    api::{ApiError, ClaimsQuery, RecallAnswer, RecallRequest},
+    domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
+    engine::{Engine, EngineConfig, Ways},
+    guard::{Guard, StructuralPairCheck},
+    infer::{Models, NoModels, Role},
+    recall::{Question, Vocabulary},
+    store::{Act, Draft, Options as StoreOptions, Store, StoreError},
+};
+
+/// How many claims are asked for.
+const LIMIT: usize = 10;
+
+/// The time at which the first memory is written: 2026-01-01, in milliseconds since the Unix epoch. Each further one is an hour younger.
+const FIRST: u64 = 1_767_225_600_000;
+const HOUR: u64 = 3_600_000;
+
+/// What to measure.
+pub struct Options {
+    /// The folder with memories.jsonl and queries.jsonl.
+    pub data: PathBuf,
+    /// Where the store is made, and removed afterwards.
+    pub folder: PathBuf,
+    /// The models; without an embedder only the rows of words are measured.
+    pub models: Option<Arc<dyn Models>>,
+    /// List what was not found.
+    pub explain: bool,
+}
+
+/// Why a measurement stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The data cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine refused.
+    #[error(transparent)]
+    Engine(#[from] ApiError),
+    /// A file of the store could not be made or removed.
+    #[error(transparent)]
+    Other(#[from] StoreBenchError),
+}
+
+/// How a row finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The full-text search of `GET /claims`, which FTS5 ranks by BM25.
+    Bm25,
+    /// Recall, by these means.
+    Recall(Ways),
+}
+
+/// One answer: the ids of what was found, the best first, and whether it is said to be the answer.
+struct Answer {
+    ids: Vec<ClaimId>,
+    known: bool,
+    /// Claims that are not in force and were shown as if they were.
+    stale: usize,
+}
+
+/// Fills a store with the memories and asks it every question, by each means. `progress` is told in words what goes on.
+///
+/// # Errors
+/// Where the data, the store or the engine fails.
+pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+    let (memories, queries) = data::read(&options.data)?;
+    std::fs::create_dir_all(&options.folder)
+        .map_err(|error| StoreBenchError::Io { path: options.folder.clone(), error })?;
+    let path = options.folder.join("bench-recall.db");
+    remove(&path)?;
+    progress(&format!("writing {} memories", memories.len()));
+    let ids = fill(&path, &memories)?;
+    let models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
+    let mut config = EngineConfig::new(&path, key());
+    config.durable = false;
+    let now = FIRST + HOUR * (memories.len() as u64 + 24);
+    config.clock = Arc::new(move || now);
+    let engine = Engine::open_with_models(config, Guard::default(), Arc::clone(&models))?;
+    let embeds = models.info().role(Role::Embedder).is_some();
+    if embeds {
+        progress("embedding the memories");
+        while engine.fill_vectors()? > 0 {}
+    }
+    let names: HashMap<ClaimId, &str> = ids.iter().map(|(name, id)| (*id, name.as_str())).collect();
+    let words = Ways { words: true, vocabulary: true, meaning: false };
+    let mut ways = vec![
+        ("BM25", Way::Bm25),
+        ("words", Way::Recall(Ways { vocabulary: false, ..words })),
+        ("words + vocabulary", Way::Recall(words)),
+    ];
+    if embeds {
+        let meaning = Ways { words: false, vocabulary: false, meaning: true };
+        ways.push(("vector", Way::Recall(meaning)));
+        ways.push(("hybrid without vocabulary", Way::Recall(Ways { words: true, ..meaning })));
+        ways.push(("hybrid", Way::Recall(Ways::default())));
+    }
+    let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
+    for (name, way) in ways {
+        progress(&format!("asking by {name}"));
+        let misses = if options.explain && name == "hybrid" { Some(&mut report.misses) } else { None };
+        report.rows.push(measure(&engine, name, way, &queries, &names, misses)?);
+    }
+    drop(engine);
+    remove(&path)?;
+    Ok(report)
+}
+
+/// Writes the memories as they are, without the guard: it is not what is measured.
+fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, ClaimId>, BenchError> {
+    let options = StoreOptions { durable: false };
+    let mut store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), options)?;
+    let guard = Guard::default();
+    let mut ids: BTreeMap<String, ClaimId> = BTreeMap::new();
+    for (at, memory) in memories.iter().enumerate() {
+        let targets: Vec<ClaimId> = memory.replaces.iter().filter_map(|old| ids.get(old).copied()).collect();
+        let kind = match memory.kind {
+            _ if !targets.is_empty() => EventKind::Supersede,
+            ClaimKind::Fact => EventKind::FactSet,
+            _ => EventKind::Assert,
+        };
+        let normed = guard.normalise(&memory.text, &crate::domain::Qualifiers::default());
+        let mut draft = Draft::new(kind, targets.into_iter().map(Into::into));
+        draft.claim_kind = Some(memory.kind);
+        draft.body = Body {
+            statement: Some(memory.text.clone()),
+            reason: memory.reason.clone(),
+            source: memory.source.clone(),
+            key: (memory.kind == ClaimKind::Fact).then(|| memory.id.clone()),
+            norms: Some(normed.norms),
+            normaliser: Some(normed.version),
+            ..Body::default()
+        };
+        let now = FIRST + HOUR * at as u64;
+        let committed = store.commit(act(2 * at as u64 + 1, now, draft))?;
+        let Some(id) = committed.created.first() else { continue };
+        ids.insert(memory.id.clone(), *id);
+        if let Some(reason) = &memory.retracted {
+            let mut draft = Draft::new(EventKind::Retract, [(*id).into()]);
+            draft.body.reason = Some(reason.clone());
+            store.commit(act(2 * at as u64 + 2, now + 1, draft))?;
+        }
+    }
+    Ok(ids)
+}
+
+fn act(n: u64, now: u64, draft: Draft) -> Act {
+    let mut op = [0; 16];
+    op[..8].copy_from_slice(&n.to_be_bytes());
+    Act { scope: scope(), identity: None, who: "bench".into(), agent: None, op: OpId(op), now, drafts: vec![draft] }
+}
+
+fn scope() -> Scope {
+    Scope { org_id: "bench".into(), project: "recall".into() }
+}
+
+fn measure(
+    engine: &Engine,
+    name: &str,
+    way: Way,
+    queries: &[Query],
+    names: &HashMap<ClaimId, &str>,
+    mut misses: Option<&mut Vec<String>>,
+) -> Result<Row, BenchError> {
+    let mut row = Row { name: name.to_owned(), ..Row::default() };
+    let mut times = Vec::with_capacity(queries.len());
+    if let Some(first) = queries.first() {
+        // Loads the model and fills the caches.
+        ask(engine, way, first)?;
+    }
+    for query in queries {
+        let begun = Instant::now();
+        let answer = ask(engine, way, query)?;
+        times.push(begun.elapsed().as_secs_f64() * 1000.0);
+        let found: Vec<&str> = answer.ids.iter().filter_map(|id| names.get(id).copied()).collect();
+        let place = found.iter().position(|name| query.expected.iter().any(|expected| expected == name));
+        row.stale += answer.stale;
+        let sort = row.sorts.entry(query.sort.clone()).or_default();
+        sort.add(query, place, answer.known);
+        row.all.add(query, place, answer.known);
+        if let Some(misses) = misses.as_deref_mut()
+            && (place != Some(0) || !answer.known) != query.expected.is_empty()
+        {
+            let place = place.map_or_else(|| "not found".to_owned(), |place| format!("place {}", place + 1));
+            misses.push(format!(
+                "{:<12} {:<10} {} “{}” expected {:?}, found {:?}",
+                query.sort,
+                place,
+                if answer.known { "said to be known" } else { "said to be unknown" },
+                query.question,
+                query.expected,
+                found.get(..found.len().min(3)).unwrap_or_default()
+            ));
+        }
+    }
+    row.ms = quantiles(times);
+    Ok(row)
+}
+
+fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
+    let scope = scope();
+    match way {
+        Way::Bm25 => {
+            let question = Question::new(&query.question, &Vocabulary::default());
+            // White space at the end: the last word is whole.
+            let words: String = question.terms.iter().map(|term| format!("{} ", term.asked)).collect();
+            let status = query.include_history.then(|| "all".to_owned());
+            let page = engine.claims(&ClaimsQuery {
+                org_id: Some(scope.org_id),
+                project: Some(scope.project),
+                q: Some(words.clone()),
+                status,
+                limit: Some(LIMIT),
+                ..ClaimsQuery::default()
+            })?;
+            let found = if words.is_empty() { Vec::new() } else { page.items };
+            Ok(Answer { known: !found.is_empty(), ids: found.iter().map(|claim| claim.id).collect(), stale: 0 })
+        }
+        Way::Recall(ways) => {
+            let request = RecallRequest {
+                org_id: scope.org_id,
+                project: scope.project,
+                query: query.question.clone(),
+                limit: Some(LIMIT),
+                include_history: query.include_history,
+                ..RecallRequest::default()
+            };
+            let RecallAnswer { hits, known, .. } = engine.recall_by(&request, ways)?;
+            let retired = |hit: &&crate::api::RecallHit| hit.claim.status != Status::Active;
+            let stale = if query.include_history { 0 } else { hits.iter().filter(retired).count() };
+            Ok(Answer { ids: hits.iter().map(|hit| hit.claim.id).collect(), known, stale })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::FakeModels;
+
+    fn corpus() -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/recall")
+    }
+
+    #[test]
+    fn the_corpus_is_as_large_and_as_hard_as_it_says() {
+        let (memories, queries) = data::read(&corpus()).unwrap();
+        let none = queries.iter().filter(|query| query.expected.is_empty()).count();
+        assert!(memories.len() >= 200 && queries.len() >= 120 && none >= 30);
+        // A third of the questions name no word of the statement that answers them.
+        let stems = |text: &str| -> std::collections::HashSet<String> {
+            Question::new(text, &Vocabulary::default()).terms.into_iter().flat_map(|term| term.stems).collect()
+        };
+        let wordless = queries.iter().filter(|query| {
+            let answer = query.expected.first().and_then(|id| memories.iter().find(|memory| memory.id == *id));
+            answer.is_some_and(|answer| stems(&query.question).is_disjoint(&stems(&answer.text)))
+        });
+        let wordless = wordless.count();
+        assert!(wordless * 3 >= queries.len(), "{wordless} of {}", queries.len());
+    }
+
+    #[test]
+    fn every_row_is_measured_and_nothing_retired_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+        let options = Options {
+            data: corpus(),
+            folder: folder.path().join("new"),
+            models: Some(Arc::new(models)),
+            explain: true,
+        };
+        let report = run(&options, &mut |_| {}).unwrap();
+        assert_eq!(report.rows.len(), 6);
+        assert!(report.rows.iter().all(|row| row.stale == 0));
+        let row = |name: &str| report.rows.iter().find(|row| row.name == name).unwrap();
+        let plain = &row("words + vocabulary").sorts["plain"];
+        assert!(plain.first * 10 >= plain.answerable * 9, "{plain:?}");
+        assert!(row("words + vocabulary").all.share(|tally| tally.five) > row("BM25").all.share(|tally| tally.five));
+        assert!(report.table().contains("hybrid") && !report.misses.is_empty());
+    }
+}

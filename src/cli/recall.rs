@@ -1,0 +1,80 @@
+//! `ergo recall`: what is known about a question, in the words in which it was written.
+
+use super::{CliError, Context, Exit, show::time, ui::Style};
+use crate::{
+    api::{RecallAnswer, RecallRequest},
+    domain::{ClaimKind, Status},
+};
+
+/// Find what is known about a question, in the words in which it was written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ergo recall 'which database do we use?'
+  ergo recall message broker --kind rejection,decision
+  ergo recall 'how did we deploy before' --history")]
+pub(crate) struct Args {
+    /// The question, or a few words.
+    #[arg(required = true, value_name = "QUESTION")]
+    query: Vec<String>,
+    /// One kind, or several separated by commas.
+    #[arg(short, long, value_name = "KIND", value_delimiter = ',')]
+    kind: Vec<ClaimKind>,
+    /// Also what was superseded or retracted, after what is in force.
+    #[arg(long)]
+    history: bool,
+    /// As it was at this time: a date, a time, or a span such as 3d.
+    #[arg(long, value_name = "WHEN")]
+    as_of: Option<String>,
+    /// How many at most, up to 50.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
+    limit: usize,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let as_of = args.as_of.map(|when| time::moment(&when, -1)).transpose()?;
+    let (client, scope) = cx.reader().await?;
+    let request = RecallRequest {
+        org_id: scope.org_id,
+        project: scope.project,
+        query: args.query.join(" "),
+        limit: Some(args.limit),
+        kinds: args.kind,
+        include_history: args.history,
+        as_of,
+    };
+    let answer = client.recall(&request).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+    } else {
+        show(cx, &answer);
+    }
+    Ok(if answer.hits.is_empty() { Exit::Usage } else { Exit::Ok })
+}
+
+fn show(cx: &mut Context, answer: &RecallAnswer) {
+    let now = Context::now();
+    for note in &answer.notes {
+        let note = cx.ui.paint(Style::Dim, note);
+        cx.ui.line(note);
+    }
+    let mut retired = false;
+    for hit in &answer.hits {
+        if hit.claim.status != Status::Active && !retired {
+            retired = true;
+            let heading = cx.ui.paint(Style::Strong, "No longer in force");
+            cx.ui.line(format_args!("\n{heading}"));
+        }
+        cx.ui.claim_row(&hit.claim, now);
+        if let Some(reason) = &hit.claim.reason {
+            cx.ui.field("because", reason);
+        }
+    }
+    let commands = match answer.hits.first() {
+        Some(best) => (format!("ergo why {}", best.claim.id.short()), "how it came about, and what rests on it".to_owned()),
+        None => ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
+    };
+    cx.ui.line("");
+    cx.ui.commands(&[commands]);
+}

@@ -1,0 +1,407 @@
+//! `recall`: what is known about a question, by words and by meaning.
+
+use std::{collections::HashMap, thread, time::Duration};
+
+use crate::{
+    api::{ApiError, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest},
+    domain::{ClaimKind, Scope, Status},
+    engine::{Engine, check, foresee::Vector, gate, view},
+    infer::{Call, InferError},
+    recall::{
+        Question, Vocabulary, floor, fuse,
+        rank::{Candidate, Known, Score, Weights},
+    },
+    store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
+};
+
+/// How many claims are answered with unless a number is asked for.
+const LIMIT: usize = 10;
+
+/// The longest question, in bytes.
+const MAX_QUERY: usize = 1000;
+
+/// How long a question waits for its vector: a healthy answer takes 5 ms, and the first one loads the model.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most claims that are read for one word, for one that stands for it, and for words that stand together.
+const PER_WORD: usize = 1000;
+const PER_OTHER: usize = 200;
+const TOGETHER: usize = 100;
+
+/// Beyond this many claims a word is too common to be looked for beside another one.
+const COMMON: usize = 20_000;
+
+/// How many of the best by words are looked at to find some of the wanted kind and status.
+const LOOKED_AT: usize = 512;
+
+/// How many the words, the vectors and both together bring into the ranking.
+const BY_WORDS: usize = 64;
+const BY_MEANING: usize = 48;
+const POOL: usize = 64;
+
+/// By what recall finds: all of it, unless a measurement leaves something out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// By the question's words.
+    pub words: bool,
+    /// By the words that stand for them, too.
+    pub vocabulary: bool,
+    /// By meaning: the vectors.
+    pub meaning: bool,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { words: true, vocabulary: true, meaning: true }
+    }
+}
+
+/// `POST /recall`.
+pub(in crate::engine) fn recall(
+    engine: &Engine,
+    request: &RecallRequest,
+    ways: Ways,
+) -> Result<RecallAnswer, ApiError> {
+    let wanted = Wanted { ways, ..Wanted::new(request)? };
+    let now = (engine.config.clock)();
+    let asked = Asked { engine, wanted: &wanted, now, today: gate::day(now) };
+    let found = asked.find()?;
+    Ok(asked.answer(found))
+}
+
+/// What is wanted, checked.
+pub(in crate::engine) struct Wanted {
+    pub(in crate::engine) scope: Scope,
+    pub(in crate::engine) query: String,
+    pub(in crate::engine) limit: usize,
+    pub(in crate::engine) kinds: Vec<ClaimKind>,
+    pub(in crate::engine) history: bool,
+    pub(in crate::engine) ways: Ways,
+}
+
+impl Wanted {
+    fn new(request: &RecallRequest) -> Result<Self, ApiError> {
+        let scope = check::named(&request.org_id, &request.project)
+            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let query = check::required("query", &request.query)?;
+        if query.len() > MAX_QUERY {
+            return Err(ApiError::field("query", format!("`query` is longer than {MAX_QUERY} bytes"))
+                .hint("ask in one sentence"));
+        }
+        let limit = match request.limit {
+            None => LIMIT,
+            Some(0) => return Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
+            Some(many) if many > MAX_RECALL => {
+                return Err(ApiError::field(
+                    "limit",
+                    format!("`limit` is {many}; at most {MAX_RECALL} claims are recalled at once"),
+                )
+                .hint("`GET /claims` with `q` pages through all that match"));
+            }
+            Some(some) => some,
+        };
+        if request.as_of.is_some() {
+            return Err(ApiError::field("as_of", "recall cannot be asked as of a past time yet")
+                .hint("leave `as_of` out; `POST /why` and `GET /claims` take it"));
+        }
+        Ok(Self { scope, query, limit, kinds: request.kinds.clone(), history: request.include_history, ways: Ways::default() })
+    }
+
+    fn takes(&self, kind: ClaimKind, status: Status) -> bool {
+        (self.history || status == Status::Active) && (self.kinds.is_empty() || self.kinds.contains(&kind))
+    }
+}
+
+/// A claim that was found, and how well it answers.
+pub(in crate::engine) struct Found {
+    pub(in crate::engine) row: ClaimRow,
+    pub(in crate::engine) cosine: Option<f32>,
+    pub(in crate::engine) score: Score,
+}
+
+/// What a question found.
+pub(in crate::engine) struct Findings {
+    pub(in crate::engine) question: Question,
+    pub(in crate::engine) by_meaning: bool,
+    pub(in crate::engine) known: bool,
+    pub(in crate::engine) found: Vec<Found>,
+    pub(in crate::engine) notes: Vec<String>,
+}
+
+/// A question to the store.
+pub(in crate::engine) struct Asked<'a> {
+    pub(in crate::engine) engine: &'a Engine,
+    pub(in crate::engine) wanted: &'a Wanted,
+    pub(in crate::engine) now: u64,
+    pub(in crate::engine) today: String,
+}
+
+impl Asked<'_> {
+    /// The best claims for the question: those in force first, as many as are wanted.
+    pub(in crate::engine) fn find(&self) -> Result<Findings, ApiError> {
+        let ways = self.wanted.ways;
+        let question = match ways {
+            Ways { words: false, .. } => Question::default(),
+            Ways { vocabulary: false, .. } => Question::new(&self.wanted.query, &Vocabulary::default()),
+            Ways { .. } => Question::new(&self.wanted.query, Vocabulary::built_in()),
+        };
+        let queries = Queries::of(&question);
+        let embed = || match ways.meaning {
+            true => self.engine.embed(&self.wanted.query, Call::foreground(PATIENCE)),
+            false => Err(InferError::Refused("vectors are left out".to_owned())),
+        };
+        // The embedder is another process: it computes while the words are looked up. No connection waits for it.
+        let (vector, lists) = thread::scope(|threads| {
+            let embedding = threads.spawn(embed);
+            let lists = self.words(&question, &queries);
+            let vector = embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into())));
+            (vector, lists)
+        });
+        let lists = lists?;
+        let mut notes = Vec::new();
+        self.engine.readers.lend().snapshot(|reader| {
+            let (near, vector) = self.near(reader, vector, &mut notes)?;
+            let known = queries.known(&question, &lists);
+            let weights = Weights::new(&question, lists.claims, &known);
+            let pool = self.pool(reader, &queries, &lists, &weights, &near)?;
+            let mut found = self.ranked(reader, &pool, vector.as_ref(), &near, &weights)?;
+            let by_meaning = vector.is_some();
+            let best = found.iter().map(|found| found.score.match_).fold(0.0, f64::max);
+            self.cut(&mut found);
+            let known = floor::answers(best, by_meaning) && !found.is_empty();
+            Ok(Findings { question: question.clone(), by_meaning, known, found, notes })
+        })
+    }
+
+    /// Who has the words of the question.
+    fn words(&self, question: &Question, queries: &Queries) -> Result<WordLists, StoreError> {
+        self.engine.readers.lend().snapshot(|reader| {
+            let mut lists = reader.word_lists(&self.wanted.scope, &queries.all)?;
+            self.together(reader, question, queries, &mut lists)?;
+            Ok(lists)
+        })
+    }
+
+    /// Looks for words that stand together, where their own lists were not read to the end: else they say it already.
+    fn together(
+        &self,
+        reader: &Reader,
+        question: &Question,
+        queries: &Queries,
+        lists: &mut WordLists,
+    ) -> Result<(), StoreError> {
+        let mut further = Vec::new();
+        for places in question.together() {
+            let own: Vec<&WordList> =
+                places.iter().filter_map(|place| lists.lists.get(*queries.own.get(*place)?)).collect();
+            let tells = own.iter().any(|list| list.complete) || own.iter().all(|list| list.claims > COMMON);
+            if places.len() < 2 || tells {
+                continue;
+            }
+            let stems = places.iter().filter_map(|place| question.terms.get(*place)).flat_map(|term| term.stems.clone());
+            further.push(WordQuery { stems: stems.collect(), limit: TOGETHER });
+        }
+        if further.is_empty() {
+            return Ok(());
+        }
+        lists.lists.extend(reader.word_lists(&self.wanted.scope, &further)?.lists);
+        Ok(())
+    }
+
+    /// The claims near in meaning, and the vector, where there is one that the store can be asked with.
+    fn near(
+        &self,
+        reader: &Reader,
+        vector: Result<Vector, InferError>,
+        notes: &mut Vec<String>,
+    ) -> Result<(Vec<(Spot, f32)>, Option<Vector>), ApiError> {
+        let vector = match vector {
+            Ok(vector) => vector,
+            Err(error) => {
+                notes.push(format!("Looked for by words alone: {error}."));
+                return Ok((Vec::new(), None));
+            }
+        };
+        match reader.near(&self.wanted.scope, &vector.model, &vector.numbers, BY_MEANING) {
+            Ok(near) => Ok((near, Some(vector))),
+            Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
+                notes.push(format!("Looked for by words alone: {error}."));
+                Ok((Vec::new(), None))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The claims that are worth ranking: the lists of all sub-queries and of the vectors, fused.
+    fn pool(
+        &self,
+        reader: &Reader,
+        queries: &Queries,
+        lists: &WordLists,
+        weights: &Weights<'_>,
+        near: &[(Spot, f32)],
+    ) -> Result<Vec<Spot>, StoreError> {
+        let weighed = queries.weighed(lists, weights);
+        let mut all = fuse::by_weight(weighed);
+        all.truncate(LOOKED_AT);
+        let by_words = self.wanted_of(reader, all.iter().map(|(spot, _)| *spot).collect())?;
+        let order: HashMap<Spot, usize> = by_words.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
+        let near = self.wanted_of(reader, near.iter().map(|(spot, _)| *spot).collect())?;
+        let mut ranked: Vec<Vec<Spot>> = vec![by_words.into_iter().take(BY_WORDS).collect(), near];
+        for list in queries.sub_lists(lists) {
+            let mut list: Vec<Spot> = list.into_iter().filter(|spot| order.contains_key(spot)).collect();
+            list.sort_unstable_by_key(|spot| order.get(spot).copied());
+            list.truncate(BY_WORDS);
+            ranked.push(list);
+        }
+        let fused = fuse::reciprocal(ranked.iter().map(Vec::as_slice));
+        Ok(fused.into_iter().take(POOL).map(|(spot, _)| spot).collect())
+    }
+
+    /// Those of the claims that are wanted, in their order.
+    fn wanted_of(&self, reader: &Reader, spots: Vec<Spot>) -> Result<Vec<Spot>, StoreError> {
+        let standing = reader.standing(&self.wanted.scope, &spots)?;
+        let fits = |standing: Option<crate::store::Standing>| {
+            standing.is_some_and(|standing| self.wanted.takes(standing.kind, standing.status))
+        };
+        Ok(spots.into_iter().zip(standing).filter(|(_, standing)| fits(*standing)).map(|(spot, _)| spot).collect())
+    }
+
+    /// The claims of the pool, read and ranked: those in force first.
+    fn ranked(
+        &self,
+        reader: &Reader,
+        pool: &[Spot],
+        vector: Option<&Vector>,
+        near: &[(Spot, f32)],
+        weights: &Weights<'_>,
+    ) -> Result<Vec<Found>, ApiError> {
+        let rows = reader.bare_at(pool)?;
+        let mut cosines: HashMap<Spot, f32> = near.iter().copied().collect();
+        if let Some(vector) = vector {
+            let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
+            let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest)?;
+            cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
+        }
+        let score = |(row, spot): (ClaimRow, &Spot)| {
+            let cosine = cosines.get(spot).copied();
+            let candidate = Candidate {
+                statement: &row.statement,
+                reason: row.reason.as_deref(),
+                source: row.source.as_deref(),
+                kind: row.kind,
+                at: row.clock.wall,
+                needs_review: row.flags.needs_review,
+                expired: row.expired_on(&self.today),
+                cosine,
+            };
+            let score = weights.score(&candidate, vector.is_some(), self.now);
+            Found { row, cosine, score }
+        };
+        // A redacted claim says nothing.
+        let rows = rows.into_iter().zip(pool).filter(|(row, _)| !row.statement.is_empty());
+        let mut found: Vec<Found> = rows.map(score).collect();
+        found.sort_by(|a, b| {
+            let retired = |found: &Found| found.row.status != Status::Active;
+            let order = retired(a).cmp(&retired(b)).then(b.score.total.total_cmp(&a.score.total));
+            order.then(b.row.id.cmp(&a.row.id))
+        });
+        Ok(found)
+    }
+
+    /// Leaves as many as are wanted; where history is wanted, up to half of them are history.
+    fn cut(&self, found: &mut Vec<Found>) {
+        let active = found.iter().filter(|found| found.row.status == Status::Active).count();
+        let retired = (found.len() - active).min(self.wanted.limit / 2);
+        let active = active.min(self.wanted.limit - retired);
+        let mut left = [active, self.wanted.limit - active];
+        found.retain(|found| {
+            let part = usize::from(found.row.status != Status::Active);
+            let keep = left[part] > 0;
+            left[part] = left[part].saturating_sub(1);
+            keep
+        });
+    }
+
+    fn answer(&self, findings: Findings) -> RecallAnswer {
+        let Findings { question, by_meaning, known, found, mut notes } = findings;
+        if found.is_empty() {
+            notes.push(format!("Nothing in {} has to do with this.", self.wanted.scope));
+        } else if !known {
+            notes.push(format!("Nothing in {} answers this; these are the nearest.", self.wanted.scope));
+        }
+        let asked = |place: &usize| question.terms.get(*place).map(|term| term.asked.clone());
+        let hits = found.into_iter().map(|found| RecallHit {
+            words: found.score.found.iter().filter_map(asked).collect(),
+            score: found.score.total as f32,
+            cosine: found.cosine,
+            claim: view::claim(found.row, &self.today),
+        });
+        RecallAnswer { method: question.method(), by_meaning, known, hits: hits.collect(), notes }
+    }
+}
+
+/// What the store is asked for one question, and where each answer will stand.
+struct Queries {
+    all: Vec<WordQuery>,
+    /// Of each term: the place of its own list.
+    own: Vec<usize>,
+    /// Of each term: the places of the lists of its others.
+    others: Vec<Vec<usize>>,
+    /// The terms of each sub-query that stand together.
+    together: Vec<Vec<usize>>,
+}
+
+impl Queries {
+    fn of(question: &Question) -> Self {
+        let mut all = Vec::new();
+        let mut add = |stems: &[String], limit| {
+            all.push(WordQuery { stems: stems.to_vec(), limit });
+            all.len() - 1
+        };
+        let own = question.terms.iter().map(|term| add(&term.stems, PER_WORD)).collect();
+        let others = question
+            .terms
+            .iter()
+            .map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect())
+            .collect();
+        Self { all, own, others, together: question.together().to_vec() }
+    }
+
+    fn known(&self, question: &Question, lists: &WordLists) -> Vec<Known> {
+        let claims = |at: &usize| lists.lists.get(*at).map_or(0, |list| list.claims);
+        let known = |place: usize| Known {
+            own: self.own.get(place).map_or(0, claims),
+            others: self.others.get(place).map_or_else(Vec::new, |others| others.iter().map(claims).collect()),
+        };
+        (0..question.terms.len()).map(known).collect()
+    }
+
+    /// Every list of a word with what the word weighs.
+    fn weighed<'a>(&'a self, lists: &'a WordLists, weights: &'a Weights<'_>) -> Vec<(f64, &'a [Spot])> {
+        let list = |at: usize| lists.lists.get(at).map_or(&[][..], |list| list.spots.as_slice());
+        let mut all: Vec<(f64, &[Spot])> = self.own.iter().zip(weights.own()).map(|(at, own)| (own, list(*at))).collect();
+        for (term, others) in self.others.iter().enumerate() {
+            all.extend(others.iter().zip(weights.others(term)).map(|(at, other)| (*other, list(*at))));
+        }
+        // Words that stand together bring in what the cut lists of each word lack.
+        let further = lists.lists.iter().skip(self.all.len());
+        all.extend(further.map(|list| (0.0, list.spots.as_slice())));
+        all
+    }
+
+    /// The claims of each sub-query whose terms stand together.
+    fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<Spot>> {
+        let own = |place: &usize| self.own.get(*place).and_then(|at| lists.lists.get(*at));
+        let mut all: Vec<Vec<Spot>> = Vec::new();
+        for places in &self.together {
+            let mut counts: HashMap<Spot, usize> = HashMap::new();
+            for spot in places.iter().filter_map(own).flat_map(|list| &list.spots) {
+                *counts.entry(*spot).or_default() += 1;
+            }
+            all.push(counts.into_iter().filter(|(_, count)| *count == places.len()).map(|(spot, _)| spot).collect());
+        }
+        all.extend(lists.lists.iter().skip(self.all.len()).map(|list| list.spots.clone()));
+        all
+    }
+}

@@ -1,0 +1,156 @@
+//! A question, taken apart: its terms, and up to eight sub-queries made of them.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Vocabulary,
+    vocabulary::LONGEST,
+    words::is_empty,
+};
+use crate::domain::text;
+
+/// The most sub-queries.
+pub const MAX_SUB_QUERIES: usize = 8;
+
+/// The most terms of a question that are looked for.
+const MAX_TERMS: usize = 12;
+
+/// The most other words that are looked for in place of a question's own, in all.
+const MAX_OTHERS: usize = 40;
+
+/// A word of a question, or a phrase that the vocabulary knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// As it was asked, in lower case.
+    pub asked: String,
+    /// Its stems: one, unless it is a phrase.
+    pub stems: Vec<String>,
+    /// What stands for it, by the vocabulary.
+    pub others: Vec<Vec<String>>,
+}
+
+/// A question, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// What it asks for, in order and without repeats.
+    pub terms: Vec<Term>,
+    /// Sub-queries as places in `terms`: first all of them, any of which may be found; then those that are to stand together.
+    pub sub_queries: Vec<Vec<usize>>,
+}
+
+impl Question {
+    /// Takes a question apart: words of grammar are left out, phrases of the vocabulary are kept whole.
+    pub fn new(question: &str, vocabulary: &Vocabulary) -> Self {
+        let terms = terms(question, vocabulary);
+        let sub_queries = sub_queries(terms.len());
+        Self { terms, sub_queries }
+    }
+
+    /// How it was taken apart: `decompose_N`, with `_v` where the vocabulary added words.
+    pub fn method(&self) -> String {
+        let added = if self.terms.iter().any(|term| !term.others.is_empty()) { "_v" } else { "" };
+        format!("decompose_{}{added}", self.sub_queries.len())
+    }
+
+    /// The sub-queries whose terms are to stand together.
+    pub fn together(&self) -> &[Vec<usize>] {
+        self.sub_queries.get(1..).unwrap_or_default()
+    }
+}
+
+fn terms(question: &str, vocabulary: &Vocabulary) -> Vec<Term> {
+    let asked: Vec<String> = text::words(question).collect();
+    let stems = text::stems(question);
+    let mut terms: Vec<Term> = Vec::new();
+    let (mut seen, mut room) = (BTreeSet::new(), MAX_OTHERS);
+    let mut at = 0;
+    while at < stems.len() && terms.len() < MAX_TERMS {
+        // The longest phrase that the vocabulary knows; else the word.
+        let known = |many: &usize| {
+            let phrase = stems.get(at..at + many);
+            phrase.is_some_and(|phrase| !vocabulary.others(phrase).is_empty())
+        };
+        let many = (2..=LONGEST).rev().find(known).unwrap_or(1);
+        let end = (at + many).min(stems.len());
+        let (words, own) = (&asked[at..end], stems[at..end].to_vec());
+        at = end;
+        if (many == 1 && words.iter().all(|word| is_empty(word))) || !seen.insert(own.clone()) {
+            continue;
+        }
+        let others: Vec<_> = vocabulary.others(&own).iter().take(room).cloned().collect();
+        room -= others.len();
+        terms.push(Term { asked: words.join(" "), stems: own, others });
+    }
+    terms
+}
+
+/// All terms, then three neighbours, two neighbours and single ones, as many as there is room for.
+fn sub_queries(terms: usize) -> Vec<Vec<usize>> {
+    if terms == 0 {
+        return Vec::new();
+    }
+    let runs = |length: usize| (0..(terms + 1).saturating_sub(length)).map(move |from| (from..from + length).collect());
+    let mut all: Vec<Vec<usize>> = vec![(0..terms).collect()];
+    // Three of three are all of them, standing together; one of one is what is asked first anyhow.
+    all.extend([3, 2].into_iter().filter(|length| *length <= terms).flat_map(runs));
+    if terms > 1 {
+        all.extend(runs(1));
+    }
+    all.truncate(MAX_SUB_QUERIES);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn asked(question: &str) -> Vec<String> {
+        Question::new(question, &Vocabulary::default()).terms.into_iter().map(|term| term.asked).collect()
+    }
+
+    #[test]
+    fn words_of_grammar_are_left_out_and_repeats_too() {
+        assert_eq!(asked("Why do we deploy only on green CI?"), ["deploy", "green", "ci"]);
+        assert_eq!(asked("why don't we use the thing"), ["thing"]);
+        assert_eq!(asked("deploys deployed deploying"), ["deploys"]);
+        assert!(asked("why is it so?").is_empty());
+    }
+
+    #[test]
+    fn sub_queries_are_all_then_runs_and_never_more_than_eight() {
+        assert_eq!(sub_queries(0), Vec::<Vec<usize>>::new());
+        assert_eq!(sub_queries(1), [vec![0]]);
+        assert_eq!(sub_queries(2), [vec![0, 1], vec![0, 1], vec![0], vec![1]]);
+        assert_eq!(sub_queries(3), [vec![0, 1, 2], vec![0, 1, 2], vec![0, 1], vec![1, 2], vec![0], vec![1], vec![2]]);
+        assert_eq!(sub_queries(9).len(), MAX_SUB_QUERIES);
+    }
+
+    #[test]
+    fn the_method_says_how_many_and_whether_words_were_added() {
+        let vocabulary = Vocabulary::parse("message broker > kafka");
+        assert_eq!(Question::new("the message broker port", &vocabulary).method(), "decompose_4_v");
+        assert_eq!(Question::new("port", &vocabulary).method(), "decompose_1");
+        assert_eq!(Question::new("why?", &vocabulary).method(), "decompose_0");
+    }
+
+    #[test]
+    fn a_phrase_of_the_vocabulary_is_one_term_even_of_empty_words() {
+        let vocabulary = Vocabulary::parse("sign in, log in");
+        let question = Question::new("How do we sign in?", &vocabulary);
+        assert_eq!((question.terms[0].asked.as_str(), question.terms.len()), ("sign in", 1));
+        assert_eq!(question.terms[0].others, [vec!["log".to_owned(), "in".to_owned()]]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_asked_stays_within_bounds(question in "\\PC{0,400}") {
+            let question = Question::new(&question, Vocabulary::built_in());
+            prop_assert!(question.terms.len() <= MAX_TERMS && question.sub_queries.len() <= MAX_SUB_QUERIES);
+            prop_assert!(question.terms.iter().map(|term| term.others.len()).sum::<usize>() <= MAX_OTHERS);
+            let places = question.sub_queries.iter().flatten();
+            prop_assert!(places.copied().all(|place| place < question.terms.len()));
+        }
+    }
+}

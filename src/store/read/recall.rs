@@ -1,0 +1,146 @@
+//! What recall reads: who has which words, whose vectors are near, and the claims that are left.
+//!
+//! Every list is bounded, the newest claims first, so that the cost grows little with the scope. FTS5 is asked who has a word, not how well it
+//! fits: its BM25 counts all claims that have each of the words, which are tens of thousands in a large scope. (record 38)
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    claims::{bare_claims_at_places, claims_at_places},
+    pages,
+    search::within,
+};
+use crate::{
+    domain::Scope,
+    store::{
+        ClaimFilter, ClaimRow, Reader, Result, Spot, Standing, VectorModel, WordList, WordLists, WordQuery, log,
+        project::{kind_of, status_of},
+        vectors::{self, index},
+    },
+};
+
+/// How many rows of the vector index are compared exactly for each that is asked for.
+const OVERSAMPLED: usize = 3;
+
+impl Reader {
+    /// Who has which words, of any status; an unknown scope has nobody.
+    pub fn word_lists(&self, scope: &Scope, queries: &[WordQuery]) -> Result<WordLists> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let Some(n) = log::known_scope(db, scope)? else { return Ok(WordLists::default()) };
+            let all = pages::total(db, &ClaimFilter::default())?;
+            let claims = pages::total(db, &ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() })?;
+            // Where most claims are of the scope, leaving the others out afterwards is cheaper than asking for its word.
+            let place = Some(n).filter(|_| claims < all / 2);
+            let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
+            let mut read =
+                db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
+            let mut lists = Vec::with_capacity(queries.len());
+            for query in queries {
+                let words: Vec<String> = query.stems.iter().filter_map(|stem| quoted(stem)).collect();
+                if words.is_empty() {
+                    lists.push(WordList::default());
+                    continue;
+                }
+                let rows = read.query_map(params![within(&words.join(" AND "), place), query.limit], |row| row.get(0))?;
+                let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+                let complete = rows.len() < query.limit;
+                let claims = match rows.last() {
+                    // As dense before the oldest that was read as after it.
+                    Some(oldest) if !complete => {
+                        let share = rows.len() as f64 / (newest - oldest + 1).max(1) as f64;
+                        ((share * newest as f64) as usize).max(rows.len())
+                    }
+                    _ => rows.len(),
+                };
+                lists.push(WordList { spots: rows.into_iter().map(Spot).collect(), claims, complete });
+            }
+            Ok(WordLists { claims, lists })
+        })
+    }
+
+    /// The active claims of a scope whose vectors are nearest, facts among them, with their cosines, the nearest first.
+    ///
+    /// # Errors
+    /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
+    pub fn near(&self, scope: &Scope, model: &VectorModel, vector: &[f32], limit: usize) -> Result<Vec<(Spot, f32)>> {
+        self.snapshot(|reader| {
+            let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
+            let (Some(stored), Some(scope)) = (stored, log::known_scope(db, scope)?) else { return Ok(Vec::new()) };
+            vectors::must_be(&stored, model)?;
+            let unit = vectors::unit(&stored, vector)?;
+            let code = vectors::bytes(&unit);
+            let mut ranked = Vec::new();
+            for guarded in [true, false] {
+                for n in index::nearest(db, index::lane_of(scope, guarded), &code, limit.saturating_mul(OVERSAMPLED))? {
+                    ranked.extend(cosine(db, &unit, n)?.map(|cosine| (Spot(n), cosine)));
+                }
+            }
+            ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+            ranked.truncate(limit);
+            Ok(ranked)
+        })
+    }
+
+    /// The cosine between a vector and that of each claim, of any status; `None` for a claim that has none.
+    ///
+    /// # Errors
+    /// As for [`Reader::near`].
+    pub fn spot_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[Spot]) -> Result<Vec<Option<f32>>> {
+        self.snapshot(|reader| {
+            let Some(stored) = vectors::model(&reader.db)? else { return Ok(vec![None; spots.len()]) };
+            vectors::must_be(&stored, model)?;
+            let unit = vectors::unit(&stored, vector)?;
+            spots.iter().map(|spot| cosine(&reader.db, &unit, spot.0)).collect()
+        })
+    }
+
+    /// Kind and status of those claims that are of the scope, in their order.
+    pub fn standing(&self, scope: &Scope, spots: &[Spot]) -> Result<Vec<Option<Standing>>> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(vec![None; spots.len()]) };
+            let mut read =
+                reader.db.prepare_cached("SELECT kind, status FROM claims WHERE n = ?1 AND scope = ?2 AND undone = 0")?;
+            let mut all = Vec::with_capacity(spots.len());
+            for spot in spots {
+                let found = read.query_row([spot.0, scope], |row| {
+                    Ok(Standing { kind: kind_of(row.get(0)?), status: status_of(row.get(1)?) })
+                });
+                all.push(found.optional()?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Claims without their relations (see [`Reader::candidates`]), in that order.
+    pub fn bare_at(&self, spots: &[Spot]) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
+    }
+
+    /// Claims with their relations, in that order.
+    pub fn whole_at(&self, spots: &[Spot]) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
+    }
+}
+
+/// A stem as FTS5 is asked for it: a string without quotes.
+fn quoted(stem: &str) -> Option<String> {
+    let stem: String = stem.chars().filter(|c| c.is_alphanumeric()).collect();
+    (!stem.is_empty()).then(|| format!("\"{stem}\""))
+}
+
+fn cosine(db: &Connection, unit: &[f32], n: i64) -> Result<Option<f32>> {
+    Ok(vectors::stored(db, n)?.map(|code| vectors::cosine(unit, &code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn nothing_of_a_stem_is_an_operator() {
+        assert_eq!(quoted("deploy").as_deref(), Some("\"deploy\""));
+        assert_eq!(quoted("a\" OR \"b*").as_deref(), Some("\"aORb\""));
+        assert_eq!(quoted("\"*\""), None);
+    }
+}

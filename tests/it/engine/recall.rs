@@ -1,0 +1,197 @@
+//! Recall: what is known about a question, in the words in which it was written.
+
+use std::collections::BTreeSet;
+
+use ergo::{
+    api::{RecallAnswer, RecallRequest},
+    domain::Status,
+    infer::{FakeModels, InferError, Role},
+};
+use proptest::{prelude::*, test_runner::Config};
+
+use super::*;
+
+fn asking(query: &str) -> RecallRequest {
+    RecallRequest { org_id: "acme".into(), project: "api".into(), query: query.into(), ..RecallRequest::default() }
+}
+
+fn recall(bed: &Bed, query: &str) -> RecallAnswer {
+    bed.engine.recall(&asking(query)).unwrap()
+}
+
+fn statements(answer: &RecallAnswer) -> Vec<&str> {
+    answer.hits.iter().map(|hit| hit.claim.statement.as_str()).collect()
+}
+
+#[test]
+fn the_claim_that_speaks_of_most_of_the_question_comes_first() {
+    let bed = Bed::new();
+    bed.remember("We deploy only on green CI", "red builds broke prod");
+    bed.remember("CI runs on our own machines", "cost");
+    bed.remember("Logs are kept for 30 days", "disk");
+    let answer = recall(&bed, "when may we deploy, on green CI?");
+    assert_eq!(statements(&answer)[0], "We deploy only on green CI");
+    assert!(answer.known && !statements(&answer).contains(&"Logs are kept for 30 days"));
+    assert_eq!(answer.hits[0].words, ["deploy", "green", "ci"]);
+    assert!(answer.method.starts_with("decompose_7"), "{}", answer.method);
+}
+
+#[test]
+fn the_vocabulary_finds_what_is_asked_for_in_other_words() {
+    let bed = Bed::new();
+    bed.remember("Events go through Kafka", "we know it");
+    bed.remember("Doors are blue", "taste");
+    let answer = recall(&bed, "Which message broker do we have?");
+    assert_eq!((statements(&answer), answer.known), (vec!["Events go through Kafka"], true));
+    assert!(answer.method.ends_with("_v"), "{}", answer.method);
+}
+
+#[test]
+fn history_comes_only_when_asked_for_and_after_what_is_in_force() {
+    let bed = Bed::new();
+    let old = bed.remember("We deploy from laptops", "three people");
+    let new = stored(bed.supersede(old, "We deploy from the CI server", "laptops drifted")).claim_id;
+    let wrong = bed.remember("We deploy from the moon", "typo");
+    bed.retract(wrong, "junk");
+    let ids = |answer: &RecallAnswer| -> Vec<_> { answer.hits.iter().map(|hit| hit.claim.id).collect() };
+    assert_eq!(ids(&recall(&bed, "from where do we deploy, laptops?")), [new]);
+    let request = RecallRequest { include_history: true, ..asking("from where do we deploy, laptops?") };
+    let answer = bed.engine.recall(&request).unwrap();
+    let marked: Vec<_> = answer.hits.iter().map(|hit| hit.claim.status).collect();
+    assert_eq!((ids(&answer)[0], marked[0]), (new, Status::Active), "although the other says more of it");
+    assert_eq!(ids(&answer)[1], old);
+    assert_eq!(marked[1..].iter().copied().collect::<BTreeSet<_>>().len(), 2, "{marked:?}");
+    // A small page has room for both.
+    let answer = bed.engine.recall(&RecallRequest { limit: Some(2), ..request }).unwrap();
+    assert_eq!(ids(&answer), [new, old]);
+}
+
+#[test]
+fn only_the_scope_and_the_kinds_that_were_named() {
+    let bed = Bed::new();
+    bed.remember("The port of the api is 8080", "free");
+    stored(bed.engine.remember(fact("The port of the store is 5432")).unwrap());
+    let mut elsewhere = request("The port of the web is 3000", "free");
+    elsewhere.caller.project = "web".into();
+    stored(bed.engine.remember(elsewhere).unwrap());
+    assert_eq!(recall(&bed, "port").hits.len(), 2);
+    let facts = RecallRequest { kinds: vec![ClaimKind::Fact], ..asking("port") };
+    assert_eq!(statements(&bed.engine.recall(&facts).unwrap()), ["The port of the store is 5432"]);
+    let nobody = RecallRequest { project: "none".into(), ..asking("port") };
+    let answer = bed.engine.recall(&nobody).unwrap();
+    assert!(answer.hits.is_empty() && !answer.known && answer.notes.iter().any(|note| note.contains("acme/none")));
+}
+
+#[test]
+fn what_is_wrong_with_a_request_is_named() {
+    let bed = Bed::new();
+    for (bad, field) in [
+        (asking("  "), "query"),
+        (asking(&"long ".repeat(300)), "query"),
+        (RecallRequest { limit: Some(0), ..asking("x") }, "limit"),
+        (RecallRequest { limit: Some(51), ..asking("x") }, "limit"),
+        (RecallRequest { as_of: Some(1), ..asking("x") }, "as_of"),
+        (RecallRequest { org_id: String::new(), ..asking("x") }, "org_id"),
+    ] {
+        let error = bed.engine.recall(&bad).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(field), "{error}");
+    }
+}
+
+/// An embedder for which reverting and going back are the same.
+fn reverting() -> FakeModels {
+    FakeModels::new().embedding(|text| {
+        let said = text.to_lowercase().replace("go back", "revert").replace("the last one", "release");
+        Ok(FakeModels::bag_of_words(&said))
+    })
+}
+
+#[test]
+fn what_shares_no_word_is_found_by_meaning() {
+    let models = Arc::new(reverting());
+    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
+    bed.remember("Revert a release", "five minutes");
+    for n in 0..30 {
+        let key = Some(format!("shed/{n}"));
+        stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
+    }
+    while bed.engine.fill_vectors().unwrap() > 0 {}
+    let answer = recall(&bed, "go back the last one");
+    assert!(answer.by_meaning && answer.notes.is_empty() && answer.known, "{answer:?}");
+    assert_eq!(statements(&answer)[0], "Revert a release");
+    assert!(answer.hits[0].cosine.unwrap() > 0.5 && answer.hits[0].words.is_empty());
+    assert!(models.asked().iter().any(|(role, _)| *role == Role::Embedder));
+}
+
+#[test]
+fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
+    let bed = Bed::new();
+    bed.remember("Revert a release", "five minutes");
+    let answer = recall(&bed, "how to revert a release");
+    assert_eq!((statements(&answer), answer.by_meaning, answer.known), (vec!["Revert a release"], false, true));
+    assert!(answer.notes[0].contains("by words alone") && answer.notes[0].contains("embedder"), "{:?}", answer.notes);
+    let dead = FakeModels::new()
+        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
+    let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
+    let answer = recall(&bed, "how to revert a release");
+    assert_eq!(statements(&answer), ["Revert a release"]);
+    assert!(answer.notes[0].contains("signal 11"), "{:?}", answer.notes);
+}
+
+#[test]
+fn an_embedder_other_than_the_stores_is_named_and_words_are_left() {
+    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(reverting()));
+    bed.remember("Revert a release", "five minutes");
+    let other = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0, 0.0]));
+    let bed = bed.reopen_with_models(Guard::default(), Arc::new(other));
+    let answer = recall(&bed, "how to revert a release");
+    assert_eq!((statements(&answer), answer.by_meaning), (vec!["Revert a release"], false));
+    assert!(answer.notes[0].contains("3 dimensions"), "{:?}", answer.notes);
+}
+
+#[test]
+fn a_redacted_claim_is_never_found() {
+    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(reverting()));
+    let id = bed.remember("The token is hunter2", "oops");
+    bed.engine.redact(on(id, "a secret")).unwrap();
+    let request = RecallRequest { include_history: true, ..asking("the token hunter2") };
+    assert!(bed.engine.recall(&request).unwrap().hits.is_empty());
+}
+
+#[test]
+fn a_stranger_is_said_to_be_one() {
+    let bed = Bed::new();
+    bed.remember("We deploy only on green CI", "red builds broke prod");
+    let answer = recall(&bed, "how are the vans of the catering service insured on deploy");
+    assert!(!answer.known, "{answer:?}");
+    assert!(answer.notes.iter().any(|note| note.contains("nearest")), "{:?}", answer.notes);
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 24, ..Config::default() })]
+
+    /// Whatever is stored and asked: what comes back is, byte for byte, what was stored.
+    #[test]
+    fn every_returned_text_is_one_that_was_stored(
+        texts in prop::collection::vec(("[a-e \"*()\\PC]{1,60}", "[a-e\\PC]{1,40}"), 1..8),
+        queries in prop::collection::vec("[a-e \"*()\\PC]{1,60}", 1..4),
+    ) {
+        let bed = Bed::new().reopen_with_models(
+            Guard::default(),
+            Arc::new(FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)))),
+        );
+        let mut written = BTreeSet::new();
+        for (statement, reason) in &texts {
+            if let Ok(WriteOutcome::Stored(_)) = bed.engine.remember(request(statement, reason)) {
+                written.insert((statement.trim().to_owned(), Some(reason.trim().to_owned())));
+            }
+        }
+        for query in &queries {
+            let request = RecallRequest { include_history: true, ..asking(query) };
+            let Ok(answer) = bed.engine.recall(&request) else { continue };
+            for hit in answer.hits {
+                prop_assert!(written.contains(&(hit.claim.statement.clone(), hit.claim.reason.clone())), "{hit:?}");
+            }
+        }
+    }
+}
