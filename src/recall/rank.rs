@@ -6,10 +6,13 @@ use super::{Question, fuse::idf};
 use crate::domain::{ClaimKind, text};
 
 /// What all of a question's words weigh beside a cosine of 1. Measured on the corpus in tests/data/recall: see docs/recall.md.
-const WORDS: f64 = 0.6;
+const WORDS: f64 = 0.65;
 
 /// What a word of the vocabulary weighs beside the word that was asked for.
-const OTHER: f64 = 0.7;
+const OTHER: f64 = 0.8;
+
+/// Words are weighed as if a scope had at least so many claims: among a handful, that a word is known says little.
+const FEWEST: usize = 100;
 
 /// What orders claims by words alone among those that have equally many: where and how often they have them.
 const DENSITY: f64 = 0.04;
@@ -36,6 +39,7 @@ pub struct Weights<'a> {
     /// Of each term itself, and of each of its others.
     terms: Vec<(f64, Vec<f64>)>,
     total: f64,
+    unknown: f64,
 }
 
 /// A claim that may answer.
@@ -75,7 +79,9 @@ pub struct Score {
 impl<'a> Weights<'a> {
     /// Weighs the terms of a question among so many claims. `known` is in the order of the terms.
     pub fn new(question: &'a Question, claims: usize, known: &[Known]) -> Self {
+        let claims = claims.max(FEWEST);
         let mut terms = Vec::with_capacity(question.terms.len());
+        let mut unknown = 0.0;
         for (place, term) in question.terms.iter().enumerate() {
             let known = known.get(place).cloned().unwrap_or_default();
             let others: Vec<f64> =
@@ -83,10 +89,20 @@ impl<'a> Weights<'a> {
             // A word that no claim has weighs as much as the rarest that stands for it: how else should it be found?
             let rarest = known.others.iter().filter(|df| **df > 0).min().copied().unwrap_or(0);
             let own = idf(claims, if known.own > 0 { known.own } else { rarest });
+            if known.own == 0 && rarest == 0 {
+                unknown += own;
+            }
             terms.push((own, others.into_iter().map(|other| other.min(own) * OTHER).collect()));
         }
-        let total = terms.iter().map(|(own, _)| own).sum();
-        Self { question, terms, total }
+        let total: f64 = terms.iter().map(|(own, _)| own).sum();
+        // A question without a word says nothing that could be known.
+        let unknown = if total > 0.0 { unknown / total } else { 1.0 };
+        Self { question, terms, total, unknown }
+    }
+
+    /// The share of the question, 0 to 1, whose words no claim has, nor any that stands for them.
+    pub fn unknown(&self) -> f64 {
+        self.unknown
     }
 
     /// How much each term weighs, in their order.

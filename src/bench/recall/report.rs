@@ -22,6 +22,8 @@ pub struct Tally {
     pub reciprocal: f64,
     /// It was said that nothing is known, wrongly.
     pub wrongly_unknown: usize,
+    /// The first that was found answers, and it was said that nothing is known.
+    pub withheld: usize,
     /// Questions that nothing answers.
     pub unanswerable: usize,
     /// Of them: it was said that nothing is known.
@@ -44,6 +46,7 @@ impl Tally {
         }
         self.answerable += 1;
         self.wrongly_unknown += usize::from(!known);
+        self.withheld += usize::from(!known && place == Some(0));
         self.first += usize::from(place == Some(0));
         self.five += usize::from(place.is_some_and(|place| place < 5));
         self.any += usize::from(place.is_some());
@@ -63,6 +66,11 @@ impl Tally {
     /// The share of the unanswerable questions of which it was said that nothing is known.
     pub fn abstention(&self) -> f64 {
         ratio(self.unknown as f64, self.unanswerable)
+    }
+
+    /// The share of the questions whose answer was first of which it was said that nothing is known.
+    pub fn withheld(&self) -> f64 {
+        ratio(self.withheld as f64, self.first)
     }
 
     /// The share of what was said to be known whose first claim answers.
@@ -108,7 +116,7 @@ impl Report {
     /// As tables for people.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} memories, {} questions\n\n{:<26} {:>5} {:>5} {:>5} {:>7} {:>8} {:>7} {:>9} {:>6} {:>13}\n",
+            "{} memories, {} questions\n\n{:<26} {:>5} {:>5} {:>5} {:>7} {:>8} {:>7} {:>8} {:>9} {:>6} {:>13}\n",
             self.memories,
             self.queries,
             "",
@@ -118,6 +126,7 @@ impl Report {
             "hit@any",
             "abstains",
             "wrongly",
+            "withheld",
             "precision",
             "stale",
             "p50/p95 ms"
@@ -126,7 +135,7 @@ impl Report {
             let all = &row.all;
             let _ = writeln!(
                 text,
-                "{:<26} {:>5.2} {:>5.2} {:>5.2} {:>7.2} {:>8.2} {:>7.2} {:>9.2} {:>6} {:>13}",
+                "{:<26} {:>5.2} {:>5.2} {:>5.2} {:>7.2} {:>8.2} {:>7.2} {:>8.2} {:>9.2} {:>6} {:>13}",
                 row.name,
                 all.share(|tally| tally.first),
                 all.share(|tally| tally.five),
@@ -134,6 +143,7 @@ impl Report {
                 all.share(|tally| tally.any),
                 all.abstention(),
                 all.share(|tally| tally.wrongly_unknown),
+                all.withheld(),
                 all.precision(),
                 row.stale,
                 format!("{:.1}/{:.1}", row.ms.p50, row.ms.p95),

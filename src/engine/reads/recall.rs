@@ -166,9 +166,10 @@ impl Asked<'_> {
             let pool = self.pool(reader, &queries, &lists, &weights, &near)?;
             let mut found = self.ranked(reader, &pool, vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
-            let best = found.iter().map(|found| found.score.match_).fold(0.0, f64::max);
+            let best = found.iter().max_by(|a, b| a.score.match_.total_cmp(&b.score.match_));
+            let unknown = if ways.words { weights.unknown() } else { 0.0 };
+            let known = best.is_some_and(|best| floor::answers(&best.score, best.cosine, unknown));
             self.cut(&mut found);
-            let known = floor::answers(best, by_meaning) && !found.is_empty();
             Ok(Findings { question: question.clone(), by_meaning, known, found, notes })
         })
     }
