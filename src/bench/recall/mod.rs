@@ -282,8 +282,13 @@ mod tests {
     fn every_row_is_measured_and_nothing_retired_is_shown() {
         let folder = tempfile::tempdir().unwrap();
         let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+        // A part of the questions: each is asked six times.
+        let queries = std::fs::read_to_string(corpus().join("queries.jsonl")).unwrap();
+        let some: String = queries.lines().step_by(4).map(|line| format!("{line}\n")).collect();
+        std::fs::write(folder.path().join("queries.jsonl"), some).unwrap();
+        std::fs::copy(corpus().join("memories.jsonl"), folder.path().join("memories.jsonl")).unwrap();
         let options = Options {
-            data: corpus(),
+            data: folder.path().to_owned(),
             folder: folder.path().join("new"),
             models: Some(Arc::new(models)),
             explain: true,
