@@ -72,7 +72,9 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         }
     }
     let commands = match answer.hits.first() {
-        Some(best) => (format!("ergo why {}", best.claim.id.short()), "how it came about, and what rests on it".to_owned()),
+        Some(best) => {
+            (format!("ergo why {}", best.claim.id.short()), "how it came about, and what rests on it".to_owned())
+        }
         None => ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
     };
     cx.ui.line("");

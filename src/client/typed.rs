@@ -16,8 +16,8 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
-        History, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest, ResolveRequest, Scopes, Stopping, SupersedeRequest,
-        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        History, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest, ResolveRequest, Scopes,
+        Stopping, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };

@@ -41,9 +41,9 @@ use readers::Readers;
 use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RecallAnswer, RecallRequest, RememberRequest,
-        ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
-        WriteOutcome,
+        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RecallAnswer,
+        RecallRequest, RememberRequest, ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, UndoOutcome,
+        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId},
     guard::{Guard, StructuralPairCheck},

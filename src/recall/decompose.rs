@@ -2,11 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Vocabulary,
-    vocabulary::LONGEST,
-    words::is_empty,
-};
+use super::{Vocabulary, vocabulary::LONGEST, words::is_empty};
 use crate::domain::text;
 
 /// The most sub-queries.

@@ -104,7 +104,14 @@ impl Wanted {
             return Err(ApiError::field("as_of", "recall cannot be asked as of a past time yet")
                 .hint("leave `as_of` out; `POST /why` and `GET /claims` take it"));
         }
-        Ok(Self { scope, query, limit, kinds: request.kinds.clone(), history: request.include_history, ways: Ways::default() })
+        Ok(Self {
+            scope,
+            query,
+            limit,
+            kinds: request.kinds.clone(),
+            history: request.include_history,
+            ways: Ways::default(),
+        })
     }
 
     fn takes(&self, kind: ClaimKind, status: Status) -> bool {
@@ -199,7 +206,8 @@ impl Asked<'_> {
             if places.len() < 2 || tells {
                 continue;
             }
-            let stems = places.iter().filter_map(|place| question.terms.get(*place)).flat_map(|term| term.stems.clone());
+            let stems =
+                places.iter().filter_map(|place| question.terms.get(*place)).flat_map(|term| term.stems.clone());
             further.push(WordQuery { stems: stems.collect(), limit: TOGETHER });
         }
         if further.is_empty() {
@@ -361,11 +369,8 @@ impl Queries {
             all.len() - 1
         };
         let own = question.terms.iter().map(|term| add(&term.stems, PER_WORD)).collect();
-        let others = question
-            .terms
-            .iter()
-            .map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect())
-            .collect();
+        let others =
+            question.terms.iter().map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect()).collect();
         Self { all, own, others, together: question.together().to_vec() }
     }
 
@@ -381,7 +386,8 @@ impl Queries {
     /// Every list of a word with what the word weighs.
     fn weighed<'a>(&'a self, lists: &'a WordLists, weights: &'a Weights<'_>) -> Vec<(f64, &'a [Spot])> {
         let list = |at: usize| lists.lists.get(at).map_or(&[][..], |list| list.spots.as_slice());
-        let mut all: Vec<(f64, &[Spot])> = self.own.iter().zip(weights.own()).map(|(at, own)| (own, list(*at))).collect();
+        let mut all: Vec<(f64, &[Spot])> =
+            self.own.iter().zip(weights.own()).map(|(at, own)| (own, list(*at))).collect();
         for (term, others) in self.others.iter().enumerate() {
             all.extend(others.iter().zip(weights.others(term)).map(|(at, other)| (*other, list(*at))));
         }

@@ -42,7 +42,8 @@ impl Reader {
                     lists.push(WordList::default());
                     continue;
                 }
-                let rows = read.query_map(params![within(&words.join(" AND "), place), query.limit], |row| row.get(0))?;
+                let rows =
+                    read.query_map(params![within(&words.join(" AND "), place), query.limit], |row| row.get(0))?;
                 let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
                 let complete = rows.len() < query.limit;
                 let claims = match rows.last() {
@@ -99,8 +100,9 @@ impl Reader {
     pub fn standing(&self, scope: &Scope, spots: &[Spot]) -> Result<Vec<Option<Standing>>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(vec![None; spots.len()]) };
-            let mut read =
-                reader.db.prepare_cached("SELECT kind, status FROM claims WHERE n = ?1 AND scope = ?2 AND undone = 0")?;
+            let mut read = reader
+                .db
+                .prepare_cached("SELECT kind, status FROM claims WHERE n = ?1 AND scope = ?2 AND undone = 0")?;
             let mut all = Vec::with_capacity(spots.len());
             for spot in spots {
                 let found = read.query_row([spot.0, scope], |row| {
