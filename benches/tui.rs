@@ -104,6 +104,8 @@ fn app() -> State {
         seed: [1; 16],
         autostart: false,
         place: String::new(),
+        last_here: None,
+        tour: false,
     };
     let mut state = State::new(settings, (200, 60), NOW);
     let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });

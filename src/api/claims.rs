@@ -109,6 +109,18 @@ pub struct ClaimsQuery {
     /// Only claims that need review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs_review: Option<bool>,
+    /// Only claims written at this time or later, in milliseconds since the Unix epoch, by event clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// Only claims written at this time or earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Only claims with these words, in this order, in their source: `docs/adr`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What guard and models said: `disputed` (it stands on an open card), `warned` (it was stored with a warning), `clean` (neither).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
     /// The state at this time, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
@@ -212,6 +224,9 @@ pub struct EventView {
     pub reason: Option<String>,
     /// What was said, shortened, for events that make a claim.
     pub statement: Option<String>,
+    /// What the first of the targets says, shortened; only in a list of acts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// Whether its effect was undone.
     pub undone: bool,
 }
@@ -245,6 +260,12 @@ pub struct LogQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// Only what was done at this time or later, in milliseconds since the Unix epoch, by event clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// One event of each act instead of all.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub acts: bool,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
@@ -258,6 +279,9 @@ pub struct LogQuery {
 pub struct LogPage {
     /// The events.
     pub items: Vec<EventView>,
+    /// How many there are in all pages together; counted only where `since` was given, else 0.
+    #[serde(default)]
+    pub total: usize,
     /// Where the next page begins; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

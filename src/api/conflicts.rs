@@ -176,6 +176,9 @@ pub struct ConflictsQuery {
     /// `open` (default), `snoozed`, `settled` or `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// One kind of card, or several separated by commas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,

@@ -69,6 +69,23 @@ pub struct Diagnose {
     /// The models and their processes.
     #[serde(default)]
     pub models: ModelsStatus,
+    /// How long parts of a write took since the daemon started.
+    #[serde(default)]
+    pub timings: Vec<Timing>,
+}
+
+/// How long something took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Timing {
+    /// What, in a few words.
+    pub stage: String,
+    /// How often.
+    pub count: u64,
+    /// The mean, in microseconds.
+    pub mean_us: u64,
+    /// The longest, in microseconds.
+    pub max_us: u64,
 }
 
 /// `GET /models`, and the answer to `POST /models/reload`: the models and their processes.

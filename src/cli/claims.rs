@@ -29,6 +29,18 @@ pub(crate) struct Args {
     /// Only those whose premises changed.
     #[arg(long)]
     needs_review: bool,
+    /// Only those written since then: a date, a time, or a span such as 3d.
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only those written until then.
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Only those whose source has these words, such as docs/adr.
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+    /// What guard and models said: disputed, warned or clean.
+    #[arg(long, value_name = "VERDICT")]
+    verdict: Option<String>,
     /// As they were at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
@@ -45,7 +57,9 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let as_of = args.as_of.as_deref().map(|when| time::moment(when, -1)).transpose()?;
+    let moment = |when: &Option<String>| when.as_deref().map(|when| time::moment(when, -1)).transpose();
+    let (as_of, since, until) =
+        (moment(&args.as_of)?, args.since.as_deref().map(time::since).transpose()?, moment(&args.until)?);
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
     let place = scope.as_ref().map_or_else(|| "all projects".to_owned(), ToString::to_string);
@@ -59,6 +73,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         q: words.clone(),
         who: args.who.clone(),
         needs_review: args.needs_review.then_some(true),
+        since,
+        until,
+        source: args.source.clone(),
+        verdict: args.verdict.clone(),
         as_of,
         limit: Some(args.limit),
         cursor: args.cursor,
@@ -68,7 +86,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.value(&page);
         return Ok(Exit::Ok);
     }
-    let narrowed = words.is_some() || args.needs_review || query.kind.is_some() || query.who.is_some();
+    let narrowed = words.is_some()
+        || args.needs_review
+        || query.since.or(query.until).is_some()
+        || [&query.kind, &query.who, &query.source, &query.verdict].into_iter().any(Option::is_some);
     show(cx, &page, &place, narrowed);
     Ok(Exit::Ok)
 }

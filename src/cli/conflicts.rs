@@ -42,8 +42,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let scope = (!args.all).then_some(scope);
     let place = scope.as_ref().map_or_else(|| "any project".to_owned(), ToString::to_string);
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
-    let query =
-        ConflictsQuery { org_id, project, status: Some(args.status), limit: Some(args.limit), cursor: args.cursor };
+    let query = ConflictsQuery {
+        org_id,
+        project,
+        status: Some(args.status),
+        kind: None,
+        limit: Some(args.limit),
+        cursor: args.cursor,
+    };
     let page = client.conflicts(&query).await?;
     if cx.ui.json {
         cx.ui.value(&page);

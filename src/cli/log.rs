@@ -29,7 +29,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
     let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
-    let query = LogQuery { org_id, project, limit: Some(args.limit), cursor: args.cursor };
+    let query = LogQuery { org_id, project, limit: Some(args.limit), cursor: args.cursor, ..LogQuery::default() };
     let page = client.log(&query).await?;
     if cx.ui.json {
         cx.ui.value(&page);

@@ -19,6 +19,9 @@ pub(crate) struct Args {
     /// Open this claim.
     #[arg(long, value_name = "ID", conflicts_with = "conflict")]
     claim: Option<String>,
+    /// Show the tour that a first run begins with.
+    #[arg(long)]
+    tour: bool,
     /// Change nothing.
     #[arg(long)]
     read_only: bool,
@@ -34,7 +37,7 @@ pub(crate) struct Args {
     /// Keys pressed before the picture is taken, separated by spaces.
     #[arg(long, value_name = "KEYS", default_value = "", hide = true)]
     keys: String,
-    /// The screen to begin on: conflicts, claims or why.
+    /// The screen to begin on: inbox, claims, why, peers, timeline, models, log or conflicts.
     #[arg(long, value_name = "SCREEN", hide = true)]
     screen: Option<String>,
 }
@@ -57,6 +60,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         conflict: args.conflict,
         claim: args.claim,
         screen: args.screen.as_deref().and_then(screen),
+        tour: args.tour,
+        memory: Some(cx.paths()?.app()),
+        folder: std::env::current_dir().ok().map(|folder| super::scope::top_of(&folder)),
         read_only: args.read_only,
         autostart: !cx.globals.no_spawn,
         no_color: matches!(cx.globals.color, When::Never),

@@ -16,8 +16,9 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
-        History, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest, ResolveRequest, Scopes,
-        Stopping, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        History, Inbox, InboxQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest,
+        ResolveRequest, Scopes, Stopping, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
+        WriteOutcome,
     },
     domain::OpId,
 };
@@ -92,6 +93,11 @@ impl Client {
     /// `GET /claims/{id}/history`, by id or prefix.
     pub async fn history(&self, id: &str) -> Answer<History> {
         self.get(&format!("/claims/{}/history", segment(id)), "").await
+    }
+
+    /// `GET /inbox`.
+    pub async fn inbox(&self, query: &InboxQuery) -> Answer<Inbox> {
+        self.get("/inbox", &encode(query)?).await
     }
 
     /// `GET /conflicts`: one page.

@@ -2,6 +2,7 @@
 //!
 //! Shared by the daemon and its clients; knows nothing of either.
 
+pub mod app;
 pub mod lock;
 mod machine;
 pub mod paths;
@@ -10,6 +11,7 @@ pub mod settings;
 
 use std::path::PathBuf;
 
+pub use app::AppMemory;
 pub use lock::{Owner, StoreLock};
 pub use machine::machine_name;
 pub use paths::Paths;

@@ -98,6 +98,11 @@ impl Paths {
         self.state.join("device.key")
     }
 
+    /// What the app keeps of itself.
+    pub fn app(&self) -> PathBuf {
+        self.state.join("tui.json")
+    }
+
     /// How far sync reaches, as it was chosen on this machine.
     pub fn sync_mode(&self) -> PathBuf {
         self.state.join("sync-mode")

@@ -131,6 +131,7 @@ impl Engine {
         if row.status != Status::Active || !row.kind.is_guarded() || row.norms.is_empty() {
             return Ok(0);
         }
+        let _reading = self.clocks.deep.start();
         self.refine_later(&row, call);
         let read = self.as_read(&self.readers.lend(), std::slice::from_ref(&row))?;
         let Some(ours) = read.into_iter().next() else { return Ok(0) };

@@ -111,6 +111,7 @@ impl Engine {
         };
         // An error here comes again under the lock, where it is answered.
         let Ok(Some((scope, exclude))) = plan() else { return Vec::new() };
+        let _asking = self.clocks.models.start();
         let statement = &draft.statement;
         let mut unread = None;
         if self.config.deep == Deep::Inline && draft.kind.is_guarded() {

@@ -28,7 +28,7 @@ impl Engine {
         if nli.sha256 != self.guard.weights().provenance.nli {
             return Ok(UNFITTED);
         }
-        let filter = CardFilter { scope: Some(scope.clone()), status: CardStatus::Settled, now };
+        let filter = CardFilter { scope: Some(scope.clone()), status: CardStatus::Settled, now, kinds: Vec::new() };
         Ok(shift(&reader.cards(&filter, LOOKED_AT, None)?.items))
     }
 }

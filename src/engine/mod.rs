@@ -6,6 +6,7 @@
 mod acts;
 mod background;
 mod check;
+mod clocks;
 mod config;
 mod deep;
 mod error;
@@ -41,9 +42,9 @@ use readers::Readers;
 use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, LogPage, LogQuery, RecallAnswer,
-        RecallRequest, RememberRequest, ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, UndoOutcome,
-        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, Inbox, InboxQuery, LogPage, LogQuery,
+        RecallAnswer, RecallRequest, RememberRequest, ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, Timing,
+        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId},
     guard::{Guard, StructuralPairCheck},
@@ -79,6 +80,8 @@ pub struct Counts {
     pub nli: String,
     /// Scopes in which inference refuses from another probability than elsewhere.
     pub thresholds: Vec<ScopeThreshold>,
+    /// How long parts of a write took.
+    pub timings: Vec<Timing>,
 }
 
 /// The one owner of a store.
@@ -93,6 +96,7 @@ pub struct Engine {
     listeners: RwLock<Vec<OnChange>>,
     told: AtomicU64,
     counters: Counters,
+    clocks: clocks::Clocks,
     deep_queue: deep::Queue,
     unembeddable: background::Unembeddable,
 }
@@ -144,6 +148,7 @@ impl Engine {
             listeners: RwLock::default(),
             told: AtomicU64::new(0),
             counters: Counters::default(),
+            clocks: clocks::Clocks::default(),
             deep_queue: deep::Queue::default(),
             unembeddable: background::Unembeddable::default(),
         };
@@ -251,6 +256,11 @@ impl Engine {
         reads::log(self, query)
     }
 
+    /// Everything that wants a person, in groups; who waits to be let in is not among it.
+    pub fn inbox(&self, query: &InboxQuery) -> Result<Inbox, ApiError> {
+        reads::inbox(self, query)
+    }
+
     /// A page of cards, newest first.
     pub fn conflicts(&self, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
         reads::conflicts(self, query)
@@ -297,6 +307,7 @@ impl Engine {
             },
             nli: self.model_name(Role::Nli),
             thresholds: self.thresholds(&reader)?,
+            timings: self.clocks.timings(),
         })
     }
 

@@ -53,12 +53,16 @@ impl Engine {
         };
         let now = (self.config.clock)();
         // A transaction that a panic cut short was rolled back: the store behind the lock is whole.
+        let waiting = self.clocks.queue.start();
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(waiting);
+        let acting = self.clocks.act.start();
         let mut session =
             Session { engine: self, store, now, today: gate::day(now), actor, op, foresights, changes: Vec::new() };
         let result = run(&mut session);
         let changes = std::mem::take(&mut session.changes);
         drop(session);
+        drop(acting);
         for change in changes {
             self.tell(change);
         }

@@ -65,6 +65,7 @@ pub(super) fn event(row: EventRow) -> EventView {
         targets: row.targets,
         reason: body.reason,
         statement: body.statement.map(|text| shorten(&text)),
+        about: None,
         undone: !row.effective,
     }
 }
@@ -156,7 +157,7 @@ pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardStatus
     })
 }
 
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHORTENED) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

@@ -128,6 +128,7 @@ mod tests {
             targets,
             reason: None,
             statement: None,
+            about: None,
             undone: false,
         };
         let events = vec![event(new.id, 2, vec![old.id]), event(old.id, 1, vec![])];

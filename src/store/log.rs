@@ -22,6 +22,8 @@ pub(super) enum Role {
     Seen = 2,
     /// Not an event: the card that the source makes or speaks of.
     Card = 3,
+    /// Not an event: the list in which the source stands.
+    List = 4,
 }
 
 /// `SELECT` of what [`Loaded::read`] reads, with the rest of the statement.
@@ -266,6 +268,9 @@ pub(super) fn append(db: &Connection, event: &SignedEvent, scope: i64, origin: O
         for (ord, id) in ids.iter().enumerate() {
             add_edge(db, n, role, ord, id)?;
         }
+    }
+    if derive::is_notice(&derive::understood(header)) {
+        add_edge(db, n, Role::List, 0, &derive::NOTICE_LIST)?;
     }
     db.prepare_cached("UPDATE scopes SET latest = ?2 WHERE n = ?1 AND latest < ?2")?
         .execute(params![scope, wall(header.clock.wall)])?;

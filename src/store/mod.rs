@@ -33,8 +33,8 @@ use ed25519_dalek::SigningKey;
 pub use act::{Act, Committed, Draft, Imported, Ref};
 pub use error::StoreError;
 pub use row::{
-    CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, Lookup,
-    Neighbour, NeighbourQuery, Page, ScopeRow, Spot, Standing, WordList, WordLists, WordQuery,
+    CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, LogFilter,
+    Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists, WordQuery,
 };
 pub use team::rows::{
     ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow,

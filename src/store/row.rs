@@ -214,6 +214,43 @@ pub struct ClaimFilter {
     pub who: Option<String>,
     /// Whether they need review.
     pub needs_review: Option<bool>,
+    /// Written at this wall time or later, in milliseconds since the Unix epoch, by event clock.
+    pub since: Option<u64>,
+    /// Written at this wall time or earlier.
+    pub until: Option<u64>,
+    /// With these words, in this order, in their source.
+    pub source: Option<String>,
+    /// What guard and models said of them.
+    pub verdict: Option<Said>,
+}
+
+impl ClaimFilter {
+    /// Whether an event clock lies in the span asked for.
+    pub(super) fn spans(&self, wall: u64) -> bool {
+        self.since.is_none_or(|since| since <= wall) && self.until.is_none_or(|until| wall <= until)
+    }
+}
+
+/// What guard and models said of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It stands on an open card.
+    Disputed,
+    /// It was stored with a warning.
+    Warned,
+    /// Neither.
+    Clean,
+}
+
+/// Something that was done, and that a person should have a look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoticeRow {
+    /// The event.
+    pub event: EventRow,
+    /// The claim that it is about.
+    pub claim: ClaimRow,
+    /// The claims that it may not fit with, or that it was stored against.
+    pub against: Vec<ClaimRow>,
 }
 
 /// Which cards.
@@ -239,6 +276,19 @@ pub struct CardFilter {
     pub status: CardStatus,
     /// The wall clock, in milliseconds since the Unix epoch: decides what is still put off.
     pub now: u64,
+    /// Of these kinds; empty for all.
+    pub kinds: Vec<CardKind>,
+}
+
+/// Which events of the log; all that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// In this scope; `None` for all.
+    pub scope: Option<Scope>,
+    /// At this wall time or later, in milliseconds since the Unix epoch, by event clock.
+    pub since: Option<u64>,
+    /// One event of each act: the first that was stored.
+    pub acts: bool,
 }
 
 /// One page of a list.

@@ -38,6 +38,16 @@ pub enum Pane {
     Peers,
     /// One of them in full.
     Peer,
+    /// The list of what wants a person.
+    Inbox,
+    /// One of them in full, where it is no card.
+    Item,
+    /// The list of acts.
+    Acts,
+    /// An act in full.
+    Act,
+    /// Models and the daemon.
+    Models,
     /// The list in the palette, the log.
     Picks,
 }

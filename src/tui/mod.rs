@@ -5,6 +5,8 @@
 
 pub mod action;
 pub mod diff;
+pub mod drift;
+pub mod graph;
 pub mod hits;
 pub mod key;
 pub mod msg;

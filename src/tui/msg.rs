@@ -2,12 +2,13 @@
 
 use crossterm::event::MouseEventKind;
 
-use super::key::KeyPress;
+use super::{drift::Drift, key::KeyPress};
 use crate::{
     api::{
         ActRequest, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, Health, History, PendingJoins, ResolveRequest, Scopes, SupersedeRequest,
-        SyncStatus, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ConflictsPage, ConflictsQuery, Diagnose, Health, History, Inbox, InboxQuery, LogPage, LogQuery, PendingJoins,
+        QuarantineRequest, ResolveRequest, Scopes, SupersedeRequest, SyncStatus, TeamDone, UndoOutcome, UndoRequest,
+        WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::ClaimId,
 };
@@ -38,6 +39,8 @@ pub enum Msg {
     Live(Live),
     /// The daemon was asked to start; how that ended.
     Started(Result<(), String>),
+    /// What the named lines of sources say now, by claim.
+    Drifted(Vec<(ClaimId, Drift)>),
     /// `$EDITOR` returned this text; `None` where it changed nothing.
     Edited(Result<Option<String>, String>),
     /// A time came for which the app asked to be woken.
@@ -72,13 +75,21 @@ pub enum Slot {
     Why,
     /// Teams and peers.
     Sync,
+    /// What wants a person.
+    Inbox,
+    /// The list of the Timeline.
+    Timeline,
+    /// The list of the Log.
+    Log,
+    /// The daemon and its models.
+    Diagnose,
     /// An act on a claim, a card or a team.
     Act,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 12;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -109,6 +120,12 @@ pub enum Read {
     Card(String),
     /// `GET /sync/status`, and `GET /sync/pending` where someone waits.
     Sync,
+    /// `GET /inbox`.
+    Inbox(InboxQuery),
+    /// `GET /log`.
+    Log(LogQuery),
+    /// `GET /diagnose`.
+    Diagnose,
 }
 
 /// A request that changes something.
@@ -137,6 +154,13 @@ pub enum Write {
     Audit(AuditRequest),
     /// `POST /sync/now`.
     SyncNow,
+    /// `POST /sync/quarantined/accept`, or `/discard`.
+    Quarantine {
+        /// Whether the events may come in.
+        accept: bool,
+        /// Which.
+        request: QuarantineRequest,
+    },
     /// `POST /sync/pending/{id}`.
     AnswerJoin {
         /// Who waits.
@@ -161,6 +185,10 @@ pub enum Effect {
     Wake(u64),
     /// Put text on the clipboard.
     Copy(String),
+    /// See whether the named lines of these sources still say what the claims say; answered by [`Msg::Drifted`].
+    Compare(Vec<(ClaimId, String, String)>),
+    /// Keep on this machine that the tour was shown.
+    Toured,
     /// Let `$VISUAL` or `$EDITOR` change this text; answered by [`Msg::Edited`].
     Edit(String),
     /// Turn the mouse on or off.
@@ -198,6 +226,14 @@ pub enum Answer {
     Sync(Box<SyncStatus>, PendingJoins),
     /// To [`Write::SyncNow`].
     Synced(Box<SyncStatus>),
+    /// To [`Read::Inbox`].
+    Inbox(Inbox),
+    /// To [`Read::Log`].
+    Log(LogPage),
+    /// To [`Read::Diagnose`].
+    Diagnose(Box<Diagnose>),
+    /// To [`Write::Quarantine`].
+    Team(TeamDone),
     /// To [`Write::AnswerJoin`]: who was let in, or turned away.
     Joined {
         /// What it calls itself.

@@ -27,6 +27,12 @@ pub struct Options {
     pub claim: Option<String>,
     /// Begin on this screen, where neither card nor claim says it.
     pub screen: Option<Screen>,
+    /// Show the tour, whether it was shown before or not.
+    pub tour: bool,
+    /// What is kept on this machine of the app; `None` keeps nothing, and shows no tour by itself.
+    pub memory: Option<std::path::PathBuf>,
+    /// The folder of the project, in which sources are looked up; `None` looks none up.
+    pub folder: Option<std::path::PathBuf>,
     /// Nothing may be changed.
     pub read_only: bool,
     /// Start the daemon at once where none answers.
@@ -46,6 +52,9 @@ impl Options {
             conflict: None,
             claim: None,
             screen: None,
+            tour: false,
+            memory: None,
+            folder: None,
             read_only: false,
             autostart: false,
             no_color: false,

@@ -1,5 +1,7 @@
 //! A small memory for tests: scopes, claims, cards and a chain as the daemon would send them.
 
+pub(crate) mod screens;
+
 use jiff::tz::TimeZone;
 
 use super::{
@@ -41,6 +43,8 @@ pub(crate) fn settings() -> Settings {
         seed: [7; 16],
         autostart: false,
         place: "unix:/run/ergo.sock".into(),
+        last_here: Some(NOW - 26 * HOUR),
+        tour: false,
     }
 }
 
@@ -373,6 +377,9 @@ pub(crate) fn answer(read: &Read) -> Answer {
             }
             _ => ConflictsPage::default(),
         }),
+        Read::Inbox(_) => Answer::Inbox(screens::inbox()),
+        Read::Log(_) => Answer::Log(screens::log()),
+        Read::Diagnose => Answer::Diagnose(Box::new(screens::diagnose())),
         Read::Sync => Answer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
         Read::Card(id) => {
             let n = (1..=9).find(|n| card_id(*n).to_hex().starts_with(id.as_str())).unwrap_or(1);

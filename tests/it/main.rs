@@ -27,6 +27,7 @@ mod sync_files;
 mod sync_flows;
 mod term;
 mod term_flows;
+mod term_inbox;
 mod term_session;
 
 #[test]

@@ -21,6 +21,14 @@ impl App {
         Self { terminal: prepared(home, size, env).args(args).spawn(PROGRAM).unwrap() }
     }
 
+    /// Opens `ergo tui` as on a machine where it never ran.
+    pub(crate) fn first(home: &TestHome, args: &[&str], size: (u16, u16)) -> Self {
+        let builder = prepared(home, size, &[]);
+        std::fs::remove_file(kept(home)).unwrap();
+        let args = std::iter::once("tui").chain(args.iter().copied());
+        Self { terminal: builder.args(args).spawn(PROGRAM).unwrap() }
+    }
+
     /// Opens the app from a shell, which says how it finds the terminal afterwards.
     pub(crate) fn within_shell(home: &TestHome, env: &[(&str, &str)]) -> Self {
         const SCRIPT: &str = "sh -c 'echo $$ > \"$ERGO_HOME/app.pid\"; exec \"$PROGRAM\" tui --no-spawn'; stty -a; echo left the app; read line";
@@ -90,8 +98,16 @@ impl App {
     }
 }
 
-/// A terminal with a private home and nothing of the tester's environment.
+/// What the app keeps of itself.
+fn kept(home: &TestHome) -> std::path::PathBuf {
+    home.path().join("tui.json")
+}
+
+/// A terminal with a private home and nothing of the tester's environment; the tour was shown there.
 fn prepared(home: &TestHome, size: (u16, u16), env: &[(&str, &str)]) -> TerminalBuilder {
+    if !kept(home).exists() {
+        std::fs::write(kept(home), r#"{"toured":true}"#).unwrap();
+    }
     let builder = Terminal::builder()
         .size(size.0, size.1)
         .env_clear()

@@ -174,7 +174,7 @@ fn a_window_made_tiny_and_large_again_shows_the_same() {
     app.resize(30, 8);
     app.sees("make the window larger");
     app.resize(40, 10);
-    app.sees("Cards: open");
+    app.sees("Refused writes");
     app.resize(120, 40);
     app.sees("What you can do");
 }

@@ -182,6 +182,7 @@ fn rows_of_lists_fit_on_one_line() {
             targets: vec![long.id],
             reason: Some("The cluster moved.".into()),
             statement: Some("Use the new cluster.".into()),
+            about: None,
             undone: true,
         };
         crate::cli::log::row(ui, &event, NOW);

@@ -33,6 +33,16 @@ pub(crate) fn lasting(seconds: u64) -> String {
     span(seconds).unwrap_or_else(|| format!("{seconds} s"))
 }
 
+/// [`moment`] in the past, but a date alone means its beginning: from when on.
+pub(crate) fn since(text: &str) -> Result<u64, CliError> {
+    let begin =
+        text.parse::<jiff::civil::Date>().ok().and_then(|date| date.to_zoned(jiff::tz::TimeZone::system()).ok());
+    match begin {
+        Some(begin) => Ok(u64::try_from(begin.timestamp().as_millisecond()).unwrap_or_default()),
+        None => moment(text, -1),
+    }
+}
+
 /// The moment that a person wrote: a date, a date with time, or a span such as `3d` or `2 weeks`, counted from now in the
 /// direction of `sign`. A date alone means its end. In milliseconds since the Unix epoch.
 pub(crate) fn moment(text: &str, sign: i64) -> Result<u64, CliError> {

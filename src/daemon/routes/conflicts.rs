@@ -1,13 +1,16 @@
 //! Conflict cards.
 
-use axum::extract::State;
+use axum::{Json, extract::State};
 
 use super::super::{
     answer::{Answer, Written, value, written},
     input::{Id, Input, Query},
     state::Shared,
 };
-use crate::api::{ApiError, CardView, ConflictsPage, ConflictsQuery, ResolveRequest, WriteOutcome};
+use crate::api::{
+    ApiError, CardView, ConflictsPage, ConflictsQuery, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery,
+    ResolveRequest, WriteOutcome,
+};
 
 /// A page of cards, newest first.
 #[utoipa::path(get, path = "/conflicts", tag = "conflicts", params(ConflictsQuery), responses(
@@ -17,6 +20,22 @@ pub(in crate::daemon) async fn conflicts(
     Query(query): Query<ConflictsQuery>,
 ) -> Answer<ConflictsPage> {
     value(shared.engine(move |engine| engine.conflicts(&query)).await)
+}
+
+/// Everything that wants a person, in groups with their counts.
+#[utoipa::path(get, path = "/inbox", tag = "conflicts", params(InboxQuery), responses(
+    (status = 200, body = Inbox), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn inbox(State(shared): State<Shared>, Query(query): Query<InboxQuery>) -> Answer<Inbox> {
+    let mut inbox = shared.engine(move |engine| engine.inbox(&query)).await?;
+    let waiting = shared.teams.pending().items;
+    if !waiting.is_empty() {
+        inbox.total += waiting.len();
+        let total = waiting.len();
+        let items = waiting.into_iter().map(|join| InboxItem::Joining(Box::new(join))).collect();
+        // Whoever stands at the door goes away after some minutes.
+        inbox.groups.insert(0, InboxGroup { group: InboxKind::Joining, total, items });
+    }
+    Ok(Json(inbox))
 }
 
 /// One card in full, by id or prefix.

@@ -50,6 +50,7 @@ routes! {
     post "/depend" => writes::depend,
     post "/undo" => writes::undo,
     post "/audit" => writes::audit,
+    get "/inbox" => conflicts::inbox,
     get "/conflicts" => conflicts::conflicts,
     get "/conflicts/{id}" => conflicts::card,
     post "/conflicts/{id}/resolve" => conflicts::resolve,

@@ -42,6 +42,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         requests: shared.requests.load(Ordering::Relaxed),
         problems: shared.problems.clone(),
         models: shared.models.status(),
+        timings: counts.timings,
     }))
 }
 

@@ -45,6 +45,24 @@ pub mod local {
     pub const UNDO: &str = "undo";
     /// Drops the bodies of local events.
     pub const REDACT: &str = "redact";
+    /// A claim was stored although the guard warned; targets the claim, then what it may not fit with. No words in the body.
+    pub const WARNED: &str = "warned";
+    /// An agent stored a claim past a block; targets the claim, then what blocked it.
+    pub const FORCED: &str = "forced";
+    /// An agent retracted a person's claim; the target.
+    pub const RETRACTED: &str = "retracted";
+    /// A person has looked at notices; the targets.
+    pub const SEEN: &str = "seen";
+    /// What a person should have a look at although nothing waits for them: see [`super::is_notice`].
+    pub const NOTICES: [&str; 3] = [WARNED, FORCED, RETRACTED];
+}
+
+/// Under this the store lists the events that are notices; the id of nothing.
+pub const NOTICE_LIST: EventId = EventId(*b"ergo/list/notices/1\0\0\0\0\0\0\0\0\0\0\0\0\0");
+
+/// Whether an event of this kind is a notice: something that was done, and that a person should have a look at.
+pub fn is_notice(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Local(kind) if local::NOTICES.contains(&kind.as_str()))
 }
 
 /// Whether an event belongs to the local log, which never syncs.

@@ -1,5 +1,6 @@
 //! How a new claim gets in: by `remember`, `learn`, `supersede` with a text, or out of a card.
 
+use super::notice;
 use crate::{
     api::{ApiError, Stored, Warning, WriteOutcome},
     domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash},
@@ -150,6 +151,7 @@ impl Session<'_> {
         if forced {
             drafts.push(exception(&judged, claim.draft.exception.as_deref().unwrap_or_default()));
         }
+        drafts.extend(notice::of_write(self, &judged, forced));
         let act = if forced { "exception" } else { claim_act(claim) };
         if let Some(settled) = self.settle_held(place, claim, act)? {
             drafts.push(settled);

@@ -101,6 +101,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
         (EventKind::Redact, _) => "redacted a text".into(),
         (EventKind::Local(kind), _) if kind == "proposed" => words::summary("proposed to retract", &targets),
+        (EventKind::Local(kind), _) if kind == "seen" => "looked at a notice".into(),
         (EventKind::Local(kind), _) if kind == "snooze" => "put a card off".into(),
         (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
         (EventKind::Local(kind), _) if kind == "found" => "opened cards by an audit".into(),

@@ -1,6 +1,7 @@
 //! `retract`: wrong at birth. A reason, and no gate; an agent that may only propose leaves a person's claim to a person.
 
 use super::{
+    notice,
     on_claim::{self, Plan},
     propose,
 };
@@ -20,7 +21,8 @@ pub(in crate::engine) fn retract(engine: &Engine, request: &ActRequest) -> Resul
         if !session.may_retract(claim) {
             return propose::plan_retract(session, claim, reason);
         }
-        Ok(Plan::Commit(vec![event(claim, reason)]))
+        let notice = notice::of_retract(session, claim);
+        Ok(Plan::Commit(std::iter::once(event(claim, reason)).chain(notice).collect()))
     })
 }
 

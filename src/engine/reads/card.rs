@@ -15,18 +15,45 @@ pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> R
         scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
         status: views::card_filter(query.status.as_deref())?,
         now,
+        kinds: kinds(query.kind.as_deref())?,
     };
     let limit = limit(query.limit)?;
     engine.readers.lend().snapshot(|reader| {
         let page = reader.cards(&filter, limit, query.cursor.as_deref())?;
-        let today = gate::day(now);
-        let items = page
-            .items
-            .into_iter()
-            .map(|row| Sides::read(reader, &row, &today).map(|sides| sides.summary(&row, now)))
-            .collect::<Result<_, ApiError>>()?;
+        let items = summaries(reader, page.items, now, &gate::day(now))?;
         Ok(ConflictsPage { items, total: page.total, next: page.next })
     })
+}
+
+/// The kinds of cards that a client names, separated by commas.
+fn kinds(text: Option<&str>) -> Result<Vec<CardKinds>, ApiError> {
+    let words = text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
+    words
+        .map(|word| match word {
+            "refused" => Ok(CardKinds::Refused),
+            "contradiction" => Ok(CardKinds::Contradiction),
+            "contested" => Ok(CardKinds::Contested),
+            "found" => Ok(CardKinds::Found),
+            "proposed" => Ok(CardKinds::Proposed),
+            other => Err(ApiError::field(
+                "kind",
+                format!(
+                    "`kind`: “{}” is none of refused, contradiction, contested, found, proposed",
+                    other.chars().take(40).collect::<String>()
+                ),
+            )),
+        })
+        .collect()
+}
+
+/// Cards as a list shows them.
+pub(super) fn summaries(
+    reader: &Reader,
+    rows: Vec<CardRow>,
+    now: u64,
+    today: &str,
+) -> Result<Vec<CardSummary>, ApiError> {
+    rows.into_iter().map(|row| Sides::read(reader, &row, today).map(|sides| sides.summary(&row, now))).collect()
 }
 
 /// A card in full.

@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery},
     domain::{ClaimKind, Status},
     engine::{Engine, check, gate, lookup, view},
-    store::ClaimFilter,
+    store::{ClaimFilter, Said},
 };
 
 /// The longest search, in bytes.
@@ -21,6 +21,12 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
         return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
     }
     let today = gate::day((engine.config.clock)());
+    if query.as_of.is_some() && (filter.source.is_some() || filter.verdict.is_some()) {
+        return Err(ApiError::field("as_of", "`as_of` cannot be combined with `source` or `verdict`")
+            .hint("leave it out; `why` can be asked as of a time"));
+    }
+    // What a source says is found by the text index, with words or without.
+    let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
     let reader = engine.readers.lend();
     let page = match (words, query.as_of) {
         (Some(_), Some(_)) => {
@@ -67,5 +73,33 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
         kinds,
         who: query.who.as_deref().map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned),
         needs_review: query.needs_review,
+        since: query.since,
+        until: query.until,
+        source: source(query.source.as_deref())?,
+        verdict: query.verdict.as_deref().map(str::trim).filter(|word| !word.is_empty()).map(verdict).transpose()?,
     })
+}
+
+/// The words of a source, where there are any.
+fn source(text: Option<&str>) -> Result<Option<String>, ApiError> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    if text.len() > MAX_SEARCH {
+        return Err(ApiError::field("source", format!("`source` is longer than {MAX_SEARCH} bytes")));
+    }
+    if !text.contains(char::is_alphanumeric) {
+        return Err(ApiError::field("source", "`source` has neither letters nor digits: nothing can be looked for"));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+fn verdict(word: &str) -> Result<Said, ApiError> {
+    match word {
+        "disputed" => Ok(Said::Disputed),
+        "warned" => Ok(Said::Warned),
+        "clean" => Ok(Said::Clean),
+        other => Err(ApiError::field(
+            "verdict",
+            format!("`verdict`: “{}” is none of disputed, warned, clean", other.chars().take(40).collect::<String>()),
+        )),
+    }
 }

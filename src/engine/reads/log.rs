@@ -4,11 +4,26 @@ use super::limit;
 use crate::{
     api::{ApiError, LogPage, LogQuery},
     engine::{Engine, check, view},
+    store::LogFilter,
 };
 
 /// `GET /log`.
 pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPage, ApiError> {
     let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
-    let page = engine.readers.lend().log(scope.as_ref(), limit(query.limit)?, query.cursor.as_deref())?;
-    Ok(LogPage { items: page.items.into_iter().map(view::event).collect(), next: page.next })
+    let filter = LogFilter { scope, since: query.since, acts: query.acts };
+    let limit = limit(query.limit)?;
+    engine.readers.lend().snapshot(|reader| {
+        let page = reader.log(&filter, limit, query.cursor.as_deref())?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for row in page.items {
+            let first = row.targets.first().copied().filter(|_| query.acts);
+            let mut event = view::event(row);
+            if let Some(first) = first {
+                let target = reader.event(&first)?.and_then(|target| target.body);
+                event.about = target.and_then(|body| body.statement).map(|text| view::shorten(&text));
+            }
+            items.push(event);
+        }
+        Ok(LogPage { items, total: page.total, next: page.next })
+    })
 }

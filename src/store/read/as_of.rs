@@ -61,7 +61,9 @@ impl Reader {
                 if right {
                     let place = read
                         .query_row([id.0], |row| Ok(Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? }))?;
-                    found.push((place, *id, facts));
+                    if filter.spans(place.wall.unsigned_abs()) {
+                        found.push((place, *id, facts));
+                    }
                 }
             }
             found.sort_unstable_by_key(|(place, ..)| std::cmp::Reverse(*place));

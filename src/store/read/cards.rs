@@ -132,16 +132,18 @@ impl Reader {
                 CardStatus::All => &[(true, None), (false, None)],
             };
             let now = log::wall(filter.now);
+            let kinds = filter.kinds.iter().fold(0_i64, |bits, kind| bits | 1 << *kind as i64);
             let mut found = Vec::new();
             let mut total = 0;
             for (open, snoozed) in halves {
                 let mut rows = reader.db.prepare_cached(select_card!(
                     "WHERE k.open = ?1 AND (?2 IS NULL OR k.scope = ?2)
                      AND (?3 IS NULL OR (coalesce(k.snoozed, 0) > ?4) = ?3) AND (k.wall, k.tick, k.n) < (?5, ?6, ?7)
+                     AND (?9 = 0 OR (?9 >> k.kind) & 1)
                      ORDER BY k.wall DESC, k.tick DESC, k.n DESC LIMIT ?8"
                 ))?;
                 let rows = rows.query_map(
-                    params![open, scope, snoozed, now, after.wall, after.tick, after.n, limit.saturating_add(1)],
+                    params![open, scope, snoozed, now, after.wall, after.tick, after.n, limit.saturating_add(1), kinds],
                     read_card,
                 )?;
                 for row in rows {
@@ -149,9 +151,9 @@ impl Reader {
                 }
                 let mut count = reader.db.prepare_cached(
                     "SELECT count(*) FROM cards WHERE open = ?1 AND (?2 IS NULL OR scope = ?2)
-                     AND (?3 IS NULL OR (coalesce(snoozed, 0) > ?4) = ?3)",
+                     AND (?3 IS NULL OR (coalesce(snoozed, 0) > ?4) = ?3) AND (?5 = 0 OR (?5 >> kind) & 1)",
                 )?;
-                total += count.query_row(params![open, scope, snoozed, now], |row| row.get::<_, usize>(0))?;
+                total += count.query_row(params![open, scope, snoozed, now, kinds], |row| row.get::<_, usize>(0))?;
             }
             found.sort_by_key(|card| std::cmp::Reverse(card.place));
             let more = found.len() > limit;

@@ -9,7 +9,7 @@ use crate::{
         derive::{self, local},
     },
     store::{
-        EventRow, Lookup, Page, Reader, Result,
+        EventRow, LogFilter, Lookup, Page, Reader, Result,
         log::{self, Loaded, Role, id_at},
         project,
     },
@@ -19,8 +19,23 @@ use crate::{
 /// changed nothing.
 const NOT_UNDONE: [&str; 6] = ["undo", "local.undo", "redact", "local.redact", "local.refused", "local.evidence"];
 
+/// What stands in no list of what was done: parts of other events.
+const UNLISTED: &str = "('local.evidence', 'local.warned', 'local.forced', 'local.retracted')";
+
+/// What a list of the log picks, as a condition on `?1`, the scope, and `?2`, the earliest time. A scope is asked for as an equality,
+/// so that its index serves.
+fn listed(in_scope: bool, acts: bool) -> String {
+    let scope = if in_scope { "e.scope = ?1" } else { "?1 IS NULL AND e.kind NOT LIKE 'roster.%'" };
+    let first = if acts {
+        format!(" AND NOT EXISTS (SELECT 1 FROM events f WHERE f.op = e.op AND f.n < e.n AND f.kind NOT IN {UNLISTED})")
+    } else {
+        String::new()
+    };
+    format!("{scope} AND e.wall >= ?2 AND e.kind NOT IN {UNLISTED}{first}")
+}
+
 impl Reader {
-    fn event_row(&self, event: Loaded) -> Result<EventRow> {
+    pub(super) fn event_row(&self, event: Loaded) -> Result<EventRow> {
         let body = log::body(&self.db, event.n)?;
         let header = event.header;
         Ok(EventRow {
@@ -151,7 +166,8 @@ impl Reader {
             )?;
             found.retain(|event| {
                 !derive::is_undo(&event.kind)
-                    && [local::REFUSED, local::EVIDENCE, local::FOUND, local::SNOOZE]
+                    && !derive::is_notice(&event.kind)
+                    && [local::REFUSED, local::EVIDENCE, local::FOUND, local::SNOOZE, local::SEEN]
                         .iter()
                         .all(|kind| !derive::is_local_kind(&event.kind, kind))
             });
@@ -161,31 +177,32 @@ impl Reader {
         })
     }
 
-    /// A page of both logs without rosters, newest first by event clock. `total` is 0: the log is not counted.
-    pub fn log(&self, scope: Option<&Scope>, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
+    /// A page of both logs without rosters, newest first by event clock. `total` is 0 unless the filter has a beginning: a
+    /// whole log is not counted.
+    pub fn log(&self, filter: &LogFilter, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
         let after = Place::parse(cursor)?;
         self.snapshot(|reader| {
+            let scope = match &filter.scope {
+                Some(scope) => match log::known_scope(&reader.db, scope)? {
+                    Some(scope) => Some(scope),
+                    None => return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None }),
+                },
+                None => None,
+            };
+            let listed = listed(scope.is_some(), filter.acts);
+            let since = filter.since.map_or(i64::MIN, log::wall);
+            let select = format!(
+                "SELECT e.n, e.id, e.scope, e.effective, e.header FROM events e WHERE {listed}
+                 AND (e.wall, e.tick, e.n) < (?3, ?4, ?5) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?6"
+            );
             let rows = limit.saturating_add(1);
-            let mut events = match scope {
-                Some(scope) => {
-                    let Some(scope) = log::known_scope(&reader.db, scope)? else {
-                        return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
-                    };
-                    reader.loaded(
-                        log::select_loaded!(
-                            "events e WHERE e.scope = ?1 AND (e.wall, e.tick, e.n) < (?2, ?3, ?4)
-                             AND e.kind <> 'local.evidence' ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?5"
-                        ),
-                        params![scope, after.wall, after.tick, after.n, rows],
-                    )?
+            let mut events = reader.loaded(&select, params![scope, since, after.wall, after.tick, after.n, rows])?;
+            let total = match filter.since {
+                Some(_) => {
+                    let count = format!("SELECT count(*) FROM events e WHERE {listed}");
+                    reader.db.prepare_cached(&count)?.query_row(params![scope, since], |row| row.get(0))?
                 }
-                None => reader.loaded(
-                    log::select_loaded!(
-                        "events e WHERE (e.wall, e.tick, e.n) < (?1, ?2, ?3) AND e.kind <> 'local.evidence'
-                         AND e.kind NOT LIKE 'roster.%' ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?4"
-                    ),
-                    params![after.wall, after.tick, after.n, rows],
-                )?,
+                None => 0,
             };
             let more = events.len() > limit;
             events.truncate(limit);
@@ -195,7 +212,7 @@ impl Reader {
                 n: event.n,
             };
             let next = events.last().filter(|_| more).map(|event| place(event).cursor());
-            Ok(Page { items: reader.event_rows(events)?, total: 0, at_least: false, next })
+            Ok(Page { items: reader.event_rows(events)?, total, at_least: false, next })
         })
     }
 

@@ -6,6 +6,7 @@ mod cards;
 mod claims;
 mod events;
 mod neighbours;
+mod notices;
 pub(super) mod pages;
 mod recall;
 mod search;

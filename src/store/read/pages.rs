@@ -5,13 +5,13 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Place, claims::claims_at_places};
+use super::{Place, claims::claims_at_places, notices};
 use crate::{
     domain::Status,
     store::{
-        ClaimFilter, ClaimRow, Page, Reader, Result, log,
+        ClaimFilter, ClaimRow, Page, Reader, Result, Said, log,
         project::{kind_of, status_code},
     },
 };
@@ -58,17 +58,44 @@ pub(in crate::store) fn total(db: &Connection, filter: &ClaimFilter) -> Result<u
     Ok(lanes(db, filter)?.iter().map(|lane| lane.claims).sum())
 }
 
-/// The places after `after`, newest first.
-fn places(db: &Connection, lanes: &[Lane], after: Place, limit: usize) -> Result<Vec<Place>> {
+/// How many claims of these lanes lie in the span of a filter.
+fn counted(db: &Connection, filter: &ClaimFilter, lanes: &[Lane]) -> Result<usize> {
+    if filter.since.is_none() && filter.until.is_none() {
+        return Ok(lanes.iter().map(|lane| lane.claims).sum());
+    }
+    let (from, to) = span(filter);
+    let mut read = db.prepare_cached("SELECT count(*) FROM claims WHERE lane = ?1 AND wall BETWEEN ?2 AND ?3")?;
+    let mut total = 0;
+    for lane in lanes {
+        total += read.query_row(params![lane.n, from, to], |row| row.get::<_, usize>(0))?;
+    }
+    Ok(total)
+}
+
+/// The first and the last wall time of a filter.
+pub(super) fn span(filter: &ClaimFilter) -> (i64, i64) {
+    (filter.since.map_or(i64::MIN, log::wall), filter.until.map_or(i64::MAX, log::wall))
+}
+
+/// The places after `after` and not before `from`, newest first, without those to be left out.
+fn places(
+    db: &Connection,
+    lanes: &[Lane],
+    (after, from): (Place, i64),
+    without: &HashSet<i64>,
+    limit: usize,
+) -> Result<Vec<Place>> {
     let read = |row: &rusqlite::Row<'_>| Ok(Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? });
     let mut found: Vec<Place> = Vec::new();
     if lanes.len() <= MERGED_LANES {
         let mut heads = db.prepare_cached(
-            "SELECT wall, tick, n FROM claims WHERE lane = ?1 AND (wall, tick, n) < (?2, ?3, ?4)
-             ORDER BY wall DESC, tick DESC, n DESC LIMIT ?5",
+            "SELECT wall, tick, n FROM claims WHERE lane = ?1 AND (wall, tick, n) < (?2, ?3, ?4) AND wall >= ?5
+             ORDER BY wall DESC, tick DESC, n DESC",
         )?;
         for lane in lanes {
-            for place in heads.query_map(params![lane.n, after.wall, after.tick, after.n, limit], read)? {
+            let rows = heads.query_map(params![lane.n, after.wall, after.tick, after.n, from], read)?;
+            let rows = rows.filter(|place| place.as_ref().map_or(true, |place| !without.contains(&place.n)));
+            for place in rows.take(limit) {
                 found.push(place?);
             }
         }
@@ -78,30 +105,82 @@ fn places(db: &Connection, lanes: &[Lane], after: Place, limit: usize) -> Result
     }
     let wanted: HashSet<i64> = lanes.iter().map(|lane| lane.n).collect();
     let mut all = db.prepare_cached(
-        "SELECT wall, tick, n, lane FROM claims WHERE (wall, tick, n) < (?1, ?2, ?3)
+        "SELECT wall, tick, n, lane FROM claims WHERE (wall, tick, n) < (?1, ?2, ?3) AND wall >= ?4
          ORDER BY wall DESC, tick DESC, n DESC",
     )?;
-    let mut rows = all.query(params![after.wall, after.tick, after.n])?;
+    let mut rows = all.query(params![after.wall, after.tick, after.n, from])?;
     while let (true, Some(row)) = (found.len() < limit, rows.next()?) {
-        if row.get::<_, Option<i64>>(3)?.is_some_and(|lane| wanted.contains(&lane)) {
-            found.push(read(row)?);
+        let place = read(row)?;
+        if row.get::<_, Option<i64>>(3)?.is_some_and(|lane| wanted.contains(&lane)) && !without.contains(&place.n) {
+            found.push(place);
         }
     }
     Ok(found)
 }
 
+/// The places among `claims` that a filter fits, newest first.
+fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<Place>> {
+    let wanted: HashSet<i64> = lanes.iter().map(|lane| lane.n).collect();
+    let (from, to) = span(filter);
+    let mut read =
+        db.prepare_cached("SELECT wall, tick, n, lane FROM claims WHERE n = ?1 AND wall BETWEEN ?2 AND ?3")?;
+    let mut found = Vec::new();
+    for n in claims {
+        let row = read
+            .query_row(params![n, from, to], |row| {
+                let place = Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? };
+                Ok((place, row.get::<_, Option<i64>>(3)?))
+            })
+            .optional()?;
+        found.extend(row.filter(|(_, lane)| lane.is_some_and(|lane| wanted.contains(&lane))).map(|(place, _)| place));
+    }
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(found)
+}
+
+/// The claims that guard or models had something to say of, as far as a filter asks; `None` where it does not.
+pub(super) fn said(db: &Connection, filter: &ClaimFilter) -> Result<Option<HashSet<i64>>> {
+    Ok(match filter.verdict {
+        None => None,
+        Some(Said::Disputed) => Some(notices::disputed(db)?),
+        Some(Said::Warned) => Some(notices::warned(db)?),
+        Some(Said::Clean) => {
+            let mut any = notices::disputed(db)?;
+            any.extend(notices::warned(db)?);
+            Some(any)
+        }
+    })
+}
+
 impl Reader {
-    /// A page of claims, newest first by event clock.
+    /// A page of claims, newest first by event clock. What `filter.source` asks for is not looked at: see [`Reader::search`].
     pub fn claims(&self, filter: &ClaimFilter, limit: usize, cursor: Option<&str>) -> Result<Page<ClaimRow>> {
-        let after = Place::parse(cursor)?;
+        let (from, to) = span(filter);
+        let after = Place::parse(cursor)?.min(Place { wall: to, ..Place::START });
+        let most = limit.saturating_add(1);
         self.snapshot(|reader| {
             let lanes = lanes(&reader.db, filter)?;
-            let mut found = places(&reader.db, &lanes, after, limit.saturating_add(1))?;
+            let (mut found, total) = match said(&reader.db, filter)? {
+                None => {
+                    let found = places(&reader.db, &lanes, (after, from), &HashSet::new(), most)?;
+                    (found, counted(&reader.db, filter, &lanes)?)
+                }
+                Some(any) if filter.verdict == Some(Said::Clean) => {
+                    let others = chosen(&reader.db, &lanes, filter, &any)?.len();
+                    let found = places(&reader.db, &lanes, (after, from), &any, most)?;
+                    (found, counted(&reader.db, filter, &lanes)?.saturating_sub(others))
+                }
+                Some(any) => {
+                    let all = chosen(&reader.db, &lanes, filter, &any)?;
+                    let total = all.len();
+                    (all.into_iter().filter(|place| *place < after).take(most).collect(), total)
+                }
+            };
             let more = found.len() > limit;
             found.truncate(limit);
             Ok(Page {
                 next: found.last().filter(|_| more).map(|place| place.cursor()),
-                total: lanes.iter().map(|lane| lane.claims).sum(),
+                total,
                 at_least: false,
                 items: claims_at_places(&reader.db, found.iter().map(|place| place.n))?,
             })
@@ -116,6 +195,7 @@ pub(super) fn fits(filter: &ClaimFilter, row: &ClaimRow) -> bool {
         && (filter.kinds.is_empty() || filter.kinds.contains(&row.kind))
         && filter.who.as_ref().is_none_or(|who| *who == row.who || row.agent.as_ref() == Some(who))
         && filter.needs_review.is_none_or(|review| review == row.flags.needs_review)
+        && filter.spans(row.clock.wall)
 }
 
 /// The lanes that a filter picks.

@@ -42,8 +42,10 @@ impl Reader {
                     lists.push(WordList::default());
                     continue;
                 }
-                let rows =
-                    read.query_map(params![within(&words.join(" AND "), place), query.limit], |row| row.get(0))?;
+                let rows = read
+                    .query_map(params![within(Some(&words.join(" AND ")), None, place), query.limit], |row| {
+                        row.get(0)
+                    })?;
                 let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
                 let complete = rows.len() < query.limit;
                 let claims = match rows.last() {

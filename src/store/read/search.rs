@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 use super::{claims::claims_at_places, pages};
 use crate::store::{
-    ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log,
+    ClaimFilter, ClaimRow, Page, Reader, Result, Said, StoreError, log,
     project::{place, stemmed},
 };
 
@@ -58,7 +58,7 @@ struct Match {
 
 impl Reader {
     /// Full-text search over statement, reason and source, the best match first (BM25). Looks at no more than 1,000
-    /// matches, the best or the newest: where there may be more, the page says so.
+    /// matches, the best or the newest: where there may be more, the page says so. Without words, what fits `filter.source`.
     pub fn search(
         &self,
         filter: &ClaimFilter,
@@ -100,30 +100,41 @@ impl Reader {
         let here = pages::total(db, &ClaimFilter { scope: filter.scope.clone(), ..ClaimFilter::default() })?;
         let scope = scope.filter(|_| here < all / 2);
         let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
+        let source = filter.source.as_deref().and_then(in_source);
         let mut known = Vec::new();
         for query in tokens(words) {
-            let df = frequency(db, &within(&query, scope), newest)?;
+            let df = frequency(db, &within(Some(&query), source.as_deref(), scope), newest)?;
             if df > 0 {
                 known.push(Word { query, df });
             }
         }
         known.sort_by_key(|word| word.df);
         let lanes = pages::picked(db, filter)?;
-        for plan in plans(&known, if scope.is_some() { here } else { all }) {
-            let query = within(&plan.query, scope);
+        let said = pages::said(db, filter)?;
+        let (first, last) = pages::span(filter);
+        let mut plans = plans(&known, if scope.is_some() { here } else { all });
+        if words.is_empty() && source.is_some() {
+            plans.push(Plan { query: String::new(), newest: true, ranked: false });
+        }
+        for plan in plans {
+            let query = within(Some(plan.query.as_str()).filter(|query| !query.is_empty()), source.as_deref(), scope);
             let (from, cut) = if plan.newest { nth_newest(db, &query)? } else { (0, false) };
             let mut read = db.prepare_cached(if plan.ranked {
                 "SELECT t.rowid, bm25(texts, 10.0, 4.0, 2.0, 0.0), c.lane
-                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2"
+                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2
+                 AND c.wall BETWEEN ?3 AND ?4"
             } else {
                 "SELECT t.rowid, 0.0, c.lane
-                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2"
+                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2
+                 AND c.wall BETWEEN ?3 AND ?4"
             })?;
             let mut found = Vec::new();
-            let mut rows = read.query(params![query, from])?;
+            let mut rows = read.query(params![query, from, first, last])?;
             while let Some(row) = rows.next()? {
-                if row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
-                    found.push(Match { n: row.get(0)?, rank: row.get(1)? });
+                let n = row.get(0)?;
+                let spoken = said.as_ref().is_none_or(|any| any.contains(&n) != (filter.verdict == Some(Said::Clean)));
+                if spoken && row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
+                    found.push(Match { n, rank: row.get(1)? });
                 }
             }
             if !found.is_empty() {
@@ -206,12 +217,18 @@ fn tokens(text: &str) -> Vec<String> {
     queries
 }
 
-/// A query within a scope, over the three texts.
-pub(super) fn within(query: &str, scope: Option<i64>) -> String {
-    match scope {
-        Some(scope) => format!("{{statement reason source}} : ({query}) AND place : {}", place(scope)),
-        None => format!("{{statement reason source}} : ({query})"),
-    }
+/// A query over the three texts, and what the source must have, within a scope.
+pub(super) fn within(query: Option<&str>, source: Option<&str>, scope: Option<i64>) -> String {
+    let query = query.map(|query| format!("{{statement reason source}} : ({query})"));
+    let source = source.map(|source| format!("source : {source}"));
+    let scope = scope.map(|scope| format!("place : {}", place(scope)));
+    [query, source, scope].into_iter().flatten().collect::<Vec<_>>().join(" AND ")
+}
+
+/// The words of a source as an FTS5 phrase, the last one also as the beginning of a word; `None` where there are none.
+fn in_source(text: &str) -> Option<String> {
+    let words = stemmed(text);
+    (!words.is_empty()).then(|| format!("\"{words}\" *"))
 }
 
 /// How many claims match; estimated from the newest where there are many, as if the older were as many.
@@ -267,6 +284,14 @@ mod tests {
         assert_eq!(tokens("Why \"NOT* green-CI? "), ["\"whi\"", "\"not\"", "\"green\"", "\"ci\""]);
         assert_eq!(tokens("deplo"), ["(\"deplo\" OR \"deplo\"*)"]);
         assert!(tokens("?!").is_empty());
+    }
+
+    #[test]
+    fn a_source_is_a_phrase_in_its_own_column() {
+        assert_eq!(in_source("docs/adr/0004").as_deref(), Some("\"doc adr 0004\" *"));
+        assert_eq!(in_source("/"), None);
+        assert_eq!(within(Some("x"), Some("y"), None), "{statement reason source} : (x) AND source : y");
+        assert_eq!(within(None, Some("y"), Some(7)), "source : y AND place : scope7");
     }
 
     fn queries(dfs: &[(&str, usize)]) -> Vec<(String, bool, bool)> {

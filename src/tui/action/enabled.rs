@@ -15,10 +15,14 @@ pub fn always(_: &State) -> Can {
 }
 
 fn card(state: &State) -> Result<&Card, String> {
-    if state.conflicts.list.loaded() && state.conflicts.list.is_empty() {
+    let none = match state.screen {
+        Screen::Inbox => state.inbox.card().is_none(),
+        _ => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
+    };
+    if none {
         return Err("no card is listed".to_owned());
     }
-    let card = state.conflicts.current().ok_or("the card is still being read")?;
+    let card = state.card_in_hand().ok_or("the card is still being read")?;
     if state.acting.is_some() {
         return Err("the last act is still under way".to_owned());
     }
@@ -77,12 +81,67 @@ pub fn snooze(state: &State) -> Can {
 
 /// Cards are listed.
 pub fn has_cards(state: &State) -> Can {
-    if state.conflicts.list.is_empty() { Err("no card is listed".to_owned()) } else { Ok(()) }
+    let none = match state.screen {
+        Screen::Inbox => state.inbox.stops().is_empty(),
+        _ => state.conflicts.list.is_empty(),
+    };
+    if none { Err("no card is listed".to_owned()) } else { Ok(()) }
+}
+
+/// Something wants a person.
+pub fn listed(state: &State) -> Can {
+    if state.inbox.stops().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
+}
+
+/// Something waits at the door, under the cursor.
+pub fn door(state: &State) -> Can {
+    if state.inbox.quarantined().is_some() { idle(state) } else { waiting(state) }
+}
+
+/// An act is under the cursor.
+pub fn act_listed(state: &State) -> Can {
+    let act = state.acts().and_then(|acts| acts.list.current());
+    act.map(|_| ()).ok_or_else(|| "no act is under the cursor".to_owned())
+}
+
+/// The act under the cursor can be taken back.
+pub fn take_back(state: &State) -> Can {
+    let act = state.acts().and_then(|acts| acts.list.current()).ok_or("no act is under the cursor")?;
+    if act.undone {
+        return Err("it was taken back already".to_owned());
+    }
+    match act.kind.as_str() {
+        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is gone for good".to_owned()),
+        "local.refused" => Err("a refused write changed nothing; discard its card instead".to_owned()),
+        kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite".to_owned()),
+        _ => idle(state),
+    }
+}
+
+/// A claim is in hand, or the author is asked for already.
+pub fn person_filter(state: &State) -> Can {
+    if state.claims.who.is_some() { Ok(()) } else { claim(state) }
+}
+
+/// A claim with a source is in hand, or a source is asked for already.
+pub fn source_filter(state: &State) -> Can {
+    if state.claims.source.is_some() {
+        return Ok(());
+    }
+    match in_hand(state)?.source {
+        Some(_) => Ok(()),
+        None => Err("this claim names no source".to_owned()),
+    }
+}
+
+/// A filter is set.
+pub fn narrowed(state: &State) -> Can {
+    if state.claims.is_narrowed() { Ok(()) } else { Err("no filter is set".to_owned()) }
 }
 
 /// The card has a stored side.
 pub fn card_why(state: &State) -> Can {
-    let card = state.conflicts.current().ok_or("the card is still being read")?;
+    let card = state.card_in_hand().ok_or("the card is still being read")?;
     if card.view.sides.iter().any(|side| !side.candidate) {
         Ok(())
     } else {
@@ -92,7 +151,7 @@ pub fn card_why(state: &State) -> Can {
 
 /// The card has more than two sides.
 pub fn other_side(state: &State) -> Can {
-    let card = state.conflicts.current().ok_or("the card is still being read")?;
+    let card = state.card_in_hand().ok_or("the card is still being read")?;
     if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has two sides only".to_owned()) }
 }
 
@@ -126,7 +185,7 @@ pub fn past_claim(state: &State) -> Can {
 
 /// The claim in hand needs review.
 pub fn needs_review(state: &State) -> Can {
-    if in_hand(state)?.flags.needs_review {
+    if in_hand(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {
         idle(state)
     } else {
         Err("nothing that this claim rests on has changed".to_owned())
@@ -157,8 +216,9 @@ pub fn audit(state: &State) -> Can {
 pub fn link(state: &State) -> Can {
     let some = match state.screen {
         Screen::Conflicts => state.conflicts.current().is_some(),
+        Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
         Screen::Claims | Screen::Why => state.claim_in_hand().is_some(),
-        Screen::Peers => false,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log => false,
     };
     if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
 }
@@ -175,7 +235,7 @@ pub fn sync_now(state: &State) -> Can {
 
 /// Someone who waits to be let in is under the cursor.
 pub fn waiting(state: &State) -> Can {
-    match state.peers.waiting() {
+    match state.waiting() {
         Some(join) if join.expires_at <= state.now => Err("it waited too long: it needs a new invitation".to_owned()),
         Some(_) => idle(state),
         None => Err("nobody who waits is under the cursor".to_owned()),

@@ -2,6 +2,7 @@
 
 mod docs;
 pub mod enabled;
+mod rows;
 mod table;
 
 pub use docs::keys_markdown;
@@ -76,6 +77,31 @@ pub enum Action {
     Mouse,
     Suspend,
     Quit,
+    ShowTimeline,
+    ShowModels,
+    ShowLog,
+    ShowCards,
+    Tour,
+    // In the inbox
+    InboxNext,
+    InboxPrev,
+    // At the door: what a peer sent and was not let in, and who waits
+    DoorIn,
+    DoorOut,
+    // What was done, on Timeline and Log
+    TakeBack,
+    ActSpan,
+    CopyCommand,
+    // Narrowing the claims further
+    AgeFilter,
+    PersonFilter,
+    SourceFilter,
+    VerdictFilter,
+    Widen,
+    // In the tour
+    TourNext,
+    TourBack,
+    TourEnd,
     // In a form
     Submit,
     NewLine,
@@ -120,31 +146,47 @@ pub enum KeyScope {
     Pick,
     /// In a question that wants yes or no.
     Confirm,
+    /// On the Inbox, where no card is under the cursor.
+    Inbox,
+    /// On the Inbox, where something waits at the door.
+    Door,
+    /// On Timeline and Log.
+    Acts,
+    /// In the tour.
+    Tour,
 }
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
+        Self::Inbox,
+        Self::Door,
         Self::Conflicts,
         Self::Claims,
         Self::Why,
         Self::Peers,
+        Self::Acts,
         Self::Claim,
         Self::Move,
         Self::Global,
         Self::Form,
         Self::Pick,
         Self::Confirm,
+        Self::Tour,
     ];
 
     /// The heading under which its acts are listed.
     pub fn title(self) -> &'static str {
         match self {
+            Self::Inbox => "Inbox (a card there has the keys of Conflicts, a claim those of a claim)",
+            Self::Door => "Inbox: at the door",
+            Self::Acts => "Timeline and Log",
+            Self::Tour => "In the tour",
             Self::Conflicts => "Conflicts",
             Self::Claims => "Claims",
             Self::Why => "Why",
             Self::Peers => "Peers",
-            Self::Claim => "A claim (on Claims and Why)",
+            Self::Claim => "A claim (on Claims, Why and Inbox)",
             Self::Move => "Moving",
             Self::Global => "Everywhere",
             Self::Form => "In a form",

@@ -2,38 +2,12 @@
 #![allow(clippy::enum_glob_use, reason = "the table names every act")]
 
 use super::{
-    Action::{self, *},
-    ActionSpec, Danger,
-    KeyScope::{self, Claim, Claims, Confirm, Conflicts, Form, Global, Move, Peers, Why},
+    Action::*,
+    ActionSpec,
+    KeyScope::{self, Acts, Claim, Claims, Confirm, Conflicts, Door, Form, Global, Inbox, Move, Peers, Why},
     enabled as can,
+    rows::{acts, asks, plain},
 };
-use crate::tui::state::State;
-
-/// One row without danger to the memory.
-const fn plain(
-    id: Action,
-    scope: KeyScope,
-    keys: &'static [&'static str],
-    short: &'static str,
-    title: &'static str,
-    help: &'static str,
-    enabled: fn(&State) -> Result<(), String>,
-) -> ActionSpec {
-    ActionSpec { id, title, short, help, keys, scope, danger: Danger::None, enabled }
-}
-
-/// One row that changes the memory, and that undo reverses.
-const fn acts(
-    id: Action,
-    scope: KeyScope,
-    keys: &'static [&'static str],
-    short: &'static str,
-    title: &'static str,
-    help: &'static str,
-    enabled: fn(&State) -> Result<(), String>,
-) -> ActionSpec {
-    ActionSpec { id, title, short, help, keys, scope, danger: Danger::Undoable, enabled }
-}
 
 /// Every act. Within a scope the order is that of the footer and the palette.
 pub static ACTIONS: &[ActionSpec] = &[
@@ -178,26 +152,24 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Dial every peer and compare, without waiting for the next round.",
         can::sync_now,
     ),
-    ActionSpec {
-        id: LetIn,
-        title: "Let in",
-        short: "let in",
-        help: "Let the device under the cursor into the team, once both screens show the same six words.",
-        keys: &["i"],
-        scope: Peers,
-        danger: Danger::Final,
-        enabled: can::waiting,
-    },
-    ActionSpec {
-        id: TurnAway,
-        title: "Turn away",
-        short: "turn away",
-        help: "Do not let the device under the cursor in; its invitation is used up.",
-        keys: &["x"],
-        scope: Peers,
-        danger: Danger::Final,
-        enabled: can::waiting,
-    },
+    asks(
+        LetIn,
+        Peers,
+        &["i"],
+        "let in",
+        "Let in",
+        "Let the device under the cursor into the team, once both screens show the same six words.",
+        can::waiting,
+    ),
+    asks(
+        TurnAway,
+        Peers,
+        &["x"],
+        "turn away",
+        "Turn away",
+        "Do not let the device under the cursor in; its invitation is used up.",
+        can::waiting,
+    ),
     //
     plain(Ask, Why, &["/"], "ask", "Ask why", "Ask a question in words; the best reasoned claim answers.", can::always),
     //
@@ -246,16 +218,15 @@ pub static ACTIONS: &[ActionSpec] = &[
         "It still holds although a premise changed: record that, with a reason.",
         can::needs_review,
     ),
-    ActionSpec {
-        id: ClaimRedact,
-        title: "Redact",
-        short: "",
-        help: "Drop the claim's text everywhere, for a secret that was pasted. The record stays; the text never comes back.",
-        keys: &["X"],
-        scope: Claim,
-        danger: Danger::Final,
-        enabled: can::redactable,
-    },
+    asks(
+        ClaimRedact,
+        Claim,
+        &["X"],
+        "",
+        "Redact",
+        "Drop the claim's text everywhere, for a secret that was pasted. The record stays; the text never comes back.",
+        can::redactable,
+    ),
     //
     plain(Up, Move, &["k", "up"], "", "Up", "One row up, or scroll.", can::always),
     plain(Down, Move, &["j", "down"], "", "Down", "One row down, or scroll.", can::always),
@@ -288,7 +259,7 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Search every act by name; shows its key, and why it cannot be done now.",
         can::always,
     ),
-    plain(ShowConflicts, Global, &["1"], "", "Conflicts", "Go to the cards that wait for a decision.", can::always),
+    plain(ShowConflicts, Global, &["1"], "", "Inbox", "Go to everything that wants a person.", can::always),
     plain(ShowClaims, Global, &["2"], "", "Claims", "Go to the claims.", can::always),
     plain(ShowWhy, Global, &["3"], "", "Why", "Go to the why-chain.", can::always),
     plain(ShowPeers, Global, &["4"], "", "Peers", "Teams, their devices, and how things stand with them.", can::always),
@@ -385,4 +356,110 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Press the button that has the focus.",
         can::always,
     ),
+    //
+    plain(
+        ShowTimeline,
+        Global,
+        &["5"],
+        "",
+        "Timeline",
+        "What happened since yesterday, or since you were last here.",
+        can::always,
+    ),
+    plain(ShowModels, Global, &["6"], "", "Models", "What serves which role, and how the daemon is.", can::always),
+    plain(ShowLog, Global, &["7"], "", "Acts", "Every act, and taking one back.", can::always),
+    plain(ShowCards, Global, &["8"], "", "Conflicts", "Cards by status, also those that are settled.", can::always),
+    plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always),
+    //
+    plain(InboxNext, Inbox, &["n", "]"], "next", "Next", "Go to the next thing that wants a person.", can::listed),
+    plain(InboxPrev, Inbox, &["N", "["], "", "Previous", "Go to the thing before.", can::listed),
+    //
+    asks(
+        DoorIn,
+        Door,
+        &["i"],
+        "let in",
+        "Let it in",
+        "Let the device, or the refused event, into the team; asks first.",
+        can::door,
+    ),
+    asks(
+        DoorOut,
+        Door,
+        &["x"],
+        "turn away",
+        "Turn it away",
+        "Turn the device away, or put the refused event aside; asks first.",
+        can::door,
+    ),
+    //
+    acts(
+        TakeBack,
+        Acts,
+        &["x"],
+        "take back",
+        "Take this act back",
+        "Undo the act under the cursor, whoever did it; where later acts build on it, they are named.",
+        can::take_back,
+    ),
+    plain(
+        ActSpan,
+        Acts,
+        &["f"],
+        "since",
+        "Since when",
+        "Since you were last here, since yesterday, of a week, or everything.",
+        can::always,
+    ),
+    plain(
+        CopyCommand,
+        Acts,
+        &["c"],
+        "copy command",
+        "Copy the command line",
+        "Copy the command that does what the act under the cursor did.",
+        can::act_listed,
+    ),
+    //
+    plain(AgeFilter, Claims, &["t"], "", "Filter by age", "Only those of a day, a week, a month, or all.", can::always),
+    plain(
+        PersonFilter,
+        Claims,
+        &["p"],
+        "",
+        "Filter by author",
+        "Only claims by whoever wrote the one under the cursor, or all again. In the search line: by:NAME.",
+        can::person_filter,
+    ),
+    plain(
+        SourceFilter,
+        Claims,
+        &["o"],
+        "",
+        "Filter by source",
+        "Only claims from the file that the one under the cursor comes from, or all again. In the search line: source:FILE.",
+        can::source_filter,
+    ),
+    plain(
+        VerdictFilter,
+        Claims,
+        &["m"],
+        "",
+        "Filter by verdict",
+        "Only what is disputed, what was stored with a warning, what is neither, or all.",
+        can::always,
+    ),
+    plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed),
+    //
+    plain(
+        TourNext,
+        KeyScope::Tour,
+        &["enter", "space", "right", "l", "n"],
+        "next",
+        "Next",
+        "To the next card.",
+        can::always,
+    ),
+    plain(TourBack, KeyScope::Tour, &["left", "h", "backspace"], "", "Back", "To the card before.", can::always),
+    plain(TourEnd, KeyScope::Tour, &["esc", "q", "ctrl-c"], "skip", "Skip", "To the app.", can::always),
 ];

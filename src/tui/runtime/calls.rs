@@ -16,6 +16,9 @@ pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure>
         Read::Why(request) => Answer::Why(Box::new(client.why(&request).await?)),
         Read::Conflicts(query) => Answer::Conflicts(client.conflicts(&query).await?),
         Read::Card(id) => Answer::Card(Box::new(client.card(&id).await?)),
+        Read::Inbox(query) => Answer::Inbox(client.inbox(&query).await?),
+        Read::Log(query) => Answer::Log(client.log(&query).await?),
+        Read::Diagnose => Answer::Diagnose(Box::new(client.diagnose().await?)),
         Read::Sync => {
             let status = client.sync_status().await?;
             let pending = if status.pending > 0 { client.sync_pending().await? } else { PendingJoins::default() };
@@ -36,6 +39,8 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
         Write::Undo(request) => Answer::Undone(Box::new(client.undo(&request).await?)),
         Write::Audit(request) => Answer::Audited(client.audit(&request).await?),
         Write::SyncNow => Answer::Synced(Box::new(client.sync_now().await?)),
+        Write::Quarantine { accept: true, request } => Answer::Team(client.sync_accept(&request).await?),
+        Write::Quarantine { accept: false, request } => Answer::Team(client.sync_discard(&request).await?),
         Write::AnswerJoin { id, name, request } => {
             client.sync_answer(&id, &request).await?;
             Answer::Joined { name, accepted: request.accept }

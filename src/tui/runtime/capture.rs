@@ -1,8 +1,10 @@
 //! A picture of the app without a terminal: for the README.
 
+use std::path::Path;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::{calls, now, opening, settings, svg};
+use super::{calls, drift, now, opening, settings, svg};
 use crate::{
     client::Client,
     tui::{
@@ -25,26 +27,33 @@ pub fn capture(options: &Options, client: &Client, size: (u16, u16), keys: &str)
     let mut state = State::new(settings(options, client)?, size, now());
     let theme = Theme::ansi(true);
     let effects = update::open(&mut state, opening(options));
-    runtime.block_on(settle(&mut state, client, effects));
+    runtime.block_on(settle(&mut state, client, options.folder.as_deref(), effects));
     frame(&mut state, &theme);
     for key in keys.split_whitespace().filter_map(KeyPress::parse) {
         // Fingers take their time: no two presses are one key held down.
         state.now += 500;
         let effects = update::update(&mut state, Msg::Key(key));
-        runtime.block_on(settle(&mut state, client, effects));
+        runtime.block_on(settle(&mut state, client, options.folder.as_deref(), effects));
         frame(&mut state, &theme);
     }
     let buffer = frame(&mut state, &theme);
     Ok(svg::of(&buffer))
 }
 
-async fn settle(state: &mut State, client: &Client, effects: Vec<Effect>) {
+async fn settle(state: &mut State, client: &Client, folder: Option<&Path>, effects: Vec<Effect>) {
     let mut queue = effects;
     for _ in 0..ENOUGH {
         let Some(effect) = queue.pop() else { return };
-        if let Effect::Read(ticket, read) = effect {
-            let answer = calls::read(client, read).await;
-            queue.extend(update::update(state, Msg::Reply(ticket, answer)));
+        match effect {
+            Effect::Read(ticket, read) => {
+                let answer = calls::read(client, read).await;
+                queue.extend(update::update(state, Msg::Reply(ticket, answer)));
+            }
+            Effect::Compare(sources) => {
+                let found = folder.map(|folder| drift::compare(folder, &sources)).unwrap_or_default();
+                queue.extend(update::update(state, Msg::Drifted(found)));
+            }
+            _ => {}
         }
     }
 }

@@ -2,13 +2,16 @@
 
 mod calls;
 mod capture;
+mod drift;
 mod editor;
 mod live;
+mod memory;
 mod svg;
 mod terminal;
 
 use std::{
     io::{IsTerminal, Write},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -39,7 +42,8 @@ use super::{
     update::{self, Opening},
     view,
 };
-use crate::client::Client;
+use crate::{client::Client, config::AppMemory};
+use memory::Memory;
 use terminal::{Guard, Screen};
 
 /// The least time between two frames.
@@ -86,7 +90,18 @@ fn settings(options: &Options, client: &Client) -> Result<Settings, TuiError> {
         seed,
         autostart: options.autostart,
         place: client.place(),
+        last_here: None,
+        tour: options.tour,
     })
+}
+
+/// What was kept of earlier sessions on this machine.
+fn recall(options: &Options, settings: Settings) -> Settings {
+    let Some(path) = &options.memory else { return settings };
+    let kept = AppMemory::read(path);
+    // Whoever follows a link wants what it leads to.
+    let linked = options.conflict.is_some() || options.claim.is_some();
+    Settings { last_here: kept.last_here, tour: settings.tour || !(kept.toured || linked), ..settings }
 }
 
 fn opening(options: &Options) -> Opening {
@@ -101,6 +116,8 @@ fn opening(options: &Options) -> Opening {
 struct App {
     state: State,
     opening: Opening,
+    memory: Option<Arc<Memory>>,
+    folder: Option<PathBuf>,
     theme: Theme,
     client: Client,
     start: Starter,
@@ -122,7 +139,7 @@ struct App {
 impl App {
     fn new(options: Options, client: Client, start: Starter) -> Result<Self, TuiError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let settings = settings(&options, &client)?;
+        let settings = recall(&options, settings(&options, &client)?);
         let theme = options.theme();
         let guard = Guard::enter(true)?;
         let screen = terminal::screen()?;
@@ -132,6 +149,8 @@ impl App {
         Ok(Self {
             state,
             opening: opening(&options),
+            memory: options.memory.map(|path| Arc::new(Memory::at(path))),
+            folder: options.folder,
             theme,
             client,
             start,
@@ -165,6 +184,9 @@ impl App {
                 Next::Ended(_) => {}
                 Next::Leave => break,
             }
+        }
+        if let Some(memory) = &self.memory {
+            memory.keep(|kept| kept.last_here = Some(now()));
         }
         Ok(())
     }
@@ -291,6 +313,21 @@ impl App {
                 Effect::Start => {
                     let (starting, sender) = ((self.start)(), self.sender.clone());
                     self.tasks.spawn(async move { drop(sender.send(Msg::Started(starting.await)).await) });
+                }
+                Effect::Compare(sources) => {
+                    let Some(folder) = self.folder.clone() else { continue };
+                    let sender = self.sender.clone();
+                    self.tasks.spawn(async move {
+                        let found = tokio::task::spawn_blocking(move || drift::compare(&folder, &sources)).await;
+                        drop(sender.send(Msg::Drifted(found.unwrap_or_default())).await);
+                    });
+                }
+                Effect::Toured => {
+                    let Some(memory) = self.memory.clone() else { continue };
+                    self.tasks.spawn(async move {
+                        let kept = tokio::task::spawn_blocking(move || memory.keep(|kept| kept.toured = true));
+                        drop(kept.await);
+                    });
                 }
                 Effect::Wake(at) => self.wakes.push(at),
                 Effect::Copy(text) => execute!(self.screen.backend_mut(), CopyToClipboard::to_clipboard_from(text))?,

@@ -1,6 +1,9 @@
 //! The Claims screen: the scope tree, the list, the claim in full.
 
-use super::list::Windowed;
+use super::{
+    filter::{self, Line, Verdict},
+    list::Windowed,
+};
 use crate::{
     api::{ClaimView, ClaimsQuery, ScopeView},
     domain::{ClaimKind, Scope, Status},
@@ -31,12 +34,22 @@ pub struct Claims {
     pub kind: Option<ClaimKind>,
     /// Only claims that need review.
     pub needs_review: bool,
-    /// The words searched for.
+    /// Only claims by this person or agent.
+    pub who: Option<String>,
+    /// Only claims with this in their source.
+    pub source: Option<String>,
+    /// Only claims of the last so many days.
+    pub days: Option<u64>,
+    /// Only claims of which guard and models said this.
+    pub verdict: Option<Verdict>,
+    /// The search line as it was typed.
     pub search: String,
     /// The row of the scope tree under the cursor.
     pub scope_row: usize,
     /// The first line shown of the claim in full.
     pub scroll: usize,
+    /// There may be more than the list says: a search looks at so many matches and no more.
+    pub at_least: bool,
     /// What was said where the list could not be read.
     pub trouble: Option<String>,
 }
@@ -70,14 +83,20 @@ impl StatusFilter {
 }
 
 impl Claims {
-    /// What the list asks the daemon for.
-    pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> ClaimsQuery {
+    /// What the list asks the daemon for: what the keys chose, and what the search line says over it.
+    pub fn query(&self, scope: Option<&Scope>, now: u64, cursor: Option<String>) -> ClaimsQuery {
+        let line = Line::parse(&self.search);
+        let status = line.status.map_or(self.status, StatusFilter);
         ClaimsQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
-            status: Some(self.status.as_str().to_owned()),
-            kind: self.kind.map(|kind| kind.as_str().to_owned()),
-            q: Some(self.search.trim().to_owned()).filter(|words| !words.is_empty()),
+            status: Some(status.as_str().to_owned()),
+            kind: line.kind.or(self.kind).map(|kind| kind.as_str().to_owned()),
+            q: Some(line.words.trim_start().to_owned()).filter(|words| !words.trim().is_empty()),
+            who: line.who.or_else(|| self.who.clone()),
+            source: line.source.or_else(|| self.source.clone()),
+            since: line.days.or(self.days).map(|days| filter::since(days, now)),
+            verdict: line.verdict.or(self.verdict).map(|verdict| verdict.as_str().to_owned()),
             needs_review: self.needs_review.then_some(true),
             limit: Some(super::list::PAGE),
             cursor,
@@ -87,10 +106,26 @@ impl Claims {
 
     /// Whether anything narrows the list besides the scope.
     pub fn is_filtered(&self) -> bool {
-        !self.search.trim().is_empty()
-            || self.kind.is_some()
+        !self.search.trim().is_empty() || self.is_narrowed()
+    }
+
+    /// Whether a key narrowed the list.
+    pub fn is_narrowed(&self) -> bool {
+        self.kind.is_some()
             || self.needs_review
             || self.status != StatusFilter::default()
+            || self.who.is_some()
+            || self.source.is_some()
+            || self.days.is_some()
+            || self.verdict.is_some()
+    }
+
+    /// Takes back what the keys chose.
+    pub fn widen(&mut self) {
+        self.status = StatusFilter::default();
+        self.kind = None;
+        self.needs_review = false;
+        (self.who, self.source, self.days, self.verdict) = (None, None, None, None);
     }
 }
 

@@ -82,6 +82,7 @@ impl Conflicts {
             status: Some(self.filter.as_str().to_owned()),
             limit: Some(super::list::PAGE),
             cursor,
+            ..ConflictsQuery::default()
         }
     }
 

@@ -148,6 +148,15 @@ pub struct Form {
 }
 
 impl Form {
+    /// Writes into a field of several lines that is empty.
+    pub fn prefill(&mut self, id: FieldId, text: &str) {
+        if let Some(Field { input: Input::Text(area), .. }) = self.fields.iter_mut().find(|field| field.id == id)
+            && area.is_empty()
+        {
+            **area = several_lines(text);
+        }
+    }
+
     /// The text of a field; empty where there is no such field.
     pub fn text(&self, id: FieldId) -> String {
         self.fields.iter().find(|field| field.id == id).map_or_else(String::new, |field| match &field.input {

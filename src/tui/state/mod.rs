@@ -1,22 +1,31 @@
 //! Everything the app knows: changed by `update` only, read by `view`.
 
+pub mod acts;
 pub mod claims;
 pub mod conflicts;
+pub mod filter;
 pub mod form;
+pub mod inbox;
 pub mod list;
+pub mod models;
 pub mod overlay;
 pub mod peers;
+mod screen;
 pub mod why;
 
 use std::collections::{HashMap, VecDeque};
 
 use jiff::tz::TimeZone;
 
+pub use acts::Acts;
 pub use claims::Claims;
 pub use conflicts::Conflicts;
 pub use form::Form;
+pub use inbox::Inbox;
+pub use models::Models;
 pub use overlay::Overlay;
 pub use peers::Peers;
+pub use screen::Screen;
 pub use why::Why;
 
 use super::{
@@ -25,7 +34,7 @@ use super::{
     msg::{Effect, Slot, Ticket},
 };
 use crate::{
-    api::{Caller, ClaimView, ScopeView},
+    api::{Caller, ClaimView, InboxItem, PendingJoin, ScopeView},
     domain::{OpId, Scope},
 };
 
@@ -48,35 +57,10 @@ pub struct Settings {
     pub autostart: bool,
     /// Where the daemon is looked for, for messages.
     pub place: String,
-}
-
-/// The screens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Screen {
-    /// Cards that wait for a decision.
-    #[default]
-    Conflicts,
-    /// The scope tree and its claims.
-    Claims,
-    /// One claim's why-chain.
-    Why,
-    /// Teams, their devices, and how things stand with them.
-    Peers,
-}
-
-impl Screen {
-    /// In the order of the tabs.
-    pub const ALL: [Self; 4] = [Self::Conflicts, Self::Claims, Self::Why, Self::Peers];
-
-    /// Its name.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Conflicts => "Conflicts",
-            Self::Claims => "Claims",
-            Self::Why => "Why",
-            Self::Peers => "Peers",
-        }
-    }
+    /// When this person last left the app on this machine, in milliseconds since the Unix epoch.
+    pub last_here: Option<u64>,
+    /// Show the tour first.
+    pub tour: bool,
 }
 
 /// What is known about the daemon.
@@ -151,6 +135,10 @@ pub struct Wants {
     pub why: bool,
     /// Teams and peers.
     pub sync: bool,
+    /// What wants a person.
+    pub inbox: bool,
+    /// How the daemon and its models are.
+    pub diagnose: bool,
     /// The card that was asked for last.
     pub asked_card: Option<String>,
     /// The why-chain that was asked for last.
@@ -175,7 +163,7 @@ pub const TOAST_MS: u64 = 6_000;
 const LOG: usize = 500;
 
 /// The key scopes of each mode, the first wins: the screens, then what lies over them.
-pub const CHAINS: [&[KeyScope]; 7] = [
+pub const CHAINS: [&[KeyScope]; 13] = [
     &[KeyScope::Conflicts, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Claims, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Why, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
@@ -183,6 +171,12 @@ pub const CHAINS: [&[KeyScope]; 7] = [
     &[KeyScope::Form],
     &[KeyScope::Pick],
     &[KeyScope::Confirm],
+    &[KeyScope::Inbox, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Inbox, KeyScope::Door, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Inbox, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Acts, KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Tour],
 ];
 
 /// The whole app.
@@ -206,6 +200,8 @@ pub struct State {
     pub home: (Scope, Option<String>),
     /// The scopes and their counts.
     pub scopes: Vec<ScopeView>,
+    /// The Inbox screen.
+    pub inbox: Inbox,
     /// The Conflicts screen.
     pub conflicts: Conflicts,
     /// The Claims screen.
@@ -214,6 +210,14 @@ pub struct State {
     pub why: Why,
     /// The Peers screen.
     pub peers: Peers,
+    /// The Timeline screen.
+    pub timeline: Acts,
+    /// The Log screen.
+    pub journal: Acts,
+    /// The Models screen.
+    pub models: Models,
+    /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
+    pub news: Option<(String, String)>,
     /// What lies over the screen.
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by what they are about.
@@ -257,10 +261,15 @@ impl State {
             scope: None,
             daemon: Daemon::default(),
             scopes: Vec::new(),
+            inbox: Inbox::default(),
             conflicts: Conflicts::default(),
             claims: Claims::default(),
             why: Why::default(),
             peers: Peers::default(),
+            timeline: Acts::default(),
+            journal: Acts::default(),
+            models: Models::default(),
+            news: None,
             overlay: None,
             drafts: HashMap::new(),
             toasts: Vec::new(),
@@ -283,6 +292,7 @@ impl State {
             Some(Overlay::Form(_)) => CHAINS[4],
             Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => CHAINS[5],
             Some(Overlay::Confirm(_)) => CHAINS[6],
+            Some(Overlay::Tour { .. }) => CHAINS[12],
             None => self.screen_chain(),
         }
     }
@@ -290,10 +300,18 @@ impl State {
     /// The key scopes of the screen, whatever lies over it.
     pub fn screen_chain(&self) -> &'static [KeyScope] {
         match self.screen {
+            Screen::Inbox => match self.inbox.item() {
+                Some(InboxItem::Card(_)) => CHAINS[0],
+                Some(InboxItem::Review(_) | InboxItem::Notice(_)) => CHAINS[7],
+                Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => CHAINS[8],
+                None => CHAINS[9],
+            },
             Screen::Conflicts => CHAINS[0],
             Screen::Claims => CHAINS[1],
             Screen::Why => CHAINS[2],
             Screen::Peers => CHAINS[3],
+            Screen::Timeline | Screen::Log => CHAINS[10],
+            Screen::Models => CHAINS[11],
         }
     }
 
@@ -373,8 +391,54 @@ impl State {
         match self.screen {
             Screen::Claims => self.claims.list.current(),
             Screen::Why => self.why.current_claim(),
-            Screen::Conflicts | Screen::Peers => None,
+            Screen::Inbox => self.inbox.claim(),
+            Screen::Conflicts | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log => None,
         }
+    }
+
+    /// The card that acts on cards would act on now: where it is not the one under the cursor, there is none, since acts on
+    /// another would surprise.
+    pub fn card_in_hand(&self) -> Option<&conflicts::Card> {
+        match self.screen {
+            Screen::Conflicts => self.conflicts.current(),
+            Screen::Inbox => {
+                let id = self.inbox.card()?;
+                self.conflicts.card.as_ref().filter(|card| card.view.summary.id == id)
+            }
+            _ => None,
+        }
+    }
+
+    /// Who waits to be let in, if that is under the cursor.
+    pub fn waiting(&self) -> Option<&PendingJoin> {
+        match self.screen {
+            Screen::Inbox => self.inbox.joining(),
+            Screen::Peers => self.peers.waiting(),
+            _ => None,
+        }
+    }
+
+    /// The list of acts that is shown, on Timeline and Log.
+    pub fn acts(&self) -> Option<&Acts> {
+        match self.screen {
+            Screen::Timeline => Some(&self.timeline),
+            Screen::Log => Some(&self.journal),
+            _ => None,
+        }
+    }
+
+    /// [`State::acts`], to be changed.
+    pub fn acts_mut(&mut self) -> Option<&mut Acts> {
+        match self.screen {
+            Screen::Timeline => Some(&mut self.timeline),
+            Screen::Log => Some(&mut self.journal),
+            _ => None,
+        }
+    }
+
+    /// The beginning of today, in milliseconds since the Unix epoch.
+    pub fn midnight(&self) -> u64 {
+        super::when::midnight(self.now, &self.settings.zone)
     }
 
     /// The scope in which an act without a claim or card takes place.

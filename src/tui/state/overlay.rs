@@ -25,6 +25,11 @@ pub enum Overlay {
         /// Lines scrolled up from the end.
         up: usize,
     },
+    /// What the app is, in a few cards.
+    Tour {
+        /// The card shown, from 0.
+        page: usize,
+    },
 }
 
 /// The palette.

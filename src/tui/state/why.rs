@@ -1,8 +1,11 @@
 //! The Why screen: one claim, what it replaced and what replaced it, what it rests on and what rests on it.
 
+use std::collections::HashMap;
+
 use crate::{
     api::{CardSummary, ChainLink, ClaimView, History, WhyAnswer},
     domain::{CardId, ClaimId},
+    tui::{drift::Drift, graph},
 };
 
 /// What was asked.
@@ -27,6 +30,8 @@ pub struct Why {
     pub cursor: Option<NodeId>,
     /// What was said where there is no answer.
     pub trouble: Option<String>,
+    /// Whether sources still say what they said, by claim, as far as it is known.
+    pub drifts: HashMap<ClaimId, Drift>,
 }
 
 /// An answer, from a claim's history or from a question.
@@ -130,6 +135,26 @@ impl From<WhyAnswer> for Chain {
     }
 }
 
+/// What each node of the chain replaced, as numbers among the nodes.
+pub fn replaced<'a>(nodes: impl Iterator<Item = &'a Node<'a>>) -> Vec<Vec<usize>> {
+    let chain: Vec<(&ClaimView, Option<ClaimId>)> = nodes
+        .filter_map(|node| match node {
+            Node::Claim { claim, link, .. } => Some((*claim, link.and_then(|link| link.replaced_by))),
+            Node::Card(_) => None,
+        })
+        .collect();
+    let replaced = |newer: &ClaimView| -> Vec<usize> {
+        let by_it = |(claim, by): &(&ClaimView, Option<ClaimId>)| {
+            claim.id != newer.id
+                && (newer.replaces.contains(&claim.id)
+                    || claim.replaced_by.contains(&newer.id)
+                    || *by == Some(newer.id))
+        };
+        chain.iter().enumerate().filter(|(_, other)| by_it(other)).map(|(at, _)| at).collect()
+    };
+    chain.iter().map(|(claim, _)| replaced(claim)).collect()
+}
+
 impl Chain {
     /// Everything the cursor can stand on, from the newest claim down.
     pub fn nodes(&self) -> Vec<Node<'_>> {
@@ -147,6 +172,10 @@ impl Chain {
             claim: &link.claim,
             link: Some(link),
         }));
+        // Where chains fork and merge, what is nearer need not be newer.
+        let mut placed: Vec<Option<Node<'_>>> = nodes.into_iter().map(Some).collect();
+        let order = graph::order(&replaced(placed.iter().flatten()));
+        let mut nodes: Vec<Node<'_>> = order.into_iter().filter_map(|at| placed.get_mut(at)?.take()).collect();
         nodes.extend(self.cards.iter().map(Node::Card));
         nodes.extend(claims(Section::Premises, &self.premises));
         nodes.extend(claims(Section::Dependents, &self.dependents));

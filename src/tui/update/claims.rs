@@ -5,12 +5,14 @@ use crate::{
     domain::ClaimKind,
     tui::{
         action::Action,
+        drift,
         key::KeyPress,
         msg::Effect,
         state::{
             Overlay, State,
             claims::{Focus, tree},
-            form::ClaimAct,
+            filter::{AGES, Verdict},
+            form::{ClaimAct, FieldId},
             overlay::Asking,
             why::Subject,
         },
@@ -37,6 +39,36 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
             state.claims.needs_review = !state.claims.needs_review;
             restart(state);
         }
+        Action::AgeFilter => {
+            let here = AGES.iter().position(|days| Some(*days) == state.claims.days);
+            let next = here.map_or(0, |here| here + 1);
+            state.claims.days = AGES.get(next).copied();
+            restart(state);
+        }
+        Action::PersonFilter => {
+            state.claims.who = match state.claims.who {
+                Some(_) => None,
+                None => state.claim_in_hand().map(|claim| claim.agent.clone().unwrap_or_else(|| claim.who.clone())),
+            };
+            restart(state);
+        }
+        Action::SourceFilter => {
+            state.claims.source = match state.claims.source {
+                Some(_) => None,
+                None => state.claim_in_hand().and_then(|claim| claim.source.as_deref().map(file_of)),
+            };
+            restart(state);
+        }
+        Action::VerdictFilter => {
+            let here = Verdict::ALL.iter().position(|verdict| Some(*verdict) == state.claims.verdict);
+            let next = here.map_or(0, |here| here + 1);
+            state.claims.verdict = Verdict::ALL.get(next).copied();
+            restart(state);
+        }
+        Action::Widen => {
+            state.claims.widen();
+            restart(state);
+        }
         Action::ClaimWhy => {
             if let Some(id) = state.claim_in_hand().map(|claim| claim.id) {
                 why::show(state, Subject::Claim(id.to_hex()));
@@ -51,9 +83,19 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
     }
 }
 
+/// A source without its line.
+fn file_of(source: &str) -> String {
+    drift::named(source).map_or_else(|| source.to_owned(), |(path, _)| path.to_owned())
+}
+
 fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
     let Some(claim) = state.claim_in_hand() else { return };
-    let form = form_setup::claim(claim, act);
+    let mut form = form_setup::claim(claim, act);
+    if act == ClaimAct::Reviewed
+        && let Some(reason) = super::inbox::known_reason(state)
+    {
+        form.prefill(FieldId::Reason, &reason);
+    }
     let form = form_setup::with_draft(state, form, key);
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
@@ -62,6 +104,15 @@ fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
 pub(super) fn restart(state: &mut State) {
     state.claims.list.restart();
     state.claims.scroll = 0;
+}
+
+/// Reads every list anew, since another scope is shown.
+pub(super) fn rescope(state: &mut State) {
+    restart(state);
+    state.conflicts.list.restart();
+    state.timeline.list.restart();
+    state.journal.list.restart();
+    state.wants.inbox = true;
 }
 
 /// Opens what is under the cursor.
@@ -89,8 +140,7 @@ pub(super) fn pick_tree_row(state: &mut State, row: usize) {
     state.claims.scope_row = row.min(rows.len() - 1);
     if scope != state.scope {
         state.scope = scope;
-        restart(state);
-        state.conflicts.list.restart();
+        rescope(state);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line that does the same as an act: shown in the log, so that what the app does can be done without it.
 
 use crate::{
-    api::{ActRequest, CardAct, ResolveRequest},
+    api::{ActRequest, CardAct, EventView, ResolveRequest},
     domain::OpId,
     tui::{msg::Write, when},
 };
@@ -18,6 +18,7 @@ pub(super) fn op(write: &Write) -> Option<OpId> {
         Write::Undo(request) => request.caller.op_id,
         Write::Audit(request) => request.caller.op_id,
         Write::AnswerJoin { request, .. } => request.caller.op_id,
+        Write::Quarantine { request, .. } => request.caller.op_id,
         Write::SyncNow => None,
     }
 }
@@ -41,9 +42,44 @@ pub(super) fn of(write: &Write) -> String {
         }
         Write::Audit(_) => "ergo audit".to_owned(),
         Write::SyncNow => "ergo sync now".to_owned(),
+        Write::Quarantine { accept, request } => {
+            let verb = if *accept { "accept" } else { "discard" };
+            let events: Vec<_> = request.events.iter().map(|id| short(id)).collect();
+            format!("ergo sync quarantine {verb} {}", events.join(" "))
+        }
         Write::AnswerJoin { id, request, .. } => {
             format!("ergo sync {} {}", if request.accept { "admit" } else { "deny" }, short(id))
         }
+    }
+}
+
+/// The command line that does what a stored act did, as far as one event of it tells.
+pub(in crate::tui) fn of_event(event: &EventView) -> String {
+    let target = event.targets.first().map(|id| id.short()).unwrap_or_default();
+    let reason = event.reason.as_deref().map(|reason| format!(" --reason {}", quote(reason))).unwrap_or_default();
+    let statement = event.statement.as_deref().map(quote).unwrap_or_default();
+    let card = || crate::domain::CardId::of_members(&event.targets).short();
+    match event.kind.as_str() {
+        "assert" => format!("ergo remember {statement}{reason}"),
+        "fact_set" => format!("ergo remember {statement} --kind fact{reason}"),
+        "local.refused" => format!("ergo remember {statement}{reason}"),
+        "supersede" if !statement.is_empty() => {
+            let targets: Vec<_> = event.targets.iter().map(|id| id.short()).collect();
+            format!("ergo supersede {} {statement}{reason}", targets.join(" "))
+        }
+        "supersede" => format!("ergo supersede {target}{reason}"),
+        "retract" => format!("ergo retract {target}{reason}"),
+        "reinstate" => format!("ergo reinstate {target}{reason}"),
+        "redact" | "local.redact" => format!("ergo redact {target}{reason}"),
+        "resolve.reviewed" => format!("ergo reviewed {target}{reason}"),
+        "resolve.exception" => format!("ergo resolve {} --exception{reason}", card()),
+        "resolve.dismiss" => format!("ergo resolve {} --dismiss{reason}", card()),
+        "depend" => {
+            let premises: Vec<_> = event.targets.iter().skip(1).map(|id| format!(" --on {}", id.short())).collect();
+            format!("ergo depend {target}{}", premises.concat())
+        }
+        "local.found" => "ergo audit".to_owned(),
+        _ => format!("ergo log  # act {}", event.op_id),
     }
 }
 

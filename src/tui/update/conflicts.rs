@@ -9,8 +9,9 @@ use crate::{
         key::KeyPress,
         msg::Effect,
         state::{
-            Overlay, State,
+            Overlay, Screen, State,
             conflicts::{Card, Focus},
+            inbox::Focus as InboxFocus,
             why::Subject,
         },
     },
@@ -31,6 +32,8 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
         Action::Dismiss => form(state, CardAct::Dismiss, None, key),
         Action::Discard => form(state, CardAct::Discard, None, key),
         Action::Snooze => form(state, CardAct::Snooze, None, key),
+        Action::NextCard if state.screen == Screen::Inbox => state.inbox.step(1),
+        Action::PrevCard if state.screen == Screen::Inbox => state.inbox.step(-1),
         Action::NextCard => state.conflicts.list.step(1, state.hits.height(Pane::Cards)),
         Action::PrevCard => state.conflicts.list.step(-1, state.hits.height(Pane::Cards)),
         Action::OtherSide => {
@@ -40,6 +43,10 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
             }
         }
         Action::CardFilter => {
+            if state.screen == Screen::Inbox {
+                state.back.push(Screen::Inbox);
+                state.screen = Screen::Conflicts;
+            }
             state.conflicts.filter = state.conflicts.filter.next();
             state.conflicts.list.restart();
         }
@@ -48,7 +55,7 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
                 let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
                 sides.into_iter().find(|side| !side.candidate).map(|side| side.claim.id)
             };
-            if let Some(id) = state.conflicts.current().and_then(stored) {
+            if let Some(id) = state.card_in_hand().and_then(stored) {
                 why::show(state, Subject::Claim(id.to_hex()));
             }
         }
@@ -57,12 +64,13 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
 }
 
 fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
-    let Some(card) = state.conflicts.current() else { return };
+    let Some(card) = state.card_in_hand() else { return };
     let form = form_setup::card(card, act, winner);
     let form = form_setup::with_draft(state, form, key);
     if state.is_narrow() {
         // Behind the form stands the card that it is about.
         state.conflicts.focus = Focus::Card;
+        state.inbox.focus = InboxFocus::Detail;
     }
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }

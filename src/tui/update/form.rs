@@ -214,6 +214,7 @@ fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
         Write::Undo(request) => request.caller.op_id = op,
         Write::Audit(request) => request.caller.op_id = op,
         Write::AnswerJoin { request, .. } => request.caller.op_id = op,
+        Write::Quarantine { request, .. } => request.caller.op_id = op,
         Write::SyncNow => {}
     }
     write

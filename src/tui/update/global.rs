@@ -9,8 +9,10 @@ use crate::{
         msg::{Effect, Slot, Write},
         state::{
             Acting, Daemon, Overlay, Screen, State, Tone,
+            acts::Focus as ActsFocus,
             claims::Focus as ClaimsFocus,
             conflicts::Focus as CardFocus,
+            inbox::Focus as InboxFocus,
             overlay::{Asking, Palette},
             peers::Focus as PeersFocus,
         },
@@ -39,7 +41,15 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             }
         }
         Action::Palette => state.overlay = Some(Overlay::Palette(Palette::new())),
-        Action::ShowConflicts => go(state, Screen::Conflicts),
+        Action::ShowConflicts => go(state, Screen::Inbox),
+        Action::ShowTimeline => go(state, Screen::Timeline),
+        Action::ShowModels => {
+            go(state, Screen::Models);
+            state.wants.diagnose = true;
+        }
+        Action::ShowLog => go(state, Screen::Log),
+        Action::ShowCards => go(state, Screen::Conflicts),
+        Action::Tour => state.overlay = Some(Overlay::Tour { page: 0 }),
         Action::ShowClaims => go(state, Screen::Claims),
         Action::ShowWhy => {
             go(state, Screen::Why);
@@ -54,8 +64,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
                 None => Some(scope_shown(state)),
                 Some(_) => None,
             };
-            claims::restart(state);
-            state.conflicts.list.restart();
+            claims::rescope(state);
             claims::follow_scope(state);
         }
         Action::Audit => {
@@ -92,6 +101,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
 /// Sends an act; its equivalent command line goes into the session's log.
 pub(super) fn send(state: &mut State, write: Write, acting: Acting, out: &mut Vec<Effect>) {
     let ticket = state.ticket(Slot::Act);
+    super::inbox::note_act(state, &acting);
     state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
     if let Some(op) = command_line::op(&write) {
@@ -116,6 +126,10 @@ fn go(state: &mut State, screen: Screen) {
 /// One step back: out of a pane, a search, a chain, a screen.
 fn back(state: &mut State) {
     match state.screen {
+        Screen::Inbox if state.inbox.focus == InboxFocus::Detail => {
+            state.inbox.focus = InboxFocus::List;
+            return;
+        }
         Screen::Conflicts if state.conflicts.focus == CardFocus::Card => {
             state.conflicts.focus = CardFocus::List;
             return;
@@ -129,6 +143,11 @@ fn back(state: &mut State) {
             claims::restart(state);
             return;
         }
+        Screen::Claims if state.claims.is_narrowed() => {
+            state.claims.widen();
+            claims::restart(state);
+            return;
+        }
         Screen::Why => {
             if let Some(before) = state.why.past.pop() {
                 super::why::set(state, before);
@@ -139,7 +158,13 @@ fn back(state: &mut State) {
             state.peers.focus = PeersFocus::List;
             return;
         }
-        Screen::Conflicts | Screen::Claims | Screen::Peers => {}
+        Screen::Timeline | Screen::Log => {
+            if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == ActsFocus::Detail) {
+                acts.focus = ActsFocus::List;
+                return;
+            }
+        }
+        Screen::Inbox | Screen::Conflicts | Screen::Claims | Screen::Peers | Screen::Models => {}
     }
     if let Some(screen) = state.back.pop() {
         state.screen = screen;
@@ -150,7 +175,11 @@ fn scope_shown(state: &State) -> crate::domain::Scope {
     match state.screen {
         Screen::Conflicts => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
-        Screen::Peers => None,
+        Screen::Inbox => state.inbox.item().and_then(|item| item.scope().cloned()),
+        Screen::Timeline | Screen::Log => {
+            state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone())
+        }
+        Screen::Peers | Screen::Models => None,
     }
     .unwrap_or_else(|| state.home.0.clone())
 }
@@ -160,6 +189,7 @@ pub(super) fn link(state: &State) -> Option<String> {
     Some(match state.screen {
         Screen::Conflicts => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
         Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
-        Screen::Peers => return None,
+        Screen::Inbox => super::inbox::link(state)?,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log => return None,
     })
 }

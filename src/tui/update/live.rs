@@ -5,7 +5,7 @@ use crate::{
     api::Change,
     tui::{
         msg::{Effect, Live},
-        state::{Daemon, State, Tone},
+        state::{Daemon, Screen, State, Tone},
     },
 };
 
@@ -35,12 +35,19 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
     };
     state.wants.scopes = true;
     state.wants.sync = true;
+    state.wants.inbox = true;
+    state.wants.diagnose = state.screen == Screen::Models;
+    if !own {
+        state.news = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
+    }
     if change.act == "sync.pending" && !own {
         out.push(state.toast(Tone::Warn, format!("{} 4 shows the words.", sentence(&change.summary))));
     }
     if !here {
         return;
     }
+    state.timeline.list.refresh();
+    state.journal.list.refresh();
     if !change.cards.is_empty() || !change.claims.is_empty() {
         state.conflicts.list.refresh();
         state.wants.card = true;
@@ -67,6 +74,10 @@ pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
 pub(super) fn refresh_all(state: &mut State) {
     state.conflicts.list.refresh();
     state.claims.list.refresh();
+    state.timeline.list.refresh();
+    state.journal.list.refresh();
+    state.wants.inbox = true;
+    state.wants.diagnose = true;
     state.wants.scopes = true;
     state.wants.health = true;
     state.wants.sync = true;

@@ -3,6 +3,7 @@
 //! Invariant: no I/O and no clock here; the time comes in as [`Msg::Clock`], so that a session can be replayed.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod acts;
 mod claims;
 mod command_line;
 mod confirm;
@@ -11,6 +12,7 @@ mod form;
 mod form_request;
 mod form_setup;
 mod global;
+mod inbox;
 mod live;
 mod motion;
 mod mouse;
@@ -19,16 +21,20 @@ mod peers;
 mod prompt;
 mod reads;
 mod replies;
+mod tour;
 mod why;
 
 #[cfg(test)]
 mod tests;
 
+pub(in crate::tui) use acts::verb;
+pub(in crate::tui) use command_line::of_event as command_of;
+
 use super::{
     action::{self, Action, KeyScope},
     key::KeyPress,
     msg::{Effect, Msg},
-    state::{Daemon, Overlay, Screen, State, Tone, why::Subject},
+    state::{Daemon, Overlay, Screen, State, Tone, acts::Span, why::Subject},
 };
 use crate::domain::Scope;
 
@@ -60,6 +66,13 @@ pub fn open(state: &mut State, opening: Opening) -> Vec<Effect> {
     }
     state.wants.scopes = true;
     state.wants.health = true;
+    state.wants.inbox = true;
+    if state.settings.last_here.is_some() {
+        state.timeline.span = Span::LastHere;
+    }
+    if state.settings.tour {
+        state.overlay = Some(Overlay::Tour { page: 0 });
+    }
     reads::follow(state, &mut out);
     out
 }
@@ -79,6 +92,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
         Msg::Reply(ticket, result) => replies::reply(state, ticket, result, &mut out),
         Msg::Live(live) => live::live(state, live, &mut out),
         Msg::Started(result) => started(state, result, &mut out),
+        Msg::Drifted(found) => state.why.drifts.extend(found),
         Msg::Edited(result) => form::edited(state, result, &mut out),
         Msg::Woken => {
             let now = state.now;
@@ -99,6 +113,7 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
         (Some(Overlay::Form(_)), None) => form::typed(state, key, out),
         (Some(Overlay::Palette(_)), None) => palette::typed(state, key),
         (Some(Overlay::Prompt(_)), None) => prompt::typed(state, key),
+        (Some(Overlay::Tour { .. }), Some(_)) if key.repeat => {}
         (_, Some(spec)) => {
             if spec.scope != KeyScope::Move && key.repeat && spec.danger != action::Danger::None {
                 return;
@@ -126,6 +141,9 @@ fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<E
         KeyScope::Form => form::perform(state, id, out),
         KeyScope::Pick => palette::perform(state, id, key, out),
         KeyScope::Confirm => confirm::perform(state, id, key, out),
+        KeyScope::Inbox | KeyScope::Door => inbox::perform(state, id, key),
+        KeyScope::Acts => acts::perform(state, id, out),
+        KeyScope::Tour => tour::perform(state, id, out),
     }
 }
 
@@ -134,7 +152,7 @@ fn paste(state: &mut State, text: &str) {
         Some(Overlay::Form(_)) => form::paste(state, text),
         Some(Overlay::Palette(palette)) => drop(palette.input.insert_str(crate::domain::text::sanitize_line(text))),
         Some(Overlay::Prompt(_)) => prompt::paste(state, text),
-        Some(Overlay::Confirm(_) | Overlay::Log { .. }) | None => {}
+        Some(Overlay::Confirm(_) | Overlay::Log { .. } | Overlay::Tour { .. }) | None => {}
     }
 }
 

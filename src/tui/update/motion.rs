@@ -1,11 +1,14 @@
 //! Moving about: the same keys mean the same on every screen.
 
-use super::{claims, conflicts, peers, why};
+use super::{acts, claims, conflicts, inbox, peers, why};
 use crate::tui::{
     action::Action,
     hits::Pane,
     msg::Effect,
-    state::{Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus, peers::Focus as PeersFocus},
+    state::{
+        Screen, State, acts::Focus as ActsFocus, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus,
+        inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
+    },
 };
 
 /// How far a movement goes.
@@ -49,6 +52,9 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
             Screen::Claims => claims::open(state, out),
             Screen::Why => why::open(state),
             Screen::Peers => peers::open(state),
+            Screen::Inbox => inbox::open(state),
+            Screen::Timeline | Screen::Log => acts::open(state),
+            Screen::Models => {}
         },
         _ => {}
     }
@@ -71,6 +77,16 @@ pub(super) fn pane(state: &State) -> Pane {
             PeersFocus::List => Pane::Peers,
             PeersFocus::Detail => Pane::Peer,
         },
+        Screen::Inbox => match state.inbox.focus {
+            InboxFocus::List => Pane::Inbox,
+            InboxFocus::Detail if state.inbox.card().is_some() => Pane::Card,
+            InboxFocus::Detail => Pane::Item,
+        },
+        Screen::Timeline | Screen::Log => match state.acts().map(|acts| acts.focus).unwrap_or_default() {
+            ActsFocus::List => Pane::Acts,
+            ActsFocus::Detail => Pane::Act,
+        },
+        Screen::Models => Pane::Models,
     }
 }
 
@@ -121,6 +137,36 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
             let last = state.hits.overflow(pane);
             state.peers.scroll = motion.apply(state.peers.scroll.min(last), last);
         }
+        Pane::Inbox => {
+            let last = state.inbox.stops().len().saturating_sub(1);
+            state.inbox.place(motion.apply(state.inbox.cursor(), last));
+        }
+        Pane::Item => {
+            let last = state.hits.overflow(pane);
+            state.inbox.scroll = motion.apply(state.inbox.scroll.min(last), last);
+        }
+        Pane::Acts => {
+            let Some(acts) = state.acts_mut() else { return };
+            let before = acts.list.anchor();
+            match motion {
+                Motion::By(rows) => acts.list.step(rows, height),
+                Motion::First => acts.list.home(height),
+                Motion::Last => acts.list.end(height),
+            }
+            if acts.list.anchor() != before {
+                acts.scroll = 0;
+            }
+        }
+        Pane::Act => {
+            let last = state.hits.overflow(pane);
+            if let Some(acts) = state.acts_mut() {
+                acts.scroll = motion.apply(acts.scroll.min(last), last);
+            }
+        }
+        Pane::Models => {
+            let last = state.hits.overflow(pane);
+            state.models.scroll = motion.apply(state.models.scroll.min(last), last);
+        }
         Pane::Picks => {}
     }
 }
@@ -150,6 +196,18 @@ fn turn(state: &mut State, by: isize, round: bool) {
             let index = usize::from(state.peers.focus == PeersFocus::Detail);
             state.peers.focus = order[next(index, order.len())];
         }
-        Screen::Why => {}
+        Screen::Inbox => {
+            let order = [InboxFocus::List, InboxFocus::Detail];
+            let index = usize::from(state.inbox.focus == InboxFocus::Detail);
+            state.inbox.focus = order[next(index, order.len())];
+        }
+        Screen::Timeline | Screen::Log => {
+            let order = [ActsFocus::List, ActsFocus::Detail];
+            if let Some(acts) = state.acts_mut() {
+                let index = usize::from(acts.focus == ActsFocus::Detail);
+                acts.focus = order[next(index, order.len())];
+            }
+        }
+        Screen::Why | Screen::Models => {}
     }
 }

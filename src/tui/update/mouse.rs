@@ -8,7 +8,8 @@ use crate::tui::{
     hits::{Hit, Pane},
     msg::Effect,
     state::{
-        Overlay, Screen, State, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus, peers::Focus as PeersFocus,
+        Overlay, Screen, State, acts::Focus as ActsFocus, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus,
+        inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
     },
 };
 
@@ -46,7 +47,11 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
         _ if over => {}
         Hit::Tab(screen) => {
             let id = match screen {
-                Screen::Conflicts => Action::ShowConflicts,
+                Screen::Inbox => Action::ShowConflicts,
+                Screen::Timeline => Action::ShowTimeline,
+                Screen::Models => Action::ShowModels,
+                Screen::Log => Action::ShowLog,
+                Screen::Conflicts => Action::ShowCards,
                 Screen::Claims => Action::ShowClaims,
                 Screen::Why => Action::ShowWhy,
                 Screen::Peers => Action::ShowPeers,
@@ -70,7 +75,15 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
                     }
                 }
                 Pane::Peers => state.peers.place(row),
-                Pane::Card | Pane::Detail | Pane::Peer | Pane::Picks => {}
+                Pane::Inbox => state.inbox.place(row),
+                Pane::Acts => {
+                    let height = state.hits.height(pane);
+                    if let Some(acts) = state.acts_mut() {
+                        acts.list.place(row, height);
+                        acts.scroll = 0;
+                    }
+                }
+                Pane::Card | Pane::Detail | Pane::Peer | Pane::Item | Pane::Act | Pane::Models | Pane::Picks => {}
             }
             if again && state.chain().contains(&KeyScope::Move) {
                 perform(state, Action::Open, None, out);
@@ -85,6 +98,8 @@ fn is_current(state: &State, pane: Pane, row: usize) -> bool {
         Pane::Claims => state.claims.list.cursor() == row,
         Pane::Chain => state.why.current().is_some_and(|(here, _)| here == row),
         Pane::Peers => state.peers.row() == row,
+        Pane::Inbox => state.inbox.cursor() == row,
+        Pane::Acts => state.acts().is_some_and(|acts| acts.list.cursor() == row),
         _ => false,
     }
 }
@@ -95,7 +110,7 @@ fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
         let id = if rows > 0 { Action::PickDown } else { Action::PickUp };
         perform(state, id, None, out);
     } else if state.overlay.is_none() {
-        let rows = if pane == Pane::Chain || pane == Pane::Scopes { rows.signum() } else { rows };
+        let rows = if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox) { rows.signum() } else { rows };
         motion::shift(state, pane, motion::Motion::By(rows));
     }
 }
@@ -103,12 +118,21 @@ fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
 fn focus(state: &mut State, pane: Pane) {
     match pane {
         Pane::Cards => state.conflicts.focus = CardFocus::List,
+        Pane::Card if state.screen == Screen::Inbox => state.inbox.focus = InboxFocus::Detail,
         Pane::Card => state.conflicts.focus = CardFocus::Card,
+        Pane::Inbox => state.inbox.focus = InboxFocus::List,
+        Pane::Item => state.inbox.focus = InboxFocus::Detail,
+        Pane::Acts | Pane::Act => {
+            let focus = if pane == Pane::Acts { ActsFocus::List } else { ActsFocus::Detail };
+            if let Some(acts) = state.acts_mut() {
+                acts.focus = focus;
+            }
+        }
         Pane::Scopes => state.claims.focus = ClaimsFocus::Scopes,
         Pane::Claims => state.claims.focus = ClaimsFocus::List,
         Pane::Detail => state.claims.focus = ClaimsFocus::Detail,
         Pane::Peers => state.peers.focus = PeersFocus::List,
         Pane::Peer => state.peers.focus = PeersFocus::Detail,
-        Pane::Chain | Pane::Picks => {}
+        Pane::Chain | Pane::Models | Pane::Picks => {}
     }
 }

@@ -38,8 +38,8 @@ pub(super) fn open(state: &mut State) {
 }
 
 /// Asks before someone is let in, or turned away: neither can be taken back with undo.
-fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
-    let Some(join) = state.peers.waiting().cloned() else { return };
+pub(super) fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
+    let Some(join) = state.waiting().cloned() else { return };
     let home = state.home.0.clone();
     let caller = state.caller(&home);
     let scopes = match join.scopes.as_slice() {

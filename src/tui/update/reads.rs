@@ -4,8 +4,12 @@ use crate::{
     api::WhyRequest,
     domain::CardId,
     tui::{
+        drift,
         msg::{Effect, Read, Slot},
-        state::{Daemon, Screen, State, why::Subject},
+        state::{
+            Daemon, Inbox, Screen, State,
+            why::{Node, Section, Subject},
+        },
     },
 };
 
@@ -25,7 +29,11 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
         state.wants.health = false;
         read(state, Slot::Health, Read::Health, out);
     }
+    inbox(state, out);
     match state.screen {
+        Screen::Inbox => card(state, out),
+        Screen::Timeline | Screen::Log => acts(state, out),
+        Screen::Models => diagnose(state, out),
         Screen::Conflicts => {
             cards(state, out);
             card(state, out);
@@ -54,7 +62,11 @@ fn cards(state: &mut State, out: &mut Vec<Effect>) {
 
 fn card(state: &mut State, out: &mut Vec<Effect>) {
     let wanted = state.conflicts.wanted.clone();
-    let Some(id) = wanted.or_else(|| state.conflicts.list.anchor().map(CardId::to_hex)) else { return };
+    let under = match state.screen {
+        Screen::Inbox => state.inbox.card(),
+        _ => state.conflicts.list.anchor(),
+    };
+    let Some(id) = wanted.or_else(|| under.map(CardId::to_hex)) else { return };
     let fresh = state.wants.asked_card.as_ref() == Some(&id);
     if fresh && (!state.wants.card || state.waits(Slot::Card)) {
         return;
@@ -66,7 +78,7 @@ fn card(state: &mut State, out: &mut Vec<Effect>) {
 
 fn claims(state: &mut State, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
-        let query = state.claims.query(state.scope.as_ref(), page.cursor);
+        let query = state.claims.query(state.scope.as_ref(), state.now, page.cursor);
         read(state, Slot::Claims, Read::Claims(query), out);
     }
 }
@@ -89,6 +101,55 @@ fn why(state: &mut State, out: &mut Vec<Effect>) {
     read(state, Slot::Why, request, out);
 }
 
+/// Read whatever is shown: its count stands on its tab.
+fn inbox(state: &mut State, out: &mut Vec<Effect>) {
+    if state.wants.inbox && !state.waits(Slot::Inbox) {
+        state.wants.inbox = false;
+        read(state, Slot::Inbox, Read::Inbox(Inbox::query(state.scope.as_ref())), out);
+    }
+}
+
+fn acts(state: &mut State, out: &mut Vec<Effect>) {
+    let (last_here, midnight, scope) = (state.settings.last_here, state.midnight(), state.scope.clone());
+    let slot = if state.screen == Screen::Timeline { Slot::Timeline } else { Slot::Log };
+    let Some(acts) = state.acts_mut() else { return };
+    if let Some(page) = acts.list.need() {
+        let query = acts.query(scope.as_ref(), acts.span.begin(last_here, midnight), page.cursor);
+        read(state, slot, Read::Log(query), out);
+    }
+}
+
+fn diagnose(state: &mut State, out: &mut Vec<Effect>) {
+    let unread = state.models.diagnose.is_none() && state.models.trouble.is_none();
+    if (unread || state.wants.diagnose) && !state.waits(Slot::Diagnose) {
+        state.wants.diagnose = false;
+        read(state, Slot::Diagnose, Read::Diagnose, out);
+    }
+}
+
+/// Asks whether the sources of the chain that is shown still say what they said. Only of this project: elsewhere the files are not those.
+pub(super) fn compare(state: &mut State, out: &mut Vec<Effect>) {
+    let home = &state.home.0;
+    let Some(chain) = &state.why.chain else { return };
+    let mut sources = Vec::new();
+    for node in chain.nodes() {
+        let Node::Claim { section: Section::Chain, claim, .. } = node else { continue };
+        if let Some(source) = claim.source.as_ref().filter(|source| drift::named(source).is_some())
+            && claim.scope == *home
+            && !claim.flags.redacted
+        {
+            sources.push((claim.id, source.clone(), claim.statement.clone()));
+        }
+    }
+    sources.truncate(COMPARED);
+    if !sources.is_empty() {
+        out.push(Effect::Compare(sources));
+    }
+}
+
+/// The most sources of a chain that are compared.
+const COMPARED: usize = 50;
+
 fn sync(state: &mut State, out: &mut Vec<Effect>) {
     let unread = state.peers.status.is_none() && state.peers.trouble.is_none();
     if (unread || state.wants.sync) && !state.waits(Slot::Sync) {
@@ -104,6 +165,10 @@ pub(super) fn lost(state: &mut State, message: String) {
     }
     state.conflicts.list.failed();
     state.claims.list.failed();
+    state.timeline.list.failed();
+    state.journal.list.failed();
+    state.wants.inbox = true;
+    state.wants.diagnose = true;
     state.wants.asked_card = None;
     state.wants.asked_why = None;
     state.wants.scopes = true;

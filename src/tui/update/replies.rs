@@ -23,12 +23,12 @@ pub(super) fn reply(state: &mut State, ticket: Ticket, result: Result<Answer, Fa
         return;
     }
     match result {
-        Ok(answer) => answered(state, answer, out),
+        Ok(answer) => answered(state, ticket.slot, answer, out),
         Err(failure) => failed(state, ticket.slot, &failure, out),
     }
 }
 
-fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
+fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>) {
     match answer {
         Answer::Health(health) => state.daemon = Daemon::Up { version: health.version },
         Answer::Scopes(scopes) => {
@@ -51,11 +51,37 @@ fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
         Answer::Card(view) => card(state, *view, out),
         Answer::Claims(page) => {
             let height = state.hits.height(Pane::Claims);
+            state.claims.at_least = page.at_least;
             state.claims.list.accept(page.items, page.total, page.next, false, height);
             state.claims.trouble = None;
         }
-        Answer::History(history) => state.why.accept(Chain::from(*history)),
-        Answer::Why(answer) => state.why.accept(Chain::from(*answer)),
+        Answer::History(history) => {
+            state.why.accept(Chain::from(*history));
+            reads::compare(state, out);
+        }
+        Answer::Why(answer) => {
+            state.why.accept(Chain::from(*answer));
+            reads::compare(state, out);
+        }
+        Answer::Inbox(view) => super::inbox::accept(state, view, out),
+        Answer::Log(page) => {
+            let height = state.hits.height(Pane::Acts);
+            let acts = if slot == Slot::Timeline { &mut state.timeline } else { &mut state.journal };
+            acts.list.accept(page.items, page.total, page.next, false, height);
+            acts.trouble = None;
+        }
+        Answer::Diagnose(diagnose) => {
+            state.models.diagnose = Some(diagnose);
+            state.models.at = state.now;
+            state.models.trouble = None;
+        }
+        Answer::Team(done) => {
+            state.acting = None;
+            state.inbox.acted();
+            state.wants.sync = true;
+            state.wants.inbox = true;
+            out.push(state.toast(Tone::Done, sentence(&done.summary)));
+        }
         Answer::Outcome(outcome) => {
             state.acting = None;
             match *outcome {
@@ -83,7 +109,9 @@ fn answered(state: &mut State, answer: Answer, out: &mut Vec<Effect>) {
         }
         Answer::Joined { name, accepted } => {
             state.acting = None;
+            state.inbox.acted();
             state.wants.sync = true;
+            state.wants.inbox = true;
             let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was turned away.") };
             out.push(state.toast(Tone::Done, text));
         }
@@ -148,6 +176,7 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     if let Some(card) = done.card_id {
         next_card(state, card);
     }
+    state.inbox.acted();
     live::refresh_all(state);
 }
 
@@ -157,6 +186,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
         format!("Nothing new: {} says the same.", stored.claim_id.short())
     } else {
         remember_act(state, stored.op_id, stored.scope);
+        state.inbox.acted();
         format!("Stored {}. u to undo", stored.claim_id.short())
     };
     out.push(state.toast(Tone::Done, text));
@@ -167,6 +197,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
 }
 
 fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
+    state.inbox.acting = None;
     let first = refused.conflicts.first();
     let why =
         first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
@@ -182,6 +213,7 @@ fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
 }
 
 fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
+    state.inbox.acting = None;
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.insert(form.about, Form { sending: false, sent: None, ..*form });
     }
@@ -285,12 +317,23 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
         }
         Slot::Why => state.why.trouble = Some(said),
         Slot::Sync => state.peers.trouble = Some(said),
+        Slot::Inbox => state.inbox.trouble = Some(said),
+        Slot::Timeline => {
+            state.timeline.list.failed();
+            state.timeline.trouble = Some(said);
+        }
+        Slot::Log => {
+            state.journal.list.failed();
+            state.journal.trouble = Some(said);
+        }
+        Slot::Diagnose => state.models.trouble = Some(said),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
         Slot::Act => {}
     }
 }
 
 fn act_failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
+    state.inbox.acting = None;
     if state.acting.take() == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
         form::failed(state, failure);
         state.note(Tone::Bad, failure.message.clone());

@@ -1,7 +1,9 @@
 //! What happens on each message, without a terminal and without a daemon.
 
 mod forms;
+mod inbox;
 mod peers;
+mod screens;
 
 use proptest::prelude::*;
 
@@ -20,7 +22,7 @@ use crate::{
 const SIZE: (u16, u16) = (120, 40);
 
 fn cards() -> State {
-    app(SIZE, Opening::default())
+    app(SIZE, Opening { screen: Some(Screen::Conflicts), ..Opening::default() })
 }
 
 fn done(summary: &str, card: Option<u8>) -> Msg2 {
@@ -249,7 +251,7 @@ fn read_only_refuses_every_act_and_says_why() {
 #[test]
 fn no_daemon_is_a_state_and_s_starts_it() {
     let mut state = State::new(settings(), SIZE, 1);
-    let out = super::open(&mut state, Opening::default());
+    let out = super::open(&mut state, Opening { screen: Some(Screen::Conflicts), ..Opening::default() });
     let Some(Effect::Read(ticket, _)) = out.first().cloned() else { panic!() };
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
     assert!(matches!(state.daemon, Daemon::Down { .. }));
@@ -430,6 +432,9 @@ proptest! {
             ] {
                 prop_assert!(known == 0 || (list < known && current));
             }
+            let stops = state.inbox.stops().len();
+            prop_assert!(stops == 0 || state.inbox.current().is_some());
+            prop_assert_eq!(state.inbox.anchor().cloned(), state.inbox.current().and_then(|row| row.id()));
             prop_assert_eq!(state.conflicts.list.anchor(), state.conflicts.list.current().map(|card| card.id));
         }
     }

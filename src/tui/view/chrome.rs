@@ -24,23 +24,31 @@ pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
     (top, body, bottom)
 }
 
+/// Columns from which every tab has its name.
+const NAMED: u16 = 118;
+
 /// Tabs on the left; where one is and whether the daemon answers on the right.
 pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
     let mut spans = vec![span(" ergo ", theme.badge), Span::raw(" ")];
     let mut x = area.x + 7;
-    let short = area.width < 66;
+    // Where there is no room for every name, the others are their numbers; where there is little, they are left out.
+    let (named, short) = (area.width >= NAMED, area.width < 66);
     for (index, screen) in Screen::ALL.into_iter().enumerate() {
         let here = screen == paint.state.screen;
         if short && !here {
             continue;
         }
         let count = match screen {
-            Screen::Conflicts if paint.state.open_cards() > 0 => format!(" {}", paint.state.open_cards()),
+            Screen::Inbox if paint.state.inbox.total() > 0 => format!(" {}", paint.state.inbox.total()),
             Screen::Peers if paint.state.peers.attention() > 0 => format!(" {}", paint.state.peers.attention()),
             _ => String::new(),
         };
-        let label = format!("{} {}", index + 1, screen.title());
+        let label = if named || here || screen == Screen::Inbox {
+            format!("{} {}", index + 1, screen.title())
+        } else {
+            (index + 1).to_string()
+        };
         let width = u16::try_from(label.len() + count.len()).unwrap_or(0);
         paint.hits.add(Rect { x, width, ..area }.intersection(area), Hit::Tab(screen));
         spans.push(span(label, if here { theme.tab } else { theme.dim }));
@@ -104,6 +112,13 @@ fn crumbs(paint: &Paint<'_>) -> String {
             parts.push("why".to_owned());
         }
         Screen::Peers => parts = vec!["teams".to_owned()],
+        Screen::Models => parts = vec!["this machine".to_owned()],
+        Screen::Inbox => parts.extend(
+            state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),
+        ),
+        Screen::Timeline | Screen::Log => {
+            parts.extend(state.acts().and_then(|acts| acts.list.current()).map(|event| event.op_id.short()));
+        }
     }
     parts.join(&path)
 }

@@ -13,7 +13,11 @@ use super::{
 use crate::{
     api::ClaimView,
     domain::{ClaimKind, Status},
-    tui::{hits::Pane, state::claims::Focus, text, when},
+    tui::{
+        hits::Pane,
+        state::{claims::Focus, filter::Line as SearchLine},
+        text, when,
+    },
 };
 
 /// Draws the screen.
@@ -47,7 +51,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 /// What the list is limited to, in words.
 fn title(paint: &Paint<'_>) -> String {
     let claims = &paint.state.claims;
-    let mut out = match (claims.status.0, claims.kind) {
+    let line = SearchLine::parse(&claims.search);
+    let mut out = match (line.status.unwrap_or(claims.status.0), line.kind.or(claims.kind)) {
         (None, None) => "All claims".to_owned(),
         (Some(status), None) => format!("Claims: {status}"),
         (None, Some(kind)) => format!("{kind}s, all"),
@@ -55,6 +60,18 @@ fn title(paint: &Paint<'_>) -> String {
     };
     if claims.needs_review {
         out.push_str(", need review");
+    }
+    if let Some(verdict) = claims.verdict {
+        out = format!("{out}, {}", verdict.as_str());
+    }
+    if let Some(days) = claims.days {
+        out = if days == 1 { format!("{out}, of a day") } else { format!("{out}, of {days} days") };
+    }
+    if let Some(who) = &claims.who {
+        out = format!("{out}, by {who}");
+    }
+    if let Some(source) = &claims.source {
+        out = format!("{out}, from {source}");
     }
     if !claims.search.trim().is_empty() {
         out = format!("{out} / {}", claims.search.trim());
@@ -72,7 +89,20 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         (None, true) if claims.list.is_empty() => "0".to_owned(),
         (None, true) => {
             let seeking = if claims.list.is_seeking() { format!(" {down} reading on…") } else { String::new() };
-            format!("{} of {}{seeking}", group(claims.list.cursor() + 1), group(claims.list.total()))
+            let total = claims.list.total();
+            let all = if claims.is_filtered() { all(paint).filter(|all| *all > total) } else { None };
+            let least = if claims.at_least { "at least " } else { "" };
+            match all {
+                // How many fit, of how many there are: no list hides that it is a part.
+                Some(all) => format!(
+                    "row {} {} {least}{} of {}{seeking}",
+                    group(claims.list.cursor() + 1),
+                    paint.theme.glyphs.dot,
+                    group(total),
+                    group(all)
+                ),
+                None => format!("{} of {least}{}{seeking}", group(claims.list.cursor() + 1), group(total)),
+            }
         }
     };
     let inner = paint.pane(area, &title(paint), &note, focused);
@@ -99,12 +129,19 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
+/// How many claims there are of whatever status, in the scope shown.
+fn all(paint: &Paint<'_>) -> Option<usize> {
+    let state = paint.state;
+    let scopes = state.scopes.iter().filter(|view| state.scope.as_ref().is_none_or(|scope| *scope == view.scope));
+    (!state.scopes.is_empty()).then(|| scopes.map(|view| view.total).sum())
+}
+
 fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
     let (heading, step) = if !claims.search.trim().is_empty() {
         (format!("Nothing fits “{}”", claims.search.trim()), "esc shows everything again; / searches for other words.")
     } else if claims.is_filtered() {
-        ("Nothing fits these filters".to_owned(), "f changes the status, F the kind, V the review filter.")
+        ("Nothing fits these filters".to_owned(), "c or esc clears them; f F V t m change one.")
     } else {
         (
             "No claims yet".to_owned(),
@@ -163,7 +200,7 @@ pub(super) fn kind_short(kind: ClaimKind) -> &'static str {
 }
 
 /// A number with its thousands apart: `100,312`.
-fn group(number: usize) -> String {
+pub(super) fn group(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -37,6 +37,9 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
         Screen::Claims => state.claims.list.loaded(),
         Screen::Why => state.why.chain.is_some(),
         Screen::Peers => state.peers.status.is_some(),
+        Screen::Inbox => state.inbox.view.is_some(),
+        Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| acts.list.loaded()),
+        Screen::Models => state.models.diagnose.is_some(),
     };
     if known {
         return false;

@@ -3,6 +3,7 @@
 //! Invariant: no I/O and no clock here. Every text that comes from memory passes [`super::text`], which sanitises it.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::indexing_slicing)]
 
+mod acts;
 mod card;
 mod chrome;
 mod claim;
@@ -11,7 +12,10 @@ mod conflicts;
 mod dialog;
 mod empty;
 mod form;
+mod inbox;
+mod item;
 mod log;
+mod models;
 mod norms;
 mod paint;
 mod palette;
@@ -19,6 +23,7 @@ mod peer;
 mod peers;
 mod timeline;
 mod toasts;
+mod tour;
 mod tree;
 mod why;
 
@@ -81,6 +86,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
             Screen::Claims => claims::draw(&mut paint, body),
             Screen::Why => why::draw(&mut paint, body),
             Screen::Peers => peers::draw(&mut paint, body),
+            Screen::Inbox => inbox::draw(&mut paint, body),
+            Screen::Timeline | Screen::Log => acts::draw(&mut paint, body),
+            Screen::Models => models::draw(&mut paint, body),
         }
     }
     chrome::bottom(&mut paint, bottom);
@@ -91,6 +99,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
         Some(Overlay::Confirm(open)) => dialog::draw(&mut paint, area, open),
         Some(Overlay::Prompt(open)) => palette::prompt(&mut paint, bottom, open),
         Some(Overlay::Log { up }) => log::draw(&mut paint, area, *up),
+        Some(Overlay::Tour { page }) => tour::draw(&mut paint, area, *page),
         None => {}
     }
     paint.hits

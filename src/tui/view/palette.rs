@@ -70,7 +70,7 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &Prompt) {
     let theme = paint.theme;
     paint.clear(area);
     let (label, hint) = match prompt.asking {
-        Asking::Search => (" Search ", "words; the list follows"),
+        Asking::Search => (" Search ", "words, by:NAME since:7d source:FILE kind:… status:all said:warned"),
         Asking::Why => (" Why ", "a question in words, or a claim's id"),
     };
     let found = match prompt.asking {

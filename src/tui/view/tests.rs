@@ -1,5 +1,7 @@
 //! What the screens look like, at the sizes that matter.
 
+mod screens;
+
 use proptest::prelude::*;
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -15,7 +17,7 @@ use crate::tui::{
     update::{self, Opening},
 };
 
-const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (60, 16), (20, 5)];
+const SIZES: [(u16, u16); 5] = [(200, 60), (120, 40), (80, 24), (60, 16), (20, 5)];
 
 fn screen(size: (u16, u16), screen: Screen) -> State {
     let claim = (screen == Screen::Why).then(|| "14".to_owned());
@@ -138,7 +140,7 @@ fn what_memory_holds_cannot_reach_the_terminal() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn no_size_panics(width in 1u16..220, height in 1u16..70, which in 0usize..4, keys in "[a-zA-Z?/@]{0,4}") {
+    fn no_size_panics(width in 1u16..220, height in 1u16..70, which in 0usize..8, keys in "[a-zA-Z?/@]{0,4}") {
         let mut state = screen((width, height), Screen::ALL[which]);
         for key in keys.chars() {
             press(&mut state, &key.to_string());

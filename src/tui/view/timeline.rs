@@ -1,6 +1,9 @@
 //! The why-chain as lines: the newest claim first, each change with its reason on the rail between.
 
-use ratatui::text::{Line, Span};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
 
 use super::{
     card::writer,
@@ -12,8 +15,12 @@ use crate::{
     api::{CardSummary, ChainLink, ClaimView},
     domain::Status,
     tui::{
-        state::why::{Chain, Node, NodeId, Section},
-        text, when,
+        drift::Drift,
+        graph::{self, Cell, Step},
+        state::why::{Chain, Node, NodeId, Section, replaced},
+        text,
+        theme::Theme,
+        when,
     },
 };
 
@@ -29,10 +36,11 @@ pub(super) struct Item {
 pub(super) fn items(paint: &Paint<'_>, chain: &Chain, cursor: Option<NodeId>, width: usize) -> Vec<Item> {
     let theme = paint.theme;
     let nodes = chain.nodes();
+    let links = nodes.iter().filter(|node| node.id().section == Section::Chain);
+    let mut steps = graph::rails(&replaced(links)).into_iter();
     let mut out = Vec::new();
     let mut section = None;
-    let last_link = nodes.iter().filter(|node| node.id().section == Section::Chain).count();
-    let mut seen = 0;
+    let mut first = true;
     for node in &nodes {
         let id = node.id();
         if section != Some(id.section) && id.section != Section::Chain {
@@ -43,9 +51,11 @@ pub(super) fn items(paint: &Paint<'_>, chain: &Chain, cursor: Option<NodeId>, wi
         let here = cursor == Some(id);
         let lines = match node {
             Node::Claim { section: Section::Chain, claim, link } => {
-                seen += 1;
                 let asked = chain.answer.as_ref().is_some_and(|answer| answer.id == claim.id);
-                link_lines(paint, claim, *link, Place { asked, here, last: seen == last_link, first: seen == 1 }, width)
+                let rails = Rails { step: steps.next().unwrap_or_default(), here, theme };
+                let lines = link_lines(paint, claim, link.filter(|_| !first), (&rails, asked), width);
+                first = false;
+                lines
             }
             Node::Claim { claim, .. } => vec![claim_line(paint, claim, here, width)],
             Node::Card(card) => vec![card_line(paint, card, here, width)],
@@ -65,86 +75,199 @@ fn heading(section: Section) -> &'static str {
     }
 }
 
-/// Where a claim stands in the chain.
-struct Place {
-    /// It is the claim in question.
-    asked: bool,
+/// The rails beside a claim of the chain.
+struct Rails<'a> {
+    step: Step,
     /// The cursor is on it.
     here: bool,
-    /// It is the oldest.
-    last: bool,
-    /// It is the newest.
-    first: bool,
+    theme: &'a Theme,
+}
+
+impl Rails<'_> {
+    fn ascii(&self) -> bool {
+        self.theme.glyphs.rail == "|"
+    }
+
+    fn start(&self, marked: bool) -> Vec<Span<'static>> {
+        let mark = if marked && self.here { self.theme.glyphs.cursor } else { " " };
+        vec![span(mark, self.theme.accent), Span::raw(" ")]
+    }
+
+    /// The columns beside the claim's own line.
+    fn node(&self, active: bool) -> Vec<Span<'static>> {
+        let glyphs = self.theme.glyphs;
+        let mut spans = self.start(true);
+        spans.extend(self.step.cells.iter().map(|cell| match cell {
+            Cell::Empty => Span::raw("  "),
+            Cell::Rail => span(format!("{} ", glyphs.rail), self.theme.dim),
+            Cell::Node if active => span(format!("{} ", glyphs.node_active), self.theme.ok),
+            Cell::Node => span(format!("{} ", glyphs.node_past), self.theme.dim),
+        }));
+        spans
+    }
+
+    /// The columns beside its text.
+    fn below(&self) -> Vec<Span<'static>> {
+        let mut spans = self.start(true);
+        for at in 0..self.step.cells.len().max(self.step.below.len()) {
+            let rail = self.step.below.get(at) == Some(&true) && !self.step.splits.contains(&at);
+            let text = if rail { format!("{} ", self.theme.glyphs.rail) } else { "  ".to_owned() };
+            spans.push(span(text, self.theme.dim));
+        }
+        spans.push(Span::raw(" "));
+        spans
+    }
+
+    /// The columns beside the act that replaced it: those of its own line, with the act on its own rail.
+    fn change(&self, first: bool) -> Vec<Span<'static>> {
+        let glyphs = self.theme.glyphs;
+        let mut spans = self.start(false);
+        for (at, cell) in self.step.cells.iter().enumerate() {
+            let text = match cell {
+                Cell::Node if first && at + 1 == self.step.cells.len() => format!("{} ", glyphs.change),
+                Cell::Node if first => glyphs.change.to_owned(),
+                Cell::Empty => "  ".to_owned(),
+                Cell::Rail | Cell::Node => format!("{} ", glyphs.rail),
+            };
+            spans.push(span(text, self.theme.dim));
+        }
+        if !first {
+            spans.push(Span::raw(" "));
+        }
+        spans
+    }
+
+    /// A line on which the claim's column meets others: those that end there, or those that begin.
+    fn meet(&self, others: &[usize], ends: bool) -> Option<Line<'static>> {
+        let last = *others.iter().max()?;
+        let corner = match (ends, self.ascii()) {
+            (true, true) => "'",
+            (false, true) => ".",
+            (true, false) => "╯",
+            (false, false) => "╮",
+        };
+        let (tee, rule) = if self.ascii() { ("+", "-") } else { ("├", "─") };
+        let mut spans = self.start(false);
+        let open = |at: usize| {
+            if ends {
+                self.step.cells.get(at).is_some_and(|cell| *cell != Cell::Empty)
+            } else {
+                self.step.below.get(at) == Some(&true)
+            }
+        };
+        let columns = self.step.cells.len().max(self.step.below.len()).max(last + 1);
+        for at in 0..columns {
+            let between = at > self.step.column && at < last;
+            let text = if at == self.step.column {
+                format!("{tee}{rule}")
+            } else if others.contains(&at) {
+                if at == last { format!("{corner} ") } else { format!("{corner}{rule}") }
+            } else if between {
+                format!("{rule}{rule}")
+            } else if open(at) {
+                format!("{} ", self.theme.glyphs.rail)
+            } else {
+                "  ".to_owned()
+            };
+            spans.push(span(text, self.theme.dim));
+        }
+        Some(Line::from(spans))
+    }
+
+    /// Cells that the columns take, beside the text.
+    fn width(&self) -> usize {
+        3 + 2 * self.step.cells.len().max(self.step.below.len())
+    }
 }
 
 fn link_lines(
     paint: &Paint<'_>,
     claim: &ClaimView,
     link: Option<&ChainLink>,
-    place: Place,
+    (rails, asked): (&Rails<'_>, bool),
     width: usize,
 ) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
-    let glyphs = theme.glyphs;
     let zone = &state.settings.zone;
-    let mut out = Vec::new();
-    if !place.first
-        && let Some(link) = link
-    {
-        out.extend(change(paint, link, width));
+    let mut out: Vec<Line<'static>> = rails.meet(&rails.step.joins, true).into_iter().collect();
+    if let Some(link) = link {
+        out.extend(change(paint, claim, link, rails, width));
     }
     let active = claim.status == Status::Active;
-    let node = if active { glyphs.node_active } else { glyphs.node_past };
-    let mark = if place.here { glyphs.cursor } else { " " };
-    let rail = if place.last { " " } else { glyphs.rail };
-    let body = width.saturating_sub(5);
-    let asked = if place.asked { "  (asked for)" } else { "" };
-    let dot = glyphs.dot;
+    let body = width.saturating_sub(rails.width());
+    let asked = if asked { "  (asked for)" } else { "" };
+    let dot = theme.glyphs.dot;
     let head = format!("{} {dot} {} {dot} {}{asked}", claim.kind, claim::status(claim), claim.id.short());
-    let style = if active { theme.ok } else { theme.dim };
     let head_style = if claim.flags.needs_review || claim.flags.contested { theme.warn } else { theme.dim };
-    out.push(Line::from(vec![
-        span(mark, theme.accent),
-        Span::raw(" "),
-        span(format!("{node} "), style),
-        span(text::fit(&head, body), head_style),
-    ]));
+    let mut spans = rails.node(active);
+    spans.push(span(text::fit(&head, body), head_style));
+    out.push(Line::from(spans));
     let mut push = |lines: Vec<Line<'static>>| {
         for line in lines {
-            let mut spans = vec![span(mark, theme.accent), Span::raw(" "), span(format!("{rail}  "), theme.dim)];
+            let mut spans = rails.below();
             spans.extend(line.spans);
             out.push(Line::from(spans));
         }
     };
     let statement = if claim.flags.redacted { "(its text was redacted)" } else { &claim.statement };
     push(text::wrap(statement, body, if active { theme.title } else { theme.text }));
-    let mut field = |label: &str, value: &str| {
-        push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(9), theme.text), 9, theme.dim));
+    let mut field = |label: &str, value: &str, style: Style| {
+        push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(9), style), 9, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
-        field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
+        field("because", claim.reason.as_deref().unwrap_or("(no reason given)"), theme.text);
     }
     if claim.status == Status::Retracted
         && let Some(reason) = &claim.closing_reason
     {
-        field("retracted", reason);
+        field("retracted", reason, theme.text);
     }
     if let Some(source) = &claim.source {
-        field("source", source);
+        field("source", source, theme.text);
+        if let Some((words, style)) = state.why.drifts.get(&claim.id).map(|drift| drifted(theme, *drift)) {
+            field("", &words, style);
+        }
     }
     let by = writer(&claim.who, claim.agent.as_deref());
-    field("by", &format!("{by} {dot} {} ({})", when::minute(claim.at, zone), when::ago(claim.at, state.now, zone)));
+    let when = format!("{by} {dot} {} ({})", when::minute(claim.at, zone), when::ago(claim.at, state.now, zone));
+    field("by", &when, theme.text);
     if let Some(only) = super::card::qualifiers(&claim.qualifiers) {
-        field("only", &only);
+        field("only", &only, theme.text);
     }
-    if !place.last {
-        push(vec![Line::default()]);
+    if claim.replaces.len() > 1 {
+        field("merges", &format!("{} claims into one", claim.replaces.len()), theme.accent);
+    }
+    if claim.replaced_by.len() > 1 {
+        let text = format!("replaced {} times, by writers who had not seen each other", claim.replaced_by.len());
+        field("fork", &text, theme.warn);
+    }
+    if let Some(split) = rails.meet(&rails.step.splits, false) {
+        out.push(split);
+    } else if !rails.step.below.is_empty() {
+        out.push(Line::from(rails.below()));
     }
     out
 }
 
+/// What became of a source, with a mark that needs no colour.
+fn drifted(theme: &Theme, drift: Drift) -> (String, Style) {
+    let glyphs = theme.glyphs;
+    match drift {
+        Drift::Same => (format!("{} still says so", glyphs.done), theme.ok),
+        Drift::Moved(line) => (format!("{} says so in line {line} now", glyphs.path), theme.dim),
+        Drift::Changed => (format!("{} no longer says so", glyphs.alert), theme.warn),
+        Drift::Gone => (format!("{} the file is gone", glyphs.alert), theme.warn),
+    }
+}
+
 /// The act that replaced a claim, on the rail above it.
-fn change(paint: &Paint<'_>, link: &ChainLink, width: usize) -> Vec<Line<'static>> {
+fn change(
+    paint: &Paint<'_>,
+    claim: &ClaimView,
+    link: &ChainLink,
+    rails: &Rails<'_>,
+    width: usize,
+) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let zone = &paint.state.settings.zone;
     let mut words = "replaced".to_owned();
@@ -156,22 +279,21 @@ fn change(paint: &Paint<'_>, link: &ChainLink, width: usize) -> Vec<Line<'static
         words.push_str(", ");
         words.push_str(&when::ago(at, paint.state.now, zone));
     }
-    if let Some(reason) = &link.change_reason {
+    if let Some(reason) = link.change_reason.as_ref().or(claim.closing_reason.as_ref()) {
         words.push_str(": ");
         words.push_str(reason);
     }
-    let lines = text::wrap(&words, width.saturating_sub(6), theme.warn);
+    let lines = text::wrap(&words, width.saturating_sub(rails.width() + 1), theme.warn);
     let mut out: Vec<Line<'static>> = lines
         .into_iter()
         .enumerate()
         .map(|(row, line)| {
-            let rail = if row == 0 { format!("{} ", theme.glyphs.change) } else { format!("{}  ", theme.glyphs.rail) };
-            let mut spans = vec![Span::raw("  "), span(rail, theme.dim)];
+            let mut spans = rails.change(row == 0);
             spans.extend(line.spans);
             Line::from(spans)
         })
         .collect();
-    out.push(Line::from(vec![Span::raw("  "), span(theme.glyphs.rail, theme.dim)]));
+    out.push(Line::from(rails.change(false)));
     out
 }
 

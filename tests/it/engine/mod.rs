@@ -5,6 +5,7 @@ mod audit;
 mod bundles;
 mod cards;
 mod facts;
+mod inbox;
 mod inference;
 mod proposals;
 mod reads;

@@ -156,8 +156,11 @@ fn the_roster_is_in_no_list_and_no_count() {
     let reader = a.store.reader();
     assert_eq!(reader.scopes().unwrap().iter().map(|row| row.scope.clone()).collect::<Vec<_>>(), [scope("api")]);
     assert_eq!(reader.counts().unwrap().events, 1);
-    assert_eq!(reader.log(None, 50, None).unwrap().items.len(), 1);
-    assert_eq!(reader.last_op("ada", None, None).unwrap(), Some(reader.log(None, 1, None).unwrap().items[0].op));
+    assert_eq!(reader.log(&ergo::store::LogFilter::default(), 50, None).unwrap().items.len(), 1);
+    assert_eq!(
+        reader.last_op("ada", None, None).unwrap(),
+        Some(reader.log(&ergo::store::LogFilter::default(), 1, None).unwrap().items[0].op)
+    );
     let roster = reader.roster(&team).unwrap().unwrap();
     assert_eq!(reader.team_scopes(&team).unwrap().iter().filter(|row| row.is_roster).count(), 1);
     assert_eq!(reader.set(&team, roster.scope()).unwrap().0, 3);

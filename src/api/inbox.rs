@@ -1,0 +1,149 @@
+//! The inbox: everything that wants a person, in groups.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    claims::{ClaimView, EventView},
+    conflicts::CardSummary,
+    sync::{PendingJoin, QuarantinedView},
+};
+use crate::domain::{EventId, Scope, verdict::Stage};
+
+/// `GET /inbox`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct InboxQuery {
+    /// The organisation; without it, all scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// At most so many of each group, up to 200; default 50. Every group says how many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+/// The answer to `GET /inbox`. Groups with nothing in them are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Inbox {
+    /// The groups, what is most urgent first.
+    pub groups: Vec<InboxGroup>,
+    /// How many things want a person, all groups together.
+    pub total: usize,
+}
+
+/// Things of one sort that want a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct InboxGroup {
+    /// Of what sort.
+    pub group: InboxKind,
+    /// How many there are.
+    pub total: usize,
+    /// The newest of them.
+    pub items: Vec<InboxItem>,
+}
+
+/// Why something wants a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InboxKind {
+    /// A device waits to be let into a team.
+    Joining,
+    /// The guard refused a write.
+    Refused,
+    /// Two active claims contradict each other.
+    Contradiction,
+    /// A claim was replaced twice by writers who had not seen each other.
+    Contested,
+    /// An agent may only propose, and did.
+    Proposed,
+    /// An audit or a model found a contradiction among what is active.
+    Found,
+    /// An agent did what it might have proposed: stored past a block, or retracted a person's claim.
+    ByAgents,
+    /// What a claim rests on has changed.
+    NeedsReview,
+    /// The guard let a write pass with a warning.
+    Warned,
+    /// An event came from a peer and was not let in.
+    Quarantined,
+}
+
+/// One thing that wants a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "item", rename_all = "snake_case")]
+pub enum InboxItem {
+    /// A conflict card.
+    Card(Box<CardSummary>),
+    /// A claim whose premises changed.
+    Review(Box<ReviewItem>),
+    /// Something that was done.
+    Notice(Box<NoticeItem>),
+    /// An event that was not let in.
+    Quarantined(Box<QuarantinedView>),
+    /// A device at the door.
+    Joining(Box<PendingJoin>),
+}
+
+/// A claim whose premises changed; `POST /reviewed` says that it still holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ReviewItem {
+    /// The claim.
+    pub claim: ClaimView,
+    /// The acts on what it rests on.
+    pub causes: Vec<EventView>,
+}
+
+/// Something that was done, and that a person should have a look at; `POST /reviewed` on the claim says that somebody did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NoticeItem {
+    /// The notice.
+    pub id: EventId,
+    /// What was done.
+    pub what: NoticeKind,
+    /// The claim that it is about.
+    pub claim: ClaimView,
+    /// The claims that it may not fit with, or that it was stored against.
+    pub against: Vec<ClaimView>,
+    /// The stage of the guard that spoke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Stage>,
+    /// The rule that fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// How strongly they contradict, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f32>,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// Who.
+    pub who: String,
+    /// Through which agent.
+    pub agent: Option<String>,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// A claim was stored with a warning.
+    Warned,
+    /// An agent stored a claim past a block.
+    Forced,
+    /// An agent retracted a person's claim.
+    Retracted,
+}
+
+impl InboxItem {
+    /// Where it belongs; `None` for what belongs to a team.
+    pub fn scope(&self) -> Option<&Scope> {
+        match self {
+            Self::Card(card) => Some(&card.scope),
+            Self::Review(item) => Some(&item.claim.scope),
+            Self::Notice(item) => Some(&item.claim.scope),
+            Self::Quarantined(_) | Self::Joining(_) => None,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `tui.json`: what the app keeps of itself on this machine. It belongs to the machine, not to the memory: it is never synced or copied.
+
+use std::{fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, record::write_private};
+
+/// What the app keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AppMemory {
+    /// The tour was shown.
+    pub toured: bool,
+    /// When the app was last left, in milliseconds since the Unix epoch.
+    pub last_here: Option<u64>,
+}
+
+impl AppMemory {
+    /// Reads it; nothing is kept where there is no file, or it is not understood.
+    pub fn read(path: &Path) -> Self {
+        fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Writes it in one step.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
+        let text = serde_json::to_vec_pretty(self).map_err(|e| ConfigError::io("write", path, e))?;
+        write_private(path, &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_read_back_and_rubbish_is_nothing_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tui.json");
+        assert_eq!(AppMemory::read(&path), AppMemory::default());
+        let kept = AppMemory { toured: true, last_here: Some(7) };
+        kept.write(&path).unwrap();
+        assert_eq!(AppMemory::read(&path), kept);
+        fs::write(&path, "rubbish").unwrap();
+        assert_eq!(AppMemory::read(&path), AppMemory::default());
+    }
+}

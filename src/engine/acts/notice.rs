@@ -1,0 +1,53 @@
+//! Notices: what was done, and a person should have a look at in the inbox. They hold no words of any claim, so that a redaction need
+//! not look for them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    domain::{ClaimId, EventKind, Tier, derive::local, verdict::Stage},
+    engine::{judged::Judged, session::Session},
+    store::{ClaimRow, Draft, Ref},
+};
+
+/// What a notice keeps of the guard's word.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(in crate::engine) struct Note {
+    /// The stage that spoke.
+    pub(in crate::engine) stage: Option<Stage>,
+    /// The rule that fired.
+    pub(in crate::engine) rule: Option<String>,
+    /// How strongly the two contradict, 0 to 1.
+    pub(in crate::engine) score: Option<f32>,
+}
+
+fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, note: &Note) -> Draft {
+    let targets = std::iter::once(claim).chain(against.into_iter().map(Ref::Id));
+    let mut draft = Draft::new(EventKind::Local(kind.into()), targets);
+    draft.body.data = serde_json::to_string(note).ok();
+    draft
+}
+
+/// Of a claim that is about to be stored as the first draft of its act: past a block by an agent, or with a warning.
+pub(in crate::engine) fn of_write(session: &Session<'_>, judged: &Judged, forced: bool) -> Option<Draft> {
+    let kind = match judged.verdict.tier {
+        Tier::Block if forced && session.actor.agent.is_some() => local::FORCED,
+        Tier::Warn => local::WARNED,
+        _ => return None,
+    };
+    let tier = judged.verdict.tier;
+    let against = judged.conflicts.iter().filter(|conflict| conflict.tier == tier);
+    let first = against.clone().next()?;
+    let note = Note {
+        stage: Some(first.stage),
+        rule: Some(first.rule.clone()).filter(|rule| !rule.is_empty()),
+        score: Some(first.score),
+    };
+    Some(draft(kind, Ref::Draft(0), against.map(|conflict| conflict.claim.id), &note))
+}
+
+/// Of a person's claim that an agent is about to retract.
+pub(in crate::engine) fn of_retract(session: &Session<'_>, claim: &ClaimRow) -> Option<Draft> {
+    let bold = session.actor.agent.is_some() && claim.agent.is_none();
+    bold.then(|| draft(local::RETRACTED, Ref::Id(claim.id), [], &Note::default()))
+}

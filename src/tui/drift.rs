@@ -1,0 +1,117 @@
+//! Whether a source still says what a claim says: the named line of a file, compared by its words. Pure; reading the file is the
+//! runtime's.
+
+/// What became of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drift {
+    /// The named line, or one close to it, still says so.
+    Same,
+    /// Another line says so now, by its number from 1.
+    Moved(usize),
+    /// The file is there and no longer says so.
+    Changed,
+    /// The file is gone.
+    Gone,
+}
+
+/// How many lines around the named one count as the same place: text is wrapped, and headings come and go.
+const AROUND: usize = 3;
+
+/// The share of a claim's words that a place must have to say the same.
+const ENOUGH: f32 = 0.7;
+
+/// A source that names a file of the project: its relative path, and the line from 1 where it names one.
+pub fn named(source: &str) -> Option<(&str, Option<usize>)> {
+    let source = source.trim();
+    let (path, line) = match source.rsplit_once(':') {
+        Some((path, line)) => match line.parse() {
+            Ok(line) => (path, Some(line)),
+            Err(_) => (source, None),
+        },
+        None => (source, None),
+    };
+    let plain = !path.is_empty()
+        && !path.starts_with(['/', '~'])
+        && !path.contains("://")
+        && !path.contains(|c: char| c.is_control() || c.is_whitespace())
+        && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    // A word alone is a name of something, not a file.
+    (plain && (path.contains('/') || path.contains('.'))).then_some((path, line))
+}
+
+/// Compares a claim's statement with the text of its source, of which `line` (from 1) was named.
+pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
+    let wanted = words(statement);
+    if wanted.is_empty() {
+        return Drift::Same;
+    }
+    let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+    if let Some(line) = line {
+        let at = line.saturating_sub(1);
+        let to = (at + AROUND + 1).min(lines.len());
+        if says(&wanted, lines.get(at.saturating_sub(AROUND).min(to)..to).unwrap_or_default()) {
+            return Drift::Same;
+        }
+    }
+    // One line, else two together, since text is wrapped.
+    let place = |height| lines.windows(height).position(|window| says(&wanted, window));
+    match (place(1).or_else(|| place(2)), line) {
+        (Some(at), Some(_)) => Drift::Moved(at + 1),
+        (Some(_), None) => Drift::Same,
+        (None, None) if says(&wanted, &lines) => Drift::Same,
+        (None, _) => Drift::Changed,
+    }
+}
+
+/// Whether lines have enough of the words.
+fn says(wanted: &[String], lines: &[Vec<String>]) -> bool {
+    let found = wanted.iter().filter(|word| lines.iter().flatten().any(|own| own == *word)).count();
+    found as f32 >= ENOUGH * wanted.len() as f32
+}
+
+/// The words that carry meaning, in lower case: those of three letters and more, and numbers.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() > 2 || word.chars().any(|c| c.is_ascii_digit()))
+        .map(str::to_lowercase)
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# Rules\n\nUse PostgreSQL 16 for the main store.\n\n\n\n\n\nNever deploy\non Fridays.\n";
+
+    #[test]
+    fn only_files_of_the_project_are_looked_at() {
+        assert_eq!(named("docs/adr/0004.md:12"), Some(("docs/adr/0004.md", Some(12))));
+        assert_eq!(named("CLAUDE.md"), Some(("CLAUDE.md", None)));
+        for other in ["", "/etc/passwd:1", "~/x.md", "../up.md", "a/../b.md", "https://x.org/a.md", "a meeting", "Zoe"]
+        {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_line_says_the_same_or_another_does_or_none() {
+        let statement = "Use PostgreSQL 16 for the main store";
+        assert_eq!(compare(statement, FILE, Some(3)), Drift::Same);
+        assert_eq!(compare(statement, FILE, Some(9)), Drift::Moved(3));
+        assert_eq!(compare("Never deploy on Fridays", FILE, Some(9)), Drift::Same, "wrapped text");
+        assert_eq!(compare("Use PostgreSQL 17 for every store", FILE, Some(3)), Drift::Changed);
+        assert_eq!(compare(statement, "", Some(3)), Drift::Changed);
+        assert_eq!(compare("", FILE, Some(3)), Drift::Same);
+    }
+
+    #[test]
+    fn without_a_line_the_whole_text_counts() {
+        assert_eq!(compare("Never deploy on Fridays", FILE, None), Drift::Same);
+        assert_eq!(compare("Rules say: never use PostgreSQL for Fridays", FILE, None), Drift::Same);
+        assert_eq!(compare("Always ship on Mondays with cake", FILE, None), Drift::Changed);
+    }
+}

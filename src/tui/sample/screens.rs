@@ -1,0 +1,191 @@
+//! What the daemon would answer to the screens beside cards and claims.
+
+use super::{HOUR, NOW, card_id, claim, id, pending, scope, summary};
+use crate::{
+    api::{
+        CardKind, CardStatus, CardSummary, Diagnose, EventView, GuardCounts, Health, Inbox, InboxGroup, InboxItem,
+        InboxKind, LogPage, ModelStatus, ModelsStatus, NoticeItem, NoticeKind, QuarantinedView, ReviewItem, Timing,
+        WorkerStatus,
+    },
+    domain::{ClaimId, DeviceId, EventId, OpId, verdict::Stage},
+};
+
+/// An event of the log.
+pub(crate) fn event(n: u8, kind: &str, statement: Option<&str>) -> EventView {
+    EventView {
+        id: ClaimId::from_slice(&[n; 32]).unwrap(),
+        kind: kind.into(),
+        op_id: OpId([n; 16]),
+        scope: scope("api"),
+        who: if n.is_multiple_of(2) { "zoe" } else { "max" }.into(),
+        agent: (!n.is_multiple_of(2)).then(|| "claude-code".into()),
+        device: DeviceId([0xd1; 32]),
+        at: NOW - u64::from(n) * 5 * HOUR,
+        targets: vec![id(n)],
+        reason: Some("Releases no longer wait for a day of the week.".into()),
+        statement: statement.map(str::to_owned),
+        about: Some("Deploy every Friday".into()),
+        undone: n == 5,
+    }
+}
+
+fn group(group: InboxKind, total: usize, items: Vec<InboxItem>) -> InboxGroup {
+    InboxGroup { group, total, items }
+}
+
+fn cards(numbers: impl IntoIterator<Item = u8>, kind: CardKind) -> Vec<InboxItem> {
+    let card = |n| InboxItem::Card(Box::new(CardSummary { kind, ..summary(n, CardStatus::Open) }));
+    numbers.into_iter().map(card).collect()
+}
+
+/// An inbox with something in every group.
+pub(crate) fn inbox() -> Inbox {
+    let mut review = claim(40, "Hotfixes need one review as well");
+    review.flags.needs_review = true;
+    let warned = NoticeItem {
+        id: EventId([0x51; 32]),
+        what: NoticeKind::Warned,
+        claim: claim(41, "Backups are kept for thirty days"),
+        against: vec![claim(42, "Backups are kept for a week")],
+        stage: Some(Stage::Nli),
+        rule: Some("contradiction".into()),
+        score: Some(0.61),
+        at: NOW - 2 * HOUR,
+        who: "max".into(),
+        agent: Some("claude-code".into()),
+    };
+    let forced = NoticeItem {
+        id: EventId([0x52; 32]),
+        what: NoticeKind::Forced,
+        claim: claim(43, "The nightly build may skip the linter"),
+        ..warned.clone()
+    };
+    let refused = QuarantinedView {
+        id: EventId([0x53; 32]),
+        team: EventId([0x7e; 32]),
+        scope: scope("api"),
+        who: "mallory".into(),
+        author: DeviceId([0xbb; 32]),
+        author_name: Some("max-old-laptop".into()),
+        from: None,
+        from_name: None,
+        kind: "supersede".into(),
+        text: Some("Anyone may deploy at any time".into()),
+        at: NOW - 9 * HOUR,
+        received_at: NOW - HOUR,
+        refusal: "after_cut".into(),
+        why: "It was written after the device max-old-laptop was put out of the team.".into(),
+        discarded: false,
+    };
+    let groups = vec![
+        group(InboxKind::Joining, 1, vec![InboxItem::Joining(Box::new(pending()))]),
+        group(InboxKind::Refused, 2, cards([1, 3], CardKind::Refused)),
+        group(InboxKind::Contradiction, 1, cards([2], CardKind::Contradiction)),
+        group(InboxKind::Found, 120, cards([4], CardKind::Found)),
+        group(InboxKind::ByAgents, 1, vec![InboxItem::Notice(Box::new(forced))]),
+        group(
+            InboxKind::NeedsReview,
+            1,
+            vec![InboxItem::Review(Box::new(ReviewItem {
+                claim: review,
+                causes: vec![event(7, "supersede", Some("Reviews are done in pairs"))],
+            }))],
+        ),
+        group(InboxKind::Warned, 1, vec![InboxItem::Notice(Box::new(warned))]),
+        group(InboxKind::Quarantined, 1, vec![InboxItem::Quarantined(Box::new(refused))]),
+    ];
+    Inbox { total: groups.iter().map(|group| group.total).sum(), groups }
+}
+
+/// The inbox of a memory in which three writes were refused, and nothing else.
+pub(crate) fn three_cards() -> Inbox {
+    let items = (1..=3).map(|n| InboxItem::Card(Box::new(summary(n, CardStatus::Open)))).collect();
+    Inbox { groups: vec![group(InboxKind::Refused, 3, items)], total: 3 }
+}
+
+/// A page of acts.
+pub(crate) fn log() -> LogPage {
+    let items = vec![
+        event(1, "local.refused", Some("The canary deployment is always red")),
+        event(2, "supersede", Some("Deploy on green CI and an approved review")),
+        event(3, "assert", Some("決定：日本語のテキストも正しく表示する 🚀")),
+        event(4, "retract", None),
+        event(5, "resolve.exception", None),
+        event(6, "local.settled", None),
+        event(30, "fact_set", Some("The staging host is staging-2")),
+    ];
+    LogPage { total: items.len(), items, next: None }
+}
+
+/// A daemon with two models, one of which is in trouble.
+pub(crate) fn diagnose() -> Diagnose {
+    let model = |role: &str, name: &str, loaded| ModelStatus {
+        role: role.into(),
+        name: name.into(),
+        loaded,
+        computes: Some("CPU".into()),
+        ..ModelStatus::default()
+    };
+    Diagnose {
+        health: Health {
+            status: "ok".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            api: 1,
+            pid: 4711,
+            uptime_s: 93_784,
+            retrieval: true,
+            nli: "mini-nli".into(),
+            embedder: "mini-embed".into(),
+        },
+        store: "/home/zoe/.local/share/ergo/ergo.db".into(),
+        store_bytes: 48_234_496,
+        schema: 4,
+        log: "/home/zoe/.local/state/ergo/daemon.log".into(),
+        socket: Some("/run/user/1000/ergo/ergo.sock".into()),
+        tcp: None,
+        device: DeviceId([0xd1; 32]),
+        events: 103_411,
+        claims: 100_312,
+        active: 84_120,
+        open_cards: 3,
+        needs_review: 1,
+        guard: GuardCounts {
+            clean: 1_204,
+            warn: 12,
+            block: 3,
+            exception: 1,
+            ungated: 0,
+            inferred: 5_220,
+            deepened: 41,
+            refined: 40,
+            waiting: 17,
+            skipped: 2,
+        },
+        thresholds: vec![],
+        requests: 88_213,
+        problems: vec!["port 8788 is taken: only the socket serves; set daemon.tcp in config.toml".into()],
+        models: ModelsStatus {
+            roles: vec![
+                model("embedder", "mini-embed", true),
+                ModelStatus { problem: Some("its file is gone".into()), ..model("nli", "mini-nli", false) },
+            ],
+            workers: vec![WorkerStatus {
+                roles: vec!["embedder".into(), "nli".into()],
+                pid: Some(4712),
+                rss_bytes: 212_000_000,
+                restarts: 1,
+            }],
+            failures: [("timeout".to_owned(), 2)].into(),
+            problems: vec![],
+        },
+        timings: vec![
+            Timing { stage: "models, before a write".into(), count: 1_220, mean_us: 41_200, max_us: 412_000 },
+            Timing { stage: "an act, judged and stored".into(), count: 1_224, mean_us: 1_830, max_us: 22_100 },
+        ],
+    }
+}
+
+/// The id of the card with this number, as the inbox has it.
+pub(crate) fn inbox_card(n: u8) -> crate::tui::state::inbox::ItemId {
+    crate::tui::state::inbox::ItemId::Card(card_id(n))
+}

@@ -1,0 +1,154 @@
+//! What the list of claims is limited to, and the search line that says it in words: `canary by:max since:7d source:docs/adr`.
+
+use crate::domain::{ClaimKind, Status};
+
+/// Milliseconds of a day.
+const DAY: u64 = 86_400_000;
+
+/// What guard and models said of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It stands on an open card.
+    Disputed,
+    /// It was stored with a warning.
+    Warned,
+    /// Neither.
+    Clean,
+}
+
+impl Verdict {
+    /// Every one, in the order in which the key goes through them.
+    pub const ALL: [Self; 3] = [Self::Disputed, Self::Warned, Self::Clean];
+
+    /// The word on the wire and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Disputed => "disputed",
+            Self::Warned => "warned",
+            Self::Clean => "clean",
+        }
+    }
+}
+
+/// How old a claim may be, in days.
+pub const AGES: [u64; 3] = [1, 7, 30];
+
+/// What the search line says: words, and what narrows the list besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Words to search for.
+    pub words: String,
+    /// Only by this person or agent.
+    pub who: Option<String>,
+    /// Only with this in their source.
+    pub source: Option<String>,
+    /// Only of the last so many days.
+    pub days: Option<u64>,
+    /// Only of this kind.
+    pub kind: Option<ClaimKind>,
+    /// Only of this status; `Some(None)` for all.
+    pub status: Option<Option<Status>>,
+    /// Only those of which this was said.
+    pub verdict: Option<Verdict>,
+}
+
+impl Line {
+    /// Reads a search line. What is no filter is a word to search for, so that nothing that is typed is lost.
+    pub fn parse(text: &str) -> Self {
+        let mut line = Self::default();
+        let mut words = Vec::new();
+        for part in text.split_whitespace() {
+            if !line.take(part) {
+                words.push(part);
+            }
+        }
+        line.words = words.join(" ");
+        // The white space says that the last word is whole.
+        if text.ends_with(' ') && !line.words.is_empty() {
+            line.words.push(' ');
+        }
+        line
+    }
+
+    fn take(&mut self, part: &str) -> bool {
+        let Some((name, value)) = part.split_once(':') else { return false };
+        if value.is_empty() {
+            // Half typed: neither a filter yet nor a word.
+            return NAMES.contains(&name);
+        }
+        match name {
+            "by" => self.who = Some(value.to_owned()),
+            "source" => self.source = Some(value.to_owned()),
+            "since" => match days(value) {
+                Some(days) => self.days = Some(days),
+                None => return false,
+            },
+            "kind" => match value.parse() {
+                Ok(kind) => self.kind = Some(kind),
+                Err(_) => return false,
+            },
+            "status" if value == "all" => self.status = Some(None),
+            "status" => match value.parse() {
+                Ok(status) => self.status = Some(Some(status)),
+                Err(_) => return false,
+            },
+            "said" => match Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == value) {
+                Some(verdict) => self.verdict = Some(verdict),
+                None => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+}
+
+const NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "said"];
+
+/// `7d` or `2w` as days.
+fn days(text: &str) -> Option<u64> {
+    let split = text.len().checked_sub(1)?;
+    let (number, unit) = (text.get(..split)?, text.get(split..)?);
+    let number: u64 = number.parse().ok().filter(|number| (1..=3650).contains(number))?;
+    match unit {
+        "d" => Some(number),
+        "w" => Some(number * 7),
+        _ => None,
+    }
+}
+
+/// The moment from which on claims of the last so many days were written. Cut to the hour, so that a list that is read on is
+/// the same list.
+pub fn since(days: u64, now: u64) -> u64 {
+    const HOUR: u64 = 3_600_000;
+    now.saturating_sub(days * DAY) / HOUR * HOUR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_words_and_filters_in_any_order() {
+        let line = Line::parse("canary by:max colour since:2w source:docs/adr said:warned kind:decision status:all");
+        assert_eq!(line.words, "canary colour");
+        assert_eq!((line.who.as_deref(), line.source.as_deref(), line.days), (Some("max"), Some("docs/adr"), Some(14)));
+        assert_eq!((line.verdict, line.kind), (Some(Verdict::Warned), Some(ClaimKind::Decision)));
+        assert_eq!(line.status, Some(None));
+    }
+
+    #[test]
+    fn what_is_no_filter_is_searched_for_and_what_is_half_typed_waits() {
+        assert_eq!(Line::parse("https://x since:soon kind:odd").words, "https://x since:soon kind:odd");
+        assert_eq!(Line::parse("canary by:"), Line { words: "canary".into(), ..Line::default() });
+        assert_eq!(Line::parse("can").words, "can");
+        assert_eq!(Line::parse("can ").words, "can ");
+        assert_eq!(Line::parse("since:99999999999999999999d").words, "since:99999999999999999999d");
+        assert_eq!(Line::parse("since:é").words, "since:é");
+    }
+
+    #[test]
+    fn an_age_is_cut_to_the_hour() {
+        assert_eq!(since(1, 2 * DAY + 59), DAY);
+        assert_eq!(since(9, 3), 0);
+    }
+}

@@ -1,0 +1,297 @@
+//! The Inbox: everything that wants a person, in groups; the cursor stands on one thing, whatever comes or goes around it.
+
+use crate::{
+    api::{
+        ClaimView, Inbox as View, InboxItem, InboxKind, InboxQuery, NoticeItem, PendingJoin, QuarantinedView,
+        ReviewItem,
+    },
+    domain::{CardId, ClaimId, EventId, Scope},
+};
+
+/// Rows asked for of each group: what is beyond them is one key away, and counted.
+pub const EACH: usize = 50;
+
+/// Which part has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The list.
+    #[default]
+    List,
+    /// What is under the cursor, in full.
+    Detail,
+}
+
+/// What a row is, whatever stands above it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ItemId {
+    /// A card.
+    Card(CardId),
+    /// A claim that needs review.
+    Review(ClaimId),
+    /// Something that was done.
+    Notice(EventId),
+    /// An event that was not let in.
+    Quarantined(EventId),
+    /// A device at the door.
+    Joining(String),
+    /// The rest of a group.
+    More(InboxKind),
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub enum Row<'a> {
+    /// The name of a group, and how many are in it. The cursor passes over it.
+    Heading(InboxKind, usize),
+    /// A thing that wants a person.
+    Item(InboxKind, &'a InboxItem),
+    /// So many more of a group, which are not listed here.
+    More(InboxKind, usize),
+}
+
+impl Row<'_> {
+    /// What it is; a heading is nothing that the cursor could stand on.
+    pub fn id(&self) -> Option<ItemId> {
+        match self {
+            Self::Heading(..) => None,
+            Self::Item(_, item) => Some(id_of(item)),
+            Self::More(kind, _) => Some(ItemId::More(*kind)),
+        }
+    }
+}
+
+/// What an item is.
+pub fn id_of(item: &InboxItem) -> ItemId {
+    match item {
+        InboxItem::Card(card) => ItemId::Card(card.id),
+        InboxItem::Review(item) => ItemId::Review(item.claim.id),
+        InboxItem::Notice(item) => ItemId::Notice(item.id),
+        InboxItem::Quarantined(item) => ItemId::Quarantined(item.id),
+        InboxItem::Joining(join) => ItemId::Joining(join.id.clone()),
+    }
+}
+
+/// What was under the cursor and is settled meanwhile: it stays until the cursor leaves it.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// Its group.
+    pub kind: InboxKind,
+    /// The thing.
+    pub item: InboxItem,
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub struct Inbox {
+    /// What the daemon said last; `None` before it did.
+    pub view: Option<View>,
+    /// Which part has the focus.
+    pub focus: Focus,
+    /// The first line shown of what is under the cursor.
+    pub scroll: usize,
+    /// Why it could not be read.
+    pub trouble: Option<String>,
+    /// What was under the cursor and is settled meanwhile.
+    pub gone: Option<Gone>,
+    /// What an act of this app that is under way is about.
+    pub acting: Option<ItemId>,
+    /// What this app settled last: it leaves the list without a word.
+    pub released: Option<ItemId>,
+    /// How many things were settled from here since the app was opened.
+    pub settled: usize,
+    cursor: usize,
+    anchor: Option<ItemId>,
+}
+
+impl Inbox {
+    /// What the daemon is asked for.
+    pub fn query(scope: Option<&Scope>) -> InboxQuery {
+        InboxQuery {
+            org_id: scope.map(|scope| scope.org_id.clone()),
+            project: scope.map(|scope| scope.project.clone()),
+            limit: Some(EACH),
+        }
+    }
+
+    /// Every row, headings included.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let mut rows = Vec::new();
+        let gone = self.gone.as_ref();
+        let mut placed = gone.is_none();
+        let groups = self.view.iter().flat_map(|view| &view.groups);
+        for group in groups {
+            let here = gone.filter(|gone| gone.kind == group.group);
+            placed |= here.is_some();
+            rows.push(Row::Heading(group.group, group.total));
+            rows.extend(here.map(|gone| Row::Item(gone.kind, &gone.item)));
+            rows.extend(group.items.iter().map(|item| Row::Item(group.group, item)));
+            let rest = group.total.saturating_sub(group.items.len());
+            rows.extend((rest > 0).then_some(Row::More(group.group, rest)));
+        }
+        if let Some(gone) = gone.filter(|_| !placed) {
+            rows.insert(0, Row::Item(gone.kind, &gone.item));
+            rows.insert(0, Row::Heading(gone.kind, 0));
+        }
+        rows
+    }
+
+    /// The rows that the cursor can stand on.
+    pub fn stops(&self) -> Vec<Row<'_>> {
+        self.rows().into_iter().filter(|row| row.id().is_some()).collect()
+    }
+
+    /// The number of the row under the cursor, among those that it can stand on.
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// How many things want a person.
+    pub fn total(&self) -> usize {
+        self.view.as_ref().map_or(0, |view| view.total)
+    }
+
+    /// Whether nothing is listed, though it was read.
+    pub fn is_empty(&self) -> bool {
+        self.view.is_some() && self.stops().is_empty()
+    }
+
+    /// What is under the cursor.
+    pub fn current(&self) -> Option<Row<'_>> {
+        self.stops().get(self.cursor).copied()
+    }
+
+    /// The thing under the cursor.
+    pub fn item(&self) -> Option<&InboxItem> {
+        match self.current()? {
+            Row::Item(_, item) => Some(item),
+            Row::Heading(..) | Row::More(..) => None,
+        }
+    }
+
+    /// The id of what is under the cursor.
+    pub fn anchor(&self) -> Option<&ItemId> {
+        self.anchor.as_ref()
+    }
+
+    /// The card under the cursor.
+    pub fn card(&self) -> Option<CardId> {
+        match self.item()? {
+            InboxItem::Card(card) => Some(card.id),
+            _ => None,
+        }
+    }
+
+    /// The claim under the cursor: one that needs review, or of which there is a notice.
+    pub fn claim(&self) -> Option<&ClaimView> {
+        match self.item()? {
+            InboxItem::Review(item) => Some(&item.claim),
+            InboxItem::Notice(item) => Some(&item.claim),
+            _ => None,
+        }
+    }
+
+    /// The review under the cursor.
+    pub fn review(&self) -> Option<&ReviewItem> {
+        match self.item()? {
+            InboxItem::Review(item) => Some(item),
+            _ => None,
+        }
+    }
+
+    /// The notice under the cursor.
+    pub fn notice(&self) -> Option<&NoticeItem> {
+        match self.item()? {
+            InboxItem::Notice(item) => Some(item),
+            _ => None,
+        }
+    }
+
+    /// The event under the cursor that was not let in.
+    pub fn quarantined(&self) -> Option<&QuarantinedView> {
+        match self.item()? {
+            InboxItem::Quarantined(item) => Some(item),
+            _ => None,
+        }
+    }
+
+    /// Who waits under the cursor to be let in.
+    pub fn joining(&self) -> Option<&PendingJoin> {
+        match self.item()? {
+            InboxItem::Joining(join) => Some(join),
+            _ => None,
+        }
+    }
+
+    /// Whether what is under the cursor was settled meanwhile.
+    pub fn is_gone(&self) -> bool {
+        self.gone.as_ref().is_some_and(|gone| Some(&id_of(&gone.item)) == self.anchor.as_ref())
+    }
+
+    /// Puts the cursor on a row, or on the last; what was settled meanwhile goes when the cursor leaves it.
+    pub fn place(&mut self, index: usize) {
+        let before = self.anchor.clone();
+        let index = index.min(self.stops().len().saturating_sub(1));
+        let anchor = self.stops().get(index).and_then(Row::id);
+        (self.cursor, self.anchor) = (index, anchor);
+        if self.anchor != before {
+            self.scroll = 0;
+            if self.gone.as_ref().is_some_and(|gone| Some(id_of(&gone.item)) == before) {
+                self.gone = None;
+                self.find();
+            }
+        }
+    }
+
+    /// Moves the cursor by rows.
+    pub fn step(&mut self, rows: isize) {
+        self.place(self.cursor.saturating_add_signed(rows));
+    }
+
+    /// Takes what the daemon says. The cursor stays on its thing. Where that is gone and was not settled from here, it stays
+    /// as [`Inbox::gone`] and is returned, so that it can be said.
+    pub fn accept(&mut self, view: View) -> Option<InboxItem> {
+        let before = self.current().and_then(|row| match row {
+            Row::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
+            Row::Heading(..) | Row::More(..) => None,
+        });
+        let was_gone = self.is_gone();
+        self.gone = None;
+        self.view = Some(view);
+        self.trouble = None;
+        let there = |own: &Self, id: &ItemId| own.stops().iter().any(|row| row.id().as_ref() == Some(id));
+        let lost = before.filter(|gone| {
+            let id = id_of(&gone.item);
+            !there(self, &id) && self.released.as_ref() != Some(&id)
+        });
+        if self.released.as_ref().is_some_and(|id| !there(self, id)) {
+            self.released = None;
+        }
+        self.gone = lost;
+        self.find();
+        self.gone.as_ref().filter(|_| !was_gone).map(|gone| gone.item.clone())
+    }
+
+    /// Puts the cursor back on its thing; where that is gone, on what stands in its place.
+    fn find(&mut self) {
+        let stops = self.stops();
+        let found =
+            self.anchor.as_ref().and_then(|anchor| stops.iter().position(|row| row.id().as_ref() == Some(anchor)));
+        let cursor = found.unwrap_or(self.cursor).min(stops.len().saturating_sub(1));
+        let anchor = stops.get(cursor).and_then(Row::id);
+        (self.cursor, self.anchor) = (cursor, anchor);
+    }
+
+    /// An act from here succeeded: what it was about is settled, and the cursor goes to the next thing, or to the one before
+    /// where it was the last.
+    pub fn acted(&mut self) {
+        let Some(id) = self.acting.take() else { return };
+        self.settled += 1;
+        self.released = Some(id.clone());
+        if self.anchor.as_ref() == Some(&id) {
+            self.step(1);
+            if self.anchor.as_ref() == Some(&id) {
+                self.step(-1);
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The screens and their names.
+
+/// The screens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// Everything that wants a person.
+    #[default]
+    Inbox,
+    /// The scope tree and its claims.
+    Claims,
+    /// One claim's why-chain.
+    Why,
+    /// Teams, their devices, and how things stand with them.
+    Peers,
+    /// What happened.
+    Timeline,
+    /// Models, and the daemon's health.
+    Models,
+    /// Acts, and taking them back.
+    Log,
+    /// Cards, also those that are settled.
+    Conflicts,
+}
+
+impl Screen {
+    /// In the order of the tabs.
+    pub const ALL: [Self; 8] =
+        [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Log, Self::Conflicts];
+
+    /// Its name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Inbox => "Inbox",
+            Self::Claims => "Claims",
+            Self::Why => "Why",
+            Self::Peers => "Peers",
+            Self::Timeline => "Timeline",
+            Self::Models => "Models",
+            Self::Log => "Log",
+            Self::Conflicts => "Conflicts",
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Timeline and Log: from when on, taking an act back, the command line of an act.
+
+use super::{command_line, global, why};
+use crate::{
+    api::{EventView, UndoRequest},
+    tui::{
+        action::Action,
+        msg::{Effect, Write},
+        state::{Acting, State, Tone, acts::Focus, why::Subject},
+    },
+};
+
+/// Does an act of these screens.
+pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
+    match id {
+        Action::TakeBack => {
+            let Some(event) = current(state) else { return };
+            let caller = state.caller(&event.scope);
+            let request = UndoRequest { caller, target_op: Some(event.op_id) };
+            global::send(state, Write::Undo(request), Acting::Undo(event.scope), out);
+        }
+        Action::ActSpan => {
+            let been_here = state.settings.last_here.is_some();
+            if let Some(acts) = state.acts_mut() {
+                acts.span = acts.span.next(been_here);
+                acts.list.restart();
+                acts.scroll = 0;
+            }
+        }
+        Action::CopyCommand => {
+            if let Some(event) = current(state) {
+                let line = command_line::of_event(&event);
+                out.push(state.toast(Tone::Info, format!("Copied: {line}")));
+                out.push(Effect::Copy(line));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn current(state: &State) -> Option<EventView> {
+    state.acts().and_then(|acts| acts.list.current()).cloned()
+}
+
+/// Opens what is under the cursor: the act in full, and from there the claim that it was about.
+pub(super) fn open(state: &mut State) {
+    let Some(event) = current(state) else { return };
+    if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == Focus::List) {
+        acts.focus = Focus::Detail;
+        return;
+    }
+    let made = ["assert", "fact_set"].contains(&event.kind.as_str()) || event.statement.is_some();
+    let claim = if made && !event.kind.starts_with("local.") { Some(event.id) } else { event.targets.first().copied() };
+    if let Some(claim) = claim {
+        why::show(state, Subject::Claim(claim.to_hex()));
+    }
+}
+
+/// What an event did, as a verb in the past.
+pub(in crate::tui) fn verb(kind: &str) -> &'static str {
+    match kind {
+        "assert" => "remembered",
+        "supersede" => "superseded",
+        "retract" => "retracted",
+        "reinstate" => "reinstated",
+        "fact_set" => "set",
+        "depend" => "linked",
+        "undo" | "local.undo" => "undid",
+        "redact" | "local.redact" => "redacted",
+        "resolve.supersede" => "decided",
+        "resolve.retract" => "retracted",
+        "resolve.narrow" => "narrowed",
+        "resolve.exception" => "excepted",
+        "resolve.dismiss" => "dismissed",
+        "resolve.reviewed" => "reviewed",
+        "local.refused" => "was refused",
+        "local.found" => "found",
+        "local.proposed" => "proposed",
+        "local.settled" => "settled",
+        "local.discard" => "discarded",
+        "local.snooze" => "put off",
+        "local.seen" => "looked at",
+        kind if kind.starts_with("roster.") => "changed the team",
+        _ => "did",
+    }
+}

@@ -1,0 +1,155 @@
+//! The Inbox: opening what is under the cursor, and answering what stands at the door.
+
+use super::{conflicts, why};
+use crate::{
+    api::{InboxItem, InboxKind, QuarantineRequest},
+    tui::{
+        action::Action,
+        key::KeyPress,
+        msg::{Effect, Write},
+        state::{
+            Acting, Overlay, Screen, State, Tone,
+            claims::StatusFilter,
+            conflicts::CardFilter,
+            filter::Verdict,
+            inbox::{Focus, ItemId, Row},
+            overlay::Confirm,
+            peers::Focus as PeersFocus,
+            why::Subject,
+        },
+    },
+};
+
+/// Does an act of this screen.
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>) {
+    match id {
+        Action::InboxNext => state.inbox.step(1),
+        Action::InboxPrev => state.inbox.step(-1),
+        Action::DoorIn => answer(state, key, true),
+        Action::DoorOut => answer(state, key, false),
+        _ => {}
+    }
+}
+
+/// Opens what is under the cursor: the detail, or, from there, where it belongs.
+pub(super) fn open(state: &mut State) {
+    match state.inbox.current() {
+        None | Some(Row::Heading(..)) => {}
+        Some(Row::More(kind, _)) => more(state, kind),
+        Some(Row::Item(..)) if state.inbox.focus == Focus::List => state.inbox.focus = Focus::Detail,
+        Some(Row::Item(_, item)) => match item {
+            InboxItem::Card(card) => {
+                let id = card.id.to_hex();
+                leave(state, Screen::Conflicts);
+                conflicts::want(state, id);
+            }
+            InboxItem::Review(_) | InboxItem::Notice(_) => {
+                if let Some(id) = state.inbox.claim().map(|claim| claim.id.to_hex()) {
+                    why::show(state, Subject::Claim(id));
+                }
+            }
+            InboxItem::Quarantined(_) | InboxItem::Joining(_) => leave(state, Screen::Peers),
+        },
+    }
+}
+
+fn leave(state: &mut State, screen: Screen) {
+    state.back.push(Screen::Inbox);
+    state.screen = screen;
+}
+
+/// The rest of a group, where it is listed whole.
+fn more(state: &mut State, kind: InboxKind) {
+    match kind {
+        InboxKind::Refused
+        | InboxKind::Contradiction
+        | InboxKind::Contested
+        | InboxKind::Proposed
+        | InboxKind::Found => {
+            leave(state, Screen::Conflicts);
+            state.conflicts.filter = CardFilter::Open;
+            state.conflicts.list.restart();
+        }
+        InboxKind::NeedsReview | InboxKind::Warned | InboxKind::ByAgents => {
+            leave(state, Screen::Claims);
+            state.claims.widen();
+            state.claims.search.clear();
+            match kind {
+                InboxKind::NeedsReview => state.claims.needs_review = true,
+                InboxKind::Warned => state.claims.verdict = Some(Verdict::Warned),
+                _ => state.claims.status = StatusFilter(None),
+            }
+            super::claims::restart(state);
+        }
+        InboxKind::Quarantined | InboxKind::Joining => {
+            leave(state, Screen::Peers);
+            state.peers.focus = PeersFocus::List;
+        }
+    }
+}
+
+/// Asks before something at the door is let in, or turned away.
+fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
+    if state.inbox.joining().is_some() {
+        return super::peers::ask(state, opener, accept);
+    }
+    let Some(event) = state.inbox.quarantined().cloned() else { return };
+    let home = state.home.0.clone();
+    let caller = state.caller(&home);
+    let what = event.text.as_deref().map_or_else(|| event.kind.clone(), |text| format!("“{text}”"));
+    let what = crate::tui::text::fit(&what, 80);
+    let (question, effect, yes) = if accept {
+        let effect = format!("{what} by {} is taken by the whole team, for good. {}", event.who, event.why);
+        ("Let this event in?".to_owned(), effect, "Let in")
+    } else {
+        let effect = format!("{what} by {} stays out, and is not shown here any more.", event.who);
+        ("Put this event aside?".to_owned(), effect, "Put aside")
+    };
+    let request =
+        QuarantineRequest { caller, in_team: Some(event.team.to_hex()), events: vec![event.id.to_hex()], reason: None };
+    let write = Box::new(Write::Quarantine { accept, request });
+    state.overlay =
+        Some(Overlay::Confirm(Confirm { question, effect, yes, write, on_yes: false, opener, painted: false }));
+}
+
+/// Notes what an act that is being sent is about, so that the cursor can go on once it is done.
+pub(super) fn note_act(state: &mut State, acting: &Acting) {
+    let about = matches!(acting, Acting::Form | Acting::Confirmed) && state.screen == Screen::Inbox;
+    state.inbox.acting = state.inbox.anchor().filter(|_| about).cloned();
+}
+
+/// Takes what the daemon says; what was settled elsewhere while it was under the cursor is said, with who did it.
+pub(super) fn accept(state: &mut State, view: crate::api::Inbox, out: &mut Vec<Effect>) {
+    let Some(lost) = state.inbox.accept(view) else { return };
+    // A card is read again, and its answer says how it was settled.
+    if matches!(lost, InboxItem::Card(_)) {
+        state.wants.card = true;
+        return;
+    }
+    let text = match &state.news {
+        Some((by, summary)) => format!("Settled meanwhile by {by}: {}", super::replies::sentence(summary)),
+        None => "Settled meanwhile.".to_owned(),
+    };
+    out.push(state.toast(Tone::Warn, text));
+}
+
+/// The reason that is known for saying that a claim was looked at.
+pub(super) fn known_reason(state: &State) -> Option<String> {
+    if state.screen != Screen::Inbox {
+        return None;
+    }
+    if state.inbox.notice().is_some() {
+        return Some("Looked at it: it stands.".to_owned());
+    }
+    let cause = state.inbox.review()?.causes.first()?;
+    let did = super::acts::verb(&cause.kind);
+    Some(format!("It still holds after {} {did} a premise.", super::live::writer(&cause.who, cause.agent.as_deref())))
+}
+
+/// The item that the cursor holds on to, for a link.
+pub(super) fn link(state: &State) -> Option<String> {
+    match state.inbox.anchor()? {
+        ItemId::Card(id) => Some(format!("ergo tui --conflict {}", id.short())),
+        _ => state.inbox.claim().map(|claim| format!("ergo tui --claim {}", claim.id.short())),
+    }
+}

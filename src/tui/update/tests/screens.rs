@@ -1,0 +1,141 @@
+//! Timeline, Log, Models, the tour, and the filters of the claims.
+
+use super::*;
+use crate::tui::{
+    drift::Drift,
+    sample::NOW,
+    state::{acts::Span, filter::Verdict},
+};
+
+fn at(screen: Screen) -> State {
+    app(SIZE, Opening { screen: Some(screen), ..Opening::default() })
+}
+
+/// The last query of a kind among effects.
+fn asked<T>(effects: &[Effect], of: impl Fn(&Read) -> Option<T>) -> Option<T> {
+    effects.iter().rev().find_map(|effect| match effect {
+        Effect::Read(_, read) => of(read),
+        _ => None,
+    })
+}
+
+/// Presses one key and returns everything that is asked for.
+fn key(state: &mut State, key: &str) -> Vec<Effect> {
+    state.now += 500;
+    step(state, Msg::Key(KeyPress::parse(key).unwrap()))
+}
+
+#[test]
+fn the_timeline_begins_where_the_person_left_and_goes_further_back() {
+    let mut state = at(Screen::Claims);
+    let out = key(&mut state, "5");
+    let log = |read: &Read| match read {
+        Read::Log(query) => Some(query.clone()),
+        _ => None,
+    };
+    let query = asked(&out, log).unwrap();
+    assert_eq!((query.since, query.acts), (state.settings.last_here, true));
+    settle(&mut state, out);
+    let out = key(&mut state, "f");
+    assert_eq!(asked(&out, log).unwrap().since, Some(NOW - (14 + 24) * 3_600_000), "since yesterday began");
+    settle(&mut state, out);
+    press(&mut state, "f");
+    let out = key(&mut state, "f");
+    assert_eq!(asked(&out, log).unwrap().since, None);
+    assert_eq!(state.timeline.span, Span::All);
+}
+
+#[test]
+fn an_act_of_the_log_is_taken_back_by_its_id_and_what_cannot_be_says_why() {
+    let mut state = at(Screen::Log);
+    assert!(written(&press(&mut state, "x")).is_none());
+    assert!(toasts(&state).contains("a refused write changed nothing"), "{}", toasts(&state));
+    let out = press(&mut state, "j x");
+    let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
+    assert_eq!(request.target_op, Some(OpId([2; 16])));
+    assert!(state.log.iter().any(|line| line.text.starts_with("$ ergo undo ")));
+    let mut state = at(Screen::Log);
+    press(&mut state, "j j j j x");
+    assert!(toasts(&state).contains("taken back already"));
+}
+
+#[test]
+fn the_command_line_of_an_act_is_copied() {
+    let mut state = at(Screen::Log);
+    let out = press(&mut state, "c");
+    let line = out.iter().find_map(|effect| match effect {
+        Effect::Copy(line) => Some(line.clone()),
+        _ => None,
+    });
+    let line = line.unwrap();
+    assert!(line.starts_with("ergo remember 'The canary deployment is always red' --reason"), "{line}");
+}
+
+#[test]
+fn the_models_are_asked_for_when_they_are_looked_at_and_not_before() {
+    let mut state = at(Screen::Inbox);
+    assert!(state.models.diagnose.is_none());
+    press(&mut state, "6");
+    assert_eq!(state.models.diagnose.as_ref().unwrap().guard.waiting, 17);
+}
+
+#[test]
+fn the_tour_has_three_cards_is_skipped_with_one_key_and_remembered() {
+    let mut with = settings();
+    with.tour = true;
+    let mut state = State::new(with, SIZE, NOW);
+    super::super::open(&mut state, Opening::default());
+    assert!(matches!(state.overlay, Some(Overlay::Tour { page: 0 })));
+    assert!(!press(&mut state, "enter enter").contains(&Effect::Toured));
+    assert!(matches!(state.overlay, Some(Overlay::Tour { page: 2 })));
+    assert!(press(&mut state, "enter").contains(&Effect::Toured));
+    assert!(state.overlay.is_none());
+    press(&mut state, "ctrl-t");
+    assert!(press(&mut state, "esc").contains(&Effect::Toured), "it can be seen again, and skipped");
+    assert!(state.overlay.is_none());
+}
+
+#[test]
+fn the_claims_are_filtered_by_keys_and_by_the_search_line() {
+    let claims = |read: &Read| match read {
+        Read::Claims(query) => Some(query.clone()),
+        _ => None,
+    };
+    let mut state = at(Screen::Claims);
+    let out = key(&mut state, "m");
+    assert_eq!(asked(&out, claims).unwrap().verdict.as_deref(), Some("disputed"));
+    settle(&mut state, out);
+    let out = key(&mut state, "t");
+    assert_eq!(asked(&out, claims).unwrap().since, Some(NOW - 24 * 3_600_000));
+    settle(&mut state, out);
+    let out = key(&mut state, "p");
+    assert_eq!(asked(&out, claims).unwrap().who.as_deref(), Some("zoe"));
+    settle(&mut state, out);
+    let out = key(&mut state, "o");
+    assert_eq!(asked(&out, claims).unwrap().source.as_deref(), Some("docs/adr/0004-canary.md"), "the line is left out");
+    settle(&mut state, out);
+    let out = key(&mut state, "esc");
+    assert_eq!(asked(&out, claims).unwrap().verdict, None, "esc clears them");
+    assert_eq!(state.screen, Screen::Claims);
+    settle(&mut state, out);
+    state.claims.search = "canary by:max said:warned since:7d".into();
+    let query = state.claims.query(None, NOW, None);
+    assert_eq!((query.q.as_deref(), query.who.as_deref()), (Some("canary"), Some("max")));
+    assert_eq!(query.verdict.as_deref(), Some(Verdict::Warned.as_str()));
+    assert_eq!(query.since, Some(NOW - 7 * 24 * 3_600_000));
+}
+
+#[test]
+fn the_sources_of_a_chain_are_compared_and_marked() {
+    let mut state = at(Screen::Claims);
+    let out = press(&mut state, "enter");
+    let compared = out.iter().find_map(|effect| match effect {
+        Effect::Compare(sources) => Some(sources.clone()),
+        _ => None,
+    });
+    let compared = compared.unwrap();
+    assert_eq!(compared.len(), 3, "each claim of the chain names a line of this project");
+    let first = compared[0].0;
+    step(&mut state, Msg::Drifted(vec![(first, Drift::Moved(31))]));
+    assert_eq!(state.why.drifts.get(&first), Some(&Drift::Moved(31)));
+}

@@ -1,0 +1,225 @@
+//! Timeline and Log: what was done, day by day, and the act under the cursor in full.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::{
+    Shape,
+    card::writer,
+    claims::group,
+    empty,
+    paint::{Paint, labelled, rows, span},
+};
+use crate::{
+    api::EventView,
+    tui::{
+        hits::Pane,
+        state::{
+            Acts, Screen,
+            acts::{Focus, Span as Since},
+        },
+        text,
+        update::{command_of, verb},
+        when,
+    },
+};
+
+/// Columns of the labels.
+const LABEL: usize = 11;
+
+/// Columns of the day, the minute, the writer and the verb.
+const DAY: usize = 11;
+const MINUTE: usize = 6;
+const WHO: usize = 14;
+const VERB: usize = 12;
+
+/// Draws the screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let Some(acts) = paint.state.acts() else { return };
+    match (Shape::of(paint.state), acts.focus) {
+        (Shape::Wide, _) => {
+            let width = area.width * 13 / 20;
+            list(paint, Rect { width, ..area }, acts);
+            detail(paint, Rect { x: area.x + width, width: area.width - width, ..area }, acts);
+        }
+        (Shape::Mid, _) => {
+            let height = (area.height * 11 / 20).max(5);
+            list(paint, Rect { height, ..area }, acts);
+            detail(paint, Rect { y: area.y + height, height: area.height - height, ..area }, acts);
+        }
+        (Shape::Single, Focus::List) => list(paint, area, acts),
+        (Shape::Single, Focus::Detail) => detail(paint, area, acts),
+    }
+}
+
+/// What the list holds, in words.
+fn title(paint: &Paint<'_>, acts: &Acts) -> String {
+    let state = paint.state;
+    let zone = &state.settings.zone;
+    let name = if state.screen == Screen::Timeline { "What happened" } else { "Acts" };
+    let since = match (acts.span, state.settings.last_here) {
+        (Since::LastHere, Some(at)) => {
+            let day = when::spoken_day(at, state.now, zone).to_lowercase();
+            format!("since you were last here, {day} {}", when::clock(at, zone))
+        }
+        (Since::LastHere | Since::All, _) => "so far".to_owned(),
+        (Since::Yesterday, _) => "since yesterday".to_owned(),
+        (Since::Week, _) => "in seven days".to_owned(),
+    };
+    let scope = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
+    format!("{name} {since}{scope}")
+}
+
+fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
+    let focused = acts.focus == Focus::List;
+    let [_, down] = paint.theme.glyphs.more;
+    let list = &acts.list;
+    let note = match (&acts.trouble, list.loaded()) {
+        (Some(trouble), _) => trouble.clone(),
+        (None, false) => "reading…".to_owned(),
+        (None, true) if list.is_empty() => "0".to_owned(),
+        // A whole log is not counted.
+        (None, true) if acts.span == Since::All && list.total() > 0 && list.total() == list.known() => {
+            format!("{} {down}", group(list.cursor() + 1))
+        }
+        (None, true) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
+    };
+    let inner = paint.pane(area, &title(paint, acts), &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::Acts, height);
+    if list.loaded() && list.is_empty() {
+        return nothing(paint, inner, acts);
+    }
+    let top = list.top(height);
+    let width = usize::from(inner.width);
+    let zone = &paint.state.settings.zone;
+    let now = paint.state.now;
+    let mut day = String::new();
+    for slot in 0..height {
+        let index = top + slot;
+        if index >= list.known() {
+            break;
+        }
+        let place = rows(inner, slot, 1);
+        let current = index == list.cursor();
+        let line = match list.get(index) {
+            Some(event) => {
+                let own = when::spoken_day(event.at, now, zone);
+                // A day is named where it begins.
+                let named = if own == day { "" } else { own.as_str() };
+                let line = row(paint, event, named, width, current);
+                day = own;
+                line
+            }
+            None => Line::from(span("  …", paint.theme.dim)),
+        };
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::Acts, index, current, focused);
+    }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
+    let (heading, step) = match acts.span {
+        Since::LastHere => ("Nothing happened since you were last here", "f goes further back."),
+        Since::Yesterday | Since::Week => ("Nothing happened in that time", "f goes further back."),
+        Since::All => ("Nothing was done yet", "ergo remember “…” --reason “…” is the first step."),
+    };
+    empty::card(paint, area, heading, &[step.to_owned()]);
+}
+
+/// An act in one line: day, minute, writer, verb, and what it was about.
+fn row(paint: &Paint<'_>, event: &EventView, day: &str, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let mark = if current { theme.glyphs.cursor } else { " " };
+    let who = event.agent.as_deref().unwrap_or(&event.who);
+    let minute = when::clock(event.at, &paint.state.settings.zone);
+    let undone = if event.undone { "taken back" } else { "" };
+    let what = about(event);
+    let used = 2 + DAY + MINUTE + WHO + VERB;
+    let room = width.saturating_sub(used + if undone.is_empty() { 0 } else { undone.len() + 1 });
+    let (text_style, verb_style) = match (event.undone, event.kind.as_str()) {
+        (true, _) => (theme.dim, theme.dim),
+        (_, "local.refused") => (theme.text, theme.warn),
+        (_, "retract" | "redact" | "local.redact") => (theme.text, theme.bad),
+        (_, kind) if kind.starts_with("resolve.") || kind.starts_with("local.") => (theme.text, theme.accent),
+        _ => (theme.text, theme.ok),
+    };
+    Line::from(vec![
+        span(mark, theme.accent),
+        Span::raw(" "),
+        span(text::pad(day, DAY), theme.title),
+        span(text::pad(&minute, MINUTE), theme.dim),
+        span(text::pad(who, WHO - 1), theme.dim),
+        Span::raw(" "),
+        span(text::pad(verb(&event.kind), VERB - 1), verb_style),
+        Span::raw(" "),
+        span(text::pad(&what, room), text_style),
+        span(if undone.is_empty() { String::new() } else { format!(" {undone}") }, theme.warn),
+    ])
+}
+
+/// What an act was about, in a line.
+fn about(event: &EventView) -> String {
+    let what = event.statement.as_deref().or(event.about.as_deref()).or(event.reason.as_deref());
+    what.map_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default(), str::to_owned)
+}
+
+fn detail(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
+    let focused = acts.focus == Focus::Detail;
+    let width = usize::from(area.width.saturating_sub(4));
+    let Some(event) = acts.list.current() else {
+        let inner = paint.pane(area, "Act", "", focused);
+        paint.hits.add_pane(inner, Pane::Act, usize::from(inner.height));
+        return;
+    };
+    let lines = full(paint, event, width);
+    paint.document(area, Pane::Act, "Act", &lines, acts.scroll, focused);
+}
+
+/// An act in full.
+fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>> {
+    let (theme, state) = (paint.theme, paint.state);
+    let zone = &state.settings.zone;
+    let dot = theme.glyphs.dot;
+    let by = writer(&event.who, event.agent.as_deref());
+    let mut out = text::wrap(&format!("{by} {}", verb(&event.kind)), width, theme.title);
+    let what = about(event);
+    if !what.is_empty() {
+        out.extend(text::wrap(&what, width, theme.text));
+    }
+    out.push(Line::default());
+    let body = width.saturating_sub(LABEL);
+    let mut field = |label: &str, value: &str, style| {
+        out.extend(labelled(label, text::wrap(value, body, style), LABEL, theme.dim));
+    };
+    if let (Some(_), Some(about)) = (&event.statement, &event.about) {
+        field("about", about, theme.text);
+    }
+    if let Some(reason) = event.reason.as_deref().filter(|reason| *reason != what) {
+        field("because", reason, theme.text);
+    }
+    let when = format!("{} {dot} {}", when::minute(event.at, zone), when::ago(event.at, state.now, zone));
+    field("when", &when, theme.text);
+    field("scope", &event.scope.to_string(), theme.text);
+    field("device", &event.device.short(), theme.text);
+    if !event.targets.is_empty() {
+        let ids: Vec<String> = event.targets.iter().take(6).map(|id| id.short()).collect();
+        field("on", &ids.join(", "), theme.text);
+    }
+    field("act", &event.op_id.to_string(), theme.dim);
+    if event.undone {
+        field("", "It was taken back.", theme.warn);
+    }
+    out.push(Line::default());
+    out.push(Line::from(span("The same on the command line", theme.accent)));
+    out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
+    out.push(Line::default());
+    let back = match crate::tui::action::spec(crate::tui::action::Action::TakeBack).check(state) {
+        Ok(()) => "x takes this act back; enter opens what it was about.".to_owned(),
+        Err(why) => format!("It cannot be taken back: {why}."),
+    };
+    out.extend(text::wrap(&back, width, theme.dim));
+    out
+}

@@ -1,0 +1,140 @@
+//! The Inbox with each sort of thing under the cursor, forks and merges of a chain, the tour, and screens with nothing on them.
+
+use super::*;
+use crate::{
+    api::{ChainLink, Inbox, LogPage},
+    tui::{
+        drift::Drift,
+        msg::{Answer, Slot},
+        sample::{claim, history, id},
+        state::{inbox::ItemId, why::Chain},
+    },
+};
+
+fn inbox_at(size: (u16, u16), wanted: &ItemId) -> State {
+    let mut state = screen(size, Screen::Inbox);
+    for _ in 0..30 {
+        if state.inbox.anchor() == Some(wanted) {
+            break;
+        }
+        press(&mut state, "j");
+    }
+    assert_eq!(state.inbox.anchor(), Some(wanted));
+    state
+}
+
+#[test]
+fn each_sort_of_thing_in_the_inbox() {
+    use crate::domain::EventId;
+    let things = [
+        ("card", crate::tui::sample::screens::inbox_card(1)),
+        ("review", ItemId::Review(id(40))),
+        ("warned", ItemId::Notice(EventId([0x51; 32]))),
+        ("quarantined", ItemId::Quarantined(EventId([0x53; 32]))),
+    ];
+    for (name, thing) in things {
+        for size in [(120, 40), (80, 24)] {
+            shot(&format!("inbox_{name}_{}x{}", size.0, size.1), &mut inbox_at(size, &thing));
+        }
+    }
+    let mut state = inbox_at((60, 16), &ItemId::Review(id(40)));
+    press(&mut state, "enter");
+    shot("inbox_review_60x16", &mut state);
+}
+
+#[test]
+fn styles_of_the_inbox_with_and_without_colours() {
+    let mut state = inbox_at((100, 24), &ItemId::Review(id(40)));
+    insta::assert_snapshot!("inbox_styled_ansi", format!("{:?}", frame(&mut state, &Theme::ansi(true))));
+    let mono = frame(&mut state, &Theme::mono(false));
+    insta::assert_snapshot!("inbox_styled_mono", format!("{mono:?}"));
+    for which in [Screen::Timeline, Screen::Models] {
+        let mut state = screen((100, 24), which);
+        let name = format!("{}_styled_ansi", which.title().to_lowercase());
+        insta::assert_snapshot!(name, format!("{:?}", frame(&mut state, &Theme::ansi(true))));
+    }
+}
+
+/// A claim that merged two, one of which had been replaced by another as well.
+fn web() -> Chain {
+    let mut history = history();
+    let (mut merged, mut left, mut right) = (
+        claim(20, "Deploy on green CI and an approved review"),
+        claim(21, "Deploy on green CI"),
+        claim(22, "Deploy after a review"),
+    );
+    let root = claim(23, "Deploy every Friday");
+    for old in [&mut left, &mut right] {
+        old.status = crate::domain::Status::Superseded;
+        old.replaced_by = vec![merged.id];
+        old.replaces = vec![root.id];
+    }
+    let mut root = root;
+    root.status = crate::domain::Status::Superseded;
+    root.flags.contested = true;
+    root.replaced_by = vec![left.id, right.id];
+    merged.replaces = vec![left.id, right.id];
+    let link = |claim: &crate::api::ClaimView, depth, by: Option<crate::domain::ClaimId>, why: &str| ChainLink {
+        claim: claim.clone(),
+        depth,
+        replaced_by: by,
+        change_reason: by.map(|_| why.to_owned()),
+        changed_by: by.map(|_| "max".to_owned()),
+        changed_at: by.map(|_| crate::tui::sample::NOW - 7_200_000),
+    };
+    history.chain = vec![
+        link(&merged, 0, None, ""),
+        link(&left, 1, Some(merged.id), "Both are needed."),
+        link(&right, 1, Some(merged.id), "Both are needed."),
+        link(&root, 2, Some(left.id), "Fridays are over."),
+    ];
+    history.claim = merged;
+    Chain::from(history)
+}
+
+#[test]
+fn forks_and_merges_stand_on_rails_of_their_own() {
+    for size in [(100, 40), (60, 16)] {
+        let mut state = screen(size, Screen::Why);
+        state.why.accept(web());
+        for (n, drift) in [(20, Drift::Same), (21, Drift::Moved(31)), (22, Drift::Changed), (23, Drift::Gone)] {
+            state.why.drifts.insert(id(n), drift);
+        }
+        shot(&format!("why_web_{}x{}", size.0, size.1), &mut state);
+    }
+    let mut state = screen((80, 24), Screen::Why);
+    state.why.accept(web());
+    insta::assert_snapshot!("why_web_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
+}
+
+#[test]
+fn the_tour_fits_every_screen() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Inbox);
+        press(&mut state, "ctrl-t");
+        for page in 1..=3 {
+            shot(&format!("tour_{page}_{}x{}", size.0, size.1), &mut state);
+            press(&mut state, "enter");
+        }
+    }
+}
+
+#[test]
+fn empty_screens_say_the_next_step() {
+    for which in [Screen::Inbox, Screen::Timeline, Screen::Log] {
+        let mut state = screen((80, 24), which);
+        let (slot, nothing) = match which {
+            Screen::Inbox => (Slot::Inbox, Answer::Inbox(Inbox::default())),
+            Screen::Timeline => (Slot::Timeline, Answer::Log(LogPage::default())),
+            _ => (Slot::Log, Answer::Log(LogPage::default())),
+        };
+        if let Some(acts) = state.acts_mut() {
+            acts.list.restart();
+            assert!(acts.list.need().is_some());
+        }
+        state.inbox = crate::tui::state::Inbox::default();
+        let ticket = state.ticket(slot);
+        step(&mut state, Msg::Reply(ticket, Ok(nothing)));
+        shot(&format!("empty_{}_80x24", which.title().to_lowercase()), &mut state);
+    }
+}

@@ -1,0 +1,88 @@
+//! The tour: three cards over the screen.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::paint::{Paint, centred, rows, span};
+use crate::tui::{action::Action, hits::Hit, text};
+
+/// The cards: a heading, paragraphs, and keys with what they do.
+const CARDS: [(&str, &[&str], &[(&str, &str)]); 3] = [
+    (
+        "Memory that says no",
+        &[
+            "Agents and people write claims: what was decided, what must hold, what was turned down, and why.",
+            "A write that contradicts one of them is refused and waits for a person. That is you.",
+        ],
+        &[
+            ("1", "the Inbox: everything that wants you"),
+            ("j k", "down and up"),
+            ("enter", "open what is under the cursor"),
+        ],
+    ),
+    (
+        "A card is settled with one key and a reason",
+        &[
+            "Both sides stand next to each other: the words that differ are marked, with who wrote them, and what the guard \
+             saw. The reason is prefilled where it is known.",
+        ],
+        &[
+            ("a b", "keep this side; it replaces the other"),
+            ("m o x", "merge both, narrow one, or keep both as an exception"),
+            ("u", "undo, whatever it was; U takes the undo back"),
+        ],
+    ),
+    (
+        "Nothing is lost, and every act has a name",
+        &[
+            "What was replaced stays, with its reason: w shows why something is as it is. 5 tells what happened while you \
+             were away, 7 takes acts back.",
+        ],
+        &[
+            ("?", "every act by name, with its key, and why it cannot be done now"),
+            ("@", "each act of yours as a command line"),
+            ("q", "leave"),
+        ],
+    ),
+];
+
+/// Draws a card of the tour in the middle.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
+    let theme = paint.theme;
+    let Some((heading, paragraphs, keys)) = CARDS.get(page) else { return };
+    let width = area.width.saturating_sub(4).min(68);
+    let inner = usize::from(width.saturating_sub(4));
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for paragraph in *paragraphs {
+        lines.extend(text::wrap(paragraph, inner, theme.text));
+        lines.push(Line::default());
+    }
+    for (key, does) in *keys {
+        for (row, line) in text::wrap(does, inner.saturating_sub(9), theme.text).into_iter().enumerate() {
+            let key = text::pad(if row == 0 { *key } else { "" }, 7);
+            let mut spans = vec![Span::raw("  "), span(key, theme.key)];
+            spans.extend(line.spans);
+            lines.push(Line::from(spans));
+        }
+    }
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(4);
+    let place = centred(area, width, height);
+    paint.clear(place);
+    let dots: String = (0..CARDS.len())
+        .map(|at| if at == page { theme.glyphs.live } else { theme.glyphs.dead })
+        .collect::<Vec<_>>()
+        .join(" ");
+    let body = paint.pane(place, heading, &dots, true);
+    paint.lines(rows(body, 0, usize::from(body.height).saturating_sub(1)), &lines, 0);
+    let last = page + 1 == CARDS.len();
+    let go = if last { " enter begin " } else { " enter next " };
+    let skip = if last { "" } else { "esc skip" };
+    let row = rows(body, usize::from(body.height.saturating_sub(1)), 1);
+    paint.line(row, 0, &Line::from(vec![span(go, theme.selected), Span::raw("  "), span(skip, theme.dim)]));
+    let wide = u16::try_from(go.len()).unwrap_or(0).min(row.width);
+    paint.hits.add(Rect { width: wide, ..row }, Hit::Act(Action::TourNext));
+    let rest = Rect { x: row.x + wide, width: row.width.saturating_sub(wide), ..row };
+    paint.hits.add(rest, Hit::Act(Action::TourEnd));
+}

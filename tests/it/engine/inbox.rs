@@ -1,0 +1,169 @@
+//! The inbox: what wants a person, why, and how it leaves; and the lists that are narrowed by what was said, by source and by age.
+
+use ergo::{
+    api::{ClaimsQuery, Inbox, InboxItem, InboxKind, InboxQuery, LogQuery, NoticeItem, NoticeKind, RememberRequest},
+    infer::FakeModels,
+};
+
+use super::{inference::trusting, *};
+
+const EARLY: &str = "Reviews are asked for early, while the change is small";
+const LATE: &str = "Reviews are asked for once the whole change is done";
+
+fn inbox(bed: &Bed) -> Inbox {
+    bed.engine.inbox(&InboxQuery::default()).unwrap()
+}
+
+/// The groups with their counts.
+fn groups(bed: &Bed) -> Vec<(InboxKind, usize)> {
+    inbox(bed).groups.iter().map(|group| (group.group, group.total)).collect()
+}
+
+fn notices(bed: &Bed) -> Vec<NoticeItem> {
+    let items = inbox(bed).groups.into_iter().flat_map(|group| group.items);
+    items
+        .filter_map(|item| match item {
+            InboxItem::Notice(notice) => Some(*notice),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A bed whose models doubt that these two fit, and no more than that.
+fn doubtful() -> Bed {
+    let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(|a, b| {
+        let opposed = a.contains("early") != b.contains("early");
+        Ok([0.0, 0.0, if opposed { 1.5 } else { -5.0 }])
+    });
+    Bed::new().reopen_with_models(trusting(), Arc::new(models))
+}
+
+#[test]
+fn a_warned_write_waits_in_the_inbox_until_somebody_looked_at_it() {
+    let bed = doubtful();
+    let early = bed.remember(EARLY, "cheap to change");
+    assert_eq!(groups(&bed), []);
+    let late = bed.remember(LATE, "one look is enough");
+    assert_eq!(groups(&bed), [(InboxKind::Warned, 1)]);
+    let notice = notices(&bed).remove(0);
+    assert_eq!((notice.what, notice.claim.id, notice.against[0].id), (NoticeKind::Warned, late, early));
+    assert!(notice.rule.is_some() && notice.score.is_some_and(|score| score > 0.0), "{notice:?}");
+
+    let seen = done(bed.engine.reviewed(on(late, "Both happen")).unwrap());
+    assert_eq!(groups(&bed), []);
+    bed.undo();
+    assert_eq!(groups(&bed), [(InboxKind::Warned, 1)], "looking is an act, and can be taken back: {}", seen.op_id);
+    // What becomes of the claim settles it, too.
+    bed.retract(late, "no");
+    assert_eq!(groups(&bed), []);
+    let nothing = stale(bed.engine.reviewed(on(early, "fine")).unwrap());
+    assert!(nothing.message.contains("no notice"), "{}", nothing.message);
+}
+
+#[test]
+fn undoing_a_warned_write_takes_its_notice_along() {
+    let bed = doubtful();
+    bed.remember(EARLY, "cheap to change");
+    bed.remember(LATE, "one look is enough");
+    bed.undo();
+    assert_eq!(groups(&bed), []);
+    // And a notice about a later write is nothing that an earlier one could not be undone for.
+    let bed = doubtful();
+    let early = stored(bed.try_remember(EARLY, "cheap to change"));
+    bed.remember(LATE, "one look is enough");
+    let undo = UndoRequest { caller: caller(), target_op: Some(early.op_id) };
+    bed.engine.undo(undo).unwrap();
+}
+
+#[test]
+fn what_an_agent_does_by_itself_shows_and_what_a_person_does_not() {
+    let bed = Bed::new();
+    let claim = bed.remember("We never ship on Fridays", "nobody is there");
+    let forced = RememberRequest {
+        caller: agent(),
+        force_exception: Some("a hot fix".into()),
+        ..request("We always ship on Fridays", "it is tradition")
+    };
+    stored(bed.engine.remember(forced).unwrap());
+    assert_eq!(notices(&bed).iter().map(|notice| notice.what).collect::<Vec<_>>(), [NoticeKind::Forced]);
+    done(bed.engine.retract(ActRequest { caller: agent(), ..on(claim, "nobody ships then") }).unwrap());
+    let kinds: Vec<_> = notices(&bed).iter().map(|notice| notice.what).collect();
+    assert_eq!(kinds, [NoticeKind::Retracted, NoticeKind::Forced], "newest first");
+    done(bed.engine.reviewed(on(claim, "it was right")).unwrap());
+    assert_eq!(notices(&bed).len(), 1, "a notice of a claim that is out is seen like any other");
+
+    let bed = Bed::new();
+    let claim = bed.remember("We never ship on Fridays", "nobody is there");
+    bed.retract(claim, "we do");
+    assert_eq!(groups(&bed), [], "a person's own retract is no news");
+}
+
+#[test]
+fn cards_and_reviews_are_counted_and_cut_to_what_was_asked_for() {
+    let bed = Bed::new();
+    let premise = bed.remember("We deploy on green CI", "red builds broke prod");
+    let rests = RememberRequest {
+        depends_on: vec![premise.to_hex()],
+        ..request("Hotfixes need one review as well", "CI is not enough")
+    };
+    stored(bed.engine.remember(rests).unwrap());
+    bed.refuse("We never deploy on green CI", "luck");
+    stored(bed.supersede(premise, "We deploy on green CI and an approved review", "a green build was bad"));
+    let found = inbox(&bed);
+    assert_eq!(groups(&bed), [(InboxKind::Refused, 1), (InboxKind::NeedsReview, 1)]);
+    assert_eq!(found.total, 2);
+    let InboxItem::Review(review) = &found.groups[1].items[0] else { panic!("{found:?}") };
+    assert_eq!(review.causes.len(), 1);
+    assert_eq!(review.causes[0].reason.as_deref(), Some("a green build was bad"));
+    let elsewhere = InboxQuery { org_id: Some("acme".into()), project: Some("web".into()), limit: Some(1) };
+    assert_eq!(bed.engine.inbox(&elsewhere).unwrap(), Inbox::default());
+}
+
+#[test]
+fn claims_are_narrowed_by_source_age_and_what_was_said_with_true_totals() {
+    let bed = doubtful();
+    let from = |statement: &str, source: &str| RememberRequest {
+        source: Some(source.into()),
+        ..request(statement, "because")
+    };
+    stored(bed.engine.remember(from("Backups are kept for thirty days", "docs/adr/0004-backups.md:12")).unwrap());
+    stored(bed.engine.remember(from("Logs are kept for a week", "docs/adr/0005-logs.md:3")).unwrap());
+    let middle = bed.clock.load(Ordering::SeqCst);
+    stored(bed.engine.remember(from("The canary is blue", "CLAUDE.md:3")).unwrap());
+    bed.remember(EARLY, "cheap to change");
+    bed.remember(LATE, "one look is enough");
+    let count = |query: ClaimsQuery| {
+        let page = bed.engine.claims(&ClaimsQuery { limit: Some(1), ..query.clone() }).unwrap();
+        let whole = bed.engine.claims(&query).unwrap();
+        assert_eq!((page.total, whole.items.len()), (whole.total, whole.total), "{query:?}");
+        whole.total
+    };
+    let source = |text: &str| ClaimsQuery { source: Some(text.into()), ..ClaimsQuery::default() };
+    assert_eq!((count(source("docs/adr")), count(source("docs/adr/0004")), count(source("adr docs"))), (2, 1, 0));
+    assert_eq!(count(ClaimsQuery { q: Some("kept week".into()), ..source("docs/adr/0005") }), 1);
+    assert_eq!(count(ClaimsQuery { since: Some(middle), ..ClaimsQuery::default() }), 3);
+    assert_eq!(count(ClaimsQuery { until: Some(middle), ..ClaimsQuery::default() }), 2);
+    assert_eq!(count(ClaimsQuery { since: Some(middle), q: Some("kept".into()), ..ClaimsQuery::default() }), 0);
+    let said = |word: &str| ClaimsQuery { verdict: Some(word.into()), ..ClaimsQuery::default() };
+    assert_eq!((count(said("warned")), count(said("clean")), count(said("disputed"))), (1, 4, 0));
+    bed.refuse("The canary is red", "alerts");
+    assert_eq!((count(said("disputed")), count(said("clean"))), (1, 3));
+    for (query, field) in [(said("odd"), "verdict"), (source("?!"), "source")] {
+        assert_eq!(bed.engine.claims(&query).unwrap_err().field.as_deref(), Some(field));
+    }
+}
+
+#[test]
+fn the_log_is_told_act_by_act_from_a_time_on() {
+    let bed = doubtful();
+    let first = bed.remember(EARLY, "cheap to change");
+    let later = bed.clock.load(Ordering::SeqCst);
+    bed.remember(LATE, "one look is enough");
+    bed.retract(first, "no");
+    let acts = |since| bed.engine.log(&LogQuery { since, acts: true, ..LogQuery::default() }).unwrap();
+    let kinds: Vec<_> = acts(None).items.iter().map(|event| event.kind.clone()).collect();
+    assert_eq!(kinds, ["retract", "assert", "assert"], "a notice is no act");
+    assert_eq!(acts(None).items[0].about.as_deref(), Some(EARLY), "what was retracted is said");
+    let recent = acts(Some(later));
+    assert_eq!((recent.items.len(), recent.total), (2, 2));
+}
