@@ -7,6 +7,9 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+/// How far a clock may be ahead of this machine's to be believed, in milliseconds: a day.
+pub const AHEAD: u64 = 24 * 60 * 60 * 1000;
+
 /// A hybrid logical time: the largest wall clock seen, in milliseconds since the Unix epoch, and a counter within it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode)]
 pub struct Hlc {
@@ -19,10 +22,12 @@ pub struct Hlc {
 }
 
 impl Hlc {
-    /// The time of the next local event: never before `now` (wall milliseconds), always after `self`.
+    /// The time of the next local event: never before `now` (wall milliseconds), and always after `self`, unless that lies so far ahead
+    /// that nobody would believe it: then the wall clock was wrong and has been put right, and what is written from now on must not wait
+    /// for that day at everybody else.
     #[must_use]
     pub fn tick(self, now: u64) -> Self {
-        if now > self.wall {
+        if now > self.wall || self.wall > now.saturating_add(AHEAD) {
             Self { wall: now, count: 0 }
         } else {
             match self.count.checked_add(1) {
@@ -48,6 +53,16 @@ impl fmt::Display for Hlc {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_ten_days_ahead_is_not_followed_once_it_is_right() {
+        let (now, wrong) = (1_790_000_000_000, 1_790_000_000_000 + 10 * AHEAD);
+        let ahead = Hlc::default().tick(wrong);
+        assert_eq!(ahead.wall, wrong);
+        assert_eq!(ahead.tick(now), Hlc { wall: now, count: 0 });
+        let little = Hlc::default().tick(now + AHEAD);
+        assert!(little.tick(now) > little, "a day is believed, and time does not go back");
+    }
 
     #[test]
     fn tick_is_strictly_increasing_even_when_the_wall_clock_goes_back() {

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     domain::{
         DeviceId, EventKind, Hlc, Roster, Scope, SignedEvent,
+        clock::AHEAD,
         event::EventError,
         replica::Chain,
         roster::{Refusal, is_roster_scope},
@@ -32,9 +33,6 @@ use crate::{
         rebuild,
     },
 };
-
-/// How far an event's clock may be ahead of this machine's, in milliseconds: a day.
-const AHEAD: u64 = 24 * 60 * 60 * 1000;
 
 /// Below this many events, signatures are checked on the calling thread.
 const WORTH_THREADS: usize = 64;

@@ -55,7 +55,10 @@ fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
         .iter()
         .map(|at| at.as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap())
         .collect();
-    // Long enough for whatever comes by itself: two rounds of mDNS, keep-alives, reports on the network.
+    // Long enough for whatever comes by itself: keep-alives, reports on the network; and then, with bob gone, for two rounds of mDNS and
+    // for calls that nobody answers.
+    thread::sleep(Duration::from_secs(8));
+    bob.stop();
     thread::sleep(Duration::from_secs(12));
     if let Some(watch) = watch {
         let sent = watch.end();

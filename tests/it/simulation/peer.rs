@@ -37,7 +37,7 @@ pub(super) fn scope(name: &str) -> Scope {
 pub(super) struct Peer {
     pub(super) number: u8,
     folder: PathBuf,
-    engine: Option<Engine>,
+    engine: Option<Arc<Engine>>,
     clock: Arc<AtomicU64>,
     ops: u64,
     /// It has an old copy of its store.
@@ -80,11 +80,20 @@ impl Peer {
             readers: 1,
             ..EngineConfig::new(self.path(), self.key())
         };
-        self.engine = Some(Engine::open(config).unwrap());
+        self.engine = Some(Arc::new(Engine::open(config).unwrap()));
     }
 
     pub(super) fn engine(&self) -> &Engine {
         self.engine.as_ref().unwrap()
+    }
+
+    pub(super) fn shared_engine(&self) -> Arc<Engine> {
+        Arc::clone(self.engine.as_ref().unwrap())
+    }
+
+    /// Whether anybody else holds the store open.
+    pub(super) fn is_shared(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) > 1)
     }
 
     /// Time goes on for this device.

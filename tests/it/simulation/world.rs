@@ -6,14 +6,17 @@ use ergo::{
     api::ExportRequest,
     domain::{
         DeviceId, EventId, EventKind, Scope, Status,
+        replica::SetDigest,
         roster::{Grant, Granted, Role, RosterChange},
     },
     store::Draft,
 };
 
 use super::{
+    meeting::Meetings,
     peer::{Peer, decision, fact, on, scope},
     random::Random,
+    tally::Tally,
 };
 
 /// How many things happen before all meet.
@@ -21,58 +24,6 @@ const STEPS: usize = 45;
 
 /// How often all may meet before they must agree.
 const ROUNDS: usize = 12;
-
-/// What happened, over all seeds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
-    writes: u64,
-    exchanges: u64,
-    cut: u64,
-    bundles: u64,
-    damaged: u64,
-    restarts: u64,
-    restored: u64,
-    revoked: u64,
-    regranted: u64,
-    joined: u64,
-    redacted: u64,
-    forks: u64,
-    quarantined: u64,
-    pub(super) cards: u64,
-    pub(super) agreed: u64,
-}
-
-impl Tally {
-    pub(super) fn add(&mut self, other: &Self) {
-        let Self { writes, exchanges, cut, bundles, damaged, restarts, restored, revoked, .. } = other;
-        self.writes += writes;
-        self.exchanges += exchanges;
-        self.cut += cut;
-        self.bundles += bundles;
-        self.damaged += damaged;
-        self.restarts += restarts;
-        self.restored += restored;
-        self.revoked += revoked;
-        let Self { regranted, joined, redacted, forks, quarantined, cards, agreed, .. } = other;
-        self.regranted += regranted;
-        self.joined += joined;
-        self.redacted += redacted;
-        self.forks += forks;
-        self.quarantined += quarantined;
-        self.cards += cards;
-        self.agreed += agreed;
-    }
-
-    /// A simulation in which something never happens proves nothing about it.
-    pub(super) fn assert_everything_happened(&self, seeds: u64) {
-        let Self { writes, exchanges, cut, bundles, damaged, restarts, restored, .. } = *self;
-        let Self { revoked, regranted, joined, redacted, forks, quarantined, cards, agreed, .. } = *self;
-        let rare =
-            [cut, bundles, damaged, restarts, restored, revoked, regranted, joined, redacted, forks, quarantined];
-        assert!(rare.iter().all(|count| *count >= seeds / 50), "{self:?}");
-        assert!(writes >= 5 * seeds && exchanges >= 5 * seeds && cards >= seeds && agreed >= 3 * seeds, "{self:?}");
-    }
-}
 
 /// Events by scope, each with its author.
 pub(super) type Accepted = BTreeMap<Scope, BTreeMap<EventId, DeviceId>>;
@@ -89,10 +40,12 @@ pub(super) struct World {
     /// Events whose bodies must be nowhere in the end, if the redaction counts.
     pub(super) redactions: BTreeSet<EventId>,
     pub(super) tally: Tally,
+    /// Where devices meet by their documents, in a world where they do; else events go from store to store.
+    meetings: Option<Meetings>,
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, documents: bool) -> Self {
         let mut random = Random::new(seed);
         // Memory where there is a file system in memory: the disk is not what is tried here.
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -115,6 +68,7 @@ impl World {
             files: Vec::new(),
             redactions: BTreeSet::new(),
             tally: Tally::default(),
+            meetings: documents.then(Meetings::new),
             random: Random::new(seed ^ 0xace),
         };
         // The second is an admin too, so that admins can fall out with each other.
@@ -147,10 +101,14 @@ impl World {
             65..74 => self.find_file(one),
             74..78 => self.part(),
             78..81 => {
+                self.close(one);
                 self.peers[one].restart();
                 self.tally.restarts += 1;
             }
-            81..86 => self.peers[one].copy(),
+            81..86 => {
+                self.close(one);
+                self.peers[one].copy();
+            }
             86..90 => self.restore(one),
             90..93 => self.revoke(one),
             93..96 => self.grant(one),
@@ -252,9 +210,34 @@ impl World {
             (0..self.peers.len()).filter(|other| *other != one && self.parts[*other] == self.parts[one]).collect();
         if let Some(other) = self.random.pick(&near).copied() {
             let faults = self.random.percent(40);
+            self.tally.exchanges += 1;
+            if self.meetings.is_some() {
+                let frames = if faults { self.random.below(30) } else { usize::MAX };
+                self.tally.cut += u64::from(faults);
+                return self.talk(one, other, frames);
+            }
             self.pull(one, other, faults);
             self.pull(other, one, faults);
-            self.tally.exchanges += 1;
+        }
+    }
+
+    /// Two meet by their documents; the connection is cut after so many frames.
+    fn talk(&mut self, one: usize, other: usize, frames: usize) {
+        let team = self.team;
+        let (a, b) = (&self.peers[one], &self.peers[other]);
+        if let Some(meetings) = &mut self.meetings
+            && a.is_in(team)
+            && b.is_in(team)
+        {
+            meetings.meet(a, b, team, frames);
+            self.tally.talks += 1;
+        }
+    }
+
+    /// A device's process ends.
+    fn close(&mut self, one: usize) {
+        if let Some(meetings) = &mut self.meetings {
+            meetings.leave(&self.peers[one]);
         }
     }
 
@@ -371,6 +354,7 @@ impl World {
     fn restore(&mut self, one: usize) {
         if self.peers[one].copied {
             let in_place = self.random.percent(50);
+            self.close(one);
             self.peers[one].restore(in_place);
             self.tally.restored += 1;
         }
@@ -420,6 +404,19 @@ impl World {
         peer.scopes(self.team).into_iter().map(|scope| (scope.clone(), events(&scope))).collect()
     }
 
+    /// What each device has of each scope, quarantine included.
+    fn everything_there(&self) -> Vec<(Vec<(Scope, usize, SetDigest)>, usize)> {
+        let of = |peer: &Peer| {
+            let set = |scope: Scope| {
+                let (count, digest) = peer.set(self.team, &scope);
+                (scope, count, digest)
+            };
+            let waiting = peer.read(|reader| reader.quarantined_count(&self.team));
+            (peer.scopes(self.team).into_iter().map(set).collect(), waiting)
+        };
+        self.peers.iter().map(of).collect()
+    }
+
     /// The network is one again, clocks have come, and all exchange until there is nothing new.
     fn meet(&mut self) {
         for peer in &self.peers {
@@ -427,6 +424,18 @@ impl World {
         }
         for _ in 0..ROUNDS {
             let mut news = false;
+            if self.meetings.is_some() {
+                let before = self.everything_there();
+                for one in 0..self.peers.len() {
+                    for other in one + 1..self.peers.len() {
+                        self.talk(one, other, usize::MAX);
+                    }
+                }
+                if before == self.everything_there() {
+                    return;
+                }
+                continue;
+            }
             for one in 0..self.peers.len() {
                 for other in 0..self.peers.len() {
                     if one != other {

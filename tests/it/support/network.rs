@@ -18,9 +18,11 @@ impl Keeper {
         let keeper = Self(child);
         let network = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
         let others: Vec<Option<PathBuf>> = other_than.iter().map(|pid| network(*pid)).collect();
+        // It is `cat` once everything about its namespaces is set up.
+        let name = format!("/proc/{}/comm", keeper.pid());
         until("a network namespace is there", || {
             let mine = network(keeper.pid());
-            mine.is_some() && !others.contains(&mine)
+            mine.is_some() && !others.contains(&mine) && fs::read_to_string(&name).is_ok_and(|name| name == "cat\n")
         });
         keeper
     }

@@ -186,19 +186,24 @@ impl Node {
 
     /// Greets and runs one side of a session.
     pub fn session(&self, side: Side, peer: &Self, team: EventId, stream: DuplexStream) -> Running {
-        let (commands, heard) = mpsc::unbounded_channel();
-        let (view, seen) = watch::channel(View::default());
-        let (context, peer) = (self.context.clone(), peer.device());
-        let team = (side == Side::Dialler).then_some(team);
-        let ended = tokio::spawn(async move {
-            let (reader, writer) = tokio::io::split(stream);
-            match session::greet(&context, side, peer, team, reader, writer).await {
-                Ok(greeted) => session::run(&context, greeted, heard, view).await,
-                Err(ended) => ended,
-            }
-        });
-        Running { commands, seen, ended }
+        session(&self.context, side, peer.device(), team, stream)
     }
+}
+
+/// Greets a peer and runs one side of a session with it.
+pub fn session(context: &Context, side: Side, peer: DeviceId, team: EventId, stream: DuplexStream) -> Running {
+    let (commands, heard) = mpsc::unbounded_channel();
+    let (view, seen) = watch::channel(View::default());
+    let context = context.clone();
+    let team = (side == Side::Dialler).then_some(team);
+    let ended = tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(stream);
+        match session::greet(&context, side, peer, team, reader, writer).await {
+            Ok(greeted) => session::run(&context, greeted, heard, view).await,
+            Err(ended) => ended,
+        }
+    });
+    Running { commands, seen, ended }
 }
 
 /// One side of a session under way.
@@ -247,6 +252,12 @@ pub async fn meet(a: &Node, b: &Node, team: EventId) -> (View, View) {
 
 /// A connection that is cut once so many frames have gone through, in both directions together. Answers whether it came to that.
 pub fn connect_cut(a: &Node, b: &Node, team: EventId, frames: usize) -> (Running, Running, Arc<AtomicUsize>) {
+    let (one, other, passed) = pipe(frames);
+    (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other), passed)
+}
+
+/// The two ends of a stream that is cut once so many frames have gone through it, and the count of those that did.
+pub fn pipe(frames: usize) -> (DuplexStream, DuplexStream, Arc<AtomicUsize>) {
     let ((one, left), (right, other)) = (duplex(64 * 1024), duplex(64 * 1024));
     let passed = Arc::new(AtomicUsize::new(0));
     let ((from_a, to_a), (from_b, to_b)) = (tokio::io::split(left), tokio::io::split(right));
@@ -260,7 +271,7 @@ pub fn connect_cut(a: &Node, b: &Node, team: EventId, frames: usize) -> (Running
             }
         });
     }
-    (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other), passed)
+    (one, other, passed)
 }
 
 async fn relay(mut from: ReadHalf<DuplexStream>, mut to: WriteHalf<DuplexStream>, passed: &AtomicUsize, frames: usize) {

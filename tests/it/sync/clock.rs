@@ -47,6 +47,13 @@ async fn what_a_clock_ten_days_ahead_dates_waits_and_both_see_why() {
     assert_eq!((a.set(team, "api").0, b.set(team, "api").0), (3, 2));
     let waiting = b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap();
     assert_eq!(waiting, 1, "it waits, and is not lost");
+    // The clock is set right: what is written now is taken at once, though what came before it still waits.
+    away.store(0, Ordering::Relaxed);
+    let id = a.fact("api", "after", "dated right again");
+    let (_, y) = talk(&a, &b, team).await;
+    assert_eq!((y.quarantined, y.received), (0, 1), "{y:?}");
+    assert!(b.engine.claim(&id.to_hex()).is_ok());
+    assert_eq!((a.set(team, "api").0, b.set(team, "api").0), (4, 3));
     a.assert_sound();
     b.assert_sound();
 }

@@ -1,6 +1,6 @@
 //! Team sync over real stores and the real worker: sessions over a pipe, peers that do wrong, and daemons' services over QUIC.
 
-mod bed;
+pub(crate) mod bed;
 mod clock;
 mod hostile;
 mod network;

@@ -1,0 +1,125 @@
+//! In some worlds devices meet as in life: over a pipe, by the replication index, each with a worker of its own.
+
+use std::{sync::Arc, time::Duration};
+
+use ergo::{
+    domain::EventId,
+    sync::{
+        index,
+        service::StoreShelf,
+        session::{Command, Context, Limits, Phase, Side, View},
+        worker::Documents,
+    },
+};
+use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+
+use super::peer::Peer;
+use crate::sync::bed;
+
+/// How long two who do not come to have the same are listened to: somebody's events wait in quarantine.
+const QUIET: Duration = Duration::from_millis(250);
+
+/// How long a session may take in all.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What the sessions of one device work with.
+struct Station {
+    context: Context,
+}
+
+impl Station {
+    fn new(peer: &Peer) -> Self {
+        let (news, _none) = mpsc::unbounded_channel();
+        let engine = peer.shared_engine();
+        let documents = Documents::new(bed::worker(), Arc::new(StoreShelf::new(Arc::clone(&engine))));
+        let limits = Limits { handshake: LONGEST, ..Limits::default() };
+        Self { context: Context { engine, documents, instance: u64::from(peer.number), limits, news } }
+    }
+}
+
+/// The places where devices of a world meet.
+pub(super) struct Meetings {
+    runtime: Runtime,
+    stations: Vec<Option<Station>>,
+}
+
+impl Meetings {
+    pub(super) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { runtime, stations: Vec::new() }
+    }
+
+    fn station(&mut self, peer: &Peer) -> Context {
+        let at = usize::from(peer.number);
+        if self.stations.len() <= at {
+            self.stations.resize_with(at + 1, || None);
+        }
+        let _inside = self.runtime.enter();
+        self.stations[at].get_or_insert_with(|| Station::new(peer)).context.clone()
+    }
+
+    /// A device's process ends: nothing holds its store any more.
+    pub(super) fn leave(&mut self, peer: &Peer) {
+        if let Some(station) = self.stations.get_mut(usize::from(peer.number)) {
+            *station = None;
+        }
+        self.runtime.block_on(async {
+            for _ in 0..20_000 {
+                if !peer.is_shared() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            panic!("something still holds the store of {}", peer.name());
+        });
+    }
+
+    /// Two meet: until neither has more to say, or so many frames have gone through and the connection is cut.
+    pub(super) fn meet(&mut self, a: &Peer, b: &Peer, team: EventId, frames: usize) {
+        let contexts = [self.station(a), self.station(b)];
+        let devices = [a.device(), b.device()];
+        self.runtime.block_on(async {
+            for context in &contexts {
+                index::flush(context, team).await.unwrap();
+            }
+            let (one, other, _) = bed::pipe(frames);
+            let x = bed::session(&contexts[0], Side::Dialler, devices[1], team, one);
+            let y = bed::session(&contexts[1], Side::Acceptor, devices[0], team, other);
+            let mut sides = [x, y];
+            drop(timeout(LONGEST, settled(&mut sides)).await);
+            for side in &sides {
+                drop(side.commands.send(Command::Stop));
+            }
+            let [x, y] = sides;
+            drop((x.end().await, y.end().await));
+            // What came plain stands in no document yet.
+            for context in &contexts {
+                index::flush(context, team).await.unwrap();
+            }
+        });
+    }
+}
+
+/// Both have the same; or they have said what there was to say, or one of them has ended it.
+async fn settled(sides: &mut [bed::Running; 2]) {
+    let level = |view: &View| view.phase == Phase::Live && view.equal;
+    loop {
+        let [x, y] = sides;
+        if x.ended.is_finished() || y.ended.is_finished() || level(&x.seen.borrow()) && level(&y.seen.borrow()) {
+            return;
+        }
+        let live = x.seen.borrow().phase == Phase::Live && y.seen.borrow().phase == Phase::Live;
+        let change = async {
+            tokio::select! {
+                changed = x.seen.changed() => changed.is_ok(),
+                changed = y.seen.changed() => changed.is_ok(),
+            }
+        };
+        match timeout(QUIET, change).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) if live => return,
+            Err(_) => {}
+        }
+    }
+}
