@@ -124,13 +124,13 @@ struct GuardArgs {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
     /// How many of 1,000 sentences inference may refuse wrongly beside those that the rules refuse.
-    #[arg(long, value_name = "N", default_value_t = 0.5)]
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
     per_1000: f64,
     /// How many of 1,000 sentences it may warn about wrongly.
     #[arg(long, value_name = "N", default_value_t = 5.0)]
     warn_per_1000: f64,
     /// The share of the contradictions that the rules refuse by words which the cross-encoder may take back.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     taken_back: f64,
     /// With a language model, fit the deep stage on so many pairs.
     #[arg(long, value_name = "N", default_value_t = 360)]

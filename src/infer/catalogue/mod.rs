@@ -38,7 +38,7 @@ pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
         Role::Nli,
         EmbeddedModel {
             name: "ergo-nli-minilm",
-            sha256: "75065946d3c96dba6824b6534c6b1c37d25c2146265a6f8320ab66edbea7ca8e",
+            sha256: "40fad0baaf26b4b51591be438e96abfbf4fdfe74bf0511c8746cbe87a62ffb44",
             bytes: include_bytes!("../../../assets/models/ergo-nli-minilm-q8_0.gguf"),
         },
     ),
