@@ -46,6 +46,7 @@ soak: setup ## kill -9 over and over: SOAK_SECONDS=60
 test-clients: setup ## flows with other programs' clients (may install them)
 	@bash scripts/test-clients.sh
 
-capture: setup ## draw the README's pictures anew: docs/img
+capture: setup ## draw the README's pictures and its recording anew: docs/img
 	@USER=ada $(CARGO) run --locked --quiet -- demo --capture docs/img/conflict.svg >/dev/null
-	@chmod 644 docs/img/conflict.svg
+	@USER=ada $(CARGO) run --locked --quiet -- demo --record docs/img/review.cast >/dev/null
+	@chmod 644 docs/img/conflict.svg docs/img/review.cast

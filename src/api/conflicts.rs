@@ -109,6 +109,18 @@ pub struct CardSide {
     pub claim: ClaimView,
     /// It is the refused candidate: not stored as a claim.
     pub candidate: bool,
+    /// The newest of the active claims that rest on it; `claim.dependents` says how many there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bears: Vec<Bearing>,
+}
+
+/// A claim that rests on another, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Bearing {
+    /// Its id.
+    pub id: ClaimId,
+    /// Its statement.
+    pub statement: String,
 }
 
 /// An act on a card, and why it is not possible, where it is not.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: no HTTP server, no terminal and no SQL here. The daemon and its clients share these types and nothing else.
 
+pub mod batch;
 pub mod bundle;
 pub mod claims;
 pub mod conflicts;
@@ -13,6 +14,7 @@ pub mod status;
 pub mod sync;
 pub mod writes;
 
+pub use batch::*;
 pub use bundle::*;
 pub use claims::*;
 pub use conflicts::*;

@@ -26,6 +26,10 @@ use writes::WRITES;
 /// The scope of everything in the demonstration.
 const SCOPE: &str = "demo/ergo";
 
+/// The keys of the review that is recorded: one card read and settled, the others settled by one act after a preview, all of that
+/// undone and done again, then the why of a claim.
+const REVIEW: &str = "wait wait wait b wait enter wait wait * wait b wait enter wait wait y wait wait u wait wait 2 wait j j w wait wait wait";
+
 /// Try it out: remember ergo's own decisions in a private place, contradict them, and review what was refused.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -35,13 +39,14 @@ pub(crate) struct Args {
     /// Write a picture of the app on the first card to this SVG file, and end.
     #[arg(long, value_name = "FILE", hide = true)]
     capture: Option<PathBuf>,
+    /// Write a recording of a review to this file (an asciicast), and end.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "capture")]
+    record: Option<PathBuf>,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let capture = args.capture.map(std::path::absolute).transpose();
-    let capture =
-        capture.map_err(|error| CliError::usage(format_args!("cannot tell the working directory: {error}")))?;
+    let (capture, record) = (whole(args.capture)?, whole(args.record)?);
     let home = Home::make()?;
     // Records and rules lie there as in a repository, so that sources read as they do in one.
     let work = home.path().join("ergo");
@@ -63,15 +68,25 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     tell(cx)?;
     let first = first_card(cx)?;
     head(cx, "A person settles what was refused:");
-    let exit = match (&first, capture) {
-        (Some(card), Some(file)) => one(cx, &["tui", "--conflict", card, "--capture", &file.to_string_lossy()])?,
-        (Some(card), None) if cx.ui.terminal && !args.plain && !cx.ui.json => {
+    let exit = match (&first, capture, record) {
+        (Some(card), Some(file), _) => one(cx, &["tui", "--conflict", card, "--capture", &file.to_string_lossy()])?,
+        (Some(card), None, Some(file)) => {
+            let file = file.to_string_lossy();
+            one(cx, &["tui", "--conflict", card, "--record", &file, "--size", "110x34", "--keys", REVIEW])?
+        }
+        (Some(card), None, None) if cx.ui.terminal && !args.plain && !cx.ui.json => {
             stage.during_app(|| one(cx, &["tui", "--conflict", card]))?
         }
         _ => one(cx, &["tui", "--plain"])?,
     };
     say(cx, "\nThat was the demonstration. In a repository of your own: ergo remember '…' --reason '…'");
     Ok(exit)
+}
+
+/// A path as it is meant here, wherever the demonstration goes.
+fn whole(path: Option<PathBuf>) -> Result<Option<PathBuf>, CliError> {
+    let path = path.map(std::path::absolute).transpose();
+    path.map_err(|error| CliError::usage(format_args!("cannot tell the working directory: {error}")))
 }
 
 fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {

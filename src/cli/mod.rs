@@ -32,6 +32,7 @@ mod reference;
 mod reinstate;
 mod remember;
 mod resolve;
+mod resolve_many;
 mod retract;
 mod review;
 mod reviewed;

@@ -1,29 +1,38 @@
 //! `ergo resolve`: settles a conflict by an act, or line by line.
 
 use super::{
-    CliError, Context, Exit, review,
+    CliError, Context, Exit, resolve_many, review,
     show::{self, time},
     write::Holds,
 };
 use crate::{
-    api::{CardAct, CardView, ResolveRequest},
+    api::{CardAct, CardView, Keep, ResolveRequest},
     client::Client,
 };
 
 /// Settle a conflict: keep one side, merge, retract, narrow, make an exception, dismiss, discard or snooze.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A side is named by its number on the card (1, 2) or by the claim's id.
+A side is named by its number on the card (1, 2) or by the claim's id. Several cards are settled by one act, which one
+`ergo undo` takes back.
 
 Examples:
   ergo resolve 5ad0c0ffee --keep 1 --reason 'The cluster moved in June.'
   ergo resolve 5ad0c0ffee --merge 'Deploy daily, but not on Fridays.' --reason 'Both had a point.'
   ergo resolve 5ad0c0ffee --narrow 1 --env staging --reason 'Only production must wait.'
+  ergo resolve 5ad0c0ffee 77b1e5 --keep 2
+  ergo resolve --all --keep-source CLAUDE.md --dry-run
   ergo resolve 5ad0c0ffee --interactive")]
 pub(crate) struct Args {
-    /// The card's id; without it, the only card that waits here.
+    /// The cards' ids; without one, the only card that waits here.
     #[arg(value_name = "CARD")]
-    card: Option<String>,
+    cards: Vec<String>,
+    /// Every card that waits here, by one act.
+    #[arg(long, conflicts_with_all = ["cards", "interactive"])]
+    all: bool,
+    /// Say what would become of several cards; change nothing.
+    #[arg(long)]
+    dry_run: bool,
     /// Why; where it is known from the card, that is used.
     #[arg(short, long, value_name = "WHY")]
     reason: Option<String>,
@@ -47,6 +56,12 @@ pub(crate) struct Act {
     /// This side stays, and replaces the others.
     #[arg(long, value_name = "SIDE")]
     keep: Option<String>,
+    /// Of each card, the side from this source stays: a file, whatever the line.
+    #[arg(long, value_name = "SOURCE")]
+    keep_source: Option<String>,
+    /// Of each card, the side by this person, or through this agent, stays.
+    #[arg(long, value_name = "NAME")]
+    keep_writer: Option<String>,
     /// This side gives way to the other.
     #[arg(long, value_name = "SIDE")]
     supersede: Option<String>,
@@ -77,9 +92,23 @@ pub(crate) struct Act {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
     if args.interactive {
-        return review::run(cx, &client, review::Which { card: args.card, ..review::Which::default() }).await;
+        if args.cards.len() > 1 {
+            return Err(
+                CliError::usage("one card at a time is gone through").hint("leave the cards out to go through all")
+            );
+        }
+        let card = args.cards.into_iter().next();
+        return review::run(cx, &client, review::Which { card, ..review::Which::default() }).await;
     }
-    let card = match &args.card {
+    let many = args.all || args.dry_run || args.cards.len() > 1;
+    if many || args.act.keep_source.is_some() || args.act.keep_writer.is_some() {
+        let order = order_for_many(&args)?;
+        if args.cards.is_empty() && !args.all {
+            return Err(CliError::usage("which cards?").hint("name them, or say --all for every card that waits here"));
+        }
+        return resolve_many::run(cx, &client, &args.cards, order).await;
+    }
+    let card = match args.cards.first() {
         Some(card) => client.card(card).await?,
         None => only_card(cx, &client).await?,
     };
@@ -108,6 +137,40 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let outcome = client.resolve(&card.summary.id.to_hex(), &request).await?;
     Ok(show::outcome::show(cx, &outcome, request.statement.as_deref()))
+}
+
+/// What to do with several cards: an act that means the same on each.
+fn order_for_many(args: &Args) -> Result<resolve_many::Order, CliError> {
+    let act = &args.act;
+    let (act, keep, until) = if let Some(side) = &act.keep {
+        let keep = match side.as_str() {
+            "1" => Keep::First,
+            "2" => Keep::Second,
+            _ => {
+                return Err(CliError::usage(format_args!("“{side}” is no side that several cards have"))
+                    .hint("--keep 1 keeps the newer side of each, --keep 2 what stood there before"));
+            }
+        };
+        (CardAct::Supersede, Some(keep), None)
+    } else if let Some(source) = &act.keep_source {
+        (CardAct::Supersede, Some(Keep::Source(source.clone())), None)
+    } else if let Some(writer) = &act.keep_writer {
+        (CardAct::Supersede, Some(Keep::Writer(writer.clone())), None)
+    } else if act.exception {
+        (CardAct::Exception, None, None)
+    } else if act.dismiss {
+        (CardAct::Dismiss, None, None)
+    } else if act.discard {
+        (CardAct::Discard, None, None)
+    } else if let Some(when) = &act.snooze {
+        (CardAct::Snooze, None, Some(time::moment(when, 1)?))
+    } else {
+        return Err(CliError::usage("what shall be done with all of them?").hint(
+            "name an act: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard, --snooze",
+        ));
+    };
+    let reason = args.reason.clone().unwrap_or_default();
+    Ok(resolve_many::Order { act, keep, reason, until, dry_run: args.dry_run })
 }
 
 /// The reason that is known for an act: of the side that stays, else what the card says.

@@ -1,13 +1,21 @@
 //! `ergo tui`: opens the review app, or prints the same review as lines.
 
-use std::{io::IsTerminal, path::PathBuf, sync::Arc};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use futures_util::FutureExt;
 
 use super::{CliError, Context, Exit, args::When, review};
 use crate::{
     client::{Client, Connect},
-    tui::{self, Options, Starter, TuiError, state::Screen},
+    config::{ConfigError, TuiTheme},
+    tui::{
+        self, Options, Starter, TuiError, action::Keymap, files::Mistake, state::Screen, theme::Base,
+        theme_file::ThemeFile,
+    },
 };
 
 /// Open the review app: claims, why-chains, conflicts.
@@ -25,12 +33,24 @@ pub(crate) struct Args {
     /// Change nothing.
     #[arg(long)]
     read_only: bool,
+    /// For which background to draw.
+    #[arg(long, value_name = "THEME", value_parser = theme)]
+    theme: Option<Base>,
+    /// Leave the mouse to the terminal.
+    #[arg(long)]
+    no_mouse: bool,
+    /// Draw lines and marks in ASCII.
+    #[arg(long)]
+    ascii: bool,
     /// The same review as lines: no drawing, no cursor; reads well aloud. Also where there is no terminal.
     #[arg(long)]
     plain: bool,
     /// Write a picture of the app to this SVG file instead of opening it.
     #[arg(long, value_name = "FILE", hide = true)]
     capture: Option<PathBuf>,
+    /// Write a recording of the app (an asciicast) to this file instead of opening it. The keys act.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "capture")]
+    record: Option<PathBuf>,
     /// The picture's size in columns and rows.
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", hide = true)]
     size: String,
@@ -45,7 +65,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let lines = args.plain || cx.ui.json || !interactive();
-    if lines && args.capture.is_none() {
+    if lines && args.capture.is_none() && args.record.is_none() {
         let which = review::Which { card: args.conflict, claim: args.claim, read_only: args.read_only };
         return cx.block_on(async |cx| {
             let client = cx.client().await?;
@@ -53,7 +73,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         });
     }
     let here = cx.here()?;
+    let set = cx.config()?.tui.clone();
+    let paths = cx.paths()?.clone();
     let options = Options {
+        base: args.theme.unwrap_or(base(set.theme)),
+        theme_file: read(&paths.theme(), ThemeFile::parse)?,
+        keys: read(&paths.keys(), Keymap::parse)?.unwrap_or_default(),
+        ascii: if args.ascii { Some(true) } else { set.ascii },
+        mouse: set.mouse && !args.no_mouse,
         identities: here.identities.clone(),
         scope: (cx.globals.scope.is_some() || cx.globals.org.is_some() || cx.globals.project.is_some())
             .then(|| here.scope.clone()),
@@ -70,7 +97,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     };
     if let Some(file) = args.capture {
         let client = cx.block_on(async |cx| cx.client().await)?;
-        return capture(cx, &options, &client, &file, (&args.size, &args.keys));
+        return capture(cx, &options, &client, &file, (&args.size, &args.keys), tui::capture);
+    }
+    if let Some(file) = args.record {
+        let client = cx.block_on(async |cx| cx.client().await)?;
+        return capture(cx, &options, &client, &file, (&args.size, &args.keys), tui::record);
     }
     let connect = Connect { spawn: false, ..cx.connect()? };
     let client = connect.lazy()?;
@@ -79,6 +110,30 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         async move { connect.start().await.map(drop).map_err(|error| error.to_string()) }.boxed()
     });
     tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
+}
+
+/// Reads a file of the person's, where there is one.
+fn read<T>(path: &Path, parse: fn(&str) -> Result<T, Mistake>) -> Result<Option<T>, CliError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(CliError::file("read", path, &error)),
+    };
+    let mistake = |Mistake { line, message }| ConfigError::Invalid { path: path.to_owned(), line, message };
+    parse(&text).map(Some).map_err(|error| mistake(error).into())
+}
+
+fn base(theme: TuiTheme) -> Base {
+    match theme {
+        TuiTheme::Auto => Base::Auto,
+        TuiTheme::Dark => Base::Dark,
+        TuiTheme::Light => Base::Light,
+        TuiTheme::Mono => Base::Mono,
+    }
+}
+
+fn theme(word: &str) -> Result<Base, String> {
+    Base::named(word).ok_or_else(|| "expected auto, dark, light or mono".to_owned())
 }
 
 /// Whether there is a terminal that can be drawn on.
@@ -93,13 +148,14 @@ fn capture(
     client: &Client,
     file: &std::path::Path,
     (size, keys): (&str, &str),
+    made: fn(&Options, &Client, (u16, u16), &str) -> Result<String, TuiError>,
 ) -> Result<Exit, CliError> {
     let parsed = size.split_once('x').and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
     let size = parsed
         .filter(|(columns, rows)| (1..=400).contains(columns) && (1..=200).contains(rows))
         .ok_or_else(|| CliError::usage(format_args!("“{size}” is no size: expected COLUMNSxROWS, such as 120x40")))?;
-    let svg = tui::capture(options, client, size, keys).map_err(failed)?;
-    std::fs::write(file, svg).map_err(|error| CliError::file("write", file, &error))?;
+    let text = made(options, client, size, keys).map_err(failed)?;
+    std::fs::write(file, text).map_err(|error| CliError::file("write", file, &error))?;
     cx.ui.note(format_args!("Wrote {}", file.display()));
     Ok(Exit::Ok)
 }

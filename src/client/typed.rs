@@ -17,8 +17,8 @@ use crate::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
         History, Inbox, InboxQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest,
-        ResolveRequest, Scopes, Stopping, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
-        WriteOutcome,
+        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Stopping, SupersedeRequest, UndoOutcome, UndoRequest,
+        WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -183,6 +183,13 @@ impl Client {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post(&format!("/conflicts/{}/resolve", segment(card)), &request).await
+    }
+
+    /// `POST /conflicts/resolve`.
+    pub async fn resolve_many(&self, request: &ResolveManyRequest) -> Answer<ResolvedMany> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/conflicts/resolve", &request)? }).await
     }
 
     /// `POST /undo`.

@@ -17,7 +17,8 @@ pub use machine::machine_name;
 pub use paths::Paths;
 pub use record::DaemonRecord;
 pub use settings::{
-    AgentsMay, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncMode, SyncSettings,
+    AgentsMay, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncMode, SyncSettings, TuiSettings,
+    TuiTheme,
 };
 
 /// Why the configuration, or a place on the disk, cannot be used.

@@ -63,6 +63,16 @@ impl Paths {
         }
     }
 
+    /// The keys of the app, where a person set them.
+    pub fn keys(&self) -> PathBuf {
+        self.config.with_file_name("keys.toml")
+    }
+
+    /// The looks of the app, where a person set them.
+    pub fn theme(&self) -> PathBuf {
+        self.config.with_file_name("theme.toml")
+    }
+
     /// The store's file.
     pub fn store(&self) -> PathBuf {
         self.data.join("ergo.db")

@@ -39,6 +39,42 @@ pub struct Config {
     pub models: ModelSettings,
     /// Team sync.
     pub sync: SyncSettings,
+    /// The review app.
+    pub tui: TuiSettings,
+}
+
+/// The `[tui]` section: the review app. Its keys are set in `keys.toml` and its looks in `theme.toml`, beside this file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TuiSettings {
+    /// For which background it draws.
+    pub theme: TuiTheme,
+    /// Whether the mouse clicks and scrolls in it; else it is left to the terminal.
+    pub mouse: bool,
+    /// Whether lines and marks are ASCII; unless set, outside UTF-8 locales.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ascii: Option<bool>,
+}
+
+impl Default for TuiSettings {
+    fn default() -> Self {
+        Self { theme: TuiTheme::default(), mouse: true, ascii: None }
+    }
+}
+
+/// For which background the app draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TuiTheme {
+    /// The one that the terminal has.
+    #[default]
+    Auto,
+    /// A dark one.
+    Dark,
+    /// A light one.
+    Light,
+    /// Any: without colours.
+    Mono,
 }
 
 /// The `[sync]` section: how far teams reach.
@@ -217,6 +253,7 @@ impl Default for Config {
             guard: GuardSettings::default(),
             models: ModelSettings::default(),
             sync: SyncSettings::default(),
+            tui: TuiSettings::default(),
         }
     }
 }
@@ -353,6 +390,8 @@ mod tests {
             ("[sync]\nmode = \"wan\"\n", 2, "internet"),
             ("[sync]\nport = 0\n", 2, "1 to 65535"),
             ("[sync]\nmode = \"internet\"\nrelay = \"relay\"\n", 3, "https://"),
+            ("[tui]\ntheme = \"pink\"\n", 2, "light"),
+            ("[tui]\nmouse = 1\n", 2, "boolean"),
             ("who = \"\"\n", 1, "`who`"),
             ("who = \n", 1, ""),
         ];

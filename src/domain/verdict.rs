@@ -118,9 +118,30 @@ pub struct Evidence {
     pub normaliser: String,
     /// Who read the stored norm.
     pub their_normaliser: String,
-    /// Further figures behind the score, by name: cosine, overlap, inference margins.
+    /// Further figures behind the score, by name: cosine, overlap; `contradiction_forward` and `entailment_forward`, the log-odds
+    /// that inference gives with the stored statement first, and `…_backward` with the incoming one first.
     #[schema(value_type = Object)]
     pub features: std::collections::BTreeMap<String, f32>,
+}
+
+/// What inference says of two statements in one order, each from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inferred {
+    /// That the second contradicts the first.
+    pub contradicts: f32,
+    /// That the second follows from the first.
+    pub follows: f32,
+}
+
+impl Evidence {
+    /// What inference said with the incoming statement first, and with the stored one first; `None` where it was not asked.
+    pub fn inferred(&self) -> Option<[Inferred; 2]> {
+        let share = |name: &str| self.features.get(name).map(|log_odds| 1.0 / (1.0 + (-log_odds).exp()));
+        Some([
+            Inferred { contradicts: share("contradiction_backward")?, follows: share("entailment_backward")? },
+            Inferred { contradicts: share("contradiction_forward")?, follows: share("entailment_forward")? },
+        ])
+    }
 }
 
 /// The guard's word on the incoming claim against one stored claim.

@@ -43,8 +43,8 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
         ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, Inbox, InboxQuery, LogPage, LogQuery,
-        RecallAnswer, RecallRequest, RememberRequest, ResolveRequest, ScopeThreshold, Scopes, SupersedeRequest, Timing,
-        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
+        Scopes, SupersedeRequest, Timing, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId},
     guard::{Guard, StructuralPairCheck},
@@ -214,6 +214,11 @@ impl Engine {
     /// Settles, or puts off, the card with this id or prefix.
     pub fn resolve(&self, card: &str, request: ResolveRequest) -> Result<WriteOutcome, ApiError> {
         acts::resolve(self, card, &request)
+    }
+
+    /// Settles, or puts off, many cards of one scope by one act.
+    pub fn resolve_many(&self, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
+        acts::resolve_many(self, request)
     }
 
     /// Compares what is active and opens cards.

@@ -320,6 +320,12 @@ pub(crate) fn weigh(
         ruling.evidence.features.insert((*name).to_owned(), figure);
     }
     ruling.evidence.features.insert("inferred".into(), inference.mean());
+    for (what, [forward, backward]) in
+        [("contradiction", inference.contradiction()), ("entailment", inference.entailment())]
+    {
+        ruling.evidence.features.insert(format!("{what}_forward"), forward);
+        ruling.evidence.features.insert(format!("{what}_backward"), backward);
+    }
     if ruling.tier == Tier::Block {
         doubt(ruling, inference.mean(), weights.thresholds.veto, shift);
         return;

@@ -58,6 +58,7 @@ pub struct HitMap {
     areas: Vec<(Rect, Hit)>,
     rows: Vec<(Pane, usize)>,
     overflow: Vec<(Pane, usize)>,
+    current: Vec<(Pane, usize)>,
 }
 
 impl HitMap {
@@ -76,6 +77,16 @@ impl HitMap {
     /// By how many lines the text of a pane is longer than the pane; 0 where it was not painted.
     pub fn overflow(&self, pane: Pane) -> usize {
         self.overflow.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, lines)| *lines)
+    }
+
+    /// Notes that a row was painted as the one under the cursor.
+    pub fn add_current(&mut self, pane: Pane, row: usize) {
+        self.current.push((pane, row));
+    }
+
+    /// The rows of a pane that were painted as the one under the cursor: never more than one.
+    pub fn current(&self, pane: Pane) -> Vec<usize> {
+        self.current.iter().filter(|(own, _)| *own == pane).map(|(_, row)| *row).collect()
     }
 
     /// What lies topmost at a column and row.

@@ -69,6 +69,10 @@ impl KeyPress {
             "pgdn" => KeyCode::PageDown,
             "backspace" => KeyCode::Backspace,
             "del" => KeyCode::Delete,
+            "ins" => KeyCode::Insert,
+            _ if rest.len() > 1 && rest.starts_with('f') => {
+                KeyCode::F(rest[1..].parse().ok().filter(|number| (1..=12).contains(number))?)
+            }
             _ => {
                 let mut chars = rest.chars();
                 let c = chars.next()?;
@@ -79,6 +83,12 @@ impl KeyPress {
             }
         };
         Some(Self::new(code, mods))
+    }
+
+    /// Whether it types a character into a text.
+    pub fn types(self) -> bool {
+        let plain = !self.mods.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        plain && matches!(self.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete)
     }
 
     /// Whether both are the same key, held down or not.
@@ -112,6 +122,7 @@ impl fmt::Display for KeyPress {
             KeyCode::PageDown => "pgdn",
             KeyCode::Backspace => "backspace",
             KeyCode::Delete => "del",
+            KeyCode::Insert => "ins",
             KeyCode::F(n) => return write!(f, "f{n}"),
             _ => "?",
         };
@@ -125,7 +136,7 @@ mod tests {
 
     #[test]
     fn every_written_form_reads_back() {
-        for text in ["j", "G", "?", "ctrl-s", "alt-enter", "esc", "pgdn", "shift-tab", "space", "-"] {
+        for text in ["j", "G", "?", "ctrl-s", "alt-enter", "esc", "pgdn", "shift-tab", "space", "-", "f5", "ins"] {
             assert_eq!(KeyPress::parse(text).map(|key| key.to_string()).as_deref(), Some(text));
         }
         assert_eq!(KeyPress::parse("nonsense"), None);

@@ -6,6 +6,7 @@
 pub mod action;
 pub mod diff;
 pub mod drift;
+pub mod files;
 pub mod graph;
 pub mod hits;
 pub mod key;
@@ -17,9 +18,10 @@ pub(crate) mod sample;
 pub mod state;
 pub mod text;
 pub mod theme;
+pub mod theme_file;
 pub mod update;
 pub mod view;
 pub mod when;
 
 pub use options::{Options, Starter, TuiError};
-pub use runtime::{capture, run};
+pub use runtime::{capture, record, run};

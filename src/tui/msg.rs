@@ -7,8 +7,8 @@ use crate::{
     api::{
         ActRequest, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery,
         ConflictsPage, ConflictsQuery, Diagnose, Health, History, Inbox, InboxQuery, LogPage, LogQuery, PendingJoins,
-        QuarantineRequest, ResolveRequest, Scopes, SupersedeRequest, SyncStatus, TeamDone, UndoOutcome, UndoRequest,
-        WhyAnswer, WhyRequest, WriteOutcome,
+        QuarantineRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, SupersedeRequest, SyncStatus,
+        TeamDone, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::ClaimId,
 };
@@ -138,6 +138,8 @@ pub enum Write {
         /// The act.
         request: ResolveRequest,
     },
+    /// `POST /conflicts/resolve`; with `dry_run`, only the preview.
+    ResolveMany(ResolveManyRequest),
     /// `POST /supersede`.
     Supersede(SupersedeRequest),
     /// `POST /retract`.
@@ -216,7 +218,9 @@ pub enum Answer {
     Conflicts(ConflictsPage),
     /// To [`Read::Card`].
     Card(Box<CardView>),
-    /// To every write but the two below.
+    /// To [`Write::ResolveMany`].
+    Many(Box<ResolvedMany>),
+    /// To every write but the others here.
     Outcome(Box<WriteOutcome>),
     /// To [`Write::Undo`].
     Undone(Box<UndoOutcome>),

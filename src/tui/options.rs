@@ -4,7 +4,12 @@ use std::{io, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
-use super::{state::Screen, theme::Theme};
+use super::{
+    action::Keymap,
+    state::Screen,
+    theme::{Base, Depth, Theme},
+    theme_file::ThemeFile,
+};
 use crate::domain::Scope;
 
 /// Starts the daemon and waits until it answers; the error is one sentence for people.
@@ -39,6 +44,16 @@ pub struct Options {
     pub autostart: bool,
     /// No colours, whatever the environment says.
     pub no_color: bool,
+    /// The theme, unless the file names another.
+    pub base: Base,
+    /// What the person changed about it.
+    pub theme_file: Option<ThemeFile>,
+    /// Lines and marks in ASCII; unless set, outside UTF-8 locales.
+    pub ascii: Option<bool>,
+    /// Which key means which act.
+    pub keys: Keymap,
+    /// The mouse clicks and scrolls in the app.
+    pub mouse: bool,
 }
 
 impl Options {
@@ -58,17 +73,66 @@ impl Options {
             read_only: false,
             autostart: false,
             no_color: false,
+            base: Base::default(),
+            theme_file: None,
+            ascii: None,
+            keys: Keymap::default(),
+            mouse: true,
         }
     }
 
-    /// The theme by what the environment says: no colours with `NO_COLOR`, lines of ASCII outside UTF-8 locales.
-    pub fn theme(&self) -> Theme {
-        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| {
-            std::env::var(name).ok().filter(|value| !value.is_empty()).map(|value| value.to_lowercase())
-        });
-        let unicode = locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"));
-        if self.no_color || set("NO_COLOR") { Theme::mono(unicode) } else { Theme::ansi(unicode) }
+    /// The theme: as it was set, and as the terminal and the environment can show it. `light` says whether the background is,
+    /// where it is known.
+    pub fn theme(&self, light: Option<bool>) -> Theme {
+        let unicode = !self.ascii.unwrap_or_else(not_utf8);
+        if self.no_color || set("NO_COLOR") {
+            // A file's colours would come back through the empty parameters that take their place.
+            return Theme::mono(unicode);
+        }
+        let mut theme = match (self.base(), light) {
+            (Base::Mono, _) => Theme::mono(unicode),
+            (Base::Light, _) | (Base::Auto, Some(true)) => Theme::light(unicode),
+            (Base::Dark | Base::Auto, _) => Theme::ansi(unicode),
+        };
+        if let Some(file) = &self.theme_file {
+            file.apply(&mut theme);
+        }
+        theme.limited(depth())
+    }
+
+    /// Whether the theme depends on the terminal's background.
+    pub fn asks_background(&self) -> bool {
+        self.base() == Base::Auto && !self.no_color && !set("NO_COLOR")
+    }
+
+    fn base(&self) -> Base {
+        self.theme_file.as_ref().and_then(|file| file.base).unwrap_or(self.base)
+    }
+}
+
+fn set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Whether the locale has another encoding than UTF-8.
+fn not_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()).map(|value| value.to_lowercase()));
+    locale.is_some_and(|locale| !locale.contains("utf-8") && !locale.contains("utf8"))
+}
+
+/// How many colours the terminal shows, as far as the environment says.
+fn depth() -> Depth {
+    let says = |name: &str, words: [&str; 2]| {
+        std::env::var(name).is_ok_and(|value| words.iter().any(|word| value.contains(word)))
+    };
+    if says("COLORTERM", ["truecolor", "24bit"]) {
+        Depth::Full
+    } else if says("TERM", ["256color", "direct"]) {
+        Depth::Indexed
+    } else {
+        Depth::Sixteen
     }
 }
 

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     api::{
-        ActOption, BoundScope, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, ChainLink, ClaimView,
-        ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoin, PendingJoins, Role,
-        ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
+        ActOption, Bearing, BoundScope, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, ChainLink,
+        ClaimView, ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoin,
+        PendingJoins, Role, ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
     },
     domain::{
         CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, Qualifiers, Scope, Status,
@@ -129,7 +129,14 @@ pub(crate) fn card(n: u8) -> CardView {
     let refused = !n.is_multiple_of(2);
     CardView {
         summary: summary(n, CardStatus::Open),
-        sides: vec![CardSide { claim: candidate, candidate: refused }, CardSide { claim: stored, candidate: false }],
+        sides: vec![
+            CardSide { claim: candidate, candidate: refused, bears: vec![] },
+            CardSide {
+                claim: stored,
+                candidate: false,
+                bears: vec![Bearing { id: id(60), statement: "Dashboards alert on the canary's colour".into() }],
+            },
+        ],
         evidence: vec![Evidence {
             stage: Stage::Structural,
             rule: "value_conflict".into(),
@@ -141,7 +148,18 @@ pub(crate) fn card(n: u8) -> CardView {
             their_words: vec!["blue".into()],
             norm: norm("red"),
             their_norm: norm("blue"),
-            features: [("overlap".to_owned(), 0.62)].into(),
+            features: [
+                ("overlap", 0.62),
+                ("cosine", 0.81),
+                ("probability", 0.97),
+                ("limit", 0.85),
+                ("contradiction_forward", 3.4),
+                ("contradiction_backward", 2.1),
+                ("entailment_forward", -4.0),
+                ("entailment_backward", -3.2),
+            ]
+            .map(|(name, figure)| (name.to_owned(), figure))
+            .into(),
             ..Evidence::default()
         }],
         acts: CardAct::ALL

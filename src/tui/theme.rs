@@ -77,6 +77,8 @@ pub struct Glyphs {
     pub done: &'static str,
     /// Something is wrong or wants attention.
     pub alert: &'static str,
+    /// A card that is marked.
+    pub mark: &'static str,
     /// Marks the norm field that fired.
     pub fired: &'static str,
     /// A rule across.
@@ -100,6 +102,7 @@ const UNICODE: Glyphs = Glyphs {
     dead: "○",
     done: "✓",
     alert: "!",
+    mark: "◆",
     fired: "◀",
     rule: "─",
     column: "│",
@@ -128,11 +131,78 @@ const ASCII: Glyphs = Glyphs {
     dead: "o",
     done: "+",
     alert: "!",
+    mark: "#",
     fired: "<",
     rule: "-",
     column: "|",
     more: ["^", "v"],
 };
+
+/// The built-in themes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Base {
+    /// For a dark or a light background, as the terminal says.
+    #[default]
+    Auto,
+    /// The terminal's own sixteen colours, those that are seen on a dark background.
+    Dark,
+    /// Those that are seen on a light one.
+    Light,
+    /// No colours.
+    Mono,
+}
+
+impl Base {
+    /// All, in the order of the documentation.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Dark, Self::Light, Self::Mono];
+
+    /// The word for it in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::Mono => "mono",
+        }
+    }
+
+    /// The theme of that word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|base| base.name() == word)
+    }
+}
+
+/// How many colours a terminal shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The sixteen that have names.
+    Sixteen,
+    /// Those and 240 more.
+    Indexed,
+    /// Every colour.
+    Full,
+}
+
+/// The roles by name, as a theme's file names them.
+pub const ROLES: [&str; 17] = [
+    "text",
+    "dim",
+    "title",
+    "accent",
+    "selected",
+    "selected_idle",
+    "border",
+    "border_focus",
+    "side_a",
+    "side_b",
+    "ok",
+    "warn",
+    "bad",
+    "key",
+    "badge",
+    "toast",
+    "tab",
+];
 
 impl Theme {
     /// The default: the terminal's own sixteen colours.
@@ -180,6 +250,57 @@ impl Theme {
         }
     }
 
+    /// The sixteen colours again, those that are seen on a light background: no yellow, no cyan.
+    pub fn light(unicode: bool) -> Self {
+        let dark = Self::ansi(unicode);
+        let blue = |style: Style| style.fg(Color::Blue);
+        Self {
+            accent: blue(dark.accent),
+            border_focus: blue(dark.border_focus),
+            key: blue(dark.key),
+            badge: blue(dark.badge),
+            tab: blue(dark.tab),
+            warn: dark.warn.fg(Color::Magenta),
+            ..dark
+        }
+    }
+
+    /// The style of a role by its name; `None` for a word that is none.
+    pub fn role_mut(&mut self, role: &str) -> Option<&mut Style> {
+        Some(match role {
+            "text" => &mut self.text,
+            "dim" => &mut self.dim,
+            "title" => &mut self.title,
+            "accent" => &mut self.accent,
+            "selected" => &mut self.selected,
+            "selected_idle" => &mut self.selected_idle,
+            "border" => &mut self.border,
+            "border_focus" => &mut self.border_focus,
+            "side_a" => &mut self.side_a,
+            "side_b" => &mut self.side_b,
+            "ok" => &mut self.ok,
+            "warn" => &mut self.warn,
+            "bad" => &mut self.bad,
+            "key" => &mut self.key,
+            "badge" => &mut self.badge,
+            "toast" => &mut self.toast,
+            "tab" => &mut self.tab,
+            _ => return None,
+        })
+    }
+
+    /// The same for a terminal that shows fewer colours: each becomes the nearest that it shows.
+    #[must_use]
+    pub fn limited(mut self, depth: Depth) -> Self {
+        for role in ROLES {
+            if let Some(style) = self.role_mut(role) {
+                style.fg = style.fg.map(|color| nearest(color, depth));
+                style.bg = style.bg.map(|color| nearest(color, depth));
+            }
+        }
+        self
+    }
+
     /// Every style, for checks over all roles.
     pub fn roles(&self) -> [Style; 17] {
         [
@@ -204,6 +325,55 @@ impl Theme {
     }
 }
 
+/// The nearest colour that a terminal shows.
+fn nearest(color: Color, depth: Depth) -> Color {
+    let rgb = match (color, depth) {
+        (Color::Rgb(r, g, b), Depth::Indexed | Depth::Sixteen) => [r, g, b],
+        (Color::Indexed(index), Depth::Sixteen) => of_index(index),
+        _ => return color,
+    };
+    let distance =
+        |other: [u8; 3]| -> u32 { rgb.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum() };
+    if depth == Depth::Indexed {
+        let best = (16..=255u8).min_by_key(|index| distance(of_index(*index)));
+        return Color::Indexed(best.unwrap_or(7));
+    }
+    NAMED.into_iter().min_by_key(|(_, own)| distance(*own)).map_or(Color::Reset, |(color, _)| color)
+}
+
+/// The colours that have names, as most terminals show them.
+const NAMED: [(Color, [u8; 3]); 16] = [
+    (Color::Black, [0, 0, 0]),
+    (Color::Red, [205, 0, 0]),
+    (Color::Green, [0, 205, 0]),
+    (Color::Yellow, [205, 205, 0]),
+    (Color::Blue, [0, 0, 238]),
+    (Color::Magenta, [205, 0, 205]),
+    (Color::Cyan, [0, 205, 205]),
+    (Color::Gray, [229, 229, 229]),
+    (Color::DarkGray, [127, 127, 127]),
+    (Color::LightRed, [255, 0, 0]),
+    (Color::LightGreen, [0, 255, 0]),
+    (Color::LightYellow, [255, 255, 0]),
+    (Color::LightBlue, [92, 92, 255]),
+    (Color::LightMagenta, [255, 0, 255]),
+    (Color::LightCyan, [0, 255, 255]),
+    (Color::White, [255, 255, 255]),
+];
+
+/// What a numbered colour looks like: the named ones, a cube of 216, and 24 greys.
+fn of_index(index: u8) -> [u8; 3] {
+    match index {
+        0..=15 => NAMED[usize::from(index)].1,
+        16..=231 => {
+            let level = |n: u8| if n == 0 { 0 } else { 55 + n * 40 };
+            let n = index - 16;
+            [level(n / 36), level(n / 6 % 6), level(n % 6)]
+        }
+        232..=255 => [8 + (index - 232) * 10; 3],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,8 +384,30 @@ mod tests {
     }
 
     #[test]
-    fn the_default_uses_the_sixteen_names_only() {
+    fn the_built_in_themes_use_the_sixteen_names_only() {
         let named = |color: Option<Color>| !matches!(color, Some(Color::Rgb(..) | Color::Indexed(_)));
-        assert!(Theme::ansi(true).roles().iter().all(|style| named(style.fg) && named(style.bg)));
+        for theme in [Theme::ansi(true), Theme::light(true)] {
+            assert!(theme.roles().iter().all(|style| named(style.fg) && named(style.bg)));
+        }
+        let seen = |color| !matches!(color, Some(Color::Yellow | Color::Cyan | Color::White));
+        assert!(Theme::light(true).roles().iter().all(|style| seen(style.fg)), "pale on white cannot be read");
+    }
+
+    #[test]
+    fn a_colour_becomes_the_nearest_that_the_terminal_shows() {
+        for (color, sixteen, indexed) in [
+            (Color::Rgb(250, 10, 10), Color::LightRed, Color::Indexed(196)),
+            (Color::Rgb(0, 0, 0), Color::Black, Color::Indexed(16)),
+            (Color::Rgb(128, 128, 128), Color::DarkGray, Color::Indexed(244)),
+            (Color::Indexed(21), Color::Blue, Color::Indexed(21)),
+            (Color::Cyan, Color::Cyan, Color::Cyan),
+        ] {
+            assert_eq!(
+                (nearest(color, Depth::Sixteen), nearest(color, Depth::Indexed)),
+                (sixteen, indexed),
+                "{color:?}"
+            );
+            assert_eq!(nearest(color, Depth::Full), color);
+        }
     }
 }

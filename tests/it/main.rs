@@ -26,9 +26,13 @@ mod sync;
 mod sync_files;
 mod sync_flows;
 mod term;
+mod term_crowd;
 mod term_flows;
 mod term_inbox;
+mod term_parity;
 mod term_session;
+mod term_triage;
+mod term_yours;
 
 #[test]
 fn the_library_is_linked() {

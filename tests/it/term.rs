@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use termlens::{Key, Screen, Terminal, TerminalBuilder};
+use termlens::{Key, MouseButton, Screen, Scroll, Terminal, TerminalBuilder};
 
 use crate::support::{PROGRAM, TestHome};
 
@@ -27,6 +27,12 @@ impl App {
         std::fs::remove_file(kept(home)).unwrap();
         let args = std::iter::once("tui").chain(args.iter().copied());
         Self { terminal: builder.args(args).spawn(PROGRAM).unwrap() }
+    }
+
+    /// Opens the app in a terminal whose background is white, and which says so where it is asked.
+    pub(crate) fn on_white(home: &TestHome, size: (u16, u16)) -> Self {
+        let builder = prepared(home, size, &[]).background_rgb(255, 255, 255);
+        Self { terminal: builder.args(["tui"]).spawn(PROGRAM).unwrap() }
     }
 
     /// Opens the app from a shell, which says how it finds the terminal afterwards.
@@ -81,6 +87,25 @@ impl App {
     pub(crate) fn click(&mut self, text: &str) {
         let (row, column) = self.sees(text).find(text).unwrap();
         self.terminal.click(column, row).unwrap();
+    }
+
+    /// Clicks with the other mouse button on the first place where the screen shows a text.
+    #[track_caller]
+    pub(crate) fn right_click(&mut self, text: &str) {
+        let (row, column) = self.sees(text).find(text).unwrap();
+        self.terminal.click_with(MouseButton::Right, column, row).unwrap();
+    }
+
+    /// Turns the wheel one notch down over the first place where the screen shows a text.
+    #[track_caller]
+    pub(crate) fn wheel_down(&mut self, text: &str) {
+        let (row, column) = self.sees(text).find(text).unwrap();
+        self.terminal.scroll(column, row, Scroll::Down).unwrap();
+    }
+
+    /// Presses a key that types nothing.
+    pub(crate) fn key(&mut self, key: Key) {
+        self.terminal.send(key).unwrap();
     }
 
     pub(crate) fn enter(&mut self) {

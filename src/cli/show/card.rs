@@ -12,7 +12,7 @@ use crate::{
     cli::ui::{Style, Ui},
     domain::{
         text::sanitize_line,
-        verdict::{Confidence, Evidence, Stage},
+        verdict::{Confidence, Evidence, Inferred, Stage},
     },
 };
 
@@ -115,6 +115,12 @@ impl Ui {
         let (ours, theirs) = (words(&evidence.words), words(&evidence.their_words));
         let grounds =
             if ours.is_empty() && theirs.is_empty() { String::new() } else { format!(": {ours} against {theirs}") };
+        if let Some([ours_first, theirs_first]) = evidence.inferred() {
+            let of = |one: Inferred| {
+                format!("{:.0} % contradicts, {:.0} % follows", one.contradicts * 100.0, one.follows * 100.0)
+            };
+            self.field("inferred", &format!("1, then 2: {}; 2, then 1: {}", of(ours_first), of(theirs_first)));
+        }
         self.field("fired", &format!("{stage} {} ({sure}){grounds}", evidence.rule));
         if let Some(read) = second_reader(evidence) {
             self.field("norms", &read);

@@ -90,8 +90,8 @@ fn card() -> CardView {
             rev: 1,
         },
         sides: vec![
-            CardSide { claim: candidate, candidate: true },
-            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), candidate: false },
+            CardSide { claim: candidate, candidate: true, bears: vec![] },
+            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), candidate: false, bears: vec![] },
         ],
         evidence: vec![evidence()],
         acts: CardAct::ALL

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::api::{
     ApiError, CardView, ConflictsPage, ConflictsQuery, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery,
-    ResolveRequest, WriteOutcome,
+    ResolveManyRequest, ResolveRequest, ResolvedMany, WriteOutcome,
 };
 
 /// A page of cards, newest first.
@@ -57,4 +57,15 @@ pub(in crate::daemon) async fn resolve(
     Input(request): Input<ResolveRequest>,
 ) -> Written {
     written(shared.engine(move |engine| engine.resolve(&id, request)).await)
+}
+
+/// Settles, or puts off, many cards of one scope by one act.
+#[utoipa::path(post, path = "/conflicts/resolve", tag = "conflicts", request_body = ResolveManyRequest, responses(
+    (status = 200, description = "What became of each card", body = ResolvedMany),
+    (status = 400, description = "A field is wrong; it is named", body = ApiError)))]
+pub(in crate::daemon) async fn resolve_many(
+    State(shared): State<Shared>,
+    Input(request): Input<ResolveManyRequest>,
+) -> Answer<ResolvedMany> {
+    value(shared.engine(move |engine| engine.resolve_many(&request)).await)
 }

@@ -53,6 +53,7 @@ routes! {
     get "/inbox" => conflicts::inbox,
     get "/conflicts" => conflicts::conflicts,
     get "/conflicts/{id}" => conflicts::card,
+    post "/conflicts/resolve" => conflicts::resolve_many,
     post "/conflicts/{id}/resolve" => conflicts::resolve,
     post "/sync/export" => bundle::export,
     post "/sync/import" => bundle::import,

@@ -27,7 +27,7 @@ pub(super) use propose::proposed_reason;
 pub(super) use redact::redact;
 pub(super) use reinstate::reinstate;
 pub(super) use remember::{learn, remember};
-pub(super) use resolve::resolve;
+pub(super) use resolve::{resolve, resolve_many};
 pub(super) use retract::retract;
 pub(super) use reviewed::reviewed;
 pub(super) use supersede::supersede;

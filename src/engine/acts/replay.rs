@@ -2,7 +2,7 @@
 
 use crate::{
     api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
-    domain::{CardId, ClaimId, EventKind, Tier},
+    domain::{CardId, ClaimId, EventKind, Tier, derive::local},
     engine::{lookup, session::Session, view, words},
     store::{EventRow, Reader},
 };
@@ -63,6 +63,10 @@ pub(super) fn act(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiErro
 
 /// An act in one sentence, from its events.
 pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Result<String, ApiError> {
+    let cards = cards_settled(events);
+    if cards > 1 {
+        return Ok(format!("settled {cards} cards at once"));
+    }
     let main = events.iter().min_by_key(|event| rank(&event.kind));
     let Some(event) = main else { return Ok("nothing".into()) };
     let own = event.body.as_ref().and_then(|body| body.statement.clone());
@@ -108,6 +112,17 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Local(_), _) => "settled a card".into(),
         (kind, _) => kind.to_string(),
     })
+}
+
+/// How many cards an act settled, at least: each leaves one event in the log that keeps such cards, and may leave one in the other.
+fn cards_settled(events: &[EventRow]) -> usize {
+    let count = |of: fn(&EventKind) -> bool| events.iter().filter(|event| of(&event.kind)).count();
+    let shared = count(|kind| matches!(kind, EventKind::Resolve(_)));
+    let own = count(|kind| match kind {
+        EventKind::Local(kind) => [local::SETTLED, local::DISCARD, local::SNOOZE].contains(&kind.as_str()),
+        _ => false,
+    });
+    shared.max(own)
 }
 
 /// Which event of an act says best what the act was.

@@ -2,11 +2,14 @@
 
 use super::limit;
 use crate::{
-    api::{ApiError, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
+    api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
     domain::{EventId, derive::CardKind as CardKinds, verdict::Evidence},
     engine::{Engine, acts, check, gate, lookup, view as views, words},
     store::{CardFilter, CardRow, Reader},
 };
+
+/// The most claims that a card shows as resting on a side.
+const MAX_BEARS: usize = 3;
 
 /// `GET /conflicts`.
 pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
@@ -62,6 +65,12 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     let claims: Vec<&ClaimView> = sides.claims.iter().collect();
     let facts = sides.facts(&row, now, &claims);
     let (acts, advice) = (words::acts(&facts), words::advice(&facts));
+    let mut stored = Vec::new();
+    for claim in &sides.claims {
+        let bears = if claim.dependents > 0 { reader.dependents(&claim.id, MAX_BEARS)? } else { Vec::new() };
+        let bears = bears.into_iter().map(|row| Bearing { id: row.id, statement: row.statement });
+        stored.push(CardSide { claim: claim.clone(), candidate: false, bears: bears.collect() });
+    }
     Ok(CardView {
         summary: sides.summary(&row, now),
         acts,
@@ -72,8 +81,8 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
         sides: sides
             .candidate
             .into_iter()
-            .map(|claim| CardSide { claim, candidate: true })
-            .chain(sides.claims.into_iter().map(|claim| CardSide { claim, candidate: false }))
+            .map(|claim| CardSide { claim, candidate: true, bears: Vec::new() })
+            .chain(stored)
             .collect(),
     })
 }

@@ -10,10 +10,18 @@ pub fn keys_markdown() -> String {
         "# Keys of `ergo tui`\n\n\
          This page is generated from the app's own table of acts (`src/tui/action/table.rs`). In the app, `?` shows the same,\n\
          searchable, with what can be done now and, where something cannot, why.\n\n\
-         An act marked ↩ changes the memory and is taken back with `u`; one marked ‼ cannot be taken back, and asks first.\n",
+         An act marked ↩ changes the memory and is taken back with `u`; one marked ‼ cannot be taken back, and asks first.\n\n\
+         Other keys are set in `keys.toml`, beside `config.toml`: a section for each place, in which an act is named as in the last\n\
+         column and given a key, or a list of keys, in place of the usual ones. A mistake is told with its line when the app opens.\n\n\
+         ```toml\n[conflicts]\nkeep_a = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",
     );
     for scope in KeyScope::ALL {
-        let _ = write!(out, "\n## {}\n\n| key | act | what it does |\n|---|---|---|\n", scope.title());
+        let _ = write!(
+            out,
+            "\n## {}: `[{}]`\n\n| key | act | what it does | name |\n|---|---|---|---|\n",
+            scope.title(),
+            scope.name()
+        );
         for spec in ACTIONS.iter().filter(|spec| spec.scope == scope) {
             let keys: Vec<String> = spec.keys.iter().map(|key| format!("`{key}`")).collect();
             let mark = match spec.danger {
@@ -21,7 +29,8 @@ pub fn keys_markdown() -> String {
                 Danger::Undoable => " ↩",
                 Danger::Final => " ‼",
             };
-            let _ = writeln!(out, "| {} | {}{mark} | {} |", keys.join(" "), spec.title, spec.help);
+            let _ =
+                writeln!(out, "| {} | {}{mark} | {} | `{}` |", keys.join(" "), spec.title, spec.help, spec.id.name());
         }
     }
     out

@@ -33,50 +33,87 @@ fn act(state: &State, act: CardAct) -> Can {
     card(state)?.can(act)
 }
 
+/// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
+fn many(state: &State) -> Can {
+    state.conflicts.marks.scope()?;
+    idle(state)
+}
+
+/// An act on the marked cards, else on the card under the cursor.
+fn act_or_many(state: &State, act: CardAct) -> Can {
+    if state.is_marked() { many(state) } else { self::act(state, act) }
+}
+
+/// An act on one card only.
+fn act_on_one(state: &State, act: CardAct) -> Can {
+    if !state.is_marked() {
+        return self::act(state, act);
+    }
+    Err("this is another act on each card, and several are marked: esc takes the marks away".to_owned())
+}
+
+/// Cards are listed where they can be marked.
+pub fn markable(state: &State) -> Can {
+    if state.screen == Screen::Inbox {
+        return Err("cards are marked where all of them are listed: 8".to_owned());
+    }
+    has_cards(state)
+}
+
+/// Cards are marked, and the card under the cursor says whose sides there are.
+pub fn keep_source(state: &State) -> Can {
+    markable(state)?;
+    many(state)?;
+    card(state).map(|_| ())
+}
+
 /// See [`CardAct::Supersede`].
 pub fn keep_a(state: &State) -> Can {
-    act(state, CardAct::Supersede)
+    act_or_many(state, CardAct::Supersede)
 }
 
 /// See [`CardAct::Supersede`].
 pub fn keep_b(state: &State) -> Can {
+    if state.is_marked() {
+        return many(state);
+    }
     act(state, CardAct::Supersede)?;
     card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no second side".to_owned())
 }
 
 /// See [`CardAct::Supersede`].
 pub fn merge(state: &State) -> Can {
-    act(state, CardAct::Supersede)
+    act_on_one(state, CardAct::Supersede)
 }
 
 /// See [`CardAct::Retract`].
 pub fn retract_side(state: &State) -> Can {
-    act(state, CardAct::Retract)
+    act_on_one(state, CardAct::Retract)
 }
 
 /// See [`CardAct::Narrow`].
 pub fn narrow(state: &State) -> Can {
-    act(state, CardAct::Narrow)
+    act_on_one(state, CardAct::Narrow)
 }
 
 /// See [`CardAct::Exception`].
 pub fn exception(state: &State) -> Can {
-    act(state, CardAct::Exception)
+    act_or_many(state, CardAct::Exception)
 }
 
 /// See [`CardAct::Dismiss`].
 pub fn dismiss(state: &State) -> Can {
-    act(state, CardAct::Dismiss)
+    act_or_many(state, CardAct::Dismiss)
 }
 
 /// See [`CardAct::Discard`].
 pub fn discard(state: &State) -> Can {
-    act(state, CardAct::Discard)
+    act_or_many(state, CardAct::Discard)
 }
 
 /// See [`CardAct::Snooze`].
 pub fn snooze(state: &State) -> Can {
-    act(state, CardAct::Snooze)
+    act_or_many(state, CardAct::Snooze)
 }
 
 /// Cards are listed.

@@ -2,13 +2,15 @@
 
 mod docs;
 pub mod enabled;
+mod keymap;
 mod rows;
 mod table;
 
 pub use docs::keys_markdown;
+pub use keymap::Keymap;
 pub use table::ACTIONS;
 
-use super::{key::KeyPress, state::State};
+use super::state::State;
 
 /// What a person can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +31,10 @@ pub enum Action {
     OtherSide,
     CardFilter,
     CardWhy,
+    Mark,
+    MarkRange,
+    MarkAll,
+    KeepSource,
     // Claims
     Search,
     StatusFilter,
@@ -121,6 +127,22 @@ pub enum Action {
     No,
     SwitchButton,
     PressButton,
+    PreviewUp,
+    PreviewDown,
+}
+
+impl Action {
+    /// Its name in `keys.toml`: `keep_a`.
+    pub fn name(self) -> String {
+        let mut out = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_ascii_uppercase() && !out.is_empty() {
+                out.push('_');
+            }
+            out.push(c.to_ascii_lowercase());
+        }
+        out
+    }
 }
 
 /// Where an act's keys work.
@@ -175,6 +197,26 @@ impl KeyScope {
         Self::Tour,
     ];
 
+    /// Its section in `keys.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Conflicts => "conflicts",
+            Self::Claims => "claims",
+            Self::Why => "why",
+            Self::Peers => "peers",
+            Self::Claim => "claim",
+            Self::Move => "move",
+            Self::Global => "global",
+            Self::Form => "form",
+            Self::Pick => "pick",
+            Self::Confirm => "confirm",
+            Self::Inbox => "inbox",
+            Self::Door => "door",
+            Self::Acts => "acts",
+            Self::Tour => "tour",
+        }
+    }
+
     /// The heading under which its acts are listed.
     pub fn title(self) -> &'static str {
         match self {
@@ -218,7 +260,7 @@ pub struct ActionSpec {
     pub short: &'static str,
     /// What it does, in a sentence.
     pub help: &'static str,
-    /// Its keys, in the written form of [`KeyPress`].
+    /// Its usual keys, in the written form of [`super::key::KeyPress`]; those that hold are in the [`Keymap`].
     pub keys: &'static [&'static str],
     /// Where they work.
     pub scope: KeyScope,
@@ -229,16 +271,6 @@ pub struct ActionSpec {
 }
 
 impl ActionSpec {
-    /// Its first key as written, for labels; empty where it has none.
-    pub fn key(&self) -> &'static str {
-        self.keys.first().copied().unwrap_or("")
-    }
-
-    /// Whether this press is one of its keys.
-    pub fn has(&self, key: KeyPress) -> bool {
-        self.keys.iter().any(|text| KeyPress::parse(text).is_some_and(|own| own.same(key)))
-    }
-
     /// Whether it can be done now; read-only mode and its own condition together.
     pub fn check(&self, state: &State) -> Result<(), String> {
         if self.danger != Danger::None && state.settings.read_only {
@@ -253,11 +285,6 @@ pub fn spec(action: Action) -> &'static ActionSpec {
     ACTIONS.iter().find(|spec| spec.id == action).unwrap_or(&ACTIONS[0])
 }
 
-/// The act that a key means in a chain of scopes, the first scope first.
-pub fn resolve(chain: &[KeyScope], key: KeyPress) -> Option<&'static ActionSpec> {
-    chain.iter().find_map(|scope| ACTIONS.iter().find(|spec| spec.scope == *scope && spec.has(key)))
-}
-
 /// The acts of a chain, in the order of the table.
 pub fn in_chain(chain: &[KeyScope]) -> impl Iterator<Item = &'static ActionSpec> {
     chain.iter().flat_map(|scope| ACTIONS.iter().filter(move |spec| spec.scope == *scope))
@@ -268,7 +295,7 @@ mod tests {
     use std::collections::{HashMap, HashSet};
 
     use super::*;
-    use crate::tui::state::CHAINS;
+    use crate::tui::{key::KeyPress, state::CHAINS};
 
     #[test]
     fn every_act_is_named_once_and_says_what_it_does() {
@@ -297,7 +324,8 @@ mod tests {
     #[test]
     fn both_families_of_keys_move() {
         for (vim, arrow) in [("j", "down"), ("k", "up"), ("h", "left"), ("l", "right"), ("g", "home"), ("G", "end")] {
-            let id = |key| resolve(&[KeyScope::Move], KeyPress::parse(key).unwrap()).map(|spec| spec.id);
+            let map = Keymap::default();
+            let id = |key| map.resolve(&[KeyScope::Move], KeyPress::parse(key).unwrap()).map(|spec| spec.id);
             assert!(id(vim).is_some());
             assert_eq!(id(vim), id(arrow));
         }

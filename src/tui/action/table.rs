@@ -231,7 +231,7 @@ pub static ACTIONS: &[ActionSpec] = &[
     plain(Up, Move, &["k", "up"], "", "Up", "One row up, or scroll.", can::always),
     plain(Down, Move, &["j", "down"], "", "Down", "One row down, or scroll.", can::always),
     plain(PageUp, Move, &["pgup", "ctrl-b", "ctrl-u"], "", "Page up", "One screen up.", can::always),
-    plain(PageDown, Move, &["pgdn", "ctrl-f", "ctrl-d", "space"], "", "Page down", "One screen down.", can::always),
+    plain(PageDown, Move, &["pgdn", "ctrl-f", "ctrl-d"], "", "Page down", "One screen down.", can::always),
     plain(First, Move, &["g", "home"], "", "First", "To the first row.", can::always),
     plain(Last, Move, &["G", "end"], "", "Last", "To the last row; pages are fetched on the way.", can::always),
     plain(Left, Move, &["h", "left"], "", "Left", "To the pane on the left.", can::always),
@@ -356,7 +356,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Press the button that has the focus.",
         can::always,
     ),
-    //
     plain(
         ShowTimeline,
         Global,
@@ -370,10 +369,8 @@ pub static ACTIONS: &[ActionSpec] = &[
     plain(ShowLog, Global, &["7"], "", "Acts", "Every act, and taking one back.", can::always),
     plain(ShowCards, Global, &["8"], "", "Conflicts", "Cards by status, also those that are settled.", can::always),
     plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always),
-    //
     plain(InboxNext, Inbox, &["n", "]"], "next", "Next", "Go to the next thing that wants a person.", can::listed),
     plain(InboxPrev, Inbox, &["N", "["], "", "Previous", "Go to the thing before.", can::listed),
-    //
     asks(
         DoorIn,
         Door,
@@ -392,7 +389,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Turn the device away, or put the refused event aside; asks first.",
         can::door,
     ),
-    //
     acts(
         TakeBack,
         Acts,
@@ -420,7 +416,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Copy the command that does what the act under the cursor did.",
         can::act_listed,
     ),
-    //
     plain(AgeFilter, Claims, &["t"], "", "Filter by age", "Only those of a day, a week, a month, or all.", can::always),
     plain(
         PersonFilter,
@@ -450,7 +445,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         can::always,
     ),
     plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed),
-    //
     plain(
         TourNext,
         KeyScope::Tour,
@@ -462,4 +456,43 @@ pub static ACTIONS: &[ActionSpec] = &[
     ),
     plain(TourBack, KeyScope::Tour, &["left", "h", "backspace"], "", "Back", "To the card before.", can::always),
     plain(TourEnd, KeyScope::Tour, &["esc", "q", "ctrl-c"], "skip", "Skip", "To the app.", can::always),
+    //
+    plain(
+        Mark,
+        Conflicts,
+        &["space"],
+        "mark",
+        "Mark the card",
+        "Mark the card under the cursor, or take its mark away, and go to the next: a, b, p, x, d, D and z then act on all that are marked.",
+        can::markable,
+    ),
+    plain(
+        MarkRange,
+        Conflicts,
+        &["V"],
+        "",
+        "Mark up to here",
+        "Mark every card from the one that was marked last to the one under the cursor.",
+        can::markable,
+    ),
+    plain(
+        MarkAll,
+        Conflicts,
+        &["*"],
+        "",
+        "Mark all, or none",
+        "Mark every card that is listed, or take every mark away.",
+        can::markable,
+    ),
+    acts(
+        KeepSource,
+        Conflicts,
+        &["p"],
+        "one source",
+        "Keep one source",
+        "On every marked card, the side of one source or writer stays: choose whose; what becomes of each is shown first.",
+        can::keep_source,
+    ),
+    plain(PreviewUp, Confirm, &["up", "k"], "", "Up", "Earlier lines of the preview.", can::always),
+    plain(PreviewDown, Confirm, &["down", "j"], "", "Down", "Later lines of the preview.", can::always),
 ];

@@ -31,6 +31,7 @@ pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure>
 pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failure> {
     Ok(match write {
         Write::Resolve { card, request } => Answer::Outcome(Box::new(client.resolve(&card, &request).await?)),
+        Write::ResolveMany(request) => Answer::Many(Box::new(client.resolve_many(&request).await?)),
         Write::Supersede(request) => Answer::Outcome(Box::new(client.supersede(&request).await?)),
         Write::Retract(request) => Answer::Outcome(Box::new(client.retract(&request).await?)),
         Write::Reinstate(request) => Answer::Outcome(Box::new(client.reinstate(&request).await?)),

@@ -1,10 +1,10 @@
-//! A picture of the app without a terminal: for the README.
+//! Pictures and recordings of the app without a terminal: for the README.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::{calls, drift, now, opening, settings, svg};
+use super::{calls, cast::Cast, drift, now, opening, settings, svg};
 use crate::{
     client::Client,
     tui::{
@@ -23,45 +23,86 @@ const ENOUGH: usize = 200;
 /// Opens the app as `options` say at a size in columns and rows, reads what it needs from the daemon, presses `keys` (in their
 /// written form, separated by spaces), and returns the frame as SVG. Acts are not sent: a picture changes nothing.
 pub fn capture(options: &Options, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut state = State::new(settings(options, client)?, size, now());
-    let theme = Theme::ansi(true);
-    let effects = update::open(&mut state, opening(options));
-    runtime.block_on(settle(&mut state, client, options.folder.as_deref(), effects));
-    frame(&mut state, &theme);
+    let mut player = Player::open(options, client, size, false)?;
     for key in keys.split_whitespace().filter_map(KeyPress::parse) {
-        // Fingers take their time: no two presses are one key held down.
-        state.now += 500;
-        let effects = update::update(&mut state, Msg::Key(key));
-        runtime.block_on(settle(&mut state, client, options.folder.as_deref(), effects));
-        frame(&mut state, &theme);
+        player.press(key);
     }
-    let buffer = frame(&mut state, &theme);
-    Ok(svg::of(&buffer))
+    Ok(svg::of(&player.frame()))
 }
 
-async fn settle(state: &mut State, client: &Client, folder: Option<&Path>, effects: Vec<Effect>) {
-    let mut queue = effects;
-    for _ in 0..ENOUGH {
-        let Some(effect) = queue.pop() else { return };
-        match effect {
-            Effect::Read(ticket, read) => {
-                let answer = calls::read(client, read).await;
-                queue.extend(update::update(state, Msg::Reply(ticket, answer)));
-            }
-            Effect::Compare(sources) => {
-                let found = folder.map(|folder| drift::compare(folder, &sources)).unwrap_or_default();
-                queue.extend(update::update(state, Msg::Drifted(found)));
-            }
-            _ => {}
+/// The same as a recording in the form of asciicast v2. Acts are sent: what is recorded happens. A key `wait` presses nothing, and
+/// lets one look.
+pub fn record(options: &Options, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
+    let mut player = Player::open(options, client, size, true)?;
+    let mut cast = Cast::new(size);
+    cast.frame(&player.frame())?;
+    for word in keys.split_whitespace() {
+        cast.wait(1);
+        if let Some(key) = KeyPress::parse(word) {
+            player.press(key);
+            cast.frame(&player.frame())?;
         }
     }
+    Ok(cast.finish("ergo tui"))
 }
 
-fn frame(state: &mut State, theme: &Theme) -> Buffer {
-    let area = Rect::new(0, 0, state.size.0, state.size.1);
-    let mut buffer = Buffer::empty(area);
-    let hits = view::draw(state, theme, area, &mut buffer);
-    state.painted(hits);
-    buffer
+/// The app with a daemon, and without a terminal.
+struct Player<'a> {
+    state: State,
+    theme: Theme,
+    client: &'a Client,
+    runtime: tokio::runtime::Runtime,
+    folder: Option<PathBuf>,
+    acts: bool,
+}
+
+impl<'a> Player<'a> {
+    fn open(options: &Options, client: &'a Client, size: (u16, u16), acts: bool) -> Result<Self, TuiError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut state = State::new(settings(options, client)?, size, now());
+        state.keys = options.keys.clone();
+        let effects = update::open(&mut state, opening(options));
+        let mut player =
+            Self { state, theme: Theme::ansi(true), client, runtime, folder: options.folder.clone(), acts };
+        player.settle(effects);
+        player.frame();
+        Ok(player)
+    }
+
+    fn press(&mut self, key: KeyPress) {
+        // Fingers take their time: no two presses are one key held down.
+        self.state.now += 500;
+        let effects = update::update(&mut self.state, Msg::Key(key));
+        self.settle(effects);
+        self.frame();
+    }
+
+    /// Answers what is asked until nothing is asked any more.
+    fn settle(&mut self, effects: Vec<Effect>) {
+        let mut queue = effects;
+        for _ in 0..ENOUGH {
+            let Some(effect) = queue.pop() else { return };
+            let (ticket, answer) = match effect {
+                Effect::Read(ticket, read) => (ticket, self.runtime.block_on(calls::read(self.client, read))),
+                Effect::Write(ticket, write) if self.acts => {
+                    (ticket, self.runtime.block_on(calls::write(self.client, *write)))
+                }
+                Effect::Compare(sources) => {
+                    let found = self.folder.as_ref().map(|folder| drift::compare(folder, &sources)).unwrap_or_default();
+                    queue.extend(update::update(&mut self.state, Msg::Drifted(found)));
+                    continue;
+                }
+                _ => continue,
+            };
+            queue.extend(update::update(&mut self.state, Msg::Reply(ticket, answer)));
+        }
+    }
+
+    fn frame(&mut self) -> Buffer {
+        let area = Rect::new(0, 0, self.state.size.0, self.state.size.1);
+        let mut buffer = Buffer::empty(area);
+        let hits = view::draw(&self.state, &self.theme, area, &mut buffer);
+        self.state.painted(hits);
+        buffer
+    }
 }

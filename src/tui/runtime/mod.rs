@@ -1,7 +1,9 @@
 //! The loop around the pure core: it owns the terminal, the keys, the clock, the requests and the event stream.
 
+mod background;
 mod calls;
 mod capture;
+mod cast;
 mod drift;
 mod editor;
 mod live;
@@ -17,6 +19,7 @@ use std::{
 };
 
 use crossterm::{
+    Command,
     clipboard::CopyToClipboard,
     event::{DisableMouseCapture, EnableMouseCapture, Event, EventStream},
     execute, queue,
@@ -31,7 +34,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-pub use capture::capture;
+pub use capture::{capture, record};
 
 use super::{
     Options, Starter, TuiError,
@@ -43,6 +46,7 @@ use super::{
     view,
 };
 use crate::{client::Client, config::AppMemory};
+use background::Swallow;
 use memory::Memory;
 use terminal::{Guard, Screen};
 
@@ -124,6 +128,9 @@ struct App {
     screen: Screen,
     guard: Guard,
     events: Option<EventStream>,
+    swallow: Swallow,
+    /// What was typed before the terminal answered.
+    typed: Vec<KeyPress>,
     tasks: JoinSet<()>,
     sender: mpsc::Sender<Msg>,
     receiver: mpsc::Receiver<Msg>,
@@ -140,12 +147,14 @@ impl App {
     fn new(options: Options, client: Client, start: Starter) -> Result<Self, TuiError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let settings = recall(&options, settings(&options, &client)?);
-        let theme = options.theme();
-        let guard = Guard::enter(true)?;
+        let guard = Guard::enter(options.mouse)?;
+        let asked = if options.asks_background() { background::look() } else { background::Asked::default() };
+        let theme = options.theme(asked.light);
         let screen = terminal::screen()?;
         let size = screen.size()?;
         let mut state = State::new(settings, (size.width, size.height), now());
-        state.mouse = true;
+        state.mouse = options.mouse;
+        state.keys = options.keys.clone();
         Ok(Self {
             state,
             opening: opening(&options),
@@ -157,6 +166,8 @@ impl App {
             screen,
             guard,
             events: Some(EventStream::new()),
+            swallow: Swallow::new(asked.late),
+            typed: asked.typed,
             tasks: JoinSet::new(),
             sender,
             receiver,
@@ -175,6 +186,8 @@ impl App {
         self.tasks.spawn(live::follow(self.client.clone(), self.sender.clone(), self.again.clone()));
         let effects = update::open(&mut self.state, std::mem::take(&mut self.opening));
         self.execute(effects)?;
+        let typed = std::mem::take(&mut self.typed);
+        self.take(typed.into_iter().map(Msg::Key).collect())?;
         while !self.leave {
             self.draw_if_due()?;
             match self.next(&mut end).await {
@@ -223,6 +236,7 @@ impl App {
         let mut event = event;
         loop {
             match event {
+                Some(Ok(event)) if self.swallow.takes(&event) => {}
                 Some(Ok(event)) => messages.extend(message(event)),
                 // The terminal is gone.
                 Some(Err(_)) | None => return Next::Leave,
@@ -330,7 +344,11 @@ impl App {
                     });
                 }
                 Effect::Wake(at) => self.wakes.push(at),
-                Effect::Copy(text) => execute!(self.screen.backend_mut(), CopyToClipboard::to_clipboard_from(text))?,
+                Effect::Copy(text) => {
+                    let tmux = std::env::var_os("TMUX").is_some_and(|value| !value.is_empty());
+                    write!(self.screen.backend_mut(), "{}", clipboard(text, tmux))?;
+                    self.screen.backend_mut().flush()?;
+                }
                 Effect::Mouse(true) => {
                     self.guard.mouse = true;
                     execute!(self.screen.backend_mut(), EnableMouseCapture)?;
@@ -383,6 +401,14 @@ enum Next {
     Leave,
 }
 
+/// What puts a text on the clipboard; within tmux it is also handed on to the terminal around it, which tmux may be told to allow.
+fn clipboard(text: String, tmux: bool) -> String {
+    let mut plain = String::new();
+    // Into memory, it cannot fail.
+    let _written = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut plain);
+    if tmux { format!("{plain}\u{1b}Ptmux;{}\u{1b}\\", plain.replace('\u{1b}', "\u{1b}\u{1b}")) } else { plain }
+}
+
 /// A terminal event as a message; those that mean nothing here are none.
 fn message(event: Event) -> Option<Msg> {
     match event {
@@ -394,5 +420,18 @@ fn message(event: Event) -> Option<Msg> {
             kind => Some(Msg::Mouse { kind, column: mouse.column, row: mouse.row }),
         },
         Event::FocusGained | Event::FocusLost => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clipboard;
+
+    #[test]
+    fn within_tmux_the_clipboard_of_the_terminal_around_it_is_reached_too() {
+        let plain = clipboard("hi".into(), false);
+        assert!(plain.starts_with("\u{1b}]52;c;aGk="), "{plain:?}");
+        let both = clipboard("hi".into(), true);
+        assert!(both.starts_with(&plain) && both.contains("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk="), "{both:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The Conflicts screen: a list of cards, and the card under the cursor.
 
-use super::list::Windowed;
+use super::{list::Windowed, marks::Marks};
 use crate::{
     api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
     domain::{CardId, Scope, verdict::Evidence},
@@ -69,6 +69,8 @@ pub struct Conflicts {
     pub trouble: Option<String>,
     /// The card that this app settled last: it leaves the list at once, unlike one that was settled elsewhere.
     pub released: Option<CardId>,
+    /// The cards that are marked, to be settled by one act.
+    pub marks: Marks,
     /// A card to open by its id or prefix once it arrives.
     pub wanted: Option<String>,
 }

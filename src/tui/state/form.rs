@@ -3,7 +3,7 @@
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    api::CardAct,
+    api::{CardAct, CardRef, Keep},
     domain::{CardId, ClaimId, OpId, Scope},
     tui::{key::KeyPress, msg::Write},
 };
@@ -40,6 +40,13 @@ pub enum About {
         /// The side that stays.
         winner: Option<ClaimId>,
     },
+    /// An act on all marked cards.
+    Many {
+        /// The act.
+        act: CardAct,
+        /// Which side stays.
+        keep: KeepSide,
+    },
     /// An act on a claim.
     Claim {
         /// The claim.
@@ -49,11 +56,26 @@ pub enum About {
     },
 }
 
+/// Which side of many cards stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeepSide {
+    /// The first of each.
+    First,
+    /// The second of each.
+    Second,
+    /// That of a source or writer, which is chosen in the form.
+    Chosen,
+    /// The act is not about sides.
+    Both,
+}
+
 /// What a field holds, and where it goes in the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldId {
     /// The side that is acted on.
     Target,
+    /// Whose side stays, on many cards.
+    Keep,
     /// The new text.
     Statement,
     /// The environment.
@@ -77,6 +99,7 @@ impl FieldId {
     pub fn wire(self) -> &'static str {
         match self {
             Self::Target => "target",
+            Self::Keep => "keep",
             Self::Statement => "statement",
             Self::Env => "env",
             Self::Team => "team",
@@ -133,6 +156,10 @@ pub struct Form {
     pub rev: u64,
     /// The sides of the card, for the choice of a target.
     pub members: Vec<ClaimId>,
+    /// The marked cards, where it is about those.
+    pub cards: Vec<CardRef>,
+    /// What the choice of [`FieldId::Keep`] stands for.
+    pub keeps: Vec<Keep>,
     /// The fields.
     pub fields: Vec<Field>,
     /// The field that has the focus.

@@ -109,6 +109,11 @@ impl<T: Row + Clone> Windowed<T> {
         self.get(self.cursor)
     }
 
+    /// A row by its id; `None` where it is not in memory.
+    pub fn find_row(&self, id: T::Id) -> Option<&T> {
+        self.pages.iter().filter_map(|page| page.items.as_ref()).flatten().find(|row| row.id() == id)
+    }
+
     /// Changes a row in place, where it is in memory.
     pub fn update(&mut self, id: T::Id, change: impl FnOnce(&mut T)) {
         let rows = self.pages.iter_mut().filter_map(|page| page.items.as_mut()).flatten();
@@ -331,6 +336,11 @@ impl<T: Row + Clone> Windowed<T> {
         }
         self.cursor = self.cursor.min(self.known().saturating_sub(1));
         self.anchor = self.current().map(Row::id);
+    }
+
+    /// The row number of a row by its id; `None` where it is not in memory.
+    pub fn index_of(&self, id: T::Id) -> Option<usize> {
+        self.find(id)
     }
 
     fn find(&self, id: T::Id) -> Option<usize> {

@@ -7,6 +7,7 @@ pub mod filter;
 pub mod form;
 pub mod inbox;
 pub mod list;
+pub mod marks;
 pub mod models;
 pub mod overlay;
 pub mod peers;
@@ -29,7 +30,7 @@ pub use screen::Screen;
 pub use why::Why;
 
 use super::{
-    action::KeyScope,
+    action::{KeyScope, Keymap},
     hits::HitMap,
     msg::{Effect, Slot, Ticket},
 };
@@ -218,6 +219,8 @@ pub struct State {
     pub models: Models,
     /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
     pub news: Option<(String, String)>,
+    /// Which key means which act.
+    pub keys: Keymap,
     /// What lies over the screen.
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by what they are about.
@@ -271,6 +274,7 @@ impl State {
             models: Models::default(),
             news: None,
             overlay: None,
+            keys: Keymap::default(),
             drafts: HashMap::new(),
             toasts: Vec::new(),
             log: VecDeque::new(),
@@ -407,6 +411,11 @@ impl State {
             }
             _ => None,
         }
+    }
+
+    /// Whether acts on cards are about those that are marked: marks are of the Conflicts screen, and count there alone.
+    pub fn is_marked(&self) -> bool {
+        self.screen == Screen::Conflicts && !self.conflicts.marks.is_empty()
     }
 
     /// Who waits to be let in, if that is under the cursor.

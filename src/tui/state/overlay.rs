@@ -52,7 +52,7 @@ impl Palette {
         let wanted = self.input.lines().join(" ").to_lowercase();
         action::in_chain(state.screen_chain())
             .filter(|spec| {
-                let text = format!("{} {} {}", spec.title, spec.help, spec.keys.join(" ")).to_lowercase();
+                let text = format!("{} {} {}", spec.title, spec.help, state.keys.all(spec.id)).to_lowercase();
                 wanted.split_whitespace().all(|word| text.contains(word))
             })
             .collect()
@@ -73,6 +73,10 @@ pub struct Confirm {
     pub question: String,
     /// What will happen.
     pub effect: String,
+    /// What becomes of each thing, where there are several.
+    pub list: Vec<Listed>,
+    /// The first of them that is shown.
+    pub scroll: usize,
     /// The word on the button that does it.
     pub yes: &'static str,
     /// What is sent on yes.
@@ -83,6 +87,40 @@ pub struct Confirm {
     pub opener: Option<KeyPress>,
     /// Whether the question has been painted.
     pub painted: bool,
+}
+
+impl Confirm {
+    /// A question about one thing. `opener` is the key that asks it.
+    pub fn new(
+        question: impl Into<String>,
+        effect: impl Into<String>,
+        yes: &'static str,
+        write: Write,
+        opener: Option<KeyPress>,
+    ) -> Self {
+        Self {
+            question: question.into(),
+            effect: effect.into(),
+            list: Vec::new(),
+            scroll: 0,
+            yes,
+            write: Box::new(write),
+            on_yes: false,
+            opener,
+            painted: false,
+        }
+    }
+}
+
+/// One line of a preview.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// It is done; else it is left as it is.
+    pub done: bool,
+    /// What is done, or why not.
+    pub text: String,
+    /// Of what this is said.
+    pub about: String,
 }
 
 /// What a typed line is for.

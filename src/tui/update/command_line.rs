@@ -1,7 +1,7 @@
 //! The command line that does the same as an act: shown in the log, so that what the app does can be done without it.
 
 use crate::{
-    api::{ActRequest, CardAct, EventView, ResolveRequest},
+    api::{ActRequest, CardAct, EventView, Keep, ResolveManyRequest, ResolveRequest},
     domain::OpId,
     tui::{msg::Write, when},
 };
@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 pub(super) fn op(write: &Write) -> Option<OpId> {
     match write {
         Write::Resolve { request, .. } => request.caller.op_id,
+        Write::ResolveMany(request) => request.caller.op_id,
         Write::Supersede(request) => request.claim.caller.op_id,
         Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
             request.caller.op_id
@@ -27,6 +28,7 @@ pub(super) fn op(write: &Write) -> Option<OpId> {
 pub(super) fn of(write: &Write) -> String {
     match write {
         Write::Resolve { card, request } => resolve(card, request),
+        Write::ResolveMany(request) => resolve_many(request),
         Write::Supersede(request) => format!(
             "ergo supersede {} {} --reason {}",
             request.targets.iter().map(|id| short(id)).collect::<Vec<_>>().join(" "),
@@ -115,6 +117,31 @@ fn resolve(card: &str, request: &ResolveRequest) -> String {
     flag("from", q.valid_from.as_deref().map(quote));
     flag("until", q.valid_until.as_deref().map(quote));
     flag("reason", (request.act != CardAct::Snooze).then(|| quote(&request.reason)));
+    out
+}
+
+fn resolve_many(request: &ResolveManyRequest) -> String {
+    let cards: Vec<String> = request.cards.iter().map(|card| short(&card.id)).collect();
+    let mut out = format!("ergo resolve {}", cards.join(" "));
+    match (&request.keep, request.act) {
+        (Some(Keep::First), _) => out.push_str(" --keep 1"),
+        (Some(Keep::Second), _) => out.push_str(" --keep 2"),
+        (Some(Keep::Source(source)), _) => out.push_str(&format!(" --keep-source {}", quote(source))),
+        (Some(Keep::Writer(writer)), _) => out.push_str(&format!(" --keep-writer {}", quote(writer))),
+        (None, CardAct::Snooze) => {
+            out.push_str(&format!(
+                " --snooze {}",
+                request.until.map_or_else(String::new, |at| when::day(at, &TimeZone::UTC))
+            ));
+        }
+        (None, act) => out.push_str(&format!(" --{}", act.as_str())),
+    }
+    if !request.reason.is_empty() {
+        out.push_str(&format!(" --reason {}", quote(&request.reason)));
+    }
+    if request.dry_run {
+        out.push_str(" --dry-run");
+    }
     out
 }
 

@@ -18,6 +18,8 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
         Action::PressButton if confirm.on_yes && confirm.painted && !by_opener => yes(state, out),
         Action::PressButton if !confirm.on_yes && !by_opener => state.overlay = None,
         Action::No => state.overlay = None,
+        Action::PreviewUp => confirm.scroll = confirm.scroll.saturating_sub(1),
+        Action::PreviewDown => confirm.scroll = (confirm.scroll + 1).min(confirm.list.len().saturating_sub(1)),
         Action::SwitchButton => confirm.on_yes = !confirm.on_yes,
         _ => {}
     }

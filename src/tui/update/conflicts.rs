@@ -1,6 +1,6 @@
 //! The Conflicts screen: moving among cards, and opening the form of an act.
 
-use super::{form_setup, why};
+use super::{form_setup, many, why};
 use crate::{
     api::CardAct,
     tui::{
@@ -11,6 +11,7 @@ use crate::{
         state::{
             Overlay, Screen, State,
             conflicts::{Card, Focus},
+            form::KeepSide,
             inbox::Focus as InboxFocus,
             why::Subject,
         },
@@ -19,7 +20,13 @@ use crate::{
 
 /// Does an act of this screen.
 pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+    if state.is_marked()
+        && let Some((act, keep)) = of_many(id)
+    {
+        return many::open(state, act, keep, key);
+    }
     match id {
+        Action::Mark | Action::MarkRange | Action::MarkAll => many::perform(state, id),
         Action::KeepA => form(state, CardAct::Supersede, Some(0), key),
         Action::KeepB => {
             let other = state.conflicts.card.as_ref().map(|card| card.other);
@@ -61,6 +68,20 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
         }
         _ => {}
     }
+}
+
+/// What an act means where cards are marked; `None` where it is about the card under the cursor all the same.
+fn of_many(id: Action) -> Option<(CardAct, KeepSide)> {
+    Some(match id {
+        Action::KeepA => (CardAct::Supersede, KeepSide::First),
+        Action::KeepB => (CardAct::Supersede, KeepSide::Second),
+        Action::KeepSource => (CardAct::Supersede, KeepSide::Chosen),
+        Action::Exception => (CardAct::Exception, KeepSide::Both),
+        Action::Dismiss => (CardAct::Dismiss, KeepSide::Both),
+        Action::Discard => (CardAct::Discard, KeepSide::Both),
+        Action::Snooze => (CardAct::Snooze, KeepSide::Both),
+        _ => return None,
+    })
 }
 
 fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {

@@ -44,9 +44,9 @@ pub(super) fn held_down(state: &mut State, key: KeyPress) -> bool {
 }
 
 /// Does an act of the form.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match id {
-        Action::Submit => submit(state, out),
+        Action::Submit => submit(state, key, out),
         Action::Cancel => {
             if let Some(Overlay::Form(form)) = state.overlay.take() {
                 state.drafts.insert(form.about, *form);
@@ -82,7 +82,7 @@ pub(super) fn typed(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
             return;
         }
         if form.at_end() {
-            submit(state, out);
+            submit(state, Some(key), out);
         } else {
             focus(state, 1);
         }
@@ -165,7 +165,8 @@ pub(super) fn edited(state: &mut State, result: Result<Option<String>, String>, 
     }
 }
 
-fn submit(state: &mut State, out: &mut Vec<Effect>) {
+/// Sends the form, or asks once more. `key` is the one that did: it does not answer what is asked.
+fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let now = state.now;
     let Some(Overlay::Form(open)) = &state.overlay else { return };
     if open.sending {
@@ -175,6 +176,7 @@ fn submit(state: &mut State, out: &mut Vec<Effect>) {
     let mut caller = state.caller(&scope);
     let fresh = caller.op_id.take();
     let Some(form) = form(state) else { return };
+    form.opener = key.map(|key| (key, now));
     let write = match form_request::build(form, caller, now) {
         Ok(write) => write,
         Err(problem) => return refuse(form, problem.0, problem.1),
@@ -187,16 +189,14 @@ fn submit(state: &mut State, out: &mut Vec<Effect>) {
     form.sent = op.map(|op| (write.clone(), op));
     let write = with_op(write, op);
     if let About::Claim { id, act: ClaimAct::Redact } = form.about {
-        let opener = None;
+        let opener = form.opener.map(|(key, _)| key);
         let question = format!("Redact {}?", id.short());
         let effect = "Its text is dropped everywhere. Undo cannot bring it back.".to_owned();
         let about = form.about;
         if let Some(Overlay::Form(form)) = state.overlay.take() {
             state.drafts.insert(about, *form);
         }
-        let confirm =
-            Confirm { question, effect, yes: "Redact", write: Box::new(write), on_yes: false, opener, painted: false };
-        state.overlay = Some(Overlay::Confirm(confirm));
+        state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Redact", write, opener)));
         return;
     }
     form.sending = true;
@@ -207,6 +207,7 @@ fn submit(state: &mut State, out: &mut Vec<Effect>) {
 fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
     match &mut write {
         Write::Resolve { request, .. } => request.caller.op_id = op,
+        Write::ResolveMany(request) => request.caller.op_id = op,
         Write::Supersede(request) => request.claim.caller.op_id = op,
         Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
             request.caller.op_id = op;

@@ -4,11 +4,11 @@ use jiff::civil::Date;
 
 use super::form_setup::chosen_target;
 use crate::{
-    api::{ActRequest, Caller, CardAct, RememberRequest, ResolveRequest, SupersedeRequest},
+    api::{ActRequest, Caller, CardAct, Keep, RememberRequest, ResolveManyRequest, ResolveRequest, SupersedeRequest},
     domain::{ClaimId, Qualifiers},
     tui::{
         msg::Write,
-        state::form::{About, ClaimAct, FieldId, Form, SNOOZES},
+        state::form::{About, ClaimAct, FieldId, Form, KeepSide, SNOOZES},
     },
 };
 
@@ -18,7 +18,8 @@ pub(super) type Problem = (Option<FieldId>, String);
 /// Makes the request of a form, at `now` in milliseconds since the Unix epoch.
 pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Problem> {
     let reason = form.text(FieldId::Reason);
-    let needs_reason = !matches!(form.about, About::Card { act: CardAct::Snooze, .. });
+    // On many cards each may have a known reason of its own; where one has none, the preview says so.
+    let needs_reason = !matches!(form.about, About::Card { act: CardAct::Snooze, .. } | About::Many { .. });
     if needs_reason && reason.is_empty() {
         return Err((Some(FieldId::Reason), "say why: the reason stays on the record".to_owned()));
     }
@@ -29,7 +30,6 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                 return Err((Some(FieldId::Statement), "write the claim that takes the place of both".to_owned()));
             }
             let qualifiers = if act == CardAct::Narrow { qualifiers(form)? } else { Qualifiers::default() };
-            let hours = SNOOZES.get(form.chosen(FieldId::Snooze)).map_or(24, |(_, hours)| *hours);
             let target = matches!(act, CardAct::Retract | CardAct::Narrow).then(|| chosen_target(form)).flatten();
             let request = ResolveRequest {
                 caller,
@@ -39,10 +39,21 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                 target: target.map(ClaimId::to_hex),
                 statement: merged.then_some(statement),
                 qualifiers,
-                until: (act == CardAct::Snooze).then(|| now + hours * 3_600_000),
+                until: (act == CardAct::Snooze).then(|| now + snoozed(form)),
                 expect_rev: Some(form.rev),
             };
             Ok(Write::Resolve { card: id.to_hex(), request })
+        }
+        About::Many { act, keep } => {
+            let keep = match keep {
+                KeepSide::First => Some(Keep::First),
+                KeepSide::Second => Some(Keep::Second),
+                KeepSide::Chosen => form.keeps.get(form.chosen(FieldId::Keep)).cloned(),
+                KeepSide::Both => None,
+            };
+            let until = (act == CardAct::Snooze).then(|| now + snoozed(form));
+            let cards = form.cards.clone();
+            Ok(Write::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
         }
         About::Claim { id, act } => {
             let request =
@@ -73,6 +84,11 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             })
         }
     }
+}
+
+/// For how long a card is put off, in milliseconds.
+fn snoozed(form: &Form) -> u64 {
+    SNOOZES.get(form.chosen(FieldId::Snooze)).map_or(24, |(_, hours)| *hours) * 3_600_000
 }
 
 fn qualifiers(form: &Form) -> Result<Qualifiers, Problem> {

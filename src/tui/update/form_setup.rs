@@ -36,9 +36,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         ]);
     }
     if act == CardAct::Snooze {
-        let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
-        let input = Input::Choice { options, chosen: 1 };
-        fields.push(Field { id: FieldId::Snooze, label: "For", hint: "", input });
+        fields.push(snooze_field());
     } else {
         let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
         // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
@@ -55,6 +53,8 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         scope: summary.scope.clone(),
         rev: summary.rev,
         members: card.view.sides.iter().map(|side| side.claim.id).collect(),
+        cards: Vec::new(),
+        keeps: Vec::new(),
         fields,
         focus: 0,
         error: None,
@@ -97,6 +97,8 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
         scope: claim.scope.clone(),
         rev: claim.rev,
         members: Vec::new(),
+        cards: Vec::new(),
+        keeps: Vec::new(),
         fields,
         focus: 0,
         error: None,
@@ -110,7 +112,8 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
 pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
     let mut form = match state.drafts.remove(&fresh.about) {
         Some(draft) => {
-            Form { rev: fresh.rev, title: fresh.title, effect: fresh.effect, error: None, sending: false, ..draft }
+            let Form { rev, title, effect, scope, cards, .. } = fresh;
+            Form { rev, title, effect, scope, cards, error: None, sending: false, ..draft }
         }
         None => fresh,
     };
@@ -196,8 +199,14 @@ fn target(card: &Card, act: CardAct) -> Field {
     Field { id: FieldId::Target, label: "Side", hint: "", input: Input::Choice { options, chosen } }
 }
 
-fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {
+pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {
     Field { id, label, hint, input: Input::Text(Box::new(several_lines(text))) }
+}
+
+/// For how long: a day, unless another is chosen.
+pub(super) fn snooze_field() -> Field {
+    let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
+    Field { id: FieldId::Snooze, label: "For", hint: "", input: Input::Choice { options, chosen: 1 } }
 }
 
 fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {

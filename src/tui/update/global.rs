@@ -130,6 +130,10 @@ fn back(state: &mut State) {
             state.inbox.focus = InboxFocus::List;
             return;
         }
+        Screen::Conflicts if !state.conflicts.marks.is_empty() => {
+            state.conflicts.marks.clear();
+            return;
+        }
         Screen::Conflicts if state.conflicts.focus == CardFocus::Card => {
             state.conflicts.focus = CardFocus::List;
             return;

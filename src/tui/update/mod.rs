@@ -14,6 +14,7 @@ mod form_setup;
 mod global;
 mod inbox;
 mod live;
+mod many;
 mod motion;
 mod mouse;
 mod palette;
@@ -108,7 +109,7 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
     if matches!(state.overlay, Some(Overlay::Form(_))) && form::held_down(state, key) {
         return;
     }
-    let found = action::resolve(state.chain(), key);
+    let found = state.keys.resolve(state.chain(), key);
     match (&state.overlay, found) {
         (Some(Overlay::Form(_)), None) => form::typed(state, key, out),
         (Some(Overlay::Palette(_)), None) => palette::typed(state, key),
@@ -138,7 +139,7 @@ fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<E
         KeyScope::Peers => peers::perform(state, id, key, out),
         KeyScope::Move => motion::perform(state, id, out),
         KeyScope::Global => global::perform(state, id, key, out),
-        KeyScope::Form => form::perform(state, id, out),
+        KeyScope::Form => form::perform(state, id, key, out),
         KeyScope::Pick => palette::perform(state, id, key, out),
         KeyScope::Confirm => confirm::perform(state, id, key, out),
         KeyScope::Inbox | KeyScope::Door => inbox::perform(state, id, key),

@@ -21,6 +21,7 @@ pub(super) fn mouse(state: &mut State, kind: MouseEventKind, column: u16, row: u
     let Some(hit) = state.hits.at(column, row) else { return };
     match kind {
         MouseEventKind::Down(MouseButton::Left) => click(state, hit, out),
+        MouseEventKind::Down(MouseButton::Right) => mark(state, hit, out),
         MouseEventKind::ScrollDown => wheel(state, hit, NOTCH, out),
         MouseEventKind::ScrollUp => wheel(state, hit, -NOTCH, out),
         _ => {}
@@ -92,6 +93,17 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
     }
 }
 
+/// The other button marks a card.
+fn mark(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
+    if let Hit::Row(Pane::Cards, row) = hit
+        && state.overlay.is_none()
+    {
+        focus(state, Pane::Cards);
+        state.conflicts.list.place(row, state.hits.height(Pane::Cards));
+        perform(state, Action::Mark, None, out);
+    }
+}
+
 fn is_current(state: &State, pane: Pane, row: usize) -> bool {
     match pane {
         Pane::Cards => state.conflicts.list.cursor() == row,
@@ -107,7 +119,13 @@ fn is_current(state: &State, pane: Pane, row: usize) -> bool {
 fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
     let (Hit::Pane(pane) | Hit::Row(pane, _)) = hit else { return };
     if pane == Pane::Picks {
-        let id = if rows > 0 { Action::PickDown } else { Action::PickUp };
+        let asked = matches!(state.overlay, Some(Overlay::Confirm(_)));
+        let id = match (asked, rows > 0) {
+            (true, true) => Action::PreviewDown,
+            (true, false) => Action::PreviewUp,
+            (false, true) => Action::PickDown,
+            (false, false) => Action::PickUp,
+        };
         perform(state, id, None, out);
     } else if state.overlay.is_none() {
         let rows = if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox) { rows.signum() } else { rows };

@@ -62,7 +62,5 @@ pub(super) fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     let words = if accept { join.words.clone() } else { Vec::new() };
     let write =
         Write::AnswerJoin { id: join.id, name: join.name, request: AnswerJoinRequest { caller, accept, words } };
-    let write = Box::new(write);
-    state.overlay =
-        Some(Overlay::Confirm(Confirm { question, effect, yes, write, on_yes: false, opener, painted: false }));
+    state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, opener)));
 }

@@ -1,11 +1,12 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, form, live, reads};
+use super::{claims, conflicts, form, live, many, reads};
 use crate::{
     api::{AuditOutcome, CardStatus, CardView, Done, Refused, Settlement, Stale, Stored, UndoOutcome, WriteOutcome},
     client::known_scope,
     domain::{OpId, Scope},
     tui::{
+        action::Action,
         hits::Pane,
         msg::{Answer, Effect, Failure, FailureKind, Slot, Ticket},
         state::{
@@ -97,6 +98,7 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
                 WriteOutcome::Stale(stale) => self::stale(state, stale, out),
             }
         }
+        Answer::Many(answer) => many::answered(state, *answer, out),
         Answer::Undone(undone) => self::undone(state, *undone, out),
         Answer::Audited(audit) => audited(state, &audit, out),
         Answer::Sync(status, pending) => state.peers.accept(*status, pending.items),
@@ -162,7 +164,8 @@ fn settled_by(settled: &Settlement) -> String {
 fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     close_form(state);
     remember_act(state, done.op_id, done.scope);
-    out.push(state.toast(Tone::Done, format!("{} u to undo", sentence(&done.summary))));
+    let undo = state.keys.first(Action::Undo);
+    out.push(state.toast(Tone::Done, format!("{} {undo} to undo", sentence(&done.summary))));
     for warning in done.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
@@ -187,7 +190,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
     } else {
         remember_act(state, stored.op_id, stored.scope);
         state.inbox.acted();
-        format!("Stored {}. u to undo", stored.claim_id.short())
+        format!("Stored {}. {} to undo", stored.claim_id.short(), state.keys.first(Action::Undo))
     };
     out.push(state.toast(Tone::Done, text));
     for warning in stored.warnings {
@@ -240,7 +243,8 @@ fn undone(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
             state.done.retain(|(op, _)| *op != outcome.undone);
             let scope = if let Some(Acting::Undo(scope)) = acting { scope } else { state.scope_in_hand() };
             state.undone.push((outcome.op_id, scope));
-            out.push(state.toast(Tone::Done, format!("{} U to redo", sentence(&outcome.summary))));
+            let redo = state.keys.first(Action::Redo);
+            out.push(state.toast(Tone::Done, format!("{} {redo} to redo", sentence(&outcome.summary))));
         }
     }
     live::refresh_all(state);

@@ -2,6 +2,7 @@
 
 mod forms;
 mod inbox;
+mod many;
 mod peers;
 mod screens;
 
@@ -12,6 +13,7 @@ use crate::{
     api::{CardAct, CardStatus, Change, Done, Settlement, Stale, UndoOutcome, WriteOutcome},
     domain::OpId,
     tui::{
+        hits::Pane,
         key::KeyPress,
         msg::{Answer, Effect, Failure, FailureKind, Live, Msg, Read, Slot, Ticket, Write},
         sample::{answer, app, card, card_id, claims, id, press, scope, settings, settle, step, summary, written},
@@ -436,6 +438,9 @@ proptest! {
             prop_assert!(stops == 0 || state.inbox.current().is_some());
             prop_assert_eq!(state.inbox.anchor().cloned(), state.inbox.current().and_then(|row| row.id()));
             prop_assert_eq!(state.conflicts.list.anchor(), state.conflicts.list.current().map(|card| card.id));
+            for pane in [Pane::Cards, Pane::Claims, Pane::Scopes, Pane::Chain, Pane::Peers, Pane::Picks] {
+                prop_assert!(state.hits.current(pane).len() <= 1, "{pane:?}: {:?}", state.hits.current(pane));
+            }
         }
     }
 }

@@ -4,15 +4,12 @@
 use ratatui::text::{Line, Span};
 
 use super::{
-    norms,
+    evidence, norms,
     paint::{Paint, beside, labelled, span},
 };
 use crate::{
-    api::{CardKind, CardSide, CardStatus},
-    domain::{
-        Qualifiers,
-        verdict::{Confidence, Evidence, Relation, Stage},
-    },
+    api::{CardKind, CardSide, CardStatus, ClaimView},
+    domain::Qualifiers,
     tui::{
         action::{self, Action, KeyScope},
         diff::Run,
@@ -27,8 +24,16 @@ const SIDE_BY_SIDE: u16 = 100;
 /// Columns of the labels before reason, source and writer.
 const LABEL: usize = 9;
 
+/// A card as text.
+pub(super) struct Text {
+    /// The whole of it.
+    pub(super) lines: Vec<Line<'static>>,
+    /// The acts that can be done, where they stand in it: line, column, columns.
+    pub(super) acts: Vec<(usize, usize, usize, Action)>,
+}
+
 /// The whole card at this width.
-pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
+pub(super) fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
     let theme = paint.theme;
     let mut out = text::wrap(&card.view.summary.headline, width, theme.title);
     out.extend(meta(paint, card, width));
@@ -40,7 +45,7 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'s
         let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
         out.extend(norms::table(theme, evidence, [&text(card.a()), &text(card.b())], width));
         out.push(Line::default());
-        out.extend(guard(paint, card, evidence, width));
+        out.extend(evidence::lines(paint, card, evidence, width));
     }
     if !card.view.advice.is_empty() {
         out.push(Line::default());
@@ -52,8 +57,11 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'s
         ));
     }
     out.push(Line::default());
-    out.extend(acts(paint, card, width));
-    out
+    let mut places = Vec::new();
+    let acts = acts(paint, card, width, &mut places);
+    let from = out.len();
+    out.extend(acts);
+    Text { lines: out, acts: places.into_iter().map(|(line, x, cells, id)| (line + from, x, cells, id)).collect() }
 }
 
 fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
@@ -175,9 +183,9 @@ fn side(
         field("source", source);
     }
     let zone = &paint.state.settings.zone;
-    let by = writer(&claim.who, claim.agent.as_deref());
-    let ago = when::ago(claim.at, paint.state.now, zone);
-    field("by", &format!("{by} {dot} {ago} {dot} device {}", claim.device.short()));
+    field("by", &writer(&claim.who, claim.agent.as_deref()));
+    let (ago, minute) = (when::ago(claim.at, paint.state.now, zone), when::minute(claim.at, zone));
+    field("when", &format!("{minute} ({ago}) {dot} {}", device(claim)));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
@@ -187,9 +195,27 @@ fn side(
         } else {
             format!("{} claims rest on it", claim.dependents)
         };
-        field("bears", &text);
+        let named: Vec<String> =
+            side.bears.iter().map(|bearing| format!("“{}”", text::fit(&bearing.statement, 60))).collect();
+        let more = if named.len() < claim.dependents && !named.is_empty() { ", …" } else { "" };
+        let named = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
+        field("bears", &format!("{text}{named}"));
     }
     out
+}
+
+/// The device that signed a claim: what the team calls it, and its id; by whose hands it came, where that was another.
+fn device(claim: &ClaimView) -> String {
+    let from = &claim.provenance;
+    let own = match &from.device_name {
+        Some(name) => format!("device {name} ({})", claim.device.short()),
+        None => format!("device {}", claim.device.short()),
+    };
+    match (&from.arrived_from_name, &from.arrived_from) {
+        (Some(name), _) => format!("{own}, by way of {name}"),
+        (None, Some(id)) => format!("{own}, by way of {}", id.short()),
+        (None, None) => own,
+    }
 }
 
 /// A person, and the agent through which they wrote.
@@ -207,65 +233,14 @@ pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The rule, the stage, how sure, and the words that it went by.
-fn guard(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: usize) -> Vec<Line<'static>> {
-    let theme = paint.theme;
-    let dot = theme.glyphs.dot;
-    let stage = match evidence.stage {
-        Stage::Normalise => "normaliser",
-        Stage::Structural => "structural comparison",
-        Stage::Nli => "language inference",
-        Stage::Judge => "judge",
-    };
-    let relation = match evidence.relation {
-        Relation::Contradiction => "contradiction",
-        Relation::Consistent => "consistent",
-        Relation::Coexist => "coexist",
-        Relation::Uncertain => "uncertain",
-        Relation::Incomparable => "incomparable",
-        Relation::Unknown => "unknown",
-    };
-    let sure = match evidence.confidence {
-        Confidence::Low => "LOW",
-        Confidence::Med => "MED",
-        Confidence::High => "HIGH",
-    };
-    let rule = evidence.rule.replace('_', " ");
-    let first =
-        format!("{relation} {dot} {rule} {dot} {stage} {dot} {sure} {dot} score {:.2}", card.view.summary.score);
-    let body = width.saturating_sub(LABEL);
-    let mut out = labelled("Guard", text::wrap(&first, body, theme.text), LABEL, theme.accent);
-    if !evidence.sentence.is_empty() && evidence.sentence != card.view.summary.headline {
-        out.extend(labelled("", text::wrap(&evidence.sentence, body, theme.text), LABEL, theme.dim));
-    }
-    let quote = |words: &[String]| words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ");
-    if !evidence.words.is_empty() || !evidence.their_words.is_empty() {
-        let text = format!(
-            "A says {}, B says {}",
-            or_nothing(quote(&evidence.words)),
-            or_nothing(quote(&evidence.their_words))
-        );
-        out.extend(labelled("words", text::wrap(&text, body, theme.text), LABEL, theme.dim));
-    }
-    if !evidence.features.is_empty() {
-        let parts: Vec<String> = evidence.features.iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
-        out.extend(labelled(
-            "figures",
-            text::wrap(&parts.join(&format!(" {dot} ")), body, theme.dim),
-            LABEL,
-            theme.dim,
-        ));
-    }
-    out
-}
-
-fn or_nothing(text: String) -> String {
-    if text.is_empty() { "nothing".to_owned() } else { text }
-}
-
 /// The acts with their keys, in two columns where there is room; those that cannot be done now say why, unless the card
 /// is no question of two sides.
-fn acts(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
+fn acts(
+    paint: &Paint<'_>,
+    card: &Card,
+    width: usize,
+    places: &mut Vec<(usize, usize, usize, Action)>,
+) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Conflicts])
         .filter(|spec| {
@@ -279,13 +254,18 @@ fn acts(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let cell = (width / columns).saturating_sub(1);
     let entry = |spec: &action::ActionSpec| {
         let title = text::pad(spec.title, cell.saturating_sub(4));
-        [span(text::pad(spec.key(), 3), theme.key), span(title, theme.text), Span::raw(" ")]
+        [span(text::pad(&state.keys.first(spec.id), 3), theme.key), span(title, theme.text), Span::raw(" ")]
     };
     let height = can.len().div_ceil(columns);
     let mut out: Vec<Line<'static>> = vec![Line::from(span("What you can do", theme.accent))];
     for row in 0..height {
-        let spans: Vec<Span<'static>> =
-            (0..columns).filter_map(|column| can.get(column * height + row)).flat_map(|spec| entry(spec)).collect();
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        for (column, spec) in
+            (0..columns).filter_map(|column| can.get(column * height + row).map(|spec| (column, spec)))
+        {
+            places.push((out.len(), column * cell, 3 + text::width(spec.title), spec.id));
+            spans.extend(entry(spec));
+        }
         out.push(Line::from(spans));
     }
     if card.view.summary.kind == CardKind::Proposed {
@@ -294,7 +274,12 @@ fn acts(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     for spec in cannot {
         let reason = spec.check(state).err().unwrap_or_default();
         let text = format!("{}: {reason}", spec.title);
-        out.extend(labelled(spec.key(), text::wrap(&text, width.saturating_sub(3), theme.dim), 3, theme.dim));
+        out.extend(labelled(
+            &state.keys.first(spec.id),
+            text::wrap(&text, width.saturating_sub(3), theme.dim),
+            3,
+            theme.dim,
+        ));
     }
     out
 }

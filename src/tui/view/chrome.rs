@@ -131,7 +131,7 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
         action::in_chain(chain).filter(|spec| !spec.short.is_empty() && spec.check(state).is_ok()).collect();
     let last = |spec: &&&ActionSpec| matches!(spec.id, Action::Palette | Action::Quit);
     let ends: Vec<&ActionSpec> = all.iter().filter(last).copied().collect();
-    let width = |spec: &ActionSpec| spec.key().chars().count() + spec.short.chars().count() + 3;
+    let width = |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + spec.short.chars().count() + 3;
     let kept: usize = ends.iter().map(|spec| width(spec)).sum();
     let mut room = usize::from(area.width).saturating_sub(kept + 1);
     let mut shown = Vec::new();
@@ -146,7 +146,8 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     if !matches!(state.overlay, Some(Overlay::Prompt(_))) {
         let mut x = area.x + 1;
         for spec in shown.into_iter().chain(ends) {
-            let spans = [span(spec.key(), paint.theme.key), Span::raw(" "), span(spec.short, paint.theme.dim)];
+            let spans =
+                [span(state.keys.first(spec.id), paint.theme.key), Span::raw(" "), span(spec.short, paint.theme.dim)];
             let cells = u16::try_from(width(spec)).unwrap_or(0);
             let place = Rect { x, width: cells.saturating_sub(2), ..area }.intersection(area);
             paint.line(place, 0, &Line::from(spans.to_vec()));

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     api::{CardKind, CardStatus, CardSummary},
     tui::{
-        hits::Pane,
+        hits::{Hit, Pane},
         state::conflicts::{CardFilter, Focus},
         text, when,
     },
@@ -76,9 +76,13 @@ fn title(paint: &Paint<'_>) -> String {
 fn list(paint: &mut Paint<'_>, area: Rect) {
     let screen = &paint.state.conflicts;
     let focused = screen.focus == Focus::List;
+    let marked = match screen.marks.len() {
+        0 => String::new(),
+        n => format!("{n} marked, "),
+    };
     let note = match (&screen.trouble, screen.list.loaded()) {
         (Some(trouble), _) => trouble.clone(),
-        (None, true) => format!("{} of {}", screen.list.cursor() + 1, screen.list.total()),
+        (None, true) => format!("{marked}{} of {}", screen.list.cursor() + 1, screen.list.total()),
         (None, false) => "reading…".to_owned(),
     };
     let inner = paint.pane(area, &title(paint), &note, focused);
@@ -123,7 +127,15 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     let age = when::age(summary.at, paint.state.now);
     let scope = if paint.state.scope.is_some() { String::new() } else { format!("{} {dot} ", summary.scope.project) };
     let meta = format!("{} {dot} {scope}{who}", kind(summary.kind));
-    let cursor = |indent: &'static str| [span(mark, theme.accent), Span::raw(indent)];
+    // The marks have a column of their own as soon as there is one.
+    let marks = &paint.state.conflicts.marks;
+    let marked = match (marks.is_empty(), marks.contains(summary.id)) {
+        (true, _) => "",
+        (false, true) => theme.glyphs.mark,
+        (false, false) => " ",
+    };
+    let width = width.saturating_sub(text::width(marked));
+    let cursor = |indent: &'static str| [span(mark, theme.accent), span(marked, theme.warn), Span::raw(indent)];
     let mut headline = text::wrap(&head, width.saturating_sub(2), style);
     if headline.len() >= tall {
         let rest: String = headline.drain(tall - 2..).map(|line| line.to_string() + " ").collect();
@@ -158,9 +170,17 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, &text, &[]);
     };
     let width = usize::from(area.width.saturating_sub(4));
-    let lines = card::lines(paint, open, width);
+    let card::Text { lines, acts } = card::whole(paint, open, width);
     let summary = &open.view.summary;
     let path = paint.theme.glyphs.path;
     let title = format!("{} {path} card {}", summary.scope, summary.id.short());
-    paint.document(area, Pane::Card, &title, &lines, open.scroll, focused);
+    let (inner, scroll) = paint.document(area, Pane::Card, &title, &lines, open.scroll, focused);
+    for (line, x, cells, id) in acts {
+        if let Some(row) = line.checked_sub(scroll) {
+            let place = rows(inner, row, 1);
+            let (x, cells) = (u16::try_from(x).unwrap_or(u16::MAX), u16::try_from(cells).unwrap_or(0));
+            let place = Rect { x: place.x.saturating_add(x), width: cells, ..place }.intersection(place);
+            paint.hits.add(place, Hit::Act(id));
+        }
+    }
 }

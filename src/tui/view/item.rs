@@ -158,7 +158,7 @@ fn acts(paint: &Paint<'_>, scopes: &[KeyScope], width: usize) -> Vec<Line<'stati
         for (row, line) in lines.into_iter().enumerate() {
             let mut spans = if row == 0 {
                 vec![
-                    span(text::pad(spec.key(), 3), key),
+                    span(text::pad(&state.keys.first(spec.id), 3), key),
                     span(format!("{mark} "), theme.warn),
                     span(text::pad(spec.title, 18), style),
                     Span::raw(" "),

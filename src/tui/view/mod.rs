@@ -11,6 +11,7 @@ mod claims;
 mod conflicts;
 mod dialog;
 mod empty;
+mod evidence;
 mod form;
 mod inbox;
 mod item;

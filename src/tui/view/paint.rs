@@ -75,7 +75,8 @@ impl<'a> Paint<'a> {
         Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }.intersection(inner)
     }
 
-    /// A text longer than its pane: the part from `scroll` on, and how much there is in the lower edge.
+    /// A text longer than its pane: the part from `scroll` on, and how much there is in the lower edge. Returns where the text
+    /// stands and the first line that is shown.
     pub(super) fn document(
         &mut self,
         area: Rect,
@@ -84,7 +85,7 @@ impl<'a> Paint<'a> {
         lines: &[Line<'_>],
         scroll: usize,
         focused: bool,
-    ) {
+    ) -> (Rect, usize) {
         let height = usize::from(area.height.saturating_sub(2));
         let overflow = lines.len().saturating_sub(height);
         let scroll = scroll.min(overflow);
@@ -99,6 +100,7 @@ impl<'a> Paint<'a> {
         self.hits.add_pane(inner, pane, height);
         self.hits.add_overflow(pane, overflow);
         self.lines(inner, lines, scroll);
+        (inner, scroll)
     }
 
     /// Notes a row of a list in `area`, and styles it where it is under the cursor.
@@ -106,6 +108,7 @@ impl<'a> Paint<'a> {
         if current {
             let style = if focused { self.theme.selected } else { self.theme.selected_idle };
             self.style(area, style);
+            self.hits.add_current(pane, index);
         }
         self.hits.add(area, Hit::Row(pane, index));
     }

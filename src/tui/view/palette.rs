@@ -38,7 +38,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
             Danger::Undoable => theme.glyphs.dot,
             Danger::Final => theme.glyphs.alert,
         };
-        let keys = text::pad(&spec.keys.join(" "), 14);
+        let keys = text::pad(&state.keys.all(spec.id), 14);
         let check = spec.check(state);
         let (style, words) = match &check {
             Ok(()) => (theme.text, spec.help.to_owned()),

@@ -7,11 +7,12 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::draw;
 use crate::tui::{
-    msg::{Failure, FailureKind, Msg},
+    msg::{Failure, FailureKind, Msg, Write},
     sample::{app, frame, press, proposal, settings, step, text},
     state::{
-        Screen, State,
+        Overlay, Screen, State,
         conflicts::{Card, Focus},
+        overlay::{Confirm, Listed},
     },
     theme::Theme,
     update::{self, Opening},
@@ -150,6 +151,84 @@ proptest! {
             let mut buffer = Buffer::empty(Rect::new(0, 0, width.div_ceil(2), height));
             draw(&state, &theme, Rect::new(0, 0, width, height), &mut buffer);
             frame(&mut state, &theme);
+        }
+    }
+}
+
+#[test]
+fn marked_cards_and_the_preview_of_one_act_on_all() {
+    for size in [(80, 24), (120, 40), (60, 16)] {
+        let named = |name: &str| format!("{name}_{}x{}", size.0, size.1);
+        let mut state = screen(size, Screen::Conflicts);
+        press(&mut state, "space space");
+        shot(&named("marked"), &mut state);
+        press(&mut state, "p");
+        shot(&named("form_many"), &mut state);
+        press(&mut state, "esc");
+        let line = |n: usize| Listed {
+            done: n != 2,
+            text: if n == 2 {
+                "no side is from “CLAUDE.md”".into()
+            } else {
+                format!("Superseded “the canary is blue ({n})”")
+            },
+            about: "Only one colour can be chosen".into(),
+        };
+        let write = Write::SyncNow;
+        let confirm =
+            Confirm::new("12 cards: keep one source", "Would settle 11 of 12 cards. 1 stays.", "Do it", write, None);
+        state.overlay = Some(Overlay::Confirm(Confirm { list: (1..=12).map(line).collect(), ..confirm }));
+        shot(&named("preview"), &mut state);
+    }
+}
+
+/// Wide letters, letters that go right to left, joined emoji, and what must not be shown, wherever text comes from memory.
+const SCRIPTS: [&str; 4] = [
+    "決定：配備は毎週金曜日に行う。例外は認めない",
+    "ההפצה תמיד ביום שישי \u{202e}txet\u{202c} בלבד",
+    "👩\u{200d}🚀 ships 🇩🇪 on ⚠\u{fe0f} days 🚢🚢🚢🚢",
+    "e\u{301}tape de de\u{301}ploiement\u{200b} \u{1b}[31mrouge\u{1b}[0m",
+];
+
+#[test]
+fn every_script_fits_every_column() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        for text in SCRIPTS {
+            let mut view = crate::tui::sample::card(1);
+            view.summary.headline = text.into();
+            view.summary.who = text.into();
+            view.summary.agent = Some(text.into());
+            view.summary.scope.project = text.into();
+            view.advice = text.into();
+            for side in &mut view.sides {
+                side.claim.statement = text.into();
+                side.claim.reason = Some(text.into());
+                side.claim.source = Some(text.into());
+                side.claim.who = text.into();
+                side.claim.agent = Some(text.into());
+                side.claim.provenance.device_name = Some(text.into());
+            }
+            let evidence = &mut view.evidence[0];
+            evidence.words = vec![text.into()];
+            evidence.norm.subject = text.into();
+            evidence.norm.value = Some(text.into());
+            for focus in [Focus::List, Focus::Card] {
+                let mut state = screen(size, Screen::Conflicts);
+                let summary = view.summary.clone();
+                state.conflicts.list.update(summary.id, |row| *row = summary);
+                state.conflicts.card = Some(Card::new(view.clone()));
+                state.conflicts.focus = focus;
+                let buffer = frame(&mut state, &Theme::ansi(true));
+                let shown = self::text(&buffer);
+                assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{202c}', '\u{200b}']), "{shown}");
+                // A letter that is wider than it was taken for would push the right border out of its column.
+                let last = size.0 - 1;
+                let rows = (2..size.1 - 2).filter(|y| ["│", "╭", "╰", "╮", "╯"].contains(&buffer[(last, *y)].symbol()));
+                assert_eq!(rows.count(), usize::from(size.1) - 4, "{text}\n{shown}");
+                for line in shown.lines() {
+                    assert!(crate::tui::text::width(line) <= usize::from(size.0), "{line}");
+                }
+            }
         }
     }
 }

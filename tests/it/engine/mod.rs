@@ -2,6 +2,7 @@
 
 mod acts;
 mod audit;
+mod batch;
 mod bundles;
 mod cards;
 mod facts;

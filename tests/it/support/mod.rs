@@ -1,6 +1,7 @@
 //! A private home for the real program: temporary, without a fixed port, deaf to the environment of whoever tests.
 #![allow(dead_code)]
 
+pub(crate) mod crowd;
 pub(crate) mod gguf;
 pub(crate) mod laptop;
 pub(crate) mod network;

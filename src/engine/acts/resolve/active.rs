@@ -1,6 +1,6 @@
 //! Settling a card among claims that are stored: a contradiction, one found by an audit, a claim replaced twice.
 
-use super::{Order, finish, on_record, pick};
+use super::{Order, Plan, Settling, on_record, pick};
 use crate::domain::derive::CardKind;
 use crate::{
     api::{ApiError, CardAct, Refused, WriteOutcome},
@@ -20,7 +20,7 @@ use crate::{
     store::{CardRow, ClaimRow, Draft},
 };
 
-pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -> Result<WriteOutcome, ApiError> {
+pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Result<Plan, ApiError> {
     let mut sides = Vec::new();
     for member in &card.members {
         let row = lookup::row(session.reader(), member)?;
@@ -57,7 +57,7 @@ pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -
     if card.kind == CardKind::Found {
         drafts.push(hold::settled(card, order.act.as_str(), None, Some(order.reason.clone())));
     }
-    finish(session, card, drafts, summary).map(WriteOutcome::Done)
+    Ok(Settling::plan(drafts, summary))
 }
 
 /// What an act that stores a text comes to.
@@ -128,9 +128,9 @@ fn record(card: &CardRow, order: &Order) -> Draft {
     on_record(card, act, &order.reason)
 }
 
-fn answer(card: &CardRow, mut refused: Refused) -> WriteOutcome {
+fn answer(card: &CardRow, mut refused: Refused) -> Plan {
     refused.card_id = Some(card.id);
-    WriteOutcome::Conflict(refused)
+    Plan::Answer(Box::new(WriteOutcome::Conflict(refused)))
 }
 
 /// A merged text says itself where it holds.

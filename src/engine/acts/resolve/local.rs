@@ -1,8 +1,8 @@
 //! What concerns this machine alone: putting a card off, and dropping a refused write.
 
-use super::{Order, finish};
+use super::{Order, Plan, Settling};
 use crate::{
-    api::{ApiError, WriteOutcome},
+    api::ApiError,
     domain::EventKind,
     engine::{acts::hold, session::Session, words},
     store::{CardRow, Draft, Ref},
@@ -11,7 +11,7 @@ use crate::{
 /// The longest that a card can be put off: one year, in milliseconds.
 const MAX_SNOOZE: u64 = 366 * 24 * 60 * 60 * 1000;
 
-pub(super) fn snooze(session: &mut Session<'_>, card: &CardRow, order: &Order) -> Result<WriteOutcome, ApiError> {
+pub(super) fn snooze(session: &Session<'_>, card: &CardRow, order: &Order) -> Result<Plan, ApiError> {
     let until =
         order.until.ok_or_else(|| ApiError::field("until", "to put a card off needs `until`: when it comes back"))?;
     if until <= session.now {
@@ -27,12 +27,11 @@ pub(super) fn snooze(session: &mut Session<'_>, card: &CardRow, order: &Order) -
     let mut draft = Draft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));
     draft.body.data = Some(serde_json::json!({ "card": card.id, "until": until }).to_string());
     draft.body.reason = Some(order.reason.clone()).filter(|reason| !reason.is_empty());
-    finish(session, card, vec![draft], format!("Put card {} off", card.id.short())).map(WriteOutcome::Done)
+    Ok(Settling::plan(vec![draft], format!("Put card {} off", card.id.short())))
 }
 
-pub(super) fn discard(session: &mut Session<'_>, card: &CardRow, order: &Order) -> Result<WriteOutcome, ApiError> {
+pub(super) fn discard(session: &Session<'_>, card: &CardRow, order: &Order) -> Result<Plan, ApiError> {
     let held = session.held(card)?;
     let draft = hold::settled(card, "discard", None, Some(order.reason.clone()));
-    let summary = words::summary("Discarded", &[&held.row.statement]);
-    finish(session, card, vec![draft], summary).map(WriteOutcome::Done)
+    Ok(Settling::plan(vec![draft], words::summary("Discarded", &[&held.row.statement])))
 }

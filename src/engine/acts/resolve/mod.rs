@@ -2,11 +2,14 @@
 
 mod active;
 mod local;
+mod many;
 mod refused;
+
+pub(in crate::engine) use many::resolve_many;
 
 use super::candidate::Text;
 use crate::{
-    api::{ApiError, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, WriteOutcome},
+    api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
     domain::{ClaimKind, EventKind},
     engine::{
         Engine, check,
@@ -28,7 +31,7 @@ pub(in crate::engine) fn resolve(
 ) -> Result<WriteOutcome, ApiError> {
     let id = check::id("card", card)?;
     let order = Order::checked(request)?;
-    let foresights = foresee(engine, request, &id, &order).unwrap_or_default();
+    let foresights = foresee(engine, &request.caller, &id, &order).unwrap_or_default();
     engine.act_foreseeing(&request.caller, foresights, |session| {
         if let Some(mut answer) = super::replay::act(session)? {
             if let WriteOutcome::Done(done) = &mut answer {
@@ -37,28 +40,59 @@ pub(in crate::engine) fn resolve(
             return Ok(answer);
         }
         let card = lookup::card(session.reader(), "card", &id)?;
-        if let Some(stale) = stale(session, &card, request.expect_rev)? {
-            return Ok(stale);
-        }
-        must_be_enabled(session, &card, order.act)?;
-        match (order.act, view::card_kind(card.kind)) {
-            (CardAct::Snooze, _) => local::snooze(session, &card, &order),
-            (CardAct::Discard, _) => local::discard(session, &card, &order),
-            (act, CardKind::Proposed) => {
-                let (drafts, summary) = super::propose::settle(session, &card, act, &order.reason)?;
-                finish(session, &card, drafts, summary).map(WriteOutcome::Done)
-            }
-            (_, CardKind::Refused) => refused::settle(session, &card, &order),
-            _ => active::settle(session, &card, &order),
+        match plan(session, &card, &order, request.expect_rev)? {
+            Plan::Commit(settling) => finish(session, &card, settling).map(WriteOutcome::Done),
+            Plan::Answer(answer) => Ok(*answer),
         }
     })
 }
 
+/// What settling a card comes to; nothing is written yet.
+enum Plan {
+    /// These events.
+    Commit(Settling),
+    /// Nothing: this answer.
+    Answer(Box<WriteOutcome>),
+}
+
+/// The events that settle a card.
+struct Settling {
+    drafts: Vec<Draft>,
+    /// What they do, in one sentence.
+    summary: String,
+    warnings: Vec<Warning>,
+}
+
+impl Settling {
+    /// Events about which the guard says nothing more.
+    fn plan(drafts: Vec<Draft>, summary: String) -> Plan {
+        Plan::Commit(Self { drafts, summary, warnings: Vec::new() })
+    }
+}
+
+/// Looks at a card under the write lock, and at what the order would make of it.
+fn plan(session: &Session<'_>, card: &CardRow, order: &Order, expect_rev: Option<u64>) -> Result<Plan, ApiError> {
+    if let Some(stale) = stale(session, card, expect_rev)? {
+        return Ok(Plan::Answer(Box::new(stale)));
+    }
+    must_be_enabled(session, card, order.act)?;
+    match (order.act, view::card_kind(card.kind)) {
+        (CardAct::Snooze, _) => local::snooze(session, card, order),
+        (CardAct::Discard, _) => local::discard(session, card, order),
+        (act, CardKind::Proposed) => {
+            let (drafts, summary) = super::propose::settle(session, card, act, &order.reason)?;
+            Ok(Settling::plan(drafts, summary))
+        }
+        (_, CardKind::Refused) => refused::settle(session, card, order),
+        _ => active::settle(session, card, order),
+    }
+}
+
 /// What models say of the texts that settling this card may store. An error here comes again under the lock, where it is answered.
-fn foresee(engine: &Engine, request: &ResolveRequest, card: &str, order: &Order) -> Result<Vec<Foresight>, ApiError> {
+fn foresee(engine: &Engine, caller: &Caller, card: &str, order: &Order) -> Result<Vec<Foresight>, ApiError> {
     let (scope, members, texts) = {
         let reader = engine.readers.lend();
-        if request.caller.op_id.is_some_and(|op| reader.op(&op).is_ok_and(|events| !events.is_empty())) {
+        if caller.op_id.is_some_and(|op| reader.op(&op).is_ok_and(|events| !events.is_empty())) {
             return Ok(Vec::new());
         }
         let card = lookup::card(&reader, "card", card)?;
@@ -75,7 +109,10 @@ fn foresee(engine: &Engine, request: &ResolveRequest, card: &str, order: &Order)
         if let Some((model, text)) = model.zip(order.text.statement.clone()) {
             texts.push((model.kind, text));
         }
-        let stores = !matches!(order.act, CardAct::Discard | CardAct::Snooze);
+        // A candidate that gives way is not stored, so that nothing is asked about it.
+        let gives_way = card.candidate.zip(order.winner.as_ref());
+        let gives_way = gives_way.is_some_and(|(id, winner)| !id.to_hex().starts_with(winner));
+        let stores = !matches!(order.act, CardAct::Discard | CardAct::Snooze) && !gives_way;
         texts.extend(candidate.filter(|_| stores).map(|row| (row.kind, row.statement)));
         if order.act == CardAct::Narrow {
             let target = order.target.clone().unwrap_or_default();
@@ -202,10 +239,12 @@ fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a Clai
 }
 
 /// Commits, and answers with the settled card.
-fn finish(session: &mut Session<'_>, card: &CardRow, drafts: Vec<Draft>, summary: String) -> Result<Done, ApiError> {
+fn finish(session: &mut Session<'_>, card: &CardRow, settling: Settling) -> Result<Done, ApiError> {
+    let Settling { drafts, summary, warnings } = settling;
     let committed = session.commit(&Place::at(&card.scope), drafts, "resolve", summary.clone())?;
     let mut done = session.done(committed, summary)?;
     done.card_id = Some(card.id);
+    done.warnings = warnings;
     Ok(done)
 }
 

@@ -1,6 +1,6 @@
 //! Settling the card of a refused write.
 
-use super::{Order, finish, local, pick};
+use super::{Order, Plan, Settling, local, pick};
 use crate::{
     api::{ApiError, CardAct, ErrorCode, Refused, WriteOutcome},
     domain::{ClaimId, EventKind, ResolveAct},
@@ -19,7 +19,7 @@ use crate::{
     store::{CardRow, ClaimRow, Draft, Ref},
 };
 
-pub(super) fn settle(session: &mut Session<'_>, card: &CardRow, order: &Order) -> Result<WriteOutcome, ApiError> {
+pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Result<Plan, ApiError> {
     let held = session.held(card)?;
     match order.act {
         CardAct::Supersede if order.text.statement.is_some() => merge(session, card, order, &held),
@@ -52,7 +52,7 @@ pub(super) fn must_be_allowed(session: &Session<'_>, claim: &ClaimRow) -> Result
 }
 
 /// The candidate replaces what opposes it; or it gives way, and is not stored.
-fn supersede(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+fn supersede(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
     let mut sides = held.opposed.clone();
     sides.push(held.row.clone());
     // Where nothing is left that opposes it, there is only one side.
@@ -64,7 +64,7 @@ fn supersede(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &He
         let summary =
             format!("{} stands; {} was dropped", words::quote(&winner.statement), words::quote(&held.row.statement));
         let draft = hold::settled(card, "supersede", None, Some(order.reason.clone()));
-        return finish(session, card, vec![draft], summary).map(WriteOutcome::Done);
+        return Ok(Settling::plan(vec![draft], summary));
     }
     let text = Text { reason: Some(order.reason.clone()), ..Text::default() };
     let claim = session.revive(held, held.opposed.clone(), text)?;
@@ -72,7 +72,7 @@ fn supersede(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &He
 }
 
 /// A merged text replaces what opposed the candidate, and the candidate with it.
-fn merge(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+fn merge(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
     let mut model = held.row.clone();
     model.qualifiers = crate::domain::Qualifiers::default();
     let claim = session.reword(&model, held.opposed.clone(), Vec::new(), order.text.clone())?;
@@ -80,12 +80,7 @@ fn merge(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) 
 }
 
 /// What opposed it was wrong at birth, so the candidate is stored; or the candidate was, which drops it.
-fn retract_side(
-    session: &mut Session<'_>,
-    card: &CardRow,
-    order: &Order,
-    held: &Held,
-) -> Result<WriteOutcome, ApiError> {
+fn retract_side(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
     let mut sides = held.opposed.clone();
     sides.push(held.row.clone());
     let target = pick("target", order.side("target")?, &sides)?.clone();
@@ -104,7 +99,7 @@ fn retract_side(
 }
 
 /// One side is qualified, so that both hold.
-fn narrow(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
     let mut sides = held.opposed.clone();
     sides.push(held.row.clone());
     let target = pick("target", order.side("target")?, &sides)?.clone();
@@ -141,7 +136,7 @@ fn narrowing(members: Vec<Ref>, order: &Order) -> Draft {
 }
 
 /// Both stay: although they contradict each other, or since they do not.
-fn keep_both(session: &mut Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<WriteOutcome, ApiError> {
+fn keep_both(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
     let exception = order.act == CardAct::Exception;
     must_be_excepted(session, order.act)?;
     let claim = session.revive(held, held.wanted(), Text::default())?;
@@ -170,12 +165,12 @@ struct Extra {
 
 /// Stores the candidate, in whatever form, and settles its card; the guard looks at it again.
 fn store(
-    session: &mut Session<'_>,
+    session: &Session<'_>,
     card: &CardRow,
     order: &Order,
     claim: NewClaim,
     extra: Extra,
-) -> Result<WriteOutcome, ApiError> {
+) -> Result<Plan, ApiError> {
     let place = Place::at(&card.scope);
     let mut exclude = claim.replaced();
     exclude.extend(&extra.aside);
@@ -196,9 +191,7 @@ fn store(
     drafts.extend(extra.after);
     drafts.push(hold::settled(card, order.act.as_str(), Some(Ref::Draft(0)), Some(order.reason.clone())));
     let summary = told(order.act, &claim, extra.done);
-    let mut done = finish(session, card, drafts, summary)?;
-    done.warnings = judged.warnings;
-    Ok(WriteOutcome::Done(done))
+    Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings }))
 }
 
 fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
@@ -216,11 +209,11 @@ fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
     }
 }
 
-fn refuse(card: &CardRow, judged: Judged) -> WriteOutcome {
-    WriteOutcome::Conflict(Refused {
+fn refuse(card: &CardRow, judged: Judged) -> Plan {
+    Plan::Answer(Box::new(WriteOutcome::Conflict(Refused {
         ways_on: words::ways_on(&judged.conflicts, false),
         conflicts: judged.conflicts,
         card_id: Some(card.id),
         scope: card.scope.clone(),
-    })
+    })))
 }

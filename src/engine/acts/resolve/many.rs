@@ -1,0 +1,333 @@
+//! `resolve` for many cards: one act, hence one undo. Each card is planned as it would be alone, then all is committed at once;
+//! what one card's plan would change under another's feet leaves that other card as it is, and says so.
+
+use std::collections::HashSet;
+
+use super::{Order, Plan, Settling, foresee, plan};
+use crate::{
+    api::{
+        ApiError, CardAct, CardKind, CardRef, CardSide, CardView, ErrorCode, Keep, MAX_CARDS, ResolveManyRequest,
+        ResolveRequest, ResolvedCard, ResolvedMany, WriteOutcome,
+    },
+    domain::{
+        ClaimId, EventKind, Norm, Qualifiers, Scope, Status,
+        derive::local,
+        verdict::{Carried, PairCheck},
+    },
+    engine::{
+        Engine, check, lookup,
+        session::{Place, Session},
+        view, words,
+    },
+    guard::StructuralPairCheck,
+    store::{CardRow, Draft, Ref},
+};
+
+/// `POST /conflicts/resolve`.
+pub(in crate::engine) fn resolve_many(engine: &Engine, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
+    checked(request)?;
+    let mut foresights = Vec::new();
+    for card in &request.cards {
+        // What fails here is said of the card itself, under the lock.
+        if let Ok((id, order)) = foreseen(engine, request, card) {
+            foresights.extend(foresee(engine, &request.caller, &id, &order).unwrap_or_default());
+        }
+    }
+    engine.act_foreseeing(&request.caller, foresights, |session| {
+        if session.done_before()?.is_empty() { Batch::new(session, request)?.run() } else { replayed(session, request) }
+    })
+}
+
+fn checked(request: &ResolveManyRequest) -> Result<(), ApiError> {
+    if request.cards.is_empty() || request.cards.len() > MAX_CARDS {
+        return Err(ApiError::field("cards", format!("{} cards: expected 1 to {MAX_CARDS}", request.cards.len())));
+    }
+    match (request.act, &request.keep) {
+        (CardAct::Supersede, None) => Err(ApiError::field("keep", "to supersede needs `keep`: which side stays")
+            .hint("`first`, `second`, or the side of a `source` or `writer`")),
+        (CardAct::Retract | CardAct::Narrow, _) => Err(ApiError::field(
+            "act",
+            format!("{} is another act on each card: settle them one by one", request.act.as_str()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The card and the order as they are now, for asking models before the lock is taken.
+fn foreseen(engine: &Engine, request: &ResolveManyRequest, card: &CardRef) -> Result<(String, Order), ApiError> {
+    let view = engine.card(&card.id)?;
+    Ok((view.summary.id.to_hex(), order(request, &view)?))
+}
+
+/// The order for one card: the side that stays, and the reason where one is known.
+fn order(request: &ResolveManyRequest, card: &CardView) -> Result<Order, ApiError> {
+    let stays = match &request.keep {
+        Some(keep) if request.act == CardAct::Supersede => Some(side(card, keep)?),
+        _ => None,
+    };
+    let known = || match stays {
+        Some(stays) => stays.claim.reason.clone(),
+        None => card.acts.iter().find(|option| option.act == request.act).and_then(|option| option.prefill.clone()),
+    };
+    let given = Some(request.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+    let reason = given.or_else(known).unwrap_or_default();
+    if reason.is_empty() && request.act != CardAct::Snooze {
+        return Err(ApiError::field("reason", "no reason is known for it: give one"));
+    }
+    Order::checked(&ResolveRequest {
+        caller: request.caller.clone(),
+        act: request.act,
+        reason,
+        winner: stays.map(|side| side.claim.id.to_hex()),
+        target: None,
+        statement: None,
+        qualifiers: Qualifiers::default(),
+        until: request.until,
+        expect_rev: None,
+    })
+}
+
+/// The side that stays.
+fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
+    let (mut fits, whose): (Vec<&CardSide>, String) = match keep {
+        Keep::First => (card.sides.first().into_iter().collect(), "first".to_owned()),
+        Keep::Second => (card.sides.get(1).into_iter().collect(), "second".to_owned()),
+        Keep::Source(source) => {
+            let fits =
+                card.sides.iter().filter(|side| side.claim.source.as_deref().is_some_and(|own| is_from(own, source)));
+            (fits.collect(), format!("from “{source}”"))
+        }
+        Keep::Writer(writer) => {
+            let by = |side: &&CardSide| side.claim.who == *writer || side.claim.agent.as_deref() == Some(writer);
+            (card.sides.iter().filter(by).collect(), format!("by {writer}"))
+        }
+    };
+    match (fits.pop(), fits.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (None, _) => Err(ApiError::field("keep", format!("no side is {whose}"))),
+        (Some(_), false) => Err(ApiError::field("keep", format!("more than one side is {whose}"))),
+    }
+}
+
+/// Whether a source is the one asked for: the same, or the same file with a line of its own.
+fn is_from(own: &str, asked: &str) -> bool {
+    let file = own.rsplit_once(':').filter(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
+    own == asked || file.is_some_and(|(file, _)| file == asked)
+}
+
+/// The plans of several cards, on their way to one act.
+struct Batch<'a, 's> {
+    session: &'a mut Session<'s>,
+    request: &'a ResolveManyRequest,
+    scope: Scope,
+    drafts: Vec<Draft>,
+    /// Claims that give way by the plans so far.
+    gone: HashSet<ClaimId>,
+    /// Claims that the plans so far store.
+    made: Vec<Draft>,
+}
+
+impl<'a, 's> Batch<'a, 's> {
+    fn new(session: &'a mut Session<'s>, request: &'a ResolveManyRequest) -> Result<Self, ApiError> {
+        let first = request.cards.first().map_or("", |card| card.id.as_str());
+        let scope = lookup::card(session.reader(), "cards", first)?.scope;
+        Ok(Self { session, request, scope, drafts: Vec::new(), gone: HashSet::new(), made: Vec::new() })
+    }
+
+    fn run(mut self) -> Result<ResolvedMany, ApiError> {
+        let mut items: Vec<ResolvedCard> = Vec::new();
+        for card in &self.request.cards {
+            let item = self.one(card)?;
+            if !items.iter().any(|known| known.card == item.card) {
+                items.push(item);
+            }
+        }
+        let settled = items.iter().filter(|item| item.settled).count();
+        let summary = told(self.request, settled, items.len());
+        let mut answer = ResolvedMany {
+            op_id: self.session.op,
+            scope: self.scope.clone(),
+            summary: summary.clone(),
+            items,
+            needs_review: Vec::new(),
+            dry_run: self.request.dry_run,
+            replayed: false,
+        };
+        if !self.request.dry_run && !self.drafts.is_empty() {
+            let committed = self.session.commit(&Place::at(&self.scope), self.drafts, "resolve", summary)?;
+            answer.needs_review = committed.needs_review;
+        }
+        Ok(answer)
+    }
+
+    /// Plans one card. What a person can mend leaves the card as it is; an error of the store ends the act.
+    fn one(&mut self, card: &CardRef) -> Result<ResolvedCard, ApiError> {
+        let row = lookup::card(self.session.reader(), "cards", &card.id)?;
+        let view = self.session.card_view(&row.id)?;
+        let (settled, summary) = match self.planned(&row, &view, card.expect_rev) {
+            Ok(outcome) => outcome,
+            Err(error) if matches!(error.code, ErrorCode::Internal | ErrorCode::Unavailable) => return Err(error),
+            Err(error) => (false, error.message),
+        };
+        Ok(ResolvedCard { card: row.id, headline: view.summary.headline, settled, summary })
+    }
+
+    /// Whether the card is settled by this act, and in what way, or why not.
+    fn planned(&mut self, row: &CardRow, view: &CardView, rev: Option<u64>) -> Result<(bool, String), ApiError> {
+        if row.scope != self.scope {
+            return Ok((false, format!("it belongs to {}: one act settles cards of one scope", row.scope)));
+        }
+        if let Some(lost) = row.members.iter().find(|member| self.gone.contains(member)) {
+            return Ok(self.changed_under(row, view, lost));
+        }
+        let order = order(self.request, view)?;
+        let settling = match plan(self.session, row, &order, rev)? {
+            Plan::Commit(settling) => settling,
+            Plan::Answer(answer) => return Ok((false, left(&answer))),
+        };
+        if let Some(against) = self.opposes(&settling) {
+            return Ok((false, format!("the guard is against it: another of these cards stores {against}")));
+        }
+        let Settling { drafts, summary, .. } = settling;
+        self.take(drafts);
+        Ok((true, summary))
+    }
+
+    /// What becomes of a card of which an earlier plan has taken away a claim.
+    fn changed_under(&self, row: &CardRow, view: &CardView, lost: &ClaimId) -> (bool, String) {
+        let derived = view::card_kind(row.kind) == CardKind::Contradiction;
+        let left = view
+            .sides
+            .iter()
+            .filter(|side| side.claim.status == Status::Active && !self.gone.contains(&side.claim.id))
+            .count();
+        if derived && left < 2 {
+            return (true, "settled with the others: only one of its claims is left".to_owned());
+        }
+        (false, format!("claim {} gives way by another of these cards: look at it again", lost.short()))
+    }
+
+    /// The statement stored by an earlier plan that a new one contradicts or repeats.
+    fn opposes(&self, settling: &Settling) -> Option<String> {
+        let check = StructuralPairCheck;
+        let now = self.session.now;
+        let new: Vec<&Draft> = settling.drafts.iter().filter(|draft| stores(draft)).collect();
+        let against = self.made.iter().find(|earlier| {
+            new.iter().any(|draft| {
+                draft.body.statement == earlier.body.statement
+                    || check.contradiction(carried(draft, now), carried(earlier, now)).is_some()
+            })
+        });
+        against.and_then(|draft| draft.body.statement.as_deref()).map(words::quote)
+    }
+
+    /// Takes over a plan: what it says of its own drafts it says of them where they stand now.
+    fn take(&mut self, drafts: Vec<Draft>) {
+        let offset = self.drafts.len();
+        let moved = |reference: Ref| match reference {
+            Ref::Draft(at) => Ref::Draft(at + offset),
+            Ref::Id(id) => Ref::Id(id),
+        };
+        for mut draft in drafts {
+            draft.targets = draft.targets.into_iter().map(moved).collect();
+            draft.successor = draft.successor.map(moved);
+            if matches!(draft.kind, EventKind::Supersede | EventKind::Retract | EventKind::FactSet) {
+                self.gone.extend(draft.targets.iter().filter_map(|target| match target {
+                    Ref::Id(id) => Some(*id),
+                    Ref::Draft(_) => None,
+                }));
+            }
+            if stores(&draft) {
+                self.made.push(draft.clone());
+            }
+            self.drafts.push(draft);
+        }
+    }
+}
+
+/// Whether a draft creates a claim.
+fn stores(draft: &Draft) -> bool {
+    let creates = matches!(draft.kind, EventKind::Assert | EventKind::FactSet | EventKind::Supersede);
+    creates && draft.successor.is_none()
+}
+
+fn carried(draft: &Draft, written: u64) -> Carried<'_> {
+    let norms: &[Norm] = draft.body.norms.as_deref().unwrap_or_default();
+    let statement = draft.body.statement.as_deref().unwrap_or_default();
+    Carried { kind: draft.claim_kind.unwrap_or_default(), statement, norms, written }
+}
+
+/// Why a card is left as it is, from the answer that it would have got alone.
+fn left(answer: &WriteOutcome) -> String {
+    match answer {
+        WriteOutcome::Stale(stale) => stale.message.clone(),
+        WriteOutcome::Conflict(refused) => {
+            let why = refused.conflicts.first().map(|conflict| conflict.evidence.sentence.trim());
+            format!(
+                "the guard is against it: {}",
+                why.filter(|why| !why.is_empty()).unwrap_or("it contradicts what is active")
+            )
+        }
+        WriteOutcome::Done(done) => done.summary.clone(),
+        WriteOutcome::Proposed(proposed) => proposed.summary.clone(),
+        WriteOutcome::Stored(_) => "nothing was done".to_owned(),
+    }
+}
+
+fn told(request: &ResolveManyRequest, settled: usize, of: usize) -> String {
+    let verb = match (request.act, request.dry_run) {
+        (CardAct::Snooze, false) => "Put off",
+        (CardAct::Snooze, true) => "Would put off",
+        (_, false) => "Settled",
+        (_, true) => "Would settle",
+    };
+    let cards = if of == 1 { "card" } else { "cards" };
+    if settled == of { format!("{verb} {of} {cards}") } else { format!("{verb} {settled} of {of} {cards}") }
+}
+
+/// The answer to a retry: the cards as they are now.
+fn replayed(session: &Session<'_>, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
+    let events = session.done_before()?;
+    let own = |kind: &EventKind| match kind {
+        EventKind::Resolve(_) => true,
+        EventKind::Local(kind) => [local::SETTLED, local::DISCARD, local::SNOOZE].contains(&kind.as_str()),
+        _ => false,
+    };
+    let Some(first) = events.first().filter(|_| events.iter().any(|event| own(&event.kind))) else {
+        return Err(ApiError::field("op_id", "this `op_id` was used for another act")
+            .hint("use a new `op_id` for each act, and the same only to retry it"));
+    };
+    let mut items = Vec::new();
+    for card in &request.cards {
+        let view = session.card_view(&lookup::card(session.reader(), "cards", &check::id("cards", &card.id)?)?.id)?;
+        let settled = view.summary.status != crate::api::CardStatus::Open;
+        let summary = if settled { "done before, at the first try" } else { "it was left as it is" };
+        let (card, headline) = (view.summary.id, view.summary.headline);
+        items.push(ResolvedCard { card, headline, settled, summary: summary.to_owned() });
+    }
+    let settled = items.iter().filter(|item| item.settled).count();
+    Ok(ResolvedMany {
+        op_id: session.op,
+        scope: first.scope.clone(),
+        summary: format!("Done before, at the first try: {}", told(request, settled, items.len()).to_lowercase()),
+        items,
+        needs_review: Vec::new(),
+        dry_run: false,
+        replayed: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_from;
+
+    #[rstest::rstest]
+    #[case("CLAUDE.md:31", "CLAUDE.md", true)]
+    #[case("CLAUDE.md:31", "CLAUDE.md:31", true)]
+    #[case("docs/CLAUDE.md:31", "CLAUDE.md", false)]
+    #[case("https://a.example:8080", "https://a.example", true)]
+    #[case("a talk", "a talk", true)]
+    fn a_source_is_a_file_whatever_the_line(#[case] own: &str, #[case] asked: &str, #[case] is: bool) {
+        assert_eq!(is_from(own, asked), is);
+    }
+}

@@ -1,0 +1,200 @@
+//! Which key means which act: as the table says, and as a person set it in `keys.toml`.
+//!
+//! The file has a section for each place, in which an act is named and given its keys in place of the usual ones:
+//!
+//! ```toml
+//! [conflicts]
+//! keep_a = "1"
+//! dismiss = ["d", "ctrl-d"]
+//! ```
+
+use std::collections::HashMap;
+
+use toml::{Spanned, de::DeValue};
+
+use super::{ACTIONS, Action, ActionSpec, KeyScope};
+use crate::tui::{
+    files::{Document, Mistake, nearest},
+    key::KeyPress,
+    state::CHAINS,
+};
+
+/// Acts without which one would be stuck: they keep at least one key.
+const NEEDED: [Action; 8] = [
+    Action::Palette,
+    Action::Quit,
+    Action::Pick,
+    Action::Close,
+    Action::Submit,
+    Action::Cancel,
+    Action::Yes,
+    Action::No,
+];
+
+/// The keys of every act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keymap {
+    keys: HashMap<Action, Vec<KeyPress>>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        let of = |spec: &ActionSpec| spec.keys.iter().filter_map(|key| KeyPress::parse(key)).collect();
+        Self { keys: ACTIONS.iter().map(|spec| (spec.id, of(spec))).collect() }
+    }
+}
+
+impl Keymap {
+    /// Reads `keys.toml`: what it says in place of the usual keys.
+    ///
+    /// # Errors
+    /// The first mistake with its line: no such place, act or key; a key that would mean two things, or type a letter as well.
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        let document = Document::parse(text)?;
+        let mut map = Self::default();
+        let mut set = Vec::new();
+        for (name, section) in document.entries() {
+            let Some(scope) = KeyScope::ALL.into_iter().find(|scope| scope.name() == name.get_ref()) else {
+                let hint = nearest(name.get_ref(), KeyScope::ALL.iter().map(|scope| scope.name()));
+                return Err(document.wrong(name, format!("there is no section `{}`{hint}", name.get_ref())));
+            };
+            for (act, keys) in document.table(section)? {
+                let spec = named(&document, scope, act)?;
+                let presses = presses(&document, scope, keys)?;
+                if presses.is_empty() && NEEDED.contains(&spec.id) {
+                    return Err(
+                        document.wrong(keys, format!("`{}` needs a key: without it one is stuck", act.get_ref()))
+                    );
+                }
+                map.keys.insert(spec.id, presses);
+                set.push((spec, keys));
+            }
+        }
+        for (spec, keys) in set {
+            if let Some((key, other)) = map.clash(spec) {
+                let (own, other) = (spec.title, other.title);
+                let message = format!("`{key}` would mean both “{own}” and “{other}”: give one of them another key");
+                return Err(document.wrong(keys, message));
+            }
+        }
+        Ok(map)
+    }
+
+    /// The act that a key means in a chain of places, the first place first.
+    pub fn resolve(&self, chain: &[KeyScope], key: KeyPress) -> Option<&'static ActionSpec> {
+        chain.iter().find_map(|scope| ACTIONS.iter().find(|spec| spec.scope == *scope && self.has(spec.id, key)))
+    }
+
+    /// Whether this press is one of an act's keys.
+    pub fn has(&self, id: Action, key: KeyPress) -> bool {
+        self.of(id).iter().any(|own| own.same(key))
+    }
+
+    /// An act's first key as written, for labels; empty where it has none.
+    pub fn first(&self, id: Action) -> String {
+        self.of(id).first().map_or_else(String::new, ToString::to_string)
+    }
+
+    /// All of an act's keys as written, separated by spaces.
+    pub fn all(&self, id: Action) -> String {
+        self.of(id).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    fn of(&self, id: Action) -> &[KeyPress] {
+        self.keys.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// A key of this act that means another one at the same time.
+    fn clash(&self, spec: &ActionSpec) -> Option<(KeyPress, &'static ActionSpec)> {
+        let chains = CHAINS.iter().filter(|chain| chain.contains(&spec.scope));
+        let others = chains.flat_map(|chain| super::in_chain(chain)).filter(|other| other.id != spec.id);
+        let keys = self.of(spec.id);
+        let mut found =
+            others.filter_map(|other| keys.iter().find(|key| self.has(other.id, **key)).map(|key| (*key, other)));
+        found.next()
+    }
+}
+
+fn named(
+    document: &Document<'_>,
+    scope: KeyScope,
+    act: &Spanned<toml::de::DeString<'_>>,
+) -> Result<&'static ActionSpec, Mistake> {
+    let own = || ACTIONS.iter().filter(|spec| spec.scope == scope);
+    if let Some(spec) = own().find(|spec| spec.id.name() == *act.get_ref()) {
+        return Ok(spec);
+    }
+    if let Some(spec) = ACTIONS.iter().find(|spec| spec.id.name() == *act.get_ref()) {
+        let message = format!("`{}` belongs into [{}]", act.get_ref(), spec.scope.name());
+        return Err(document.wrong(act, message));
+    }
+    let names: Vec<String> = own().map(|spec| spec.id.name()).collect();
+    let hint = nearest(act.get_ref(), names.iter().map(String::as_str));
+    Err(document.wrong(act, format!("there is no act `{}` in [{}]{hint}", act.get_ref(), scope.name())))
+}
+
+/// One key, or a list of them.
+fn presses(document: &Document<'_>, scope: KeyScope, keys: &Spanned<DeValue<'_>>) -> Result<Vec<KeyPress>, Mistake> {
+    match keys.get_ref() {
+        DeValue::Array(list) => list.iter().map(|key| press(document, scope, key)).collect(),
+        _ => press(document, scope, keys).map(|key| vec![key]),
+    }
+}
+
+fn press(document: &Document<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -> Result<KeyPress, Mistake> {
+    let text = document.string(key)?;
+    let Some(press) = KeyPress::parse(text) else {
+        let message =
+            format!("“{text}” is no key: expected such as `j`, `G`, `ctrl-s`, `alt-enter`, `esc`, `pgup`, `f5`");
+        return Err(document.wrong(key, message));
+    };
+    if matches!(scope, KeyScope::Form | KeyScope::Pick) && press.types() {
+        let message = format!("`{text}` types a letter there: take one with ctrl or alt, or one that types nothing");
+        return Err(document.wrong(key, message));
+    }
+    Ok(press)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_keys_are_those_of_the_table() {
+        let map = Keymap::parse("").unwrap();
+        assert_eq!(map, Keymap::default());
+        assert_eq!((map.first(Action::KeepA), map.all(Action::Palette)), ("a".to_owned(), "? : ctrl-p".to_owned()));
+    }
+
+    #[test]
+    fn what_is_set_takes_the_place_of_the_usual_keys() {
+        let map =
+            Keymap::parse("[conflicts]\nkeep_a = \"1\"\ndismiss = []\n[global]\nshow_conflicts = \"f1\"\n").unwrap();
+        let chain = CHAINS[0];
+        let act = |key: &str| map.resolve(chain, KeyPress::parse(key).unwrap()).map(|spec| spec.id);
+        assert_eq!((act("1"), act("a"), act("d")), (Some(Action::KeepA), None, None));
+        assert_eq!((act("f1"), map.first(Action::Dismiss)), (Some(Action::ShowConflicts), String::new()));
+    }
+
+    #[test]
+    fn mistakes_name_the_line_and_the_way_on() {
+        for (text, line, words) in [
+            ("\n[conflict]\n", 2, "did you mean `conflicts`"),
+            ("[conflicts]\n\nkeep = \"a\"\n", 3, "did you mean `keep_"),
+            ("[conflicts]\nquit = \"q\"\n", 2, "belongs into [global]"),
+            ("[conflicts]\nkeep_a = \"hyper-x\"\n", 2, "is no key"),
+            ("[conflicts]\nkeep_a = 1\n", 2, "found a number"),
+            ("[conflicts]\nkeep_a = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "is no key"),
+            ("[conflicts]\nkeep_a = \"b\"\n", 2, "“Keep A” and “Keep B”"),
+            ("[conflicts]\nkeep_a = \"q\"\n", 2, "“Quit”"),
+            ("[global]\nquit = []\n", 2, "one is stuck"),
+            ("[form]\nsubmit = \"s\"\n", 2, "types a letter"),
+            ("[conflicts]\nkeep_a = \n", 2, ""),
+            ("conflicts = 3\n", 1, "expected a table"),
+        ] {
+            let mistake = Keymap::parse(text).unwrap_err();
+            assert_eq!(mistake.line, line, "{mistake:?}");
+            assert!(mistake.message.contains(words), "{mistake:?}");
+        }
+    }
+}

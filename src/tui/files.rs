@@ -1,0 +1,98 @@
+//! What a person sets for the app in files of their own: what both kinds have in common.
+
+use toml::{
+    Spanned,
+    de::{DeString, DeTable, DeValue},
+};
+
+/// What is wrong in a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+/// A table of a file, with the file's text for the sake of line numbers.
+pub(super) struct Document<'a> {
+    text: &'a str,
+    table: DeTable<'a>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Where it is no TOML.
+    pub(super) fn parse(text: &'a str) -> Result<Self, Mistake> {
+        match DeTable::parse(text) {
+            Ok(table) => Ok(Self { text, table: table.into_inner() }),
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                Err(Mistake { line: line_of(text, at), message: error.message().to_owned() })
+            }
+        }
+    }
+
+    /// The entries in the order in which they stand in the file.
+    pub(super) fn entries(&self) -> Vec<Entry<'_, 'a>> {
+        in_order(&self.table)
+    }
+
+    /// A mistake at something read.
+    pub(super) fn wrong<T>(&self, at: &Spanned<T>, message: impl Into<String>) -> Mistake {
+        Mistake { line: line_of(self.text, at.span().start), message: message.into() }
+    }
+
+    /// The entries of a table, or the mistake that it is none.
+    pub(super) fn table<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<Vec<Entry<'b, 'a>>, Mistake> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(in_order(table)),
+            other => Err(self.wrong(value, format!("expected a table, found {}", kind(other)))),
+        }
+    }
+
+    /// A text, or the mistake that it is none.
+    pub(super) fn string<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<&'b str, Mistake> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text),
+            other => Err(self.wrong(value, format!("expected a text in quotation marks, found {}", kind(other)))),
+        }
+    }
+}
+
+/// A key and its value, each with its place.
+pub(super) type Entry<'b, 'a> = (&'b Spanned<DeString<'a>>, &'b Spanned<DeValue<'a>>);
+
+fn in_order<'b, 'a>(table: &'b DeTable<'a>) -> Vec<Entry<'b, 'a>> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// What a value is, in words.
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// The word of `known` that is likest to `word`, for a hint; empty where none is like it.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let best = known
+        .into_iter()
+        .map(|other| (similar::TextDiff::from_chars(word, other).ratio(), other))
+        .filter(|(ratio, _)| *ratio >= 0.6)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.map_or_else(String::new, |(_, other)| format!("; did you mean `{other}`?"))
+}

@@ -1,0 +1,201 @@
+//! Whether the terminal's background is light: by what the environment says, else by asking the terminal.
+
+use std::io::{self, Read, Write};
+
+use crossterm::event::{Event, KeyCode, KeyModifiers};
+use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+use crate::tui::key::KeyPress;
+
+/// How long the terminal may take to answer, in tenths of a second.
+const PATIENCE: u8 = 1;
+
+/// More bytes than both answers have.
+const MOST: usize = 256;
+
+/// Asks for the background colour, and then for something that every terminal answers: once that came, the first will not.
+const QUESTION: &[u8] = b"\x1b]11;?\x1b\\\x1b[c";
+
+/// What asking came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// What a person had typed before the answer came.
+    pub(super) typed: Vec<KeyPress>,
+    /// The background is light; `None` where nobody said.
+    pub(super) light: Option<bool>,
+    /// The terminal was asked and has not answered in time: it may still.
+    pub(super) late: bool,
+}
+
+/// Looks at the environment, then asks the terminal, which must be in raw mode already.
+pub(super) fn look() -> Asked {
+    let set = |name: &str| std::env::var(name).unwrap_or_default();
+    if let Some(light) = by_environment(&set("COLORFGBG")) {
+        return Asked { light: Some(light), ..Asked::default() };
+    }
+    // A multiplexer answers for itself, or hands the question to a terminal far away.
+    let multiplexed = !set("TMUX").is_empty() || set("TERM").starts_with("screen") || set("TERM").starts_with("tmux");
+    if multiplexed || set("TERM") == "dumb" {
+        return Asked::default();
+    }
+    match ask() {
+        Ok(answer) => Asked { light: light_of(&answer), late: !answered(&answer), typed: typed(&answer) },
+        Err(_) => Asked::default(),
+    }
+}
+
+/// Reads `COLORFGBG`, such as `15;0`: the last number is the background's.
+fn by_environment(value: &str) -> Option<bool> {
+    let background: u8 = value.rsplit(';').next()?.parse().ok()?;
+    Some(background == 7 || (10..=15).contains(&background))
+}
+
+/// Sends the question, and reads until both answers are there or the time is over.
+fn ask() -> io::Result<Vec<u8>> {
+    let mut out = io::stdout();
+    out.write_all(QUESTION)?;
+    out.flush()?;
+    let mut terminal = std::fs::File::open("/dev/tty")?;
+    // A read ends with what is there, or after a while with nothing.
+    let before = tcgetattr(&terminal)?;
+    let mut briefly = before.clone();
+    briefly.special_codes[SpecialCodeIndex::VMIN] = 0;
+    briefly.special_codes[SpecialCodeIndex::VTIME] = PATIENCE;
+    tcsetattr(&terminal, OptionalActions::Now, &briefly)?;
+    let read = read(&mut terminal);
+    tcsetattr(&terminal, OptionalActions::Now, &before)?;
+    read
+}
+
+fn read(terminal: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answered(&answer) && answer.len() < MOST && terminal.read(&mut byte)? > 0 {
+        answer.push(byte[0]);
+    }
+    Ok(answer)
+}
+
+/// Whether the answer to the second question is there, which ends in `c`.
+fn answered(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    text.rfind("\x1b[?").is_some_and(|at| text[at..].ends_with('c'))
+}
+
+/// The plain keys that are among the answers: letters, enter and tab, which is what one types ahead.
+fn typed(answer: &[u8]) -> Vec<KeyPress> {
+    let text = String::from_utf8_lossy(answer);
+    let mut out = Vec::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // An answer, up to its end.
+            '\x1b' if chars.peek() == Some(&']') => {
+                while let Some(c) = chars.next() {
+                    if c == '\x07' || c == '\x1b' && chars.next_if_eq(&'\\').is_some() {
+                        break;
+                    }
+                }
+            }
+            '\x1b' if chars.next_if_eq(&'[').is_some() => {
+                let _end = chars.find(|c| ('\x40'..='\x7e').contains(c));
+            }
+            '\r' => out.push(KeyPress::new(KeyCode::Enter, KeyModifiers::NONE)),
+            '\t' => out.push(KeyPress::new(KeyCode::Tab, KeyModifiers::NONE)),
+            c if !c.is_control() => out.push(KeyPress::char(c)),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Whether the colour in an answer such as `ESC ] 11 ; rgb:ffff/ffff/ffff ESC \` is light.
+fn light_of(answer: &[u8]) -> Option<bool> {
+    let text = String::from_utf8_lossy(answer);
+    let color = &text[text.find("rgb:")? + 4..];
+    let mut parts = color.split(|c: char| !c.is_ascii_hexdigit()).map(|part| {
+        let value = u32::from_str_radix(part, 16).ok()?;
+        // One to four digits, each with its own full scale.
+        let full = 16_u32.checked_pow(u32::try_from(part.len()).ok()?)? - 1;
+        Some(f64::from(value) / f64::from(full.max(1)))
+    });
+    let (r, g, b) = (parts.next()??, parts.next()??, parts.next()??);
+    Some(0.299 * r + 0.587 * g + 0.114 * b > 0.5)
+}
+
+/// Keeps an answer that comes late from being taken for keys: what is read as Alt-] up to its end is swallowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Swallow {
+    expected: bool,
+    within: bool,
+}
+
+impl Swallow {
+    /// An answer may come yet.
+    pub(super) fn new(late: bool) -> Self {
+        Self { expected: late, within: false }
+    }
+
+    /// Whether an event belongs to such an answer.
+    pub(super) fn takes(&mut self, event: &Event) -> bool {
+        let Event::Key(key) = event else { return false };
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        if self.within {
+            let end = alt && key.code == KeyCode::Char('\\')
+                || key.code == KeyCode::Char('g') && key.modifiers.contains(KeyModifiers::CONTROL);
+            self.within = !end;
+            return true;
+        }
+        if self.expected && alt && key.code == KeyCode::Char(']') {
+            (self.expected, self.within) = (false, true);
+            return true;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::KeyEvent;
+
+    use super::*;
+
+    #[test]
+    fn the_environment_and_the_terminal_say_whether_it_is_light() {
+        for (value, light) in
+            [("15;0", Some(false)), ("0;15", Some(true)), ("0;default;7", Some(true)), ("", None), ("0;default", None)]
+        {
+            assert_eq!(by_environment(value), light, "{value}");
+        }
+        for (answer, light) in [
+            ("\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;22c", Some(true)),
+            ("\x1b]11;rgb:1b1b/1f1f/2727\x07", Some(false)),
+            ("\x1b]11;rgb:ff/ff/ff\x07", Some(true)),
+            ("\x1b[?62c", None),
+            ("\x1b]11;rgb:ffff/", None),
+            ("", None),
+        ] {
+            assert_eq!(light_of(answer.as_bytes()), light, "{answer:?}");
+        }
+        assert!(answered(b"\x1b]11;rgb:ff/ff/ff\x07\x1b[?62;22c") && !answered(b"\x1b]11;rgb:cc/cc/cc\x07"));
+    }
+
+    #[test]
+    fn what_was_typed_ahead_is_not_lost_among_the_answers() {
+        let keys = |bytes: &[u8]| typed(bytes).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!(keys(b"2\x1b]11;rgb:ffff/ffff/ffff\x1b\\j\x1b[?62;22c\r"), "2 j enter");
+        assert_eq!(keys(b"\x1b]11;rgb:0/0/0\x07\x1b[A\x1b[?62c"), "");
+    }
+
+    #[test]
+    fn a_late_answer_is_no_typing() {
+        let key = |c, mods| Event::Key(KeyEvent::new(KeyCode::Char(c), mods));
+        let answer =
+            [(']', KeyModifiers::ALT), ('1', KeyModifiers::NONE), ('r', KeyModifiers::NONE), ('\\', KeyModifiers::ALT)];
+        let mut swallow = Swallow::new(true);
+        assert!(!swallow.takes(&key('r', KeyModifiers::NONE)), "before it, keys are keys");
+        assert!(answer.iter().all(|(c, mods)| swallow.takes(&key(*c, *mods))));
+        assert!(!swallow.takes(&key('r', KeyModifiers::NONE)), "after it, too");
+        assert!(!Swallow::new(false).takes(&key(']', KeyModifiers::ALT)));
+    }
+}

@@ -1,0 +1,110 @@
+//! Many cards at once, and how many keys it takes to settle ten.
+
+use super::*;
+use crate::{
+    api::{Keep, ResolvedCard, ResolvedMany},
+    tui::state::form::{About, KeepSide},
+};
+
+/// The preview of a request, or what came of it: every card settled but those of `left`.
+fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> Answer {
+    let items = request.cards.iter().map(|card| {
+        let settled = !left.iter().any(|n| card_id(*n).to_hex() == card.id);
+        let id = (1..=60).map(card_id).find(|id| id.to_hex() == card.id).unwrap();
+        let summary = if settled { "Superseded it" } else { "no side is first" };
+        ResolvedCard { card: id, headline: "They disagree".into(), settled, summary: summary.into() }
+    });
+    let items: Vec<ResolvedCard> = items.collect();
+    Answer::Many(Box::new(ResolvedMany {
+        op_id: OpId([5; 16]),
+        scope: scope("api"),
+        summary: format!("Settled {} cards", items.len() - left.len()),
+        items,
+        needs_review: vec![],
+        dry_run: request.dry_run,
+        replayed: false,
+    }))
+}
+
+/// The request among effects.
+fn sent(effects: &[Effect]) -> (Ticket, crate::api::ResolveManyRequest) {
+    match written(effects) {
+        Some((ticket, Write::ResolveMany(request))) => (ticket, request),
+        other => panic!("no act on many cards: {other:?}"),
+    }
+}
+
+#[test]
+fn marked_cards_are_previewed_confirmed_and_undone_as_one() {
+    let mut state = cards();
+    press(&mut state, "space space");
+    assert_eq!((state.conflicts.marks.len(), state.conflicts.list.anchor()), (2, Some(card_id(3))));
+    let (ticket, preview) = sent(&press(&mut state, "a enter"));
+    assert_eq!((preview.dry_run, preview.cards.len(), preview.keep.clone()), (true, 2, Some(Keep::First)));
+    step(&mut state, Msg::Reply(ticket, Ok(answer_to(&preview, &[2]))));
+    let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("no preview") };
+    assert_eq!((confirm.list.len(), confirm.on_yes), (2, false), "Cancel has the focus");
+    assert!(confirm.effect.contains("1 stay as they are"), "{}", confirm.effect);
+    assert!(written(&press(&mut state, "enter tab enter")).is_none(), "the key that led here never answers");
+    let (ticket, request) = sent(&press(&mut state, "y"));
+    assert_eq!((request.dry_run, request.cards.clone()), (false, preview.cards));
+    assert_ne!(request.caller.op_id, None);
+    step(&mut state, Msg::Reply(ticket, Ok(answer_to(&request, &[2]))));
+    assert!(toasts(&state).contains("Settled 1 cards. u to undo."), "{}", toasts(&state));
+    assert_eq!(state.conflicts.marks.len(), 1, "what was left is still marked");
+    let out = press(&mut state, "u");
+    let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
+    assert_eq!(request.target_op, Some(OpId([5; 16])));
+}
+
+#[test]
+fn a_range_all_and_none_are_marked() {
+    let mut state = cards();
+    press(&mut state, "space j V");
+    assert_eq!(state.conflicts.marks.len(), 3);
+    press(&mut state, "esc");
+    assert!(state.conflicts.marks.is_empty());
+    press(&mut state, "*");
+    assert_eq!(state.conflicts.marks.len(), state.conflicts.list.known());
+    press(&mut state, "*");
+    assert!(state.conflicts.marks.is_empty());
+}
+
+#[test]
+fn one_source_is_chosen_from_the_card_under_the_cursor() {
+    let mut state = cards();
+    press(&mut state, "p");
+    assert!(toasts(&state).contains("no card is marked"));
+    press(&mut state, "space k p");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert_eq!(form.about, About::Many { act: CardAct::Supersede, keep: KeepSide::Chosen });
+    let (_, request) = sent(&press(&mut state, "right ctrl-s"));
+    assert_eq!(request.keep, Some(Keep::Writer("claude-code".into())));
+}
+
+#[test]
+fn acts_that_differ_from_card_to_card_say_so() {
+    let mut state = cards();
+    press(&mut state, "space r");
+    assert!(state.overlay.is_none());
+    assert!(toasts(&state).contains("esc takes the marks away"));
+}
+
+#[test]
+fn a_preview_that_comes_late_takes_nothing_away() {
+    let mut state = cards();
+    let (ticket, preview) = sent(&press(&mut state, "space a enter"));
+    press(&mut state, "esc ?");
+    step(&mut state, Msg::Reply(ticket, Ok(answer_to(&preview, &[]))));
+    assert!(matches!(state.overlay, Some(Overlay::Palette(_))));
+    assert!(state.acting.is_none());
+}
+
+#[test]
+fn where_nothing_can_be_done_nothing_is_asked() {
+    let mut state = cards();
+    let (ticket, preview) = sent(&press(&mut state, "space a enter"));
+    step(&mut state, Msg::Reply(ticket, Ok(answer_to(&preview, &[1]))));
+    assert!(state.overlay.is_none());
+    assert!(toasts(&state).contains("no side is first"));
+}

@@ -1,0 +1,249 @@
+//! Every act of the app has a command line with the same effect: the one that the app's own log names.
+
+use std::collections::BTreeSet;
+
+use ergo::{
+    api::{ClaimsQuery, ConflictsQuery},
+    tui::action::{ACTIONS, Action, Danger},
+};
+use termlens::Key;
+
+use crate::{
+    support::{Daemon, TestHome, block_on},
+    term::App,
+};
+
+/// The rows and columns of a terminal in which no command line is cut.
+const HUGE: (u16, u16) = (250, 60);
+
+/// What there is to act on, the newest card first.
+const THINGS: [&str; 11] =
+    ["theme", "label", "stripe", "header", "icon", "badge", "lamp", "banner", "page", "arrow", "frame"];
+
+/// What is done in the app to the cards in their order: by which key, what the form says, and what is typed into it.
+const ON_CARDS: [(Action, &str, &str, &str); 9] = [
+    (Action::KeepA, "a", "A is stored", "⏎"),
+    (Action::KeepB, "b", "gives way to it", "⏎"),
+    (Action::Discard, "D", "A is dropped", "⏎"),
+    (Action::Snooze, "z", "comes back", "⏎"),
+    (Action::Exception, "x", "Both stay", "law⏎"),
+    (Action::Dismiss, "d", "Not a contradiction", "moot⏎"),
+    (Action::Narrow, "o", "there and then only", "⇥ci⌃s"),
+    (Action::Retract, "r", "wrong at birth", "⇥old⏎"),
+    (Action::Merge, "m", "One new claim takes", "⏎⏎"),
+];
+
+/// The same for claims, which a search finds.
+const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
+    (Action::ClaimSupersede, "Tabs", "e", "takes its place", "!⇥why⏎"),
+    (Action::ClaimRetract, "Spaces", "r", "Wrong at birth", "why⏎"),
+    (Action::ClaimReviewed, "Rests", "v", "although a premise changed", "why⏎"),
+    (Action::ClaimRedact, "Secret", "X", "never comes back", "leak⏎"),
+    (Action::ClaimReinstate, "Premises", "i", "becomes active again", "why⏎"),
+];
+
+/// Acts that the flow does besides.
+const BESIDES: [Action; 4] = [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit];
+
+/// Acts on teams that change something, each with its verb; what the verbs do is proved in `tests/it/sync_flows.rs`.
+const ON_TEAMS: [(Action, [&str; 2]); 2] = [(Action::LetIn, ["sync", "admit"]), (Action::TurnAway, ["sync", "deny"])];
+
+#[test]
+fn every_act_on_memory_is_in_the_tables_of_this_file() {
+    let here: BTreeSet<String> = ON_CARDS
+        .iter()
+        .map(|row| row.0)
+        .chain(ON_CLAIMS.iter().map(|row| row.0))
+        .chain(BESIDES)
+        .chain(ON_TEAMS.iter().map(|row| row.0))
+        .map(Action::name)
+        .collect();
+    let acts: BTreeSet<String> =
+        ACTIONS.iter().filter(|spec| spec.danger != Danger::None).map(|spec| spec.id.name()).collect();
+    assert_eq!(here, acts, "an act that is new needs its command line, and its row here");
+    let home = TestHome::new();
+    for (_, verb) in ON_TEAMS {
+        home.run([verb[0], verb[1], "--help"]).ok();
+    }
+}
+
+/// A home with something for each act, without a daemon.
+fn prepared() -> TestHome {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let write = |statement: &str, why: &str, code: i32| {
+        let output = home.run(["remember", statement, "--reason", why]);
+        assert_eq!(output.code, Some(code), "{output:?}");
+    };
+    for (color, source, code) in [("blue", "CLAUDE.md:3", 0), ("red", "a talk", 1)] {
+        for thing in THINGS.iter().rev() {
+            let statement = format!("The {thing} is always {color}");
+            let output = home.run(["remember", statement.as_str(), "--reason", "we said so", "--source", source]);
+            assert_eq!(output.code, Some(code), "{output:?}");
+        }
+    }
+    write("Tabs indent the code", "taste", 0);
+    write("Spaces align the comments", "taste", 0);
+    write("Secret tokens are called hunter", "a slip", 0);
+    write("Premises are listed first", "order", 0);
+    let premise = home.run(["claims", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
+    home.run(["remember", "Rests of the day are for reading", "--reason", "calm", "--depends-on", &premise]).ok();
+    home.run(["retract", &premise, "--reason", "never so"]).ok();
+    assert_eq!(daemon.terminate(), Some(0));
+    home
+}
+
+/// The same home again: the same ids, keys and log.
+fn copy(home: &TestHome) -> TestHome {
+    let other = TestHome::new();
+    for entry in std::fs::read_dir(home.path()).unwrap().flatten() {
+        // Where a daemon ran says nothing about another home.
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().unwrap().is_file() && name != "daemon.json" && !name.ends_with(".lock") {
+            std::fs::copy(entry.path(), other.path().join(entry.file_name())).unwrap();
+        }
+    }
+    other
+}
+
+fn press(app: &mut App, keys: &str) {
+    let mut chars = keys.chars();
+    while let Some(key) = chars.next() {
+        match key {
+            '⏎' => app.enter(),
+            '⇥' => app.key(Key::Tab),
+            '⌃' => app.ctrl(chars.next().unwrap()),
+            key => app.keys(&key.to_string()),
+        }
+    }
+}
+
+/// What the memory says, without what is by chance: the claims and the cards in words.
+fn memory(home: &TestHome) -> (BTreeSet<String>, BTreeSet<String>) {
+    block_on(async {
+        let client = home.client();
+        let query = ClaimsQuery { status: Some("all".into()), limit: Some(200), ..ClaimsQuery::default() };
+        let claims = client.claims(&query).await.unwrap().items;
+        let claims = claims.into_iter().map(|claim| {
+            let (id, only) = (claim.closing_reason, claim.qualifiers.env);
+            let (status, reason, flags) = (claim.status, claim.reason, claim.flags);
+            format!("{} {status} {reason:?} {id:?} {only:?} {flags:?} by {}", claim.statement, claim.who)
+        });
+        let query = ConflictsQuery { status: Some("all".into()), limit: Some(200), ..ConflictsQuery::default() };
+        let mut cards = BTreeSet::new();
+        for card in client.conflicts(&query).await.unwrap().items {
+            let view = client.card(&card.id.to_hex()).await.unwrap();
+            let settled = view.settled.map(|by| (by.act, by.who, by.reason));
+            cards.insert(format!("{} {:?} {settled:?}", view.sides[0].claim.statement, card.status));
+        }
+        (claims.collect(), cards)
+    })
+}
+
+/// The command lines that the log over the screen names, the oldest first.
+fn lines(app: &mut App) -> Vec<String> {
+    app.keys("@");
+    let screen = app.sees("$ ergo ");
+    let mut out = Vec::new();
+    for line in screen.text().lines() {
+        if let Some((_, command)) = line.split_once("$ ergo ") {
+            out.push(command.trim_end_matches(['│', ' ']).to_owned());
+        }
+    }
+    out
+}
+
+#[test]
+fn the_command_lines_in_the_log_do_what_the_app_did() {
+    let home = prepared();
+    let other = copy(&home);
+    let daemon: Daemon = home.daemon();
+    let mut app = App::open(&home, &[], HUGE, &[]);
+    for (at, (thing, (_, act, says, rest))) in THINGS.iter().zip(ON_CARDS).enumerate() {
+        app.sees(&format!("1 of {}", THINGS.len() - at));
+        app.until(|screen| {
+            screen.contains(&format!("The {thing} is always red")) && screen.contains("What you can do")
+        });
+        press(&mut app, act);
+        app.sees(says);
+        press(&mut app, rest);
+    }
+    app.sees("1 of 2");
+    app.keys("*");
+    app.sees("2 marked");
+    app.until(|screen| screen.contains("The arrow is always red") && screen.contains("What you can do"));
+    app.keys("p");
+    app.sees("Whose side");
+    app.enter();
+    app.enter();
+    app.sees("Would settle 2 cards");
+    app.keys("y");
+    app.sees("Nothing waits");
+    app.keys("2");
+    app.sees("Claims: active");
+    for (_, word, act, says, rest) in ON_CLAIMS {
+        if act == "i" {
+            app.keys("f");
+            app.sees("Claims: superseded");
+            app.keys("f");
+            app.sees("Claims: retracted");
+        }
+        app.keys("/");
+        app.keys(word);
+        app.sees("1 found");
+        app.enter();
+        app.until(|screen| screen.contains("1 of 1") && screen.contains(word));
+        press(&mut app, act);
+        app.sees(says);
+        press(&mut app, rest);
+        if act == "X" {
+            app.sees("y Redact");
+            app.keys("y");
+            app.sees("edacted");
+        }
+        app.until(|screen| !["keep as a draft", "Sending", "y Redact"].iter().any(|word| screen.contains(word)));
+        app.key(Key::Esc);
+        app.until(|screen| !screen.contains("1 of 1"));
+    }
+    app.keys("u");
+    app.sees("U to redo");
+    app.keys("U");
+    app.sees("Redone");
+    app.keys("A");
+    app.sees("claims compared");
+    let lines = lines(&mut app);
+    assert_eq!(lines.len(), ON_CARDS.len() + 2 + ON_CLAIMS.len() + 3, "{lines:#?}");
+
+    let _beside = other.daemon();
+    let mut undone = None;
+    for line in &lines {
+        // An act that is taken back has another key there: it is the last one, and then what took it back.
+        let line = match (line.starts_with("undo "), &undone) {
+            (true, None) => "undo --json".to_owned(),
+            (true, Some(op)) => format!("undo {op}"),
+            (false, _) => line.clone(),
+        };
+        let script = format!("\"$ERGO\" {line}");
+        let run = other
+            .command(["status"])
+            .get_envs()
+            .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
+            .collect::<Vec<_>>();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).current_dir(other.work()).env("ERGO", crate::support::PROGRAM);
+        for (name, value) in run {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let run = shell.output().unwrap();
+        assert!(run.status.success(), "{line}: {}", String::from_utf8_lossy(&run.stderr));
+        if line == "undo --json" {
+            let answer: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+            undone = Some(answer["op_id"].as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(memory(&home), memory(&other));
+    drop(daemon);
+}
