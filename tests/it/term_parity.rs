@@ -168,6 +168,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         app.sees(says);
         press(&mut app, rest);
     }
+    app.keys("8");
     app.sees("1 of 2");
     app.keys("*");
     app.sees("2 marked");

@@ -139,6 +139,8 @@ fn ten_cards_are_settled_by_the_mouse_alone() {
 fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo() {
     let (home, _daemon) = ten();
     let mut app = App::open(&home, &[], WIDE, &[]);
+    // Marks are made where all cards are listed.
+    app.keys("8");
     app.sees("1 of 10");
     app.keys("*");
     app.sees("10 marked");

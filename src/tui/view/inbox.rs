@@ -32,7 +32,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
     match (Shape::of(paint.state), inbox.focus) {
         (Shape::Wide, _) => {
-            let width = (area.width * 7 / 20).clamp(36, 60);
+            let width = (area.width * 3 / 10).clamp(28, 46);
             list(paint, Rect { width, ..area });
             detail(paint, Rect { x: area.x + width, width: area.width - width, ..area });
         }
