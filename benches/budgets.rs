@@ -125,6 +125,8 @@ fn draws(rounds: usize) -> Vec<Duration> {
         seed: [1; 16],
         autostart: false,
         place: String::new(),
+        last_here: None,
+        tour: false,
     };
     let mut state = State::new(settings, (200, 60), 1_795_300_000_000);
     let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });

@@ -1,11 +1,14 @@
 //! A card as text, in the order in which a person decides: what disagrees, both claims, their norms, the guard's evidence, its
 //! advice, what can be done.
 
-use ratatui::text::{Line, Span};
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
 
 use super::{
     evidence, norms,
-    paint::{Paint, beside, labelled, span},
+    paint::{Paint, beside, labelled, rows, span},
 };
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
@@ -13,6 +16,7 @@ use crate::{
     tui::{
         action::{self, Action, KeyScope},
         diff::Run,
+        hits::{Hit, Pane},
         state::conflicts::Card,
         text, when,
     },
@@ -25,15 +29,29 @@ const SIDE_BY_SIDE: u16 = 100;
 const LABEL: usize = 9;
 
 /// A card as text.
-pub(super) struct Text {
+struct Text {
     /// The whole of it.
-    pub(super) lines: Vec<Line<'static>>,
+    lines: Vec<Line<'static>>,
     /// The acts that can be done, where they stand in it: line, column, columns.
-    pub(super) acts: Vec<(usize, usize, usize, Action)>,
+    acts: Vec<(usize, usize, usize, Action)>,
+}
+
+/// Draws the card into a pane, its acts as buttons.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, card: &Card, title: &str, focused: bool) {
+    let Text { lines, acts } = whole(paint, card, usize::from(area.width.saturating_sub(4)));
+    let (inner, scroll) = paint.document(area, Pane::Card, title, &lines, card.scroll, focused);
+    for (line, x, cells, id) in acts {
+        if let Some(row) = line.checked_sub(scroll) {
+            let place = rows(inner, row, 1);
+            let (x, cells) = (u16::try_from(x).unwrap_or(u16::MAX), u16::try_from(cells).unwrap_or(0));
+            let place = Rect { x: place.x.saturating_add(x), width: cells, ..place }.intersection(place);
+            paint.hits.add(place, Hit::Act(id));
+        }
+    }
 }
 
 /// The whole card at this width.
-pub(super) fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
+fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
     let theme = paint.theme;
     let mut out = text::wrap(&card.view.summary.headline, width, theme.title);
     out.extend(meta(paint, card, width));

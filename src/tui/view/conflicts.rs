@@ -12,7 +12,7 @@ use super::{
 use crate::{
     api::{CardKind, CardStatus, CardSummary},
     tui::{
-        hits::{Hit, Pane},
+        hits::Pane,
         state::conflicts::{CardFilter, Focus},
         text, when,
     },
@@ -169,18 +169,8 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
         let text = screen.trouble.clone().unwrap_or_else(|| "Reading the card…".to_owned());
         return empty::card(paint, inner, &text, &[]);
     };
-    let width = usize::from(area.width.saturating_sub(4));
-    let card::Text { lines, acts } = card::whole(paint, open, width);
     let summary = &open.view.summary;
     let path = paint.theme.glyphs.path;
     let title = format!("{} {path} card {}", summary.scope, summary.id.short());
-    let (inner, scroll) = paint.document(area, Pane::Card, &title, &lines, open.scroll, focused);
-    for (line, x, cells, id) in acts {
-        if let Some(row) = line.checked_sub(scroll) {
-            let place = rows(inner, row, 1);
-            let (x, cells) = (u16::try_from(x).unwrap_or(u16::MAX), u16::try_from(cells).unwrap_or(0));
-            let place = Rect { x: place.x.saturating_add(x), width: cells, ..place }.intersection(place);
-            paint.hits.add(place, Hit::Act(id));
-        }
-    }
+    card::draw(paint, area, open, &title, focused);
 }

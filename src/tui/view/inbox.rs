@@ -283,8 +283,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
                 paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
                 return empty::card(paint, inner, &text, &[]);
             };
-            let lines = card::lines(paint, open, width);
-            paint.document(area, Pane::Card, &title, &lines, open.scroll, focused);
+            card::draw(paint, area, open, &title, focused);
         }
         Some(Row::Item(kind, thing)) => {
             let title = heading(kind);
