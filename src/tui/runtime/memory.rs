@@ -19,10 +19,14 @@ impl Memory {
         Self { kept: Mutex::new(AppMemory::read(&path)), path }
     }
 
-    /// Changes it. Where the file cannot be written, only this session knows of it.
-    pub(super) fn keep(&self, change: impl FnOnce(&mut AppMemory)) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut kept);
+    /// Changes what is to be kept, and writes nothing yet.
+    pub(super) fn note(&self, change: impl FnOnce(&mut AppMemory)) {
+        change(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Writes what is to be kept. Where the file cannot be written, only this session knows of it.
+    pub(super) fn write(&self) {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         drop(kept.write(&self.path));
     }
 }

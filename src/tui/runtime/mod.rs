@@ -199,7 +199,8 @@ impl App {
             }
         }
         if let Some(memory) = &self.memory {
-            memory.keep(|kept| kept.last_here = Some(now()));
+            memory.note(|kept| kept.last_here = Some(now()));
+            memory.write();
         }
         Ok(())
     }
@@ -338,9 +339,10 @@ impl App {
                 }
                 Effect::Toured => {
                     let Some(memory) = self.memory.clone() else { continue };
+                    // Whoever leaves at once has seen it all the same.
+                    memory.note(|kept| kept.toured = true);
                     self.tasks.spawn(async move {
-                        let kept = tokio::task::spawn_blocking(move || memory.keep(|kept| kept.toured = true));
-                        drop(kept.await);
+                        drop(tokio::task::spawn_blocking(move || memory.write()).await);
                     });
                 }
                 Effect::Wake(at) => self.wakes.push(at),
