@@ -71,6 +71,9 @@ pub struct Provenance {
     /// What the team calls the device that signed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
+    /// Whose device it is, as the team's roster says; the writer's own name is in the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_person: Option<String>,
     /// The team that it was written for; absent where it is older than the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<EventId>,
@@ -82,6 +85,37 @@ pub struct Provenance {
     pub arrived_from_name: Option<String>,
     /// The signature is that of the device, over just these words: what is not is refused before it is stored.
     pub verified: bool,
+}
+
+impl ClaimView {
+    /// The device that signed it by its name, and whose it is where the writer is called otherwise: “bob-laptop”, “bob-laptop, which is
+    /// bob's”. `None` where no team names the device.
+    pub fn device_words(&self) -> Option<String> {
+        let Provenance { device_name, device_person, .. } = &self.provenance;
+        let name = device_name.as_deref()?;
+        Some(match device_person.as_deref().filter(|person| !person.is_empty() && *person != self.who) {
+            Some(person) => format!("{name}, which is {person}'s"),
+            None => name.to_owned(),
+        })
+    }
+
+    /// Which device signed it, that its signature is right, and who brought it here; `None` where it was written here and no team
+    /// knows of it.
+    pub fn signed_words(&self) -> Option<String> {
+        let Provenance { device_name, arrived_from, arrived_from_name, verified, .. } = &self.provenance;
+        if device_name.is_none() && arrived_from.is_none() {
+            return None;
+        }
+        let device = self.device_words().unwrap_or_else(|| self.device.short());
+        let signature = if *verified { "signature checked" } else { "signature not checked" };
+        let way = match (arrived_from, arrived_from_name) {
+            (Some(from), _) if *from == self.device => ", came from it".to_owned(),
+            (Some(_), Some(name)) => format!(", brought by {name}"),
+            (Some(from), None) => format!(", brought by {}", from.short()),
+            (None, _) => String::new(),
+        };
+        Some(format!("{device} ({}), {signature}{way}", self.device.short()))
+    }
 }
 
 /// `GET /claims`: filters and paging. All filters must hold.
@@ -160,6 +194,9 @@ pub struct ChainLink {
     pub change_reason: Option<String>,
     /// Who replaced it, and when in milliseconds since the Unix epoch.
     pub changed_by: Option<String>,
+    /// What the team calls the device that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_on: Option<String>,
     /// When it was replaced.
     pub changed_at: Option<u64>,
 }
@@ -216,6 +253,9 @@ pub struct EventView {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
+    /// What the team calls that device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
     /// When, in milliseconds since the Unix epoch.
     pub at: u64,
     /// On what.

@@ -227,3 +227,39 @@ pub struct Stopping {
     /// Its process id.
     pub pid: u32,
 }
+
+/// `POST /check`: what a look over the whole store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct StoreCheck {
+    /// Events that were read, and whose signatures were checked.
+    pub events: usize,
+    /// Devices that wrote them.
+    pub devices: usize,
+    /// Bodies that were redacted.
+    pub redacted: usize,
+    /// What is wrong, one sentence each; empty when all is well.
+    pub problems: Vec<String>,
+    /// What is unusual but no damage: a gap or a fork in another device's chain, an event that a team does not take.
+    pub notes: Vec<String>,
+}
+
+/// An address that this device has contacted, or been contacted from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ContactView {
+    /// The address.
+    pub address: String,
+    /// For what: `dialled`, …
+    pub what: String,
+    /// When first, in milliseconds since the Unix epoch.
+    pub first: u64,
+    /// When last.
+    pub last: u64,
+}
+
+/// The answer to `GET /sync/contacts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Contacts {
+    /// Every address, the latest first.
+    pub items: Vec<ContactView>,
+}

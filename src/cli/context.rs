@@ -106,6 +106,12 @@ impl Context {
     pub(crate) fn here(&self) -> Result<Here, CliError> {
         let flags = &self.globals;
         let (org, project) = match &flags.scope {
+            Some(several) if several.contains(',') => {
+                return Err(CliError::usage(format_args!(
+                    "`--scope {several}` names several scopes, and this takes one"
+                ))
+                .hint("name one, or run it once for each; `ergo sync export`, `create` and `invite` take several"));
+            }
             Some(both) => match both.split_once('/') {
                 Some((org, project)) => (Some(org.to_owned()), Some(project.to_owned())),
                 None => {

@@ -5,21 +5,27 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
-use super::{CliError, Context, Exit, models::health, show::text::count, status::bytes, ui::Style};
+use super::{
+    CliError, Context, Exit,
+    models::health,
+    show::{text::count, time::ago},
+    status::bytes,
+    ui::Style,
+};
 use crate::{
-    api::ModelsStatus,
-    client::Connect,
+    api::{ContactView, ModelsStatus, StoreCheck},
+    client::{Client, Connect},
     config::{Config, Paths, StoreLock},
     domain::text::sanitize,
     guard::StructuralPairCheck,
-    store::{CheckReport, Store},
+    store::{CheckReport, ContactRow, Store},
 };
 
 /// Check the installation and the store, and rebuild what can be rebuilt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without the daemon, the whole file is checked: SQLite's own checks, every signature, and whether the claims are what the
-events say. While the daemon runs it owns the file: then it is asked what it knows.")]
+The whole store is checked: SQLite's own checks, every signature, whether the claims are what the events say, what teams did
+not take. While the daemon runs it owns the file, and does this itself. Every address that was contacted is listed.")]
 pub(crate) struct Args {
     /// Make claims, cards and indexes anew from the events; the daemon must be stopped.
     #[arg(long)]
@@ -180,13 +186,13 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
                         count(diagnose.events, "event", "events")
                     ),
                 ),
-                Finding {
-                    hint: Some("ergo daemon stop && ergo doctor".to_owned()),
-                    ..note("file", "not checked itself, since the daemon has it open".to_owned())
-                },
             ];
             out.extend(diagnose.problems.into_iter().map(|told| problem("daemon", told, None)));
             out.extend(models(&diagnose.models));
+            match connect.client().await {
+                Ok(client) => out.extend(ask_more(&client, &diagnose.store).await),
+                Err(error) => out.push(problem("daemon", error.to_string(), error.hint())),
+            }
             out
         }
         Err(error) => {
@@ -194,6 +200,57 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             vec![problem("daemon", format!("the store is owned by a process that does not answer: {error}"), hint)]
         }
     }
+}
+
+/// The daemon looks its store over, and says how the teams stand and whom it has called.
+async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
+    let mut out = Vec::new();
+    match client.check_store().await {
+        Ok(check) => out.extend(looked_over(place, check, None)),
+        Err(error) => out.push(problem("store", format!("it could not be checked: {error}"), error.hint())),
+    }
+    match client.sync_status().await {
+        Ok(status) => {
+            let of_teams = status.teams.iter().flat_map(|team| &team.problems);
+            out.extend(status.problems.iter().chain(of_teams).map(|told| note("sync", told.clone())));
+        }
+        Err(error) => out.push(problem("sync", error.to_string(), error.hint())),
+    }
+    match client.sync_contacts().await {
+        Ok(contacts) => out.push(contacted(&contacts.items)),
+        Err(error) => out.push(problem("network", error.to_string(), error.hint())),
+    }
+    out
+}
+
+/// Every address that was contacted, each with what for and when.
+fn contacted(contacts: &[ContactView]) -> Finding {
+    if contacts.is_empty() {
+        return fine("network", "no address was ever contacted".to_owned());
+    }
+    let now = Context::now();
+    let lines: Vec<String> = contacts
+        .iter()
+        .map(|contact| {
+            let (first, last) = (ago(contact.first, now), ago(contact.last, now));
+            format!("{:23}{} ({}; first {first}, last {last})", "", contact.address, contact.what)
+        })
+        .collect();
+    let count = count(contacts.len(), "address was", "addresses were");
+    fine("network", format!("{count} contacted, in all:\n{}", lines.join("\n")))
+}
+
+/// What a look over the whole store found.
+fn looked_over(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<Finding> {
+    let StoreCheck { events, devices, redacted, problems, notes } = check;
+    let events = count(events, "event", "events");
+    let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
+    let by = if devices > 1 { format!(" by {devices} devices") } else { String::new() };
+    let told = format!("{place}: {events}{by}{redacted}, every signature checked");
+    let mut out = vec![if problems.is_empty() { fine("store", told) } else { problem("store", told, hint) }];
+    out.extend(problems.into_iter().map(|told| problem("store", told, None)));
+    out.extend(notes.into_iter().map(|told| note("store", told)));
+    out
 }
 
 /// What computes, where, and what failed.
@@ -286,17 +343,23 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
     match store.check() {
         Ok(CheckReport { events, devices, redacted, problems, notes }) => {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
-            let events = count(events, "event", "events");
-            let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
-            let by =
-                if devices > 1 { format!(" by {devices} devices, every signature checked") } else { String::new() };
-            let told = format!("{place}: {}, {events}{by}{redacted}", bytes(size));
             let hint = (!rebuild).then(|| "ergo doctor --rebuild".to_owned());
-            out.push(if problems.is_empty() { fine("store", told) } else { problem("store", told, hint) });
-            out.extend(problems.into_iter().map(|told| problem("store", told, None)));
-            out.extend(notes.into_iter().map(|told| note("store", told)));
+            let check = StoreCheck { events, devices, redacted, problems, notes };
+            out.extend(looked_over(&format!("{place}, {}", bytes(size)), check, hint));
         }
         Err(error) => out.push(problem("store", format!("{place} cannot be checked: {error}"), None)),
+    }
+    match store.reader().contacts() {
+        Ok(rows) => {
+            let view = |row: ContactRow| ContactView {
+                address: row.address,
+                what: row.what,
+                first: row.first,
+                last: row.last,
+            };
+            out.push(contacted(&rows.into_iter().map(view).collect::<Vec<_>>()));
+        }
+        Err(error) => out.push(problem("network", error.to_string(), None)),
     }
     out
 }

@@ -54,7 +54,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     let op = ui.paint(Style::Code, event.op_id.short());
     let kind = format!("{:<18}", event.kind);
-    let who = author(&event.who, event.agent.as_deref());
+    let mut who = author(&event.who, event.agent.as_deref());
+    if let Some(device) = &event.device_name {
+        who = format!("{who}, on {}", sanitize_line(device));
+    }
     let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { String::new() };
     let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
     let mut what = event.statement.as_deref().map(sanitize_line).unwrap_or_default();

@@ -163,6 +163,8 @@ impl Ui {
 
     /// Shows how far a long work has come, on one line of stderr that is written over; nothing unless it is a terminal.
     pub(crate) fn progress(&mut self, text: impl fmt::Display) {
+        // What was said so far is to be read while the work goes on: a ticket, the words to compare. A failure shows at the end.
+        let _gone = self.out.flush();
         if self.progress {
             // Progress that cannot be shown is no failure.
             let _gone = write!(self.err, "\r\x1b[K{text}").and_then(|()| self.err.flush());

@@ -10,10 +10,10 @@ use super::{
     typed::{Answer, encode, name_op, posting, segment},
 };
 use crate::api::{
-    AddressRequest, AdoptRequest, AnswerJoinRequest, ApproveRequest, BindRequest, CardRequest, CreateTeamRequest,
-    DeviceCard, GrantRequest, InviteRequest, InviteView, Invites, JoinRequest, JoinView, LeaveRequest, ModeRequest,
-    Peers, PendingJoin, PendingJoins, QuarantineRequest, QuarantinedList, QuarantinedQuery, RenameRequest,
-    RevokeRequest, SyncMode, SyncStatus, TeamDone, TeamView,
+    AddressRequest, AdoptRequest, AnswerJoinRequest, ApproveRequest, BindRequest, CardRequest, Contacts,
+    CreateTeamRequest, DeviceCard, GrantRequest, InviteRequest, InviteView, Invites, JoinRequest, JoinView,
+    LeaveRequest, ModeRequest, Peers, PendingJoin, PendingJoins, QuarantineRequest, QuarantinedList, QuarantinedQuery,
+    RenameRequest, RevokeRequest, SyncMode, SyncNowRequest, SyncRound, SyncStatus, TeamDone, TeamView,
 };
 
 /// How long a join may take until the words are known: the other device must be found and dialled.
@@ -28,6 +28,11 @@ impl Client {
     /// `GET /sync/peers`.
     pub async fn sync_peers(&self) -> Answer<Peers> {
         self.get("/sync/peers", "").await
+    }
+
+    /// `GET /sync/contacts`.
+    pub async fn sync_contacts(&self) -> Answer<Contacts> {
+        self.get("/sync/contacts", "").await
     }
 
     /// `POST /sync/create`.
@@ -133,9 +138,10 @@ impl Client {
         self.post("/sync/mode", &ModeRequest { mode }).await
     }
 
-    /// `POST /sync/now`: every peer is dialled and compared.
-    pub async fn sync_now(&self) -> Answer<SyncStatus> {
-        self.value(Request { deadline: DEADLINE * 2, ..Request::new(Method::POST, "/sync/now") }).await
+    /// `POST /sync/now`: every peer, or one, is called and compared.
+    pub async fn sync_now(&self, request: &SyncNowRequest) -> Answer<SyncRound> {
+        let deadline = DEADLINE * 2 + Duration::from_millis(request.wait_ms.unwrap_or_default());
+        self.value(Request { deadline, ..posting("/sync/now", request)? }).await
     }
 
     /// `POST /sync/address`.

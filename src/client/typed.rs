@@ -17,8 +17,8 @@ use crate::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
         History, Inbox, InboxQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest,
-        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Stopping, SupersedeRequest, UndoOutcome, UndoRequest,
-        WhyAnswer, WhyRequest, WriteOutcome,
+        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Stopping, StoreCheck, SupersedeRequest, UndoOutcome,
+        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -68,6 +68,11 @@ impl Client {
     /// [`Client::health`] with a deadline of its own, for waiting until a daemon is ready.
     pub async fn health_within(&self, deadline: Duration) -> Answer<Health> {
         self.value(Request { deadline, ..Request::new(Method::GET, "/health") }).await
+    }
+
+    /// `POST /check`: looks the whole store over.
+    pub async fn check_store(&self) -> Answer<StoreCheck> {
+        self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/check") }).await
     }
 
     /// `GET /diagnose`.

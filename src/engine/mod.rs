@@ -36,20 +36,22 @@ pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
 pub use deep::{Deep, odds as deep_odds};
 pub use reads::Ways;
 pub use refine::norm_prompt;
+pub use team::TeamNotes;
 
 use readers::Readers;
 
 use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, DependRequest, GuardCounts, History, Inbox, InboxQuery, LogPage, LogQuery,
-        RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
-        Scopes, SupersedeRequest, Timing, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts, History, Inbox, InboxQuery,
+        LogPage, LogQuery, RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest,
+        ResolvedMany, ScopeThreshold, Scopes, StoreCheck, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
+        WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId},
     guard::{Guard, StructuralPairCheck},
     infer::{Models, NoModels, Role},
-    store::{Options, Store, StoreError, VectorModel},
+    store::{CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
 };
 
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
@@ -282,6 +284,20 @@ impl Engine {
     /// Every scope with its counts.
     pub fn scopes(&self) -> Result<Scopes, ApiError> {
         reads::scopes(self)
+    }
+
+    /// Looks the whole store over, beside the writer: signatures, chains, what is derived, what teams do not take.
+    pub fn check_store(&self) -> Result<StoreCheck, ApiError> {
+        let CheckReport { events, devices, redacted, problems, notes } = self.readers.lend().check()?;
+        Ok(StoreCheck { events, devices, redacted, problems, notes })
+    }
+
+    /// Every address that was contacted, the latest first.
+    pub fn contacts(&self) -> Result<Contacts, ApiError> {
+        let rows = self.readers.lend().contacts()?;
+        let view =
+            |row: ContactRow| ContactView { address: row.address, what: row.what, first: row.first, last: row.last };
+        Ok(Contacts { items: rows.into_iter().map(view).collect() })
     }
 
     /// Sizes and counts for `GET /diagnose`.

@@ -27,6 +27,7 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
         device: row.device,
         provenance: Provenance {
             device_name: row.device_name,
+            device_person: row.device_person,
             team: row.team,
             arrived_from: row.received_from,
             arrived_from_name: row.received_from_name,
@@ -61,6 +62,7 @@ pub(super) fn event(row: EventRow) -> EventView {
         who: row.who,
         agent: row.agent,
         device: row.device,
+        device_name: row.device_name,
         at: row.clock.wall,
         targets: row.targets,
         reason: body.reason,
@@ -72,7 +74,15 @@ pub(super) fn event(row: EventRow) -> EventView {
 
 /// The link of a chain without the act that led to it.
 pub(super) fn link(claim: ClaimView, depth: usize) -> ChainLink {
-    ChainLink { claim, depth, replaced_by: None, change_reason: None, changed_by: None, changed_at: None }
+    ChainLink {
+        claim,
+        depth,
+        replaced_by: None,
+        change_reason: None,
+        changed_by: None,
+        changed_on: None,
+        changed_at: None,
+    }
 }
 
 /// What stands against a write.

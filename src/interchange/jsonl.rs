@@ -124,6 +124,7 @@ mod tests {
             who: "ada".into(),
             agent: None,
             device: old.device,
+            device_name: None,
             at,
             targets,
             reason: None,

@@ -41,6 +41,7 @@ pub use team::rows::{
     PeerDocument, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported, SyncPage, TeamRow,
     TeamScopeRow,
 };
+pub use team::{BusyAuthor, MOST_QUARANTINED};
 pub use vectors::VectorModel;
 
 use rusqlite::Connection;

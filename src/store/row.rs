@@ -34,6 +34,8 @@ pub struct ClaimRow {
     pub device: DeviceId,
     /// What a team calls that device.
     pub device_name: Option<String>,
+    /// Whose device it is, as a team says.
+    pub device_person: Option<String>,
     /// The device that brought it here; `None` where it was written here, or came by a file.
     pub received_from: Option<DeviceId>,
     /// What a team calls that one.
@@ -98,6 +100,8 @@ pub struct EventRow {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
+    /// What a team calls that device.
+    pub device_name: Option<String>,
     /// When, by the writer's event clock.
     pub clock: Hlc,
     /// On what.

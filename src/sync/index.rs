@@ -17,6 +17,9 @@ use crate::{
 /// Events that go into a document at once: one change of it.
 pub const BATCH: usize = 256;
 
+/// Pieces in which a document may lie for as long as there is something else to do.
+pub const PIECES: usize = 16;
+
 /// Puts every event of a team that stands in no document yet into one. Answers which documents got which events.
 ///
 /// # Errors
@@ -111,6 +114,29 @@ pub(in crate::sync) async fn rebuild(context: &Context, team: EventId, place: &P
             store.write_document(team, &update)
         })
     });
+    written.await.map_err(said)?;
+    staged.commit().await;
+    Ok(())
+}
+
+/// Puts documents in order that lie in many pieces, one after the other: what a load reads is then one piece. For idle moments; what
+/// fails is left for another time.
+pub async fn tidy(context: Context, teams: Vec<EventId>) {
+    for team in teams {
+        let read = context.engine(move |engine| engine.sync_read(|r| r.documents(&team, None))).await;
+        for row in read.unwrap_or_default().into_iter().filter(|row| row.chunks >= PIECES) {
+            let place = Place { scope: row.scope, month: row.month, part: row.part };
+            if let Err(words) = compact(&context, team, &place).await {
+                tracing::debug!(%words, scope = %place.scope, month = %place.month, "a document stays in pieces");
+            }
+        }
+    }
+}
+
+async fn compact(context: &Context, team: EventId, place: &Place) -> Result<(), String> {
+    let staged = context.documents.compact(place.document(team)).await.map_err(|error| error.to_string())?;
+    let update = update(team, place, &staged, []);
+    let written = context.engine(move |engine| engine.sync_write(|store| store.write_document(team, &update)));
     written.await.map_err(said)?;
     staged.commit().await;
     Ok(())

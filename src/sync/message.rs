@@ -313,6 +313,8 @@ pub enum Code {
     DocPoisoned,
     /// Too many sessions; later.
     Busy,
+    /// Too much of what the refused side brought is not let in: a person has to look at it first.
+    Paused,
     /// The message is not understood.
     Version,
     /// A code of a newer version.
@@ -320,7 +322,7 @@ pub enum Code {
 }
 
 impl Code {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 9] = [
         (Self::NotPaired, "not_paired"),
         (Self::TeamMismatch, "team_mismatch"),
         (Self::RosterStale, "roster_stale"),
@@ -328,6 +330,7 @@ impl Code {
         (Self::BadEvent, "bad_event"),
         (Self::DocPoisoned, "doc_poisoned"),
         (Self::Busy, "busy"),
+        (Self::Paused, "paused"),
         (Self::Version, "version"),
     ];
 

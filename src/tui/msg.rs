@@ -7,8 +7,8 @@ use crate::{
     api::{
         ActRequest, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery,
         ConflictsPage, ConflictsQuery, Diagnose, Health, History, Inbox, InboxQuery, LogPage, LogQuery, PendingJoins,
-        QuarantineRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, SupersedeRequest, SyncStatus,
-        TeamDone, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        QuarantineRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, SupersedeRequest, SyncRound,
+        SyncStatus, TeamDone, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::ClaimId,
 };
@@ -229,7 +229,7 @@ pub enum Answer {
     /// To [`Read::Sync`].
     Sync(Box<SyncStatus>, PendingJoins),
     /// To [`Write::SyncNow`].
-    Synced(Box<SyncStatus>),
+    Synced(Box<SyncRound>),
     /// To [`Read::Inbox`].
     Inbox(Inbox),
     /// To [`Read::Log`].

@@ -251,6 +251,7 @@ pub(crate) fn history() -> History {
         replaced_by: by,
         change_reason: reason.map(str::to_owned),
         changed_by: by.map(|_| "max via claude-code".to_owned()),
+        changed_on: None,
         changed_at: by.map(|_| NOW - 60 * HOUR),
     };
     History {
@@ -301,6 +302,8 @@ fn peer(n: u8, name: &str, person: &str) -> PeerView {
         we_lack: 0,
         they_lack: 0,
         digests_equal: false,
+        quarantined: 0,
+        clock_ahead_ms: None,
         last_error: None,
         advice: None,
     }
@@ -346,8 +349,6 @@ pub(crate) fn sync_status() -> SyncStatus {
         addresses: vec!["192.168.1.10:40001".into()],
         problems: vec![],
         teams: vec![TeamStatus {
-            id: EventId([0x7e; 32]),
-            name: "core".into(),
             role: Some(Role::Admin),
             scopes: vec![ScopeStatus {
                 bound: BoundScope { scope: scope("api"), local: scope("api") },
@@ -357,9 +358,9 @@ pub(crate) fn sync_status() -> SyncStatus {
                 open_cards: 2,
             }],
             peers: vec![here, ada, max, lost],
-            quarantined: 0,
             open_cards: 2,
             in_sync: true,
+            ..TeamStatus::new(EventId([0x7e; 32]), "core")
         }],
         pending: 1,
     }

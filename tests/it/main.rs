@@ -25,6 +25,7 @@ mod support;
 mod sync;
 mod sync_files;
 mod sync_flows;
+mod sync_invite;
 mod term;
 mod term_crowd;
 mod term_flows;

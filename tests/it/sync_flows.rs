@@ -39,6 +39,34 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     let told = ada.run(&["sync", "status"]).ok().stdout;
     assert!(told.contains("LAN only: nothing leaves this network") && told.contains("bob-laptop"), "{told}");
     assert!(told.contains("In sync with everyone.") && told.contains("you lack 0, they lack 0"), "{told}");
+    let why = ada.run(&["why", "Logs are kept for thirty days"]).ok().stdout;
+    assert!(why.contains("bob, on bob-laptop") && why.contains("signature checked"), "{why}");
+}
+
+#[test]
+fn now_waits_until_it_is_done_and_says_what_came_of_it() {
+    let (ada, mut bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.found();
+    let alone = ada.run(&["sync", "now"]).ok().stdout;
+    assert!(alone.contains("nobody to compare with"), "{alone}");
+    ada.takes_in(&bob, &[]);
+    ada.remember("Deploys run only on green CI.");
+    let round = ada.json(&["sync", "now", "bob-laptop"]);
+    assert_eq!(
+        (round["done"].as_bool(), round["peers"][0]["result"].as_str()),
+        (Some(true), Some("in_step")),
+        "{round}"
+    );
+    assert!(bob.knows("Deploys run only on green CI."), "what was just written is there once it answers");
+    let said = ada.run(&["sync", "now"]).ok().stdout;
+    assert!(said.contains("In step with bob-laptop."), "{said}");
+    assert_eq!(ada.run(&["sync", "now", "nobody"]).code, Some(2));
+    assert_eq!(ada.run(&["sync", "now", "ada-laptop"]).code, Some(2));
+    bob.daemon.take().unwrap().terminate();
+    until("the connection is closed", || ada.status()["teams"][0]["peers"][0]["connected"] == false);
+    let away = ada.run(&["sync", "now", "--wait", "15"]);
+    assert_eq!(away.code, Some(3), "{away:?}");
+    assert!(away.stdout.contains("Not reached: bob-laptop."), "{away:?}");
 }
 
 #[test]
@@ -88,6 +116,16 @@ fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
     ada.run(&["sync", "revoke", "bob-laptop", "--reason", "it was lost", "--yes"]).ok();
     assert!(ada.knows("Logs are kept for thirty days."), "what was written before stays");
     until("the connection is closed", || ada.status()["teams"][0]["peers"][0]["connected"] == false);
+    until("bob knows by whom and why", || {
+        let ended = bob.status()["teams"][0]["ended"].clone();
+        ended["by"] == "ada (ada-laptop)" && ended["reason"] == "it was lost"
+    });
+    let told = bob.run(&["sync", "status"]).ok().stdout;
+    assert!(
+        told.contains("put this device out of platform on ") && told.contains("What it holds stays here"),
+        "{told}"
+    );
+    assert!(bob.knows("Deploys run only on green CI."), "his claims stay");
     bob.remember("Backups are made on Sundays.");
     ada.remember("Alarms go to the pager.");
     let peers = ada.json(&["sync", "peers", "--all"]);
@@ -113,7 +151,10 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
 
     bob.run(&["sync", "leave", "--yes"]).ok();
     assert!(bob.knows("Deploys run only on green CI."), "what he has stays");
-    assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);
+    let team = bob.status()["teams"][0].clone();
+    assert_eq!((team["ended"]["left"].as_bool(), team["in_sync"].as_bool()), (Some(true), Some(false)), "{team}");
+    let told = bob.run(&["sync", "status"]).ok().stdout;
+    assert!(told.contains("You left platform with this device on ") && told.contains("new invitation"), "{told}");
     until("ada has heard of it", || {
         let peers = ada.json(&["sync", "peers", "--all"]);
         peers["items"].as_array().unwrap().iter().any(|peer| peer["name"] == "bob-laptop" && peer["state"] == "left")

@@ -35,6 +35,12 @@ impl App {
         Self { terminal: builder.args(["tui"]).spawn(PROGRAM).unwrap() }
     }
 
+    /// Runs a command in a terminal in which a person answers.
+    pub(crate) fn command(home: &TestHome, args: &[&str]) -> Self {
+        // Wide enough for a ticket and its code.
+        Self { terminal: prepared(home, (500, 100), &[]).args(args).spawn(PROGRAM).unwrap() }
+    }
+
     /// Opens the app from a shell, which says how it finds the terminal afterwards.
     pub(crate) fn within_shell(home: &TestHome, env: &[(&str, &str)]) -> Self {
         const SCRIPT: &str = "sh -c 'echo $$ > \"$ERGO_HOME/app.pid\"; exec \"$PROGRAM\" tui --no-spawn'; stty -a; echo left the app; read line";

@@ -76,7 +76,7 @@ pub struct TeamStatus {
     pub id: EventId,
     /// Its name.
     pub name: String,
-    /// What this device may do in it; none where it left or was put out.
+    /// What this device may do in it; none where it left or was put out, and then [`Self::ended`] says how.
     pub role: Option<Role>,
     /// Its scopes that this device may read.
     pub scopes: Vec<ScopeStatus>,
@@ -86,9 +86,52 @@ pub struct TeamStatus {
     pub quarantined: usize,
     /// Open conflict cards in its scopes.
     pub open_cards: usize,
-    /// Whether every peer that is connected has what this device has, and nothing is quarantined on this side; false where
-    /// none is connected.
+    /// Places where a device of the team wrote two different events: its store was copied, or its key stolen.
+    #[serde(default)]
+    pub forks: usize,
+    /// What is not as it should be in this team, each with what to do.
+    #[serde(default)]
+    pub problems: Vec<String>,
+    /// How this device came out of the team; none while it belongs to it.
+    #[serde(default)]
+    pub ended: Option<TeamEnd>,
+    /// Whether every peer that is connected has what this device has, nothing is quarantined on this side and no device forks; false
+    /// where none is connected.
     pub in_sync: bool,
+}
+
+impl TeamStatus {
+    /// A team of which nothing but its name is known.
+    pub fn new(id: EventId, name: &str) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            role: None,
+            scopes: Vec::new(),
+            peers: Vec::new(),
+            quarantined: 0,
+            open_cards: 0,
+            forks: 0,
+            problems: Vec::new(),
+            ended: None,
+            in_sync: false,
+        }
+    }
+}
+
+/// How this device came out of a team.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TeamEnd {
+    /// It left by itself; else it was put out.
+    pub left: bool,
+    /// Who put it out: person and device.
+    pub by: Option<String>,
+    /// When, in milliseconds since the Unix epoch, by the clock of whoever did it.
+    pub at: u64,
+    /// The reason that was given.
+    pub reason: Option<String>,
+    /// All of it as sentences, with what to do.
+    pub says: String,
 }
 
 /// A scope of a team.
@@ -174,6 +217,12 @@ pub struct PeerView {
     pub they_lack: u64,
     /// Whether both have the same events, of the scopes that both may read. Only said of what was compared since the last change.
     pub digests_equal: bool,
+    /// Events that it brought and that wait in quarantine.
+    #[serde(default)]
+    pub quarantined: usize,
+    /// How far its clock is ahead of this device's, in milliseconds; negative where it is behind. Said of a connected peer.
+    #[serde(default)]
+    pub clock_ahead_ms: Option<i64>,
     /// What went wrong last, in words.
     pub last_error: Option<String>,
     /// What to do about it.
@@ -185,6 +234,55 @@ pub struct PeerView {
 pub struct Peers {
     /// Every device of every team of this device, this one first in each.
     pub items: Vec<PeerView>,
+}
+
+/// `POST /sync/now`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct SyncNowRequest {
+    /// Only this device, by name, id or prefix; all where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Answer once the round is over, or after so many milliseconds, at most 600,000; at once where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+}
+
+/// What came of calling and comparing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct SyncRound {
+    /// The round is over; else it goes on while this is read.
+    pub done: bool,
+    /// The same in one sentence.
+    pub summary: String,
+    /// What came of it with each device that was meant.
+    pub peers: Vec<RoundPeer>,
+    /// How the teams stand after it.
+    pub status: SyncStatus,
+}
+
+/// How a round ended with one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundResult {
+    /// Both have the same.
+    InStep,
+    /// It is connected, and the two do not have the same yet.
+    NotYet,
+    /// It was not reached, or one refused the other.
+    NotReached,
+}
+
+/// What came of a round with one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RoundPeer {
+    /// How it ended.
+    pub result: RoundResult,
+    /// Events that came from it in this round.
+    pub received: u64,
+    /// The device, as it now stands.
+    pub peer: PeerView,
 }
 
 /// `POST /sync/address`: where a device can be reached, for networks on which it is not found by itself.

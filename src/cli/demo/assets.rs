@@ -56,6 +56,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0034-bundles.md"),
     record!("0035-a-roster-is-a-fold-of-signed-events.md"),
     record!("0036-ten-claims-are-compared.md"),
+    record!("0037-limits-are-told-and-what-is-taken-back-costs-what-it-is.md"),
     record!("0038-recall-ranks-in-the-program.md"),
 ];
 

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    claim::{author, state, statement},
+    claim::{author, state, statement, writer},
     text::quote,
     time::ago,
 };
@@ -70,7 +70,7 @@ impl Ui {
             let c = &side.claim;
             let what = if side.candidate { "not stored".to_owned() } else { state(c) };
             let id = self.paint(Style::Code, c.id.short());
-            let author = author(&c.who, c.agent.as_deref());
+            let author = writer(c);
             let number = self.paint(Style::Strong, format_args!("[{}]", at + 1));
             self.line(format_args!("{number} {} {id} · {what} · {} · {author}", c.kind, ago(c.at, now)));
             self.prose(4, None, statement(c));

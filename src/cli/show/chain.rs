@@ -14,8 +14,8 @@ impl Ui {
             let c = &link.claim;
             if let Some(reason) = &link.change_reason {
                 let by = match (&link.changed_by, link.changed_at) {
-                    (Some(who), Some(when)) => format!(" ({who}, {})", ago(when, now)),
-                    (Some(who), None) => format!(" ({who})"),
+                    (Some(who), Some(when)) => format!(" ({who}{}, {})", on(link), ago(when, now)),
+                    (Some(who), None) => format!(" ({who}{})", on(link)),
                     _ => String::new(),
                 };
                 self.rail("|    ", &format!("replaced: {reason}{by}"), Some(Style::Dim));
@@ -25,7 +25,7 @@ impl Ui {
             self.line(format_args!("  o  {id}  {text}"));
             let last = at + 1 == chain.len();
             let rail = if last { "     " } else { "|    " };
-            let author = claim::author(&c.who, c.agent.as_deref());
+            let author = claim::writer(c);
             self.rail(rail, &format!("{}, {author}, {}", c.kind, ago(c.at, now)), Some(Style::Dim));
             if at > 0
                 && let Some(reason) = &c.reason
@@ -42,4 +42,9 @@ impl Ui {
             self.line(format_args!("  {rail}{line}").to_string().trim_end());
         }
     }
+}
+
+/// On which device a claim was replaced, where a team names it.
+fn on(link: &ChainLink) -> String {
+    link.changed_on.as_ref().map_or_else(String::new, |device| format!(", on {device}"))
 }

@@ -37,6 +37,15 @@ pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
     }
 }
 
+/// Who wrote a claim, and on which device where a team names it: “ada through claude, on ada-laptop”.
+pub(crate) fn writer(claim: &ClaimView) -> String {
+    let who = author(&claim.who, claim.agent.as_deref());
+    match claim.device_words() {
+        Some(device) => format!("{who}, on {}", sanitize_line(&device)),
+        None => who,
+    }
+}
+
 /// Where and when it holds, in words; `None` where everywhere and always.
 pub(crate) fn holds(qualifiers: &Qualifiers) -> Option<String> {
     let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
@@ -68,7 +77,7 @@ impl Ui {
         let id = self.paint(Style::Code, claim.id.short());
         let state = state(claim);
         let state = if state == "active" { state } else { self.paint(Style::Warn, state) };
-        let author = author(&claim.who, claim.agent.as_deref());
+        let author = writer(claim);
         let scope = sanitize_line(&claim.scope.to_string());
         self.line(format_args!("{} {id} · {state} · {scope} · {} · {author}", claim.kind, ago(claim.at, now)));
         self.claim_fields(claim);
@@ -93,6 +102,9 @@ impl Ui {
         if let Some(reason) = &claim.closing_reason {
             let label = if claim.status == Status::Active { "exception" } else { claim.status.as_str() };
             self.field(label, reason);
+        }
+        if let Some(signed) = claim.signed_words() {
+            self.field("signed by", &signed);
         }
         if claim.dependents > 0 {
             self.field("carries", &format!("{} on it", count(claim.dependents, "claim rests", "claims rest")));

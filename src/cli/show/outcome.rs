@@ -1,7 +1,7 @@
 //! The answer to a write: stored, done, refused by the guard, or stale.
 
 use super::{
-    claim::{author, state, statement},
+    claim::{state, statement, writer},
     text::{count, quote},
     time::ago,
 };
@@ -153,7 +153,7 @@ impl Ui {
     fn conflict(&mut self, conflict: &Conflict, now: u64) {
         let claim = &conflict.claim;
         self.field("against", statement(claim));
-        let author = author(&claim.who, claim.agent.as_deref());
+        let author = writer(claim);
         let state = state(claim);
         let line = format!("{} {} · {state} · {} · {author}", claim.kind, claim.id.short(), ago(claim.at, now));
         self.field("", &line);

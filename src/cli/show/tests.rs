@@ -119,6 +119,7 @@ fn chain() -> Vec<ChainLink> {
         replaced_by: by.map(|by| by.id),
         change_reason: by.map(|_| "Two weekend outages in May.".into()),
         changed_by: by.map(|_| "ada".into()),
+        changed_on: None,
         changed_at: by.map(|by| by.at),
     };
     let new = claim(0x3f, "Never deploy on Fridays.");
@@ -178,6 +179,7 @@ fn rows_of_lists_fit_on_one_line() {
             who: "ada".into(),
             agent: None,
             device: DeviceId([0; 32]),
+            device_name: None,
             at: NOW - 120_000,
             targets: vec![long.id],
             reason: Some("The cluster moved.".into()),

@@ -71,8 +71,12 @@ fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError>
         since: since_file.is_empty().then(|| args.since.clone()),
         since_file,
         scopes: scopes
-            .map(|scopes| scopes.split(',').map(|scope| scope.trim().to_owned()).collect())
-            .unwrap_or_default(),
+            .map(super::split_scopes)
+            .transpose()?
+            .unwrap_or_default()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         to: args.to.clone(),
         open: args.open,
         ..ExportRequest::default()

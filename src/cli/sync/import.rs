@@ -112,7 +112,14 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         cx.ui.field("maker", &format!("{} in the team; events count by who wrote them", outcome.from_state));
     }
     let known = if outcome.known > 0 { format!(", {} were here already", outcome.known) } else { String::new() };
-    if !outcome.receipt || outcome.stored > 0 {
+    if brings_nothing(outcome) {
+        let all = if outcome.known > 0 {
+            format!(": all {} were here already", count(outcome.known as usize, "event", "events"))
+        } else {
+            String::new()
+        };
+        cx.ui.line(format_args!("Nothing new{all}."));
+    } else if !outcome.receipt || outcome.stored > 0 {
         cx.ui.field("stored", &format!("{}{known}", count(outcome.stored as usize, "event", "events")));
     }
     if !outcome.new_authors.is_empty() {
@@ -136,6 +143,11 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         cx.ui.card_row(card, now);
     }
     show_what_was_not_taken(outcome, path, cx);
+}
+
+/// Whether nothing here is other than before: no word about what was stored is then as good as that.
+fn brings_nothing(outcome: &ImportOutcome) -> bool {
+    !outcome.receipt && outcome.stored == 0 && outcome.readmitted == 0 && outcome.quarantined_total == 0
 }
 
 /// How one scope stands now.
@@ -181,7 +193,7 @@ fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Contex
         if more > 0 {
             cx.ui.field("", &format!("and {more} more"));
         }
-        cx.ui.note("ergo sync quarantined lists them; an admin accepts or discards them.");
+        cx.ui.note("ergo sync quarantine list lists them; an admin accepts or discards them.");
     }
     if !outcome.whole {
         let text = bad(cx, format!("{} is not whole:", path.display()));

@@ -15,6 +15,7 @@ mod join;
 mod leave;
 mod map;
 mod mode;
+mod now;
 mod peers;
 mod quarantine;
 mod rename;
@@ -53,7 +54,7 @@ enum Act {
     Invite(Box<invite::Args>),
     Join(join::Args),
     Status(status::Args),
-    Now(status::NowArgs),
+    Now(now::Args),
     Peers(peers::Args),
     /// Show who waits to be let in.
     Pending(admit::PendingArgs),
@@ -83,7 +84,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Act::Invite(args) => invite::run(*args, cx).await,
         Act::Join(args) => join::run(args, cx).await,
         Act::Status(args) => status::run(args, cx).await,
-        Act::Now(args) => status::now(args, cx).await,
+        Act::Now(args) => now::run(args, cx).await,
         Act::Peers(args) => peers::run(args, cx).await,
         Act::Pending(args) => admit::pending(args, cx).await,
         Act::Admit(args) => admit::run(args, cx).await,
@@ -140,7 +141,7 @@ struct Allowed {
     #[arg(long, value_enum, default_value = "writer", hide_possible_values = false)]
     role: RoleArg,
     /// Only this scope of the team, ORG/PROJECT; may be given several times [default: all, also those to come].
-    #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
+    #[arg(long, value_name = "SCOPE", value_parser = parse_scope, value_delimiter = ',')]
     only: Vec<Scope>,
 }
 
@@ -151,13 +152,26 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
 
 /// Scopes as they were named one by one, and that which the flags for every verb name.
 fn with_flag(cx: &Context, mut scopes: Vec<Scope>) -> Result<Vec<Scope>, CliError> {
-    if cx.globals.scope.is_some() || cx.globals.project.is_some() {
-        let here = cx.here()?.scope;
-        if !scopes.contains(&here) {
-            scopes.push(here);
+    let named = match &cx.globals.scope {
+        Some(several) if several.contains(',') => split_scopes(several)?,
+        None if cx.globals.project.is_none() => Vec::new(),
+        _ => vec![cx.here()?.scope],
+    };
+    for scope in named {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
         }
     }
     Ok(scopes)
+}
+
+/// The scopes that one flag names, with commas between them.
+fn split_scopes(text: &str) -> Result<Vec<Scope>, CliError> {
+    let wrong = |part: &str, error: String| {
+        CliError::usage(format_args!("`--scope {text}`: “{part}” is no scope: {error}"))
+            .hint("write ORG/PROJECT, or several with commas between them: acme/api,acme/web")
+    };
+    text.split(',').map(str::trim).map(|part| parse_scope(part).map_err(|error| wrong(part, error))).collect()
 }
 
 /// The scopes of a grant in words.
@@ -213,5 +227,20 @@ fn confirm(cx: &mut Context, yes: bool, question: &str) -> Result<bool, CliError
     match answers {
         Some(mut asker) => asker.yes(cx, question),
         None => Err(CliError::usage(format_args!("{question} Nobody is there to answer")).hint("say so with `--yes`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_scopes_stand_in_one_flag_and_what_is_none_is_named() {
+        let two = split_scopes("acme/api, acme/web").unwrap();
+        assert_eq!(two.iter().map(ToString::to_string).collect::<Vec<_>>(), ["acme/api", "acme/web"]);
+        for (text, part) in [("acme/api,", "“”"), ("acme/api,web", "“web”"), (",", "“”")] {
+            let error = split_scopes(text).unwrap_err();
+            assert!(error.error.contains(part) && !error.hints.is_empty(), "{error:?}");
+        }
     }
 }

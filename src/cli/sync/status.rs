@@ -13,29 +13,15 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-/// Call every peer and compare with it, without waiting for its turn.
-#[derive(Debug, clap::Args)]
-pub(super) struct NowArgs {}
-
 /// Runs `status`.
 pub(super) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let status = cx.client().await?.sync_status().await?;
-    Ok(told_all(cx, &status))
-}
-
-/// Runs `now`.
-pub(super) async fn now(_args: NowArgs, cx: &mut Context) -> Result<Exit, CliError> {
-    let status = cx.client().await?.sync_now().await?;
-    Ok(told_all(cx, &status))
-}
-
-fn told_all(cx: &mut Context, status: &SyncStatus) -> Exit {
     if cx.ui.json {
-        cx.ui.value(status);
+        cx.ui.value(&status);
     } else {
-        show(cx, status, Context::now());
+        show(cx, &status, Context::now());
     }
-    Exit::Ok
+    Ok(Exit::Ok)
 }
 
 /// What to do without a team.
@@ -58,7 +44,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
         let label = cx.ui.paint(Style::Bad, "Problem:");
         cx.ui.line(format_args!("{label} {}", sanitize_line(problem)));
     }
-    if status.teams.is_empty() {
+    if status.teams.iter().all(|team| team.ended.is_some()) {
         no_team(cx);
     }
     for team in &status.teams {
@@ -75,6 +61,11 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
 
 fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     let name = cx.ui.paint(Style::Strong, sanitize_line(&team.name));
+    if let Some(end) = &team.ended {
+        cx.ui.line(format_args!("{name}  {}", if end.left { "left" } else { "put out" }));
+        cx.ui.prose(2, Some(Style::Warn), &end.says);
+        return;
+    }
     let role = team.role.map_or("no longer a member", Role::as_str);
     cx.ui.line(format_args!("{name}  {role}"));
     for scope in &team.scopes {
@@ -89,6 +80,9 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     let (style, verdict) = verdict(team);
     let verdict = cx.ui.paint(style, verdict);
     cx.ui.line(format_args!("  {verdict}"));
+    for problem in &team.problems {
+        cx.ui.prose(2, Some(Style::Bad), problem);
+    }
     if team.open_cards > 0 {
         cx.ui.line(format_args!(
             "  {}: `ergo tui` settles them",
@@ -101,13 +95,17 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
 }
 
 /// Whether the team is in step, in one sentence. Where something was kept out, it never is.
-fn verdict(team: &TeamStatus) -> (Style, String) {
+pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     let active: Vec<_> = team.peers.iter().filter(|peer| peer.state == PeerState::Active).collect();
     let connected = active.iter().filter(|peer| peer.connected).count();
     if team.quarantined > 0 {
         let what = count(team.quarantined, "event", "events");
         let was = if team.quarantined == 1 { "was" } else { "were" };
         return (Style::Bad, format!("Not in sync: {what} that came {was} not let in."));
+    }
+    if team.forks > 0 {
+        let where_ = count(team.forks, "place", "places");
+        return (Style::Bad, format!("Not in sync: a device wrote two different events in {where_}."));
     }
     if team.role.is_none() {
         return (Style::Warn, "Nothing is exchanged with it any more.".to_owned());
@@ -123,7 +121,7 @@ fn verdict(team: &TeamStatus) -> (Style, String) {
     }
 }
 
-fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
+pub(super) fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
     let dot = if peer.connected { cx.ui.paint(Style::Good, "●") } else { cx.ui.paint(Style::Dim, "○") };
     let name = cx.ui.paint(Style::Strong, sanitize_line(&peer.name));
     cx.ui.line(format_args!("  {dot} {name}  {}", told(peer, now).join(", ")));
@@ -157,6 +155,9 @@ fn told(peer: &PeerView, now: u64) -> Vec<String> {
     if peer.digests_equal {
         told.push("digest ✓".to_owned());
     }
+    if peer.quarantined > 0 {
+        told.push(format!("{} from it not let in", peer.quarantined));
+    }
     told
 }
 
@@ -168,7 +169,7 @@ fn millis(latency: f64) -> String {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        api::{BoundScope, ScopeStatus},
+        api::{BoundScope, ScopeStatus, TeamEnd},
         cli::{args::Globals, ui::captured},
         domain::{DeviceId, EventId, Scope},
     };
@@ -196,6 +197,8 @@ pub(super) mod tests {
             we_lack: 0,
             they_lack: 0,
             digests_equal: true,
+            quarantined: 0,
+            clock_ahead_ms: None,
             last_error: None,
             advice: None,
         }
@@ -212,14 +215,12 @@ pub(super) mod tests {
             open_cards: 1,
         };
         TeamStatus {
-            id: EventId([1; 32]),
-            name: "platform".into(),
             role: Some(Role::Admin),
             scopes: vec![scope],
             peers,
-            quarantined: 0,
             open_cards: 1,
             in_sync: true,
+            ..TeamStatus::new(EventId([1; 32]), "platform")
         }
     }
 
@@ -230,6 +231,9 @@ pub(super) mod tests {
         team.quarantined = 1;
         assert_eq!(verdict(&team).1, "Not in sync: 1 event that came was not let in.");
         team.quarantined = 0;
+        team.forks = 2;
+        assert!(verdict(&team).1.starts_with("Not in sync: a device wrote two different events in 2 places"));
+        team.forks = 0;
         team.in_sync = false;
         assert_eq!(verdict(&team).1, "Not in sync yet.");
         team.peers.push(PeerView { connected: false, ..peer("carol-desk") });
@@ -239,6 +243,22 @@ pub(super) mod tests {
         assert!(verdict(&team).1.starts_with("No peer is connected"));
         team.peers.clear();
         assert!(verdict(&team).1.contains("Nobody else"));
+    }
+
+    #[test]
+    fn who_left_or_was_put_out_is_told_so_and_what_stays() {
+        let says = "ada (ada-laptop) put this device out of platform on 2026-11-22 (“it was lost”). What it holds stays here, and \
+                    is shared no more. To come back, ask an admin of the team for a new invitation.";
+        let ended = Some(TeamEnd { left: false, by: None, at: NOW, reason: None, says: says.into() });
+        let teams = vec![TeamStatus { ended, ..TeamStatus::new(EventId([1; 32]), "platform") }];
+        let status = SyncStatus { says: "off".into(), teams, ..SyncStatus::default() };
+        let mut cx = Context::new(Globals::default());
+        let (ui, out, _) = captured::ui(None, false);
+        cx.ui = ui;
+        show(&mut cx, &status, NOW);
+        let text = out.text();
+        assert!(text.contains("platform  put out") && text.contains("it was lost"), "{text}");
+        assert!(text.contains("This device is in no team.") && !text.contains("sync with"), "{text}");
     }
 
     #[test]

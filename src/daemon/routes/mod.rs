@@ -28,6 +28,7 @@ macro_rules! routes {
 routes! {
     get "/health" => status::health,
     get "/diagnose" => status::diagnose,
+    post "/check" => status::check,
     get "/scopes" => status::scopes,
     get "/openapi.json" => status::openapi,
     get "/models" => models::models,
@@ -60,6 +61,7 @@ routes! {
     get "/events" => events::events,
     get "/sync/status" => sync::sync_status,
     get "/sync/peers" => sync::sync_peers,
+    get "/sync/contacts" => sync::sync_contacts,
     get "/sync/invites" => sync::sync_invites,
     post "/sync/invites/{id}/cancel" => sync::sync_cancel,
     get "/sync/pending" => sync::sync_pending,

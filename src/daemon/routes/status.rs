@@ -11,7 +11,7 @@ use super::super::{
     openapi::document,
     state::Shared,
 };
-use crate::api::{ApiError, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping};
+use crate::api::{ApiError, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping, StoreCheck};
 
 /// Whether it runs, and what it is. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "daemon", security(()), responses((status = 200, body = Health)))]
@@ -44,6 +44,12 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         models: shared.models.status(),
         timings: counts.timings,
     }))
+}
+
+/// Looks the whole store over: every signature, every chain, and whether what is derived is what the events say. Changes nothing.
+#[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
+pub(in crate::daemon) async fn check(State(shared): State<Shared>) -> Answer<StoreCheck> {
+    value(shared.engine(crate::engine::Engine::check_store).await)
 }
 
 /// Every scope with its counts.

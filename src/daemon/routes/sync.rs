@@ -8,10 +8,10 @@ use super::super::{
     state::Shared,
 };
 use crate::api::{
-    AddressRequest, AdoptRequest, AnswerJoinRequest, ApiError, ApproveRequest, BindRequest, CardRequest,
+    AddressRequest, AdoptRequest, AnswerJoinRequest, ApiError, ApproveRequest, BindRequest, CardRequest, Contacts,
     CreateTeamRequest, DeviceCard, GrantRequest, InviteRequest, InviteView, Invites, JoinRequest, JoinView,
     LeaveRequest, ModeRequest, Peers, PendingJoin, PendingJoins, QuarantineRequest, QuarantinedList, QuarantinedQuery,
-    RenameRequest, RevokeRequest, SyncStatus, TeamDone, TeamView,
+    RenameRequest, RevokeRequest, SyncNowRequest, SyncRound, SyncStatus, TeamDone, TeamView,
 };
 
 /// How far every peer has come, and what stands in the way.
@@ -24,6 +24,12 @@ pub(in crate::daemon) async fn sync_status(State(shared): State<Shared>) -> Answ
 #[utoipa::path(get, path = "/sync/peers", tag = "sync", responses((status = 200, body = Peers)))]
 pub(in crate::daemon) async fn sync_peers(State(shared): State<Shared>) -> Answer<Peers> {
     value(shared.teams.peers().await)
+}
+
+/// Every address that this device has contacted.
+#[utoipa::path(get, path = "/sync/contacts", tag = "sync", responses((status = 200, body = Contacts)))]
+pub(in crate::daemon) async fn sync_contacts(State(shared): State<Shared>) -> Answer<Contacts> {
+    value(shared.engine(crate::engine::Engine::contacts).await)
 }
 
 /// The invitations that hold.
@@ -74,12 +80,6 @@ pub(in crate::daemon) async fn sync_quarantined(
     value(shared.teams.quarantined(query).await)
 }
 
-/// Calls and compares every peer.
-#[utoipa::path(post, path = "/sync/now", tag = "sync", responses((status = 200, body = SyncStatus)))]
-pub(in crate::daemon) async fn sync_now(State(shared): State<Shared>) -> Answer<SyncStatus> {
-    value(shared.teams.sync_now().await)
-}
-
 macro_rules! acts {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
         $(#[doc = $doc])+
@@ -122,6 +122,8 @@ acts! {
     "/sync/quarantined/accept" sync_accept(QuarantineRequest) -> TeamDone = accept;
     /// Puts away what was kept out, here.
     "/sync/quarantined/discard" sync_discard(QuarantineRequest) -> TeamDone = discard;
+    /// Calls and compares every peer, or one, and waits for what comes of it where that is asked.
+    "/sync/now" sync_now(SyncNowRequest) -> SyncRound = sync_now;
     /// Chooses how far packets may go.
     "/sync/mode" sync_mode(ModeRequest) -> SyncStatus = set_mode;
     /// Notes where a device can be reached.

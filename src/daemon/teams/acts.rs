@@ -87,12 +87,6 @@ impl Teams {
         self.status().await
     }
 
-    /// Calls and compares every peer.
-    pub(in crate::daemon) async fn sync_now(&self) -> Result<SyncStatus, ApiError> {
-        self.service.sync_now();
-        self.status().await
-    }
-
     async fn act(
         &self,
         act: impl FnOnce(&Engine) -> Result<TeamDone, ApiError> + Send + 'static,

@@ -19,6 +19,7 @@ impl Teams {
     /// Makes an invitation for one device.
     pub(in crate::daemon) async fn invite(self: &Arc<Self>, request: InviteRequest) -> Result<InviteView, ApiError> {
         let team = self.administered(request.in_team.as_deref(), "invite").await?;
+        self.engine.room_in_team(&team.roster)?;
         let grant = team.grant(request.role, &request.scopes)?;
         let ttl = request.ttl_s.unwrap_or(DEFAULT_INVITE_TTL);
         if ttl == 0 || ttl > MAX_INVITE_TTL {

@@ -4,7 +4,7 @@ use super::Teams;
 use crate::{
     api::{ApiError, ErrorCode},
     domain::{
-        EventId, Scope,
+        DeviceId, EventId, Scope,
         id::is_prefix,
         roster::{Grant, Granted, Member, MemberState, Role, Roster},
     },
@@ -46,10 +46,31 @@ impl Teams {
 
     /// The teams that this device is in.
     pub(super) async fn teams(&self) -> Result<Vec<Known>, ApiError> {
-        self.engine(|engine| {
+        self.known(false).await
+    }
+
+    /// The teams that this device was in, and is out of.
+    pub(super) async fn past_teams(&self) -> Result<Vec<Known>, ApiError> {
+        self.known(true).await
+    }
+
+    /// The device that is meant, in whichever team.
+    pub(super) async fn device_in_any(&self, named: &str) -> Result<DeviceId, ApiError> {
+        let mut found = Err(no_team());
+        for team in self.teams().await? {
+            match team.device(named) {
+                Ok(member) => return Ok(member.device),
+                Err(error) => found = Err(error),
+            }
+        }
+        found
+    }
+
+    async fn known(&self, past: bool) -> Result<Vec<Known>, ApiError> {
+        self.engine(move |engine| {
             engine.sync_read(|reader| {
                 let mut known = Vec::new();
-                for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_none()) {
+                for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_some() == past) {
                     if let Some(roster) = reader.roster(&team.id)? {
                         known.push(Known { id: team.id, roster });
                     }

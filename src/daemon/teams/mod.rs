@@ -7,6 +7,7 @@ mod invites;
 mod joins;
 mod lookup;
 mod mode;
+mod round;
 mod status;
 
 use std::{

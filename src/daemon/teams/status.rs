@@ -1,6 +1,9 @@
 //! How the teams stand: what the engine knows of them, and what the network does, in one answer.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use super::{
     Teams,
@@ -13,6 +16,7 @@ use crate::{
         DeviceId, EventId, Scope,
         roster::{Granted, Member, MemberState},
     },
+    engine::TeamNotes,
     store::{PeerRow, TeamScopeRow},
     sync::{
         endpoint::{Mode, Path},
@@ -21,12 +25,18 @@ use crate::{
     },
 };
 
+/// Clocks that are less far apart are not spoken of.
+const SKEW: Duration = Duration::from_mins(5);
+
 /// What the store says of one team.
 struct Stored {
     team: Known,
     scopes: Vec<TeamScopeRow>,
     peers: HashMap<DeviceId, PeerRow>,
     quarantined: usize,
+    /// By the device that brought them.
+    brought: BTreeMap<Option<DeviceId>, usize>,
+    notes: TeamNotes,
 }
 
 impl Teams {
@@ -40,10 +50,12 @@ impl Teams {
         let me = self.me();
         let mut teams: Vec<_> = self.stored().await?.iter().map(|stored| team(stored, &network, &open, me)).collect();
         teams.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
+        let anyone = !teams.is_empty();
+        teams.extend(self.left().await?);
         let mode = mode::said(network.mode);
         Ok(SyncStatus {
             mode,
-            says: says(mode, self.choice.mode(), &teams),
+            says: says(mode, self.choice.mode(), anyone),
             device: Some(me),
             addresses: network.addresses.clone(),
             problems: network.problems.clone(),
@@ -68,31 +80,49 @@ impl Teams {
     async fn stored(&self) -> Result<Vec<Stored>, ApiError> {
         let teams = self.teams().await?;
         self.engine(move |engine| {
-            engine.sync_read(|reader| {
-                teams
-                    .into_iter()
-                    .map(|team| {
-                        let peers = reader.peers(Some(&team.id))?;
-                        Ok(Stored {
-                            scopes: reader.team_scopes(&team.id)?,
-                            peers: peers.into_iter().map(|row| (row.device, row)).collect(),
-                            quarantined: reader.quarantined_count(&team.id)?,
-                            team,
-                        })
+            let read = |team: Known| {
+                let notes = engine.team_notes(team.id)?;
+                engine.sync_read(|reader| {
+                    let peers = reader.peers(Some(&team.id))?;
+                    let brought = reader.quarantined_by(&team.id)?;
+                    Ok(Stored {
+                        scopes: reader.team_scopes(&team.id)?,
+                        peers: peers.into_iter().map(|row| (row.device, row)).collect(),
+                        quarantined: brought.values().sum(),
+                        brought,
+                        notes,
+                        team,
                     })
-                    .collect()
-            })
+                })
+            };
+            teams.into_iter().map(read).collect()
         })
         .await
+    }
+
+    /// The teams that this device is out of, and how it came out, the latest first.
+    async fn left(&self) -> Result<Vec<TeamStatus>, ApiError> {
+        let teams = self.past_teams().await?;
+        let mut ended = self
+            .engine(move |engine| {
+                let end = |team: Known| {
+                    let ended = engine.team_end(team.id)?;
+                    Ok(TeamStatus { ended, ..TeamStatus::new(team.id, team.roster.name()) })
+                };
+                teams.into_iter().map(end).collect::<Result<Vec<_>, ApiError>>()
+            })
+            .await?;
+        ended.sort_by_key(|team| std::cmp::Reverse(team.ended.as_ref().map(|end| end.at)));
+        Ok(ended)
     }
 }
 
 /// The mode in words. Nothing listens before there is somebody to talk to, whatever the mode.
-fn says(mode: SyncMode, chosen: Option<Mode>, teams: &[TeamStatus]) -> String {
+fn says(mode: SyncMode, chosen: Option<Mode>, in_a_team: bool) -> String {
     if mode != SyncMode::Off || chosen == Some(Mode::Off) {
         return mode.meaning().to_owned();
     }
-    let until = if teams.is_empty() { "there is a team" } else { "somebody else is in the team" };
+    let until = if in_a_team { "somebody else is in the team" } else { "there is a team" };
     format!("nothing is sent, and nothing listens, until {until}")
 }
 
@@ -102,15 +132,17 @@ fn team(stored: &Stored, network: &Status, open: &HashMap<Scope, usize>, me: Dev
     let peers: Vec<_> = peers(stored, network, me).into_iter().filter(|peer| !peer.you).collect();
     let mut connected = peers.iter().filter(|peer| peer.connected).peekable();
     let anyone = connected.peek().is_some();
+    let whole = stored.quarantined == 0 && stored.notes.forks == 0;
     TeamStatus {
-        id: stored.team.id,
-        name: roster.name().to_owned(),
         role: roster.role(&me),
         quarantined: stored.quarantined,
+        forks: stored.notes.forks,
+        problems: stored.notes.says.clone(),
         open_cards: scopes.iter().map(|scope| scope.open_cards).sum(),
-        in_sync: stored.quarantined == 0 && anyone && connected.all(|peer| peer.digests_equal),
+        in_sync: whole && anyone && connected.all(|peer| peer.digests_equal),
         scopes,
         peers,
+        ..TeamStatus::new(stored.team.id, roster.name())
     }
 }
 
@@ -134,7 +166,8 @@ fn peers(stored: &Stored, network: &Status, me: DeviceId) -> Vec<PeerView> {
         .members()
         .map(|member| {
             let (live, row) = (live.get(&member.device).copied(), stored.peers.get(&member.device));
-            peer(stored.team.id, member, live, row, me)
+            let quarantined = stored.brought.get(&Some(member.device)).copied().unwrap_or_default();
+            PeerView { quarantined, ..peer(stored.team.id, member, live, row, me) }
         })
         .collect();
     peers.sort_by(|a, b| (a.state != PeerState::Active, &a.name).cmp(&(b.state != PeerState::Active, &b.name)));
@@ -144,6 +177,13 @@ fn peers(stored: &Stored, network: &Status, me: DeviceId) -> Vec<PeerView> {
 fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&PeerRow>, me: DeviceId) -> PeerView {
     let connected = live.is_some_and(|live| live.session.is_some());
     let trouble = live.and_then(|live| live.trouble.as_ref()).filter(|trouble| !connected || !trouble.quiet);
+    let skew = live.and_then(|live| live.skew);
+    let wrong_clock = skew.and_then(|ahead| clock(&member.name, ahead));
+    let (last_error, advice) = match (trouble, wrong_clock) {
+        (Some(trouble), _) => (Some(trouble.words.clone()), trouble.advice.clone()),
+        (None, Some((words, advice))) => (Some(words), Some(advice)),
+        (None, None) => (None, None),
+    };
     let route = live.and_then(|live| live.route.as_ref());
     PeerView {
         device: member.device,
@@ -176,7 +216,47 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
         we_lack: live.map_or_else(|| row.map_or(0, |row| row.behind), |live| live.we_lack),
         they_lack: live.map_or_else(|| row.map_or(0, |row| row.ahead), |live| live.they_lack),
         digests_equal: live.is_some_and(|live| live.equal && live.session == Some(Phase::Live)),
-        last_error: trouble.map(|trouble| trouble.words.clone()),
-        advice: trouble.and_then(|trouble| trouble.advice.clone()),
+        quarantined: 0,
+        clock_ahead_ms: skew,
+        last_error,
+        advice,
+    }
+}
+
+/// What to say of a peer whose clock is not ours; nothing of minutes.
+fn clock(name: &str, ahead_ms: i64) -> Option<(String, String)> {
+    let apart = Duration::from_millis(ahead_ms.unsigned_abs());
+    if apart < SKEW {
+        return None;
+    }
+    let minutes = apart.as_secs() / 60;
+    let long = match minutes {
+        0..120 => format!("{minutes} minutes"),
+        120..2880 => format!("{} hours", minutes / 60),
+        _ => format!("{} days", minutes / 1440),
+    };
+    let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    let words = format!("its clock is {long} {side} this device's");
+    let advice = format!(
+        "set the clock right on the one of the two that is wrong; what {name} dates more than a day ahead waits in quarantine until \
+         its day comes"
+    );
+    Some((words, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_is_said_with_what_to_do_and_minutes_are_not() {
+        assert_eq!(clock("bobs", 60_000), None);
+        assert_eq!(clock("bobs", -60_000), None);
+        let days = 10 * 24 * 60 * 60 * 1000;
+        let (words, advice) = clock("bobs", days).unwrap();
+        assert_eq!(words, "its clock is 10 days ahead of this device's");
+        assert!(advice.contains("set the clock right") && advice.contains("bobs"), "{advice}");
+        assert_eq!(clock("bobs", -3_600_000).unwrap().0, "its clock is 60 minutes behind this device's");
+        assert_eq!(clock("bobs", i64::MIN).unwrap().0.split(' ').next_back(), Some("device's"));
     }
 }

@@ -9,7 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope, is_roster_scope};
+use super::{
+    Departure, Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope, is_roster_scope,
+};
 use crate::domain::{
     Header, Scope, SignedEvent,
     clock::Hlc,
@@ -181,6 +183,7 @@ impl Graph {
         let mut granting: Vec<usize> = Vec::new();
         let mut naming: Vec<usize> = Vec::new();
         let mut added: Option<usize> = None;
+        let mut again = Hlc::default();
         for (at, node) in self.about(device) {
             if !set.has(at) || !self.counts(at, set) {
                 continue;
@@ -188,6 +191,7 @@ impl Graph {
             match &node.change {
                 Some(RosterChange::Create { .. } | RosterChange::Add { .. }) => {
                     added = added.or(Some(at));
+                    again = again.max(node.clock);
                     granting.push(at);
                     naming.push(at);
                 }
@@ -230,7 +234,11 @@ impl Graph {
             (false, true) => MemberState::Revoked,
             (false, false) => MemberState::Left,
         };
-        Some(Standing { added, person, name, grant, state })
+        // Who was taken out is told by whom; of several, by whoever did it first.
+        let taken = |node: &&&Node| !revoked || matches!(node.change, Some(RosterChange::Revoke { .. }));
+        let first = gone.iter().filter(taken).min_by_key(|node| (node.clock, node.id));
+        let out = first.map(|node| Departure { by: node.author, at: node.clock, event: node.id });
+        Some(Standing { added, again, person, name, grant, state, out })
     }
 
     /// Of several events, the one that decides: among those that no other has seen, the latest by clock and id.
@@ -263,9 +271,11 @@ impl Graph {
         for device in self.about.keys() {
             if let Some(standing) = self.standing(device, &set) {
                 let first = &self.nodes[standing.added];
-                let Standing { person, name, grant, state, .. } = standing;
+                let Standing { again, person, name, grant, state, out, .. } = standing;
                 let (added_by, since) = (first.author, first.clock);
-                roster.members.insert(*device, Member { device: *device, person, name, grant, state, added_by, since });
+                let device = *device;
+                let member = Member { device, person, name, grant, state, out, added_by, since, again };
+                roster.members.insert(device, member);
             }
         }
         let mut adoptions: Vec<&Node> = Vec::new();
@@ -371,10 +381,12 @@ impl Node {
 /// What a device is, by some of the events.
 struct Standing {
     added: usize,
+    again: Hlc,
     person: String,
     name: String,
     grant: Grant,
     state: MemberState,
+    out: Option<Departure>,
 }
 
 impl Standing {

@@ -26,6 +26,9 @@ pub const ORG: &str = "@team";
 /// The longest name of a team, a person or a device, in bytes.
 pub const MAX_NAME: usize = 100;
 
+/// Devices that belong to a team at once, at most: no more are let in.
+pub const MAX_DEVICES: usize = 64;
+
 /// The state of a team as its roster events make it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roster {
@@ -54,10 +57,25 @@ pub struct Member {
     pub grant: Grant,
     /// Whether it still belongs to the team.
     pub state: MemberState,
+    /// How it came out of the team, where it did.
+    pub out: Option<Departure>,
     /// The device that let it in; its own for the founder.
     pub added_by: DeviceId,
     /// When it was let in, by the event clock.
     pub since: Hlc,
+    /// When it was let in last: later than `since` where it had been out.
+    pub again: Hlc,
+}
+
+/// How a device came out of a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The device that took it out; its own where it left.
+    pub by: DeviceId,
+    /// When, by the event clock.
+    pub at: Hlc,
+    /// The event that says so, and may say why.
+    pub event: EventId,
 }
 
 /// Whether a device belongs to a team.
@@ -124,6 +142,11 @@ impl Roster {
     /// One of them.
     pub fn member(&self, device: &DeviceId) -> Option<&Member> {
         self.members.get(device)
+    }
+
+    /// How many devices belong to the team now.
+    pub fn size(&self) -> usize {
+        self.members.values().filter(|member| member.state == MemberState::Active).count()
     }
 
     /// What a device may do; `None` where it does not belong to the team now.

@@ -67,6 +67,7 @@ fn link(reader: &Reader, row: ClaimRow, newer: ClaimId, depth: usize, today: &st
             Some(agent) => format!("{} via {agent}", event.who),
             None => event.who,
         });
+        link.changed_on = event.device_name;
         link.changed_at = Some(event.clock.wall);
     }
     Ok(link)

@@ -8,7 +8,7 @@ use crate::{
     },
     domain::{
         DeviceId, EventId, Roster, Scope, SignedEvent,
-        roster::{Grant, Granted, Role, RosterChange},
+        roster::{Grant, Granted, MAX_DEVICES, Role, RosterChange},
     },
     engine::{Engine, check},
 };
@@ -85,6 +85,9 @@ impl Engine {
             let team = team_named(session.reader(), in_team)?;
             let roster = session.as_admin(team, "let devices in")?;
             known_scopes(&roster, &grant.scopes)?;
+            if !roster.is_member(&device) {
+                has_room(&roster)?;
+            }
             let summary = format!("Let {name} into the team {}", roster.name());
             session.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
             Ok((session.answer(team, summary, Vec::new()), session.reader().roster_events(&team)?))
@@ -210,6 +213,11 @@ impl Engine {
         })
     }
 
+    /// Whether another device can be let into a team: else an error that says what to do.
+    pub fn room_in_team(&self, roster: &Roster) -> Result<(), ApiError> {
+        has_room(roster)
+    }
+
     /// A team as this device sees it.
     pub fn team_view(&self, team: EventId) -> Result<TeamView, ApiError> {
         self.readers.lend().snapshot(|reader| session::view(reader, &self.device(), team, String::new()))
@@ -270,6 +278,16 @@ fn free(session: &Session<'_>, scope: &Scope) -> Result<(), ApiError> {
 fn taken(scope: &Scope) -> ApiError {
     ApiError::field("scope", format!("{scope} belongs to another team already"))
         .hint("a scope belongs to one team at most")
+}
+
+/// Refuses where a team has as many devices as it may.
+fn has_room(roster: &Roster) -> Result<(), ApiError> {
+    if roster.size() < MAX_DEVICES {
+        return Ok(());
+    }
+    let message = format!("{} has {} devices, the most that a team may have", roster.name(), roster.size());
+    Err(ApiError::new(ErrorCode::BadRequest, message)
+        .hint("put out one that is no longer used: `ergo sync peers`, `ergo sync revoke`"))
 }
 
 fn not_the_last_admin(roster: &Roster, device: &DeviceId) -> Result<(), ApiError> {

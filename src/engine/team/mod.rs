@@ -6,6 +6,8 @@ mod notes;
 mod quarantine;
 mod session;
 
+pub use notes::TeamNotes;
+
 use std::sync::PoisonError;
 
 use super::Engine;

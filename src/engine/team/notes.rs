@@ -3,33 +3,88 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    api::ApiError,
-    domain::{DeviceId, EventId, Roster, Scope},
-    engine::Engine,
+    api::{ApiError, TeamEnd},
+    domain::{
+        DeviceId, EventId, Roster, Scope,
+        roster::{MAX_DEVICES, MemberState, is_roster_scope},
+    },
+    engine::{Engine, gate},
+    store::{BusyAuthor, Fork, Reader, StoreError},
 };
 
+/// Events of one author and one hour of its clock that are no cause for a word.
+const PER_HOUR: u64 = 5_000;
+
+/// How long a word is said after so many came at once, in milliseconds: an hour.
+const HOUR: u64 = 60 * 60 * 1000;
+
+/// What a person should know about a team.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TeamNotes {
+    /// Places where a device that belongs to the team wrote two different events.
+    pub forks: usize,
+    /// What is not as it should be, one sentence each, with what to do.
+    pub says: Vec<String>,
+}
+
 impl Engine {
-    /// What is not as it should be in a team: devices that were copied, admins who took each other out, events that wait in
-    /// quarantine. One sentence each, with what to do.
-    pub fn team_notes(&self, team: EventId) -> Result<Vec<String>, ApiError> {
+    /// What is not as it should be in a team: devices that were copied, admins who took each other out, one that writes without
+    /// end, too many devices. What waits in quarantine is counted elsewhere.
+    pub fn team_notes(&self, team: EventId) -> Result<TeamNotes, ApiError> {
+        let now = self.now();
         self.sync_read(|reader| {
-            let Some(roster) = reader.roster(&team)? else { return Ok(Vec::new()) };
-            let mut forks: BTreeMap<(DeviceId, Scope), usize> = BTreeMap::new();
-            for fork in reader.forks(&team)? {
-                *forks.entry((fork.chain.author, fork.scope)).or_default() += 1;
-            }
-            let waiting = reader.quarantined_count(&team)?;
-            Ok(notes(&roster, &forks, waiting))
+            let Some(roster) = reader.roster(&team)? else { return Ok(TeamNotes::default()) };
+            let forks = forks(reader, &roster)?;
+            let busy = reader.busy_authors(&team, now.saturating_sub(HOUR), PER_HOUR)?;
+            Ok(notes(&roster, &forks, &busy, self.device()))
+        })
+    }
+
+    /// How this device came out of a team, where it did.
+    pub fn team_end(&self, team: EventId) -> Result<Option<TeamEnd>, ApiError> {
+        let me = self.device();
+        self.sync_read(|reader| {
+            let Some(roster) = reader.roster(&team)? else { return Ok(None) };
+            let Some(out) = roster.member(&me).and_then(|member| member.out) else { return Ok(None) };
+            let reason = reader.event(&out.event)?.and_then(|event| event.body).and_then(|body| body.reason);
+            Ok(Some(end(&roster, me, out.by, out.at.wall, reason)))
         })
     }
 }
 
-fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, waiting: usize) -> Vec<String> {
-    let name = |device: &DeviceId| roster.member(device).map_or_else(|| device.short(), |member| member.name.clone());
-    let mut notes = Vec::new();
+/// How many places a device of the team forks in, by scope. What it wrote before it was let in anew is settled: that is what a person
+/// does about a copied store.
+fn forks(reader: &Reader, roster: &Roster) -> Result<BTreeMap<(DeviceId, Scope), usize>, StoreError> {
+    let mut all: BTreeMap<(DeviceId, Scope), Vec<Fork>> = BTreeMap::new();
+    for fork in reader.forks(&roster.team())? {
+        if roster.is_member(&fork.chain.author) {
+            all.entry((fork.chain.author, fork.scope.clone())).or_default().push(fork);
+        }
+    }
+    let mut open = BTreeMap::new();
+    for ((device, scope), forks) in all {
+        let again = roster.member(&device).map(|member| member.again);
+        let mut latest = None;
+        for id in forks.iter().max_by_key(|fork| fork.seq).into_iter().flat_map(|fork| &fork.events) {
+            latest = latest.max(reader.event(id)?.map(|event| event.clock));
+        }
+        if latest >= again {
+            open.insert((device, scope), forks.len());
+        }
+    }
+    Ok(open)
+}
+
+fn name(roster: &Roster, device: &DeviceId) -> String {
+    roster.member(device).map_or_else(|| device.short(), |member| member.name.clone())
+}
+
+fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[BusyAuthor], me: DeviceId) -> TeamNotes {
+    let name = |device: &DeviceId| name(roster, device);
+    let mut says = Vec::new();
     for dispute in roster.disputes() {
         let (one, other) = (name(&dispute.one), name(&dispute.other));
-        notes.push(format!(
+        says.push(format!(
             "{one} and {other} took each other out of the team, and neither had seen the other's act: both are out; another \
              admin may invite whoever should stay"
         ));
@@ -40,16 +95,64 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, waiting: u
             1 => "one place".to_owned(),
             count => format!("{count} places"),
         };
-        notes.push(format!(
-            "{name} wrote two different events in {places} of its chain in {scope}: its store was copied or restored, or its \
-             key was stolen. Both are kept; if it was stolen, `ergo sync revoke {name}`"
+        let place = if is_roster_scope(scope) { "the roster".to_owned() } else { scope.to_string() };
+        let what = format!("{name} wrote two different events in {places} of its chain in {place}");
+        let why = "its store was copied or restored, or its key was stolen. Both are kept";
+        says.push(if *device == me {
+            format!(
+                "{what}: {why}. This is the device that you are on: if another machine works with a copy of it, stop ergo there; \
+                 then an admin runs `ergo sync revoke {name}` and invites it again"
+            )
+        } else {
+            format!(
+                "{what}: {why}. If two machines work with one store, stop one; `ergo sync revoke {name}`, and invite what should \
+                 stay again"
+            )
+        });
+    }
+    for author in busy {
+        let name = name(&author.device);
+        says.push(format!(
+            "{name} wrote {} events in one hour, more than the {PER_HOUR} that are usual: all were taken; ask whose device it is, and \
+             if nobody meant it, `ergo sync revoke {name}`",
+            author.events
         ));
     }
-    if waiting > 0 {
-        let (events, wait) = if waiting == 1 { ("event", "waits") } else { ("events", "wait") };
-        notes.push(format!("{waiting} {events} of the team {wait} in quarantine: `ergo sync quarantined`"));
+    if roster.size() > MAX_DEVICES {
+        says.push(format!(
+            "{} devices belong to the team, more than {MAX_DEVICES}: `ergo sync revoke` those that are no longer used",
+            roster.size()
+        ));
     }
-    notes
+    TeamNotes { forks: forks.values().sum(), says }
+}
+
+/// The words for a team that this device is out of. `at` in milliseconds since the Unix epoch.
+fn end(roster: &Roster, me: DeviceId, by: DeviceId, at: u64, reason: Option<String>) -> TeamEnd {
+    let team = roster.name();
+    let left = roster.member(&me).is_none_or(|member| member.state == MemberState::Left);
+    let day = gate::day(at);
+    let who = roster.member(&by).map_or_else(
+        || by.short(),
+        |member| {
+            if member.person.is_empty() { member.name.clone() } else { format!("{} ({})", member.person, member.name) }
+        },
+    );
+    let what = if left {
+        format!("You left {team} with this device on {day}.")
+    } else {
+        let why = reason.as_deref().map_or_else(String::new, |reason| format!(" (“{reason}”)"));
+        let both = if roster.disputes().iter().any(|dispute| [dispute.one, dispute.other] == [by.min(me), by.max(me)]) {
+            " You took each other out, and neither had seen it: both are out."
+        } else {
+            ""
+        };
+        format!("{who} put this device out of {team} on {day}{why}.{both}")
+    };
+    let says = format!(
+        "{what} What it holds stays here, and is shared no more. To come back, ask an admin of the team for a new invitation."
+    );
+    TeamEnd { left, by: (!left).then_some(who), at, reason: reason.filter(|_| !left), says }
 }
 
 #[cfg(test)]
@@ -103,9 +206,16 @@ mod tests {
         let team = first.id;
         let roster = Roster::of(team, &[first, second, out, back]).unwrap();
         let forks = BTreeMap::from([((two, Scope::new("acme", "api").unwrap()), 2)]);
-        let notes = notes(&roster, &forks, 0);
-        assert_eq!(notes.len(), 2);
+        let busy = [BusyAuthor { device: two, events: 6_000 }];
+        let told = notes(&roster, &forks, &busy, DeviceId([9; 32]));
+        let notes = told.says;
+        assert_eq!((notes.len(), told.forks), (3, 2));
         assert!(notes[0].contains("adas") && notes[0].contains("bobs") && notes[0].contains("took each other out"));
         assert!(notes[1].contains("2 places of its chain in acme/api") && notes[1].contains("ergo sync revoke bobs"));
+        assert!(notes[2].contains("bobs wrote 6000 events in one hour") && notes[2].contains("5000"));
+        let (ada, bob) = (roster.member(&two).unwrap().out.unwrap().by, two);
+        let said = end(&roster, bob, ada, 1_900_000_000_000, Some("it was lost".into())).says;
+        assert!(said.starts_with("ada (adas) put this device out of acme on 2030-03-17 (“it was lost”)."), "{said}");
+        assert!(said.contains("You took each other out") && said.contains("new invitation"), "{said}");
     }
 }

@@ -74,7 +74,7 @@ fn counted(events: usize) -> String {
 /// The events that are meant, by id or prefix.
 fn named(session: &Session<'_>, team: EventId, texts: &[String]) -> Result<Vec<EventId>, ApiError> {
     if texts.is_empty() {
-        return Err(ApiError::field("events", "`events` is empty").hint("`ergo sync quarantined` lists them"));
+        return Err(ApiError::field("events", "`events` is empty").hint("`ergo sync quarantine list` lists them"));
     }
     let held = session.reader().quarantined(&team, usize::MAX >> 1, 0)?;
     let mut found = Vec::new();
@@ -89,7 +89,7 @@ fn named(session: &Session<'_>, team: EventId, texts: &[String]) -> Result<Vec<E
             [one] => found.push(*one),
             [] => {
                 return Err(ApiError::not_found(format!("no event “{text}” waits in quarantine"))
-                    .hint("`ergo sync quarantined` lists them"));
+                    .hint("`ergo sync quarantine list` lists them"));
             }
             several => {
                 let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{text} fits more than one event"))

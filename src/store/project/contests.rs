@@ -73,7 +73,7 @@ pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Re
 
 /// Where a contest comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Origin {
+pub(super) enum Origin {
     /// A claim that was replaced more than once.
     Claim(i64),
     /// A fact's key in a scope.
@@ -83,7 +83,7 @@ enum Origin {
 impl Projector<'_> {
     /// Recomputes the contests that what moved, or was settled, has part in.
     pub(super) fn update_contests(&mut self) -> Result<()> {
-        let mut origins = BTreeSet::new();
+        let mut origins = std::mem::take(&mut self.dirty.origins);
         let seeds: BTreeSet<i64> = self.dirty.moved.union(&self.dirty.settled).copied().collect();
         for n in seeds {
             self.origins_of(n, &mut origins)?;
@@ -95,7 +95,7 @@ impl Projector<'_> {
     }
 
     /// The origins whose contest a claim may be part of: itself, the forked claims that led to it, its fact key.
-    fn origins_of(&self, n: i64, origins: &mut BTreeSet<Origin>) -> Result<()> {
+    pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<Origin>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
             read.query_row([n], |row| Ok((id_at(row, 0)?, row.get(1)?, row.get(2)?, log::optional_id_at(row, 3)?)))?;

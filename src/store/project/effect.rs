@@ -34,7 +34,7 @@ impl Projector<'_> {
     }
 
     /// Decides the targets of an undo event anew, and where one of them is an undo itself, its targets too.
-    fn spread(&mut self, undo: &Loaded) -> Result<()> {
+    pub(super) fn spread(&mut self, undo: &Loaded) -> Result<()> {
         let mut next = undo.header.targets.clone();
         while let Some(id) = next.pop() {
             let Some(target) = log::load_id(self.db, &id)? else { continue };

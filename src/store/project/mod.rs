@@ -13,6 +13,7 @@ mod pairs;
 mod redact;
 mod review;
 mod rows;
+mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +38,7 @@ pub(in crate::store) use index::{
     TEXT, VECTOR, collapsed, content_hash, pair_term, phrase_key, place, stemmed, subject_term,
 };
 pub(in crate::store) use review::premises as premises_of;
+pub(in crate::store) use withdraw::forget_cards;
 
 /// What a projector has still to do.
 #[derive(Default)]
@@ -55,6 +57,8 @@ struct Dirty {
     settled: BTreeSet<i64>,
     /// Claims that may stand by an exception.
     excepted: BTreeSet<i64>,
+    /// Contests to look at, besides those that what moved has part in.
+    origins: BTreeSet<contests::Origin>,
     /// Cards to make anew.
     cards: BTreeSet<CardId>,
     /// Members of cards that were just derived.

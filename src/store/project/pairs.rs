@@ -123,7 +123,7 @@ impl Projector<'_> {
         Ok(found)
     }
 
-    fn carded_opponents(&self, id: &ClaimId) -> Result<BTreeSet<ClaimId>> {
+    pub(super) fn carded_opponents(&self, id: &ClaimId) -> Result<BTreeSet<ClaimId>> {
         let mut read = self.db.prepare_cached(
             "SELECT other.member FROM card_members mine
              JOIN cards c ON c.n = mine.card
@@ -135,7 +135,7 @@ impl Projector<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn write_contradiction(&mut self, one: ClaimId, other: ClaimId, holds: bool) -> Result<()> {
+    pub(super) fn write_contradiction(&mut self, one: ClaimId, other: ClaimId, holds: bool) -> Result<()> {
         let card = CardId::of_members(&[one, other]);
         let (kind, src) = (CardKind::Contradiction as i64, one.min(other));
         if holds {

@@ -24,7 +24,8 @@ macro_rules! select_claim {
             "SELECT c.n, c.id, c.scope, c.kind, c.status, c.undone, c.contested, c.needs_review, c.excepted,
                 c.redacted, c.rev, e.header, e.body, s.org, s.project, e.received_from,
                 (SELECT name FROM devices WHERE device = e.author),
-                (SELECT name FROM devices WHERE device = e.received_from)
+                (SELECT name FROM devices WHERE device = e.received_from),
+                (SELECT person FROM devices WHERE device = e.author)
              FROM claims c JOIN events e ON e.n = c.n JOIN scopes s ON s.n = c.scope ",
             $rest
         )
@@ -54,6 +55,7 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
     claim.received_from = row.get::<_, Option<[u8; 32]>>(15)?.map(DeviceId);
     claim.device_name = row.get(16)?;
     claim.received_from_name = row.get(17)?;
+    claim.device_person = row.get(18)?;
     claim.flags = Flags {
         undone: row.get(5)?,
         contested: row.get(6)?,
@@ -83,6 +85,7 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
         agent: header.agent,
         device: header.author,
         device_name: None,
+        device_person: None,
         received_from: None,
         received_from_name: None,
         team: header.team,

@@ -1,6 +1,6 @@
 //! The log as it is read: events, acts, and what builds on them.
 
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Place, id_range};
 use crate::{
@@ -38,7 +38,10 @@ impl Reader {
     pub(super) fn event_row(&self, event: Loaded) -> Result<EventRow> {
         let body = log::body(&self.db, event.n)?;
         let header = event.header;
+        let mut read = self.db.prepare_cached("SELECT name FROM devices WHERE device = ?1")?;
+        let device_name = read.query_row([header.author.0], |row| row.get(0)).optional()?;
         Ok(EventRow {
+            device_name,
             id: event.id,
             kind: event.kind,
             op: header.op,

@@ -30,7 +30,6 @@ use crate::{
         log::{self, Appended, Origin},
         open,
         project::Projector,
-        rebuild,
     },
 };
 
@@ -281,7 +280,7 @@ impl<'a> Intake<'a> {
             Err(refusal) => {
                 let room = match self.room {
                     Some(room) => room,
-                    None => quarantine::room(self.db, &self.team)?,
+                    None => quarantine::room(self.db, &self.team, from)?,
                 };
                 self.room = Some(room.saturating_sub(1));
                 if room > 0 {
@@ -368,9 +367,9 @@ impl<'a> Intake<'a> {
         self.done.cards = changes.cards;
         let mut scrub = changes.redacted;
         if !self.withdrawn.is_empty() {
-            rebuild::clear(self.db)?;
-            reconcile::withdraw(self.db, &self.team, &self.withdrawn)?;
-            rebuild::fill(self.db, self.check)?;
+            let changes = reconcile::withdraw(self.db, self.check, &self.team, &self.withdrawn)?;
+            self.done.claims.extend(changes.claims);
+            self.done.cards.extend(changes.cards);
             self.done.withdrawn = self.withdrawn.iter().map(|left| (left.event.id, left.refusal)).collect();
             self.quarantines = true;
         }

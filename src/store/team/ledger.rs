@@ -1,6 +1,6 @@
 //! How far each shared chain reaches, where it forks, and the digest of each scope's events: kept as events come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -70,6 +70,18 @@ impl Ledger {
         Ok(())
     }
 
+    /// Notes the next event of a chain that is read anew, in order.
+    fn pass(&mut self, shared: i64, chain: Chain, seq: u64, id: EventId, last: &mut Option<(Chain, u64)>) {
+        let (next, head) = self.ends.entry((shared, chain)).or_default();
+        if *next == seq {
+            (*next, *head) = (seq + 1, Some(id));
+        }
+        if *last == Some((chain, seq)) {
+            self.forks.push((shared, chain, seq));
+        }
+        *last = Some((chain, seq));
+    }
+
     /// Writes down what changed, and says where chains fork that did not before.
     pub(in crate::store) fn save(&mut self, db: &Connection) -> Result<Vec<Fork>> {
         let mut write = db.prepare_cached("UPDATE team_scopes SET events = ?2, sum = ?3, digest = ?4 WHERE n = ?1")?;
@@ -115,7 +127,7 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
         "SELECT author, epoch, team IS NULL, seq, id FROM events WHERE shared = ?1 ORDER BY author, epoch, team, seq, id",
     )?;
     let mut rows = read.query([shared])?;
-    let mut last: Option<(Chain, u64)> = None;
+    let mut last = None;
     while let Some(row) = rows.next()? {
         let chain = Chain {
             author: crate::domain::DeviceId(row.get(0)?),
@@ -126,14 +138,39 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
         let (count, sum) = ledger.sets.entry(shared).or_default();
         *count += 1;
         sum.add(&id);
-        let (next, head) = ledger.ends.entry((shared, chain)).or_default();
-        if *next == seq {
-            (*next, *head) = (seq + 1, Some(id));
+        ledger.pass(shared, chain, seq, id, &mut last);
+    }
+    ledger.save(db)?;
+    Ok(())
+}
+
+/// Events are out of a scope: its sum without them, and their chains anew.
+pub(super) fn subtract(db: &Connection, shared: i64, events: &[(Chain, EventId)]) -> Result<()> {
+    let mut ledger = Ledger::default();
+    let mut read = db.prepare_cached("SELECT events, sum FROM team_scopes WHERE n = ?1")?;
+    let (mut count, mut sum): (usize, SetSum) = read.query_row([shared], |row| Ok((row.get(0)?, sum_at(row, 1)?)))?;
+    for (_, id) in events {
+        count = count.saturating_sub(1);
+        sum.remove(id);
+    }
+    ledger.sets.insert(shared, (count, sum));
+    for chain in events.iter().map(|(chain, _)| *chain).collect::<BTreeSet<_>>() {
+        let place = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted];
+        for sql in [
+            "DELETE FROM chains WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4",
+            "DELETE FROM forks WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4",
+        ] {
+            db.prepare_cached(sql)?.execute(place)?;
         }
-        if last == Some((chain, seq)) {
-            ledger.forks.push((shared, chain, seq));
+        let mut read = db.prepare_cached(
+            "SELECT seq, id FROM events WHERE shared = ?1 AND author = ?2 AND epoch = ?3
+             AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1) ORDER BY seq, id",
+        )?;
+        let mut last = None;
+        let mut rows = read.query(place)?;
+        while let Some(row) = rows.next()? {
+            ledger.pass(shared, chain, row.get::<_, i64>(0)?.cast_unsigned(), id_at(row, 1)?, &mut last);
         }
-        last = Some((chain, seq));
     }
     ledger.save(db)?;
     Ok(())

@@ -7,6 +7,7 @@ mod documents;
 mod intake;
 pub(super) mod ledger;
 mod named;
+mod pace;
 mod peers;
 mod quarantine;
 mod reads;
@@ -15,6 +16,8 @@ mod roster;
 pub(super) mod rows;
 pub(super) mod scopes;
 
+pub use pace::BusyAuthor;
+pub use quarantine::MOST_QUARANTINED;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{Reader, Result, StoreError, log};

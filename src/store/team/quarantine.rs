@@ -8,13 +8,16 @@ use crate::{
     store::{Reader, Result, Store, StoreError, commit, log},
 };
 
-/// Events of one team in quarantine at most: beyond, what is refused is only counted, and comes again when it may.
-const MOST: usize = 10_000;
+/// Events that one peer brought and that nobody discarded, in quarantine at most: beyond, what is refused is only counted, and comes
+/// again when it may. Sessions pause such a peer.
+pub const MOST_QUARANTINED: usize = 10_000;
 
-/// How many more events there is room for.
-pub(super) fn room(db: &Connection, team: &Team) -> Result<usize> {
-    let mut read = db.prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1")?;
-    Ok(MOST.saturating_sub(read.query_row([team.n], |row| row.get(0))?))
+/// How many more events of those that a peer, or a file, brings there is room for.
+pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Result<usize> {
+    let mut read = db
+        .prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1 AND received_from IS ?2 AND discarded = 0")?;
+    let held = read.query_row(params![team.n, from.map(|device| device.0)], |row| row.get(0))?;
+    Ok(MOST_QUARANTINED.saturating_sub(held))
 }
 
 /// Puts a verified event aside, or gives one that is there its body or a new reason.

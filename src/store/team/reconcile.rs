@@ -2,9 +2,9 @@
 //!
 //! What this device wrote itself is never taken from it: where the team does not take it, it is not shared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     Team, ledger,
@@ -17,8 +17,13 @@ use crate::{
         DeviceId, EventId, Header, Roster, SignedEvent,
         replica::Chain,
         roster::{Admission, Refusal},
+        verdict::PairCheck,
     },
-    store::{Result, StoreError, log, vectors},
+    store::{
+        Result, StoreError, log,
+        project::{Changes, Projector, forget_cards},
+        vectors,
+    },
 };
 
 /// An event that is in the log and that the team does not take.
@@ -39,8 +44,8 @@ pub(super) fn reconcile(db: &Connection, team: &Team, roster: &Roster, me: &Devi
         for chain in &chains {
             let admission = roster.admission(&bound.name, chain);
             for left in beyond(db, &bound, chain, &admission, roster)? {
-                changed = true;
                 if chain.author == *me {
+                    changed = true;
                     db.prepare_cached("UPDATE events SET shared = NULL WHERE n = ?1")?.execute([left.n])?;
                 } else {
                     withdrawn.push(left);
@@ -212,19 +217,41 @@ fn share(db: &Connection, team: &Team, roster: &Roster, bound: &Bound, me: &Devi
     Ok(changed)
 }
 
-/// Moves events from the log to the quarantine. The projections must be made anew after it.
-pub(super) fn withdraw(db: &Connection, team: &Team, events: &[Withdrawn]) -> Result<()> {
+/// Moves events from the log to the quarantine, and takes back what they did in the projections. Answers what changed there.
+pub(super) fn withdraw(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[Withdrawn]) -> Result<Changes> {
+    // Rows that refer to each other go one after the other.
+    db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+    let mut projector = Projector::new(db, check)?;
+    let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
+    let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
+    let mut scopes: BTreeSet<i64> = BTreeSet::new();
     for left in events {
+        let mut read = db.prepare_cached("SELECT scope, shared FROM events WHERE n = ?1")?;
+        let place = read.query_row([left.n], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
+        // Named twice: it is gone already.
+        let Some((scope, shared)) = place.optional()? else { continue };
         quarantine::put(db, team, &left.event, left.refusal, left.from, left.received_at)?;
         vectors::forget(db, left.n)?;
         db.prepare_cached("DELETE FROM edges WHERE src = ?1")?.execute([left.n])?;
         db.prepare_cached("DELETE FROM events WHERE n = ?1")?.execute([left.n])?;
+        scopes.insert(scope);
+        if let Some(shared) = shared {
+            lost.entry(shared).or_default().push((chain_of(&left.event), left.event.id));
+        }
     }
-    let touched: BTreeSet<_> = events.iter().map(|left| left.event.header.scope.clone()).collect();
-    for bound in scopes::of_team(db, team.n)?.iter().filter(|bound| touched.contains(&bound.name)) {
-        ledger::recount(db, bound.n)?;
+    projector.gone(&leaving)?;
+    let changes = projector.finish()?;
+    forget_cards(db)?;
+    for scope in scopes {
+        db.prepare_cached(
+            "UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0) WHERE n = ?1",
+        )?
+        .execute([scope])?;
     }
-    Ok(())
+    for (shared, events) in lost {
+        ledger::subtract(db, shared, &events)?;
+    }
+    Ok(changes)
 }
 
 /// An event of the log that is to leave it, with what is known of its arrival.

@@ -18,7 +18,7 @@ use super::{
     Observer, Settings, Shared,
     peers::{Key, Peer},
     schedule,
-    status::{Status, Trouble},
+    status::Trouble,
     tasks::{self, Ear},
 };
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
     sync::{
         endpoint::{self, EndpointError, Mode, Options, Transport, is_local},
         frame::{Code, Refused},
+        index,
         session::{Command, Context, Ended, Greeted, News, Place},
     },
 };
@@ -36,6 +37,12 @@ pub(super) const COMPARE: Duration = Duration::from_mins(1);
 /// How long what one peer brought waits before the others are asked whether they have it: most have it from where it came.
 pub(super) const RELAY: Duration = Duration::from_millis(150);
 
+/// After this long without news, documents are put in order.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// How long a peer for which there is no session waits.
+const NO_ROOM: Duration = Duration::from_secs(30);
+
 /// An address that is contacted again is noted again after this time.
 const NOTE_AGAIN: Duration = Duration::from_hours(1);
 
@@ -43,7 +50,7 @@ const NOTE_AGAIN: Duration = Duration::from_hours(1);
 pub(super) enum Event {
     Refresh(Option<oneshot::Sender<()>>),
     SetMode(Option<Mode>, oneshot::Sender<()>),
-    SyncNow,
+    SyncNow(Option<DeviceId>, oneshot::Sender<u64>),
     AddAddress(DeviceId, SocketAddr, oneshot::Sender<()>),
     Transport(oneshot::Sender<Result<Arc<Transport>, EndpointError>>),
     Stop(oneshot::Sender<()>),
@@ -79,6 +86,14 @@ pub(super) struct Conductor {
     pub(super) relay: HashMap<EventId, (Instant, HashSet<DeviceId>)>,
     pub(super) noted: HashMap<(String, &'static str), Instant>,
     pub(super) sessions: u64,
+    /// Rounds that were asked for.
+    rounds: u64,
+    /// Members that are not spoken with, since there are too many.
+    pub(super) left_out: usize,
+    /// A peer waits for its turn, since all sessions are taken.
+    pub(super) crowded: bool,
+    /// When documents are looked over, after something changed and then nothing more.
+    tidy: Option<Instant>,
 }
 
 impl Conductor {
@@ -103,6 +118,10 @@ impl Conductor {
             relay: HashMap::new(),
             noted: HashMap::new(),
             sessions: 0,
+            rounds: 0,
+            left_out: 0,
+            crowded: false,
+            tidy: Some(Instant::now() + QUIET),
         }
     }
 
@@ -135,7 +154,7 @@ impl Conductor {
             Some(live) => Some(live.compare),
             None => peer.due.filter(|_| !peer.dialling && self.transport.is_some()),
         });
-        of_peers.chain(self.relay.values().map(|(at, _)| *at)).min()
+        of_peers.chain(self.relay.values().map(|(at, _)| *at)).chain(self.tidy).min()
     }
 
     /// Does what is due.
@@ -149,6 +168,10 @@ impl Conductor {
             .collect();
         for key in calls {
             self.call(key);
+        }
+        if self.tidy.is_some_and(|at| at <= now) {
+            self.tidy = None;
+            tokio::spawn(index::tidy(self.context.clone(), self.teams.borrow().clone()));
         }
         for peer in self.peers.values_mut() {
             if let Some(live) = &mut peer.live
@@ -176,6 +199,12 @@ impl Conductor {
         if peer.addresses.is_empty() && transport.mode() != Mode::Internet {
             // Until it is found.
             peer.trouble.get_or_insert_with(|| Trouble::of_call(&EndpointError::NoAddress));
+            return peer.end_round();
+        }
+        let room = self.make_room();
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        if !room {
+            peer.due = Some(Instant::now() + NO_ROOM);
             return;
         }
         peer.dialling = true;
@@ -190,8 +219,11 @@ impl Conductor {
                 self.refresh().await;
                 if let Some(done) = done {
                     // The roster was changed here: those who stay hear of it at once.
-                    for peer in self.peers.values() {
+                    for peer in self.peers.values_mut() {
                         peer.send(Command::Roster);
+                        if peer.is_refused() {
+                            peer.hurry(Duration::ZERO);
+                        }
                     }
                     let _gone = done.send(());
                 }
@@ -202,11 +234,18 @@ impl Conductor {
                 self.refresh().await;
                 let _gone = done.send(());
             }
-            Event::SyncNow => {
-                for peer in self.peers.values_mut() {
-                    peer.hurry(Duration::ZERO);
-                    peer.send(Command::Compare);
+            Event::SyncNow(only, answer) => {
+                self.rounds += 1;
+                let reachable = self.transport.is_some();
+                for ((_, device), peer) in &mut self.peers {
+                    if only.is_none_or(|only| only == *device) {
+                        peer.begin_round(self.rounds);
+                        if !reachable {
+                            peer.end_round();
+                        }
+                    }
                 }
+                let _gone = answer.send(self.rounds);
             }
             Event::AddAddress(device, address, done) => {
                 self.learn(device, vec![address]).await;
@@ -240,6 +279,7 @@ impl Conductor {
             Event::Ended(key, id, ended) => self.ended(key, id, ended).await,
             Event::Flushed(team, documents) => {
                 self.stuck = None;
+                self.stirred();
                 for ((of, _), peer) in &self.peers {
                     if *of == team {
                         peer.send(Command::Push(documents.clone()));
@@ -253,6 +293,11 @@ impl Conductor {
                 let _gone = done.send(());
             }
         }
+    }
+
+    /// Something changed: documents are put in order once nothing more does.
+    pub(super) fn stirred(&mut self) {
+        self.tidy = Some(Instant::now() + QUIET);
     }
 
     /// Reads the teams anew: who is a member, who is not any more, and whether there is anybody to talk to.
@@ -285,7 +330,11 @@ impl Conductor {
             }
         }
         self.peers.retain(|key, peer| members.contains(key) || peer.live.is_some());
-        let new: Vec<Key> = members.into_iter().filter(|key| !self.peers.contains_key(key)).collect();
+        let mut new: Vec<Key> = members.into_iter().filter(|key| !self.peers.contains_key(key)).collect();
+        new.sort_unstable();
+        let room = self.context.limits.peers.saturating_sub(self.peers.len());
+        self.left_out = new.len().saturating_sub(room);
+        new.truncate(room);
         for key in new {
             let (_, device) = key;
             let row = self.context.engine(move |engine| engine.sync_read(|r| r.peer(&device))).await.ok().flatten();
@@ -392,20 +441,6 @@ impl Conductor {
         if let Err(error) = written.await {
             tracing::warn!(%error, "an address that was contacted could not be written down");
         }
-    }
-
-    /// Puts the state on the board.
-    fn show(&self) {
-        let mut peers: Vec<_> = self.peers.iter().map(|(key, peer)| peer.status(*key)).collect();
-        peers.sort_unstable_by_key(|peer| (peer.team, peer.device));
-        let transport = self.transport.as_deref();
-        *self.shared.board() = Status {
-            mode: transport.map_or(Mode::Off, Transport::mode),
-            addresses: transport.map(Transport::addresses).unwrap_or_default(),
-            discovers: transport.is_some_and(Transport::discovers),
-            problems: self.problem.iter().chain(&self.stuck).cloned().collect(),
-            peers,
-        };
     }
 
     async fn stop(&mut self) {

@@ -3,6 +3,7 @@
 //! One task, the [`conductor`], decides who is called, which session goes on and what is told to whom; sessions and calls are tasks of
 //! their own that report to it. Another puts what this device writes into the documents.
 
+mod board;
 mod conductor;
 mod peers;
 mod schedule;
@@ -16,7 +17,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -24,7 +25,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 use futures_util::future::BoxFuture;
 use iroh::{EndpointAddr, endpoint::Connection};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use self::conductor::{Conductor, Event};
 pub use self::{
@@ -111,7 +112,7 @@ pub struct Service(Arc<Shared>);
 
 pub(super) struct Shared {
     /// What [`Service::status`] shows; written by the conductor alone.
-    board: Mutex<Status>,
+    board: watch::Sender<Status>,
     events: mpsc::UnboundedSender<Event>,
     dirty: Arc<Notify>,
     handler: Mutex<Option<Arc<dyn PairHandler>>>,
@@ -119,11 +120,6 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn board(&self) -> MutexGuard<'_, Status> {
-        // A status that a panic left half written is still a status.
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn handler(&self) -> Option<Arc<dyn PairHandler>> {
         self.handler.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -158,7 +154,7 @@ impl Service {
             news,
         };
         let shared = Arc::new(Shared {
-            board: Mutex::default(),
+            board: watch::Sender::new(Status::default()),
             events,
             dirty: Arc::new(Notify::new()),
             handler: Mutex::default(),
@@ -187,9 +183,12 @@ impl Service {
         self.ask(|done| Event::SetMode(mode, done)).await;
     }
 
-    /// Calls every peer that is not connected, and compares with those that are.
-    pub fn sync_now(&self) {
-        self.tell(Event::SyncNow);
+    /// Calls every peer that is not connected, or the one named, and compares with those that are. Answers the number of this
+    /// round: it is over with a peer whose [`PeerStatus::round`] is no less.
+    pub async fn sync_now(&self, only: Option<DeviceId>) -> u64 {
+        let (send, receive) = oneshot::channel();
+        self.tell(Event::SyncNow(only, send));
+        receive.await.unwrap_or_default()
     }
 
     /// A peer may be reached at this address: a person says so.
@@ -199,7 +198,12 @@ impl Service {
 
     /// The network at this moment. No I/O.
     pub fn status(&self) -> Status {
-        self.0.board().clone()
+        self.0.board.borrow().clone()
+    }
+
+    /// The network as it changes.
+    pub fn watch(&self) -> watch::Receiver<Status> {
+        self.0.board.subscribe()
     }
 
     /// Where this device is reached: for a ticket. Keep a [`Window`] while the address matters, or nothing may listen there.

@@ -40,6 +40,8 @@ pub(super) struct Live {
     pub(super) connection: WeakConnectionHandle,
     /// When the two compare again.
     pub(super) compare: Instant,
+    /// When it began.
+    pub(super) since: Instant,
 }
 
 /// Another member of a team.
@@ -56,6 +58,10 @@ pub(super) struct Peer {
     pub(super) trouble: Option<Trouble>,
     /// How it was reached last.
     pub(super) via: Option<endpoint::Path>,
+    /// Events that sessions which are over stored here.
+    pub(super) received: u64,
+    /// The last round that a person asked for, and the last that ended without a session.
+    pub(super) rounds: (u64, u64),
 }
 
 impl Peer {
@@ -75,7 +81,29 @@ impl Peer {
             lacks: row.map_or((0, 0), |row| (row.behind, row.ahead)),
             trouble: trouble.map(|words| Trouble { words, advice: None, quiet: true }),
             via: None,
+            received: 0,
+            rounds: (0, 0),
         }
+    }
+
+    /// A person wants to know how it stands: it is asked, or called.
+    pub(super) fn begin_round(&mut self, number: u64) {
+        self.rounds.0 = number;
+        if self.live.is_some() {
+            self.send(Command::Round(number));
+        } else {
+            self.hurry(Duration::ZERO);
+        }
+    }
+
+    /// It was not reached, or the session came to an end: that is what came of the round.
+    pub(super) fn end_round(&mut self) {
+        self.rounds.1 = self.rounds.0;
+    }
+
+    /// What it said no to, or was told no: worth another try once something changed here.
+    pub(super) fn is_refused(&self) -> bool {
+        self.live.is_none() && self.trouble.as_ref().is_some_and(|trouble| !trouble.quiet)
     }
 
     /// It is wanted at once, or as soon as courtesy allows.
@@ -89,6 +117,7 @@ impl Peer {
 
     /// A call or a session failed.
     pub(super) fn fail(&mut self, trouble: Trouble, chance: f64) {
+        self.end_round();
         self.failures = self.failures.saturating_add(1);
         self.due = Some(Instant::now() + schedule::backoff(self.failures, chance));
         self.trouble = Some(trouble);
@@ -136,7 +165,9 @@ impl Peer {
             we_lack,
             they_lack,
             equal: view.as_ref().is_some_and(|view| view.equal),
-            received: view.as_ref().map_or(0, |view| view.received),
+            received: self.received + view.as_ref().map_or(0, |view| view.received),
+            round: view.as_ref().map_or(0, |view| view.round).max(self.rounds.1),
+            skew: view.as_ref().map(|view| view.skew),
             quarantined: view.as_ref().map_or(0, |view| view.quarantined),
             trouble: minor.or_else(|| self.trouble.clone().filter(|_| self.live.is_none())),
         }

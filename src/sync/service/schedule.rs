@@ -25,6 +25,29 @@ pub(super) fn courtesy(me: DeviceId, peer: DeviceId) -> Duration {
     if me < peer { Duration::ZERO } else { COURTESY }
 }
 
+/// How long a session goes on at least, before one that waits takes its turn.
+const TURN: Duration = Duration::from_mins(1);
+
+/// Whether there is room for another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// There is.
+    Free,
+    /// In place of this one.
+    Instead(usize),
+    /// Not now.
+    None,
+}
+
+/// Room for one more than `live`, each with its age and whether it is in step: the oldest that has nothing left to do gives way.
+pub(super) fn room(live: &[(Duration, bool)], most: usize) -> Room {
+    if live.len() < most {
+        return Room::Free;
+    }
+    let done = live.iter().enumerate().filter(|(_, (age, in_step))| *in_step && *age >= TURN);
+    done.max_by_key(|(_, (age, _))| *age).map_or(Room::None, |(at, _)| Room::Instead(at))
+}
+
 /// What becomes of a new session where there is one already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
@@ -51,6 +74,15 @@ mod tests {
         let middle = |failures| backoff(failures, 0.5).as_secs();
         assert_eq!([1, 2, 3, 4, 9, 10, 40, u32::MAX].map(middle), [1, 2, 4, 8, 256, 300, 300, 300]);
         assert!(backoff(3, 0.0) >= Duration::from_secs(2) && backoff(3, 1.0) <= Duration::from_secs(6));
+    }
+
+    #[test]
+    fn where_all_sessions_are_taken_the_oldest_that_is_done_gives_way() {
+        let of = |minutes: u64, in_step| (Duration::from_mins(minutes), in_step);
+        assert_eq!(room(&[], 1), Room::Free);
+        assert_eq!(room(&[of(9, false), of(3, true)], 3), Room::Free);
+        assert_eq!(room(&[of(9, false), of(3, true), of(5, true)], 3), Room::Instead(2));
+        assert_eq!(room(&[of(9, false), of(0, true)], 2), Room::None, "one is at work, the other has just begun");
     }
 
     #[test]

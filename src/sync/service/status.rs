@@ -51,8 +51,12 @@ pub struct PeerStatus {
     pub they_lack: u64,
     /// Both have the same; said of a live session alone.
     pub equal: bool,
-    /// Events that the session stored here.
+    /// Events that its sessions stored here since the service started.
     pub received: u64,
+    /// The last round that is over with it, however it ended: see [`super::Service::sync_now`].
+    pub round: u64,
+    /// How far its clock is ahead of ours, in milliseconds; said of a live session alone.
+    pub skew: Option<i64>,
     /// Events that it brought and that were not let in.
     pub quarantined: u64,
     /// What went wrong last.
@@ -107,13 +111,20 @@ impl Trouble {
 
     /// What the end of a session means; `None` where it ended in order.
     pub(super) fn of_end(ended: &Ended) -> Option<Self> {
-        let (code, words) = match ended {
+        let (code, words, by_peer) = match ended {
             Ended::Closed => return None,
             Ended::Interrupted(words) => return Some(Self::quiet(format!("the connection was lost: {words}"))),
-            Ended::Refused(code, words) => (code, format!("this device refused: {words}")),
-            Ended::RefusedByPeer(code, words) => (code, format!("the peer refused: {words}")),
+            Ended::Refused(code, words) => (code, format!("this device refused: {words}"), false),
+            Ended::RefusedByPeer(code, words) => (code, format!("the peer refused: {words}"), true),
         };
         let advice = match code {
+            Code::Paused if by_peer => {
+                "an admin may have to say again what this device may do; whoever sits at the peer decides about what waits there"
+            }
+            Code::Paused => {
+                "`ergo sync quarantine list` shows them; discard them, or put the device that wrote them out of the team: then it is \
+                 heard again"
+            }
             Code::NotPaired => "ask an admin of the team for a new invite, if this should not be so",
             Code::TeamMismatch => "`ergo sync status` on both devices shows their teams",
             Code::RosterStale => "sync with the admin who made the last change to the team, then again with this peer",
@@ -137,7 +148,9 @@ mod tests {
         assert_eq!(Trouble::of_end(&Ended::Closed), None);
         let lost = Trouble::of_end(&Ended::Interrupted("reset".into())).unwrap();
         assert!(lost.quiet && lost.advice.is_none());
-        for code in [Code::NotPaired, Code::TeamMismatch, Code::TooBig, Code::Version, Code::Other("x".into())] {
+        for code in
+            [Code::NotPaired, Code::TeamMismatch, Code::TooBig, Code::Version, Code::Paused, Code::Other("x".into())]
+        {
             for ended in [Ended::Refused(code.clone(), "no".into()), Ended::RefusedByPeer(code.clone(), "no".into())] {
                 let trouble = Trouble::of_end(&ended).unwrap();
                 assert!(!trouble.quiet && trouble.advice.is_some() && trouble.words.ends_with("refused: no"));

@@ -43,6 +43,16 @@ impl Conductor {
         if greeted.side == Side::Dialler {
             peer.dialling = false;
         }
+        let is_new = peer.live.is_none() && greeted.side == Side::Acceptor;
+        if is_new && !self.make_room() {
+            return drop(tokio::spawn(async move {
+                greeted
+                    .refuse(Code::Busy, "this device speaks with as many peers as it may; it is tried again by itself")
+                    .await;
+                drop(timeout(FAREWELL, connection.closed()).await);
+            }));
+        }
+        let Some(peer) = self.peers.get_mut(&key) else { return };
         if let Some(old) = &peer.live {
             let restarted = old.instance != greeted.instance();
             if schedule::choose(self.me, greeted.peer, old.side, greeted.side, restarted) == Choice::Old {
@@ -64,6 +74,7 @@ impl Conductor {
             commands,
             view: seen,
             connection: connection.weak_handle(),
+            since: Instant::now(),
             compare: Instant::now() + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance()),
         });
         peer.due = None;
@@ -72,6 +83,9 @@ impl Conductor {
         peer.via = endpoint::route(&connection).map(|route| route.path);
         let reached = endpoint::remote_addresses(&connection).into_iter().filter(|at| !lan || is_local(at.ip()));
         peer.learn(reached);
+        if peer.rounds.0 > peer.rounds.1 {
+            peer.send(Command::Round(peer.rounds.0));
+        }
         let events = self.shared.events.clone();
         tokio::spawn(tasks::attend(self.context.clone(), greeted, connection, id, heard, view, events));
         self.remember(key).await;
@@ -117,6 +131,8 @@ impl Conductor {
         peer.last_sync = view.last_sync.max(peer.last_sync);
         peer.last_seen = Some(now);
         peer.lacks = (view.we_lack, view.they_lack);
+        peer.received += view.received;
+        peer.rounds.1 = view.round.max(peer.rounds.1);
         match Trouble::of_end(&ended) {
             Some(trouble) => peer.fail(trouble, tasks::chance()),
             // It said goodbye: it calls when it is back, and is called now and then.
@@ -129,7 +145,16 @@ impl Conductor {
         }
     }
 
-    pub(super) async fn news(&mut self, News { team, from, roster, undocumented }: News) {
+    pub(super) async fn news(&mut self, News { team, from, roster, undocumented, bodies }: News) {
+        self.stirred();
+        if bodies {
+            for ((of, device), peer) in &self.peers {
+                if *of == team && *device != from {
+                    peer.send(Command::Offer);
+                }
+            }
+            return;
+        }
         if undocumented {
             self.shared.dirty.notify_one();
         }

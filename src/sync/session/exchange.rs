@@ -292,7 +292,7 @@ impl Session<'_> {
             Err(other) => return Err(other),
         };
         staged.commit().await;
-        self.counted(&imported);
+        self.counted(&imported).await?;
         if let Some(document) = row {
             // After an exchange both documents are the same.
             super::offer::note(&mut self.theirs, &place.scope, document);

@@ -61,6 +61,10 @@ pub(super) struct Session<'a> {
     pub(super) asked: HashSet<EventId>,
     /// Something was stored since the two last compared.
     pub(super) changed: bool,
+    /// The round that a person asked for: over once the peer says itself that it has the same.
+    round: Option<u64>,
+    /// Something reached a disk since the peer last said what it has.
+    pub(super) ask_again: bool,
     heard: Instant,
     progress: Instant,
     pub(super) view: watch::Sender<View>,
@@ -99,6 +103,8 @@ impl<'a> Session<'a> {
             wanted: HashSet::new(),
             asked: HashSet::new(),
             changed: true,
+            round: None,
+            ask_again: false,
             heard: Instant::now(),
             progress: Instant::now(),
             view,
@@ -109,6 +115,7 @@ impl<'a> Session<'a> {
     pub(super) async fn agree(&mut self) -> Result<(), Stop> {
         let within = self.context.limits.handshake;
         timeout(within, self.rosters()).await.unwrap_or_else(|_| Err(greet::slow(within)))?;
+        self.pause_where_due().await?;
         self.view.send_modify(|view| view.phase = Phase::Syncing);
         self.offer(false).await
     }
@@ -226,6 +233,7 @@ impl<'a> Session<'a> {
             Message::Events(events) => self.take_events(events).await,
             Message::Durable(durable) => {
                 offer::note(&mut self.theirs, &durable.scope, durable.document);
+                self.ask_again = true;
                 self.compare();
                 Ok(())
             }
@@ -249,6 +257,12 @@ impl<'a> Session<'a> {
                 self.look().await?;
                 self.nudge()
             }
+            Command::Round(number) => {
+                self.round = Some(number);
+                // Unlike a hash, an offer is always answered.
+                self.offer(true).await
+            }
+            Command::Offer => self.offer(false).await,
             Command::Roster => {
                 self.check_members().await?;
                 self.send_roster().await?;
@@ -256,10 +270,8 @@ impl<'a> Session<'a> {
             }
             Command::Stop => Err(Stop::Bye),
             Command::Refuse(refused) => {
-                // A device that leaves says so by the roster itself.
-                let team = self.team;
-                let roster = self.context.engine(move |engine| engine.sync_read(|r| r.roster(&team))).await?;
-                if roster.is_some_and(|roster| !roster.is_member(&self.context.engine.device())) {
+                // Whoever leaves, or is put out, is told so by the roster itself: by whom, when and why.
+                if refused.code == Code::NotPaired {
                     self.send_roster().await?;
                 }
                 Err(Stop::Refuse(refused))
@@ -292,6 +304,11 @@ impl<'a> Session<'a> {
             self.offer(false).await?;
         } else {
             self.look().await?;
+        }
+        let over = self.round.filter(|_| self.view.borrow().equal);
+        if let Some(number) = over {
+            self.round = None;
+            self.view.send_modify(|view| view.round = number);
         }
         // One side begins, so that the two do not begin the same.
         if self.side == Side::Dialler {
@@ -331,6 +348,9 @@ impl<'a> Session<'a> {
             self.changed = false;
             self.look().await?;
             self.nudge()?;
+        }
+        if self.round.is_some() && std::mem::take(&mut self.ask_again) {
+            self.offer(true).await?;
         }
         self.view.send_if_modified(|view| {
             let was = view.phase;
@@ -377,7 +397,15 @@ impl<'a> Session<'a> {
 
     /// Tells the other sessions.
     pub(super) fn tell(&self, roster: bool, undocumented: bool) {
-        let news = News { team: self.team, from: self.peer, roster, undocumented };
+        self.report(News { team: self.team, from: self.peer, roster, undocumented, bodies: false });
+    }
+
+    /// Tells the other sessions that bodies came.
+    pub(super) fn tell_of_bodies(&self) {
+        self.report(News { team: self.team, from: self.peer, roster: false, undocumented: false, bodies: true });
+    }
+
+    fn report(&self, news: News) {
         // The service has ended: nobody is left to be told.
         drop(self.context.news.send(news));
     }

@@ -33,6 +33,7 @@ use crate::{
     api::ApiError,
     domain::{DeviceId, EventId},
     engine::Engine,
+    store::MOST_QUARANTINED,
     sync::frame::Refused,
 };
 
@@ -49,6 +50,12 @@ pub struct Limits {
     pub exchanges: usize,
     /// Bytes that may wait to be sent before more is read from the store.
     pub queue: usize,
+    /// Events that a peer brought and that wait in quarantine, until it is heard no more.
+    pub quarantined: usize,
+    /// Sessions at once, with all peers together.
+    pub sessions: usize,
+    /// Peers that are spoken with, in turns where they are more than sessions.
+    pub peers: usize,
 }
 
 impl Default for Limits {
@@ -59,6 +66,9 @@ impl Default for Limits {
             progress: Duration::from_mins(10),
             exchanges: 4,
             queue: 4 * 1024 * 1024,
+            quarantined: MOST_QUARANTINED,
+            sessions: 16,
+            peers: 64,
         }
     }
 }
@@ -106,6 +116,8 @@ pub struct News {
     pub roster: bool,
     /// Events came that stand in no document yet.
     pub undocumented: bool,
+    /// Bodies came of events that stood here without.
+    pub bodies: bool,
 }
 
 /// Which side of the connection this is.
@@ -124,6 +136,10 @@ pub enum Command {
     Push(Vec<(Place, Vec<EventId>)>),
     /// Something else changed, or a minute has passed: compare.
     Compare,
+    /// A person asks: compare, and say in [`View::round`] that this is done.
+    Round(u64),
+    /// Bodies came that others may lack: whoever does asks for them once it is offered something.
+    Offer,
     /// The roster has changed here.
     Roster,
     /// End in order.
@@ -163,6 +179,8 @@ pub struct View {
     pub quarantined: u64,
     /// How far the peer's clock is ahead of ours, in milliseconds.
     pub skew: i64,
+    /// The last [`Command::Round`] that is over: the two compared, and have the same.
+    pub round: u64,
     /// The last thing that went wrong without ending the session, in words.
     pub trouble: Option<String>,
 }

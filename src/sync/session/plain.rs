@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Phase, Stop, live::Session};
+use super::{Stop, live::Session};
 use crate::{
     domain::{EventId, Scope, SignedEvent, replica::ChainEnd},
     engine::Engine,
@@ -200,8 +200,11 @@ impl Session<'_> {
         }
         let team = self.team;
         let events = self.context.engine(move |engine| filled(engine, team, &scope, bodies)).await?;
-        self.import(events).await?;
+        let imported = self.import(events).await?;
         self.changed = true;
+        if !imported.stored.is_empty() {
+            self.tell_of_bodies();
+        }
         Ok(())
     }
 
@@ -314,19 +317,34 @@ impl Session<'_> {
         let now = (self.context.engine.config().clock)();
         let import = SyncImport { team: self.team, from: Some(self.peer), events, document: None, peer: None, now };
         let imported = self.context.engine(move |engine| Ok(store(engine, import))).await??;
-        self.counted(&imported);
+        self.counted(&imported).await?;
         Ok(imported)
     }
 
-    /// Takes what an import did into the view.
-    pub(super) fn counted(&mut self, imported: &SyncImported) {
+    /// Takes what an import did into the view. Ends the session where the peer has now brought too much that is not let in.
+    pub(super) async fn counted(&mut self, imported: &SyncImported) -> Result<(), Stop> {
         self.progressed();
+        self.ask_again = true;
         let (stored, quarantined) = (imported.stored.len() as u64, imported.quarantined.len() as u64);
         self.view.send_modify(|view| {
             view.received += stored;
             view.quarantined += quarantined;
-            view.phase = view.phase.max(Phase::Greeting);
         });
+        if imported.quarantined.is_empty() { Ok(()) } else { self.pause_where_due().await }
+    }
+
+    /// Hears a peer no more of which too much waits in quarantine, until a person has looked at it.
+    pub(super) async fn pause_where_due(&self) -> Result<(), Stop> {
+        let (team, peer) = (self.team, self.peer);
+        let waiting = self.context.engine(move |engine| engine.sync_read(|r| r.quarantined_by(&team)));
+        let waiting = waiting.await?.get(&Some(peer)).copied().unwrap_or_default();
+        if waiting < self.context.limits.quarantined {
+            return Ok(());
+        }
+        let words = format!(
+            "{waiting} events that your device brought are not let in here, the most that are kept: a person has to look at them"
+        );
+        Err(Stop::refuse(Code::Paused, words))
     }
 }
 

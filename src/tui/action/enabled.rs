@@ -264,7 +264,9 @@ pub fn link(state: &State) -> Can {
 pub fn sync_now(state: &State) -> Can {
     match &state.peers.status {
         None => Err("how things stand is still being read".to_owned()),
-        Some(status) if status.teams.is_empty() => Err("there is no team yet".to_owned()),
+        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => {
+            Err("there is no team to compare with".to_owned())
+        }
         Some(status) if status.mode == SyncMode::Off => Err("sync is off: ergo sync mode lan turns it on".to_owned()),
         Some(_) => idle(state),
     }

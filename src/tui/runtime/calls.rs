@@ -1,10 +1,13 @@
 //! Requests of the app as calls of the client, and their failures as the app understands them.
 
 use crate::{
-    api::{ErrorCode, PendingJoins},
+    api::{ErrorCode, PendingJoins, SyncNowRequest},
     client::{Client, ClientError},
     tui::msg::{Answer, Failure, FailureKind, Read, Write},
 };
+
+/// How long the app waits for what comes of a round with every peer, in milliseconds.
+const ROUND_MS: u64 = 10_000;
 
 /// Asks the daemon.
 pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure> {
@@ -39,7 +42,10 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
         Write::Reviewed(request) => Answer::Outcome(Box::new(client.reviewed(&request).await?)),
         Write::Undo(request) => Answer::Undone(Box::new(client.undo(&request).await?)),
         Write::Audit(request) => Answer::Audited(client.audit(&request).await?),
-        Write::SyncNow => Answer::Synced(Box::new(client.sync_now().await?)),
+        Write::SyncNow => {
+            let request = SyncNowRequest { device: None, wait_ms: Some(ROUND_MS) };
+            Answer::Synced(Box::new(client.sync_now(&request).await?))
+        }
         Write::Quarantine { accept: true, request } => Answer::Team(client.sync_accept(&request).await?),
         Write::Quarantine { accept: false, request } => Answer::Team(client.sync_discard(&request).await?),
         Write::AnswerJoin { id, name, request } => {

@@ -110,9 +110,10 @@ impl Peers {
         self.place(found.unwrap_or(self.row));
     }
 
-    /// How many things here wait for a person: who wants in, and events that were not let in.
+    /// How many things here wait for a person: who wants in, events that were not let in, and what is not as it should be.
     pub fn attention(&self) -> usize {
-        let quarantined = self.status.iter().flat_map(|status| &status.teams).map(|team| team.quarantined);
-        self.pending.len() + quarantined.sum::<usize>()
+        let teams = self.status.iter().flat_map(|status| &status.teams);
+        let waiting = teams.map(|team| team.quarantined + team.problems.len());
+        self.pending.len() + waiting.sum::<usize>()
     }
 }

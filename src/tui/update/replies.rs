@@ -2,7 +2,10 @@
 
 use super::{claims, conflicts, form, live, many, reads};
 use crate::{
-    api::{AuditOutcome, CardStatus, CardView, Done, Refused, Settlement, Stale, Stored, UndoOutcome, WriteOutcome},
+    api::{
+        AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, UndoOutcome,
+        WriteOutcome,
+    },
     client::known_scope,
     domain::{OpId, Scope},
     tui::{
@@ -102,12 +105,13 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
         Answer::Undone(undone) => self::undone(state, *undone, out),
         Answer::Audited(audit) => audited(state, &audit, out),
         Answer::Sync(status, pending) => state.peers.accept(*status, pending.items),
-        Answer::Synced(status) => {
+        Answer::Synced(round) => {
             state.acting = None;
             let pending = std::mem::take(&mut state.peers.pending);
-            state.peers.accept(*status, pending);
+            let in_step = round.peers.iter().all(|one| one.result == RoundResult::InStep);
+            state.peers.accept(round.status, pending);
             state.wants.sync = true;
-            out.push(state.toast(Tone::Done, "Every peer that answers was compared with."));
+            out.push(state.toast(if in_step { Tone::Done } else { Tone::Warn }, round.summary));
         }
         Answer::Joined { name, accepted } => {
             state.acting = None;

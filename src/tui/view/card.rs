@@ -203,7 +203,8 @@ fn side(
     let zone = &paint.state.settings.zone;
     field("by", &writer(&claim.who, claim.agent.as_deref()));
     let (ago, minute) = (when::ago(claim.at, paint.state.now, zone), when::minute(claim.at, zone));
-    field("when", &format!("{minute} ({ago}) {dot} {}", device(claim)));
+    let device = claim.device_words().unwrap_or_else(|| format!("device {}", claim.device.short()));
+    field("when", &format!("{minute} ({ago}) {dot} {device}"));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
@@ -239,6 +240,15 @@ fn device(claim: &ClaimView) -> String {
 /// A person, and the agent through which they wrote.
 pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
+}
+
+/// Who wrote a claim, and on which device where a team names it.
+pub(super) fn written_by(claim: &ClaimView) -> String {
+    let who = writer(&claim.who, claim.agent.as_deref());
+    match claim.device_words() {
+        Some(device) => format!("{who}, on {device}"),
+        None => who,
+    }
 }
 
 /// Where and when a claim holds, in words; `None` where it says nothing.

@@ -73,7 +73,7 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
         "by",
         &format!("{} {dot} {} ({ago})", writer(&claim.who, claim.agent.as_deref()), when::minute(claim.at, zone)),
     );
-    field("device", &claim.device.short());
+    field("signed by", &claim.signed_words().unwrap_or_else(|| claim.device.short()));
     field("scope", &claim.scope.to_string());
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);

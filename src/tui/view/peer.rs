@@ -94,6 +94,14 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     sheet.heading(&team.name);
     let (words, good) = standing(team, status.map(|status| status.mode));
     sheet.styled("state", &words, if good { theme.ok } else { theme.warn });
+    if let Some(end) = &team.ended {
+        sheet.field("when", &when::minute(end.at, &paint.state.settings.zone));
+        sheet.styled("what now", &end.says, theme.warn);
+        return sheet.lines;
+    }
+    for problem in &team.problems {
+        sheet.styled("problem", problem, theme.warn);
+    }
     if let Some(status) = status {
         sheet.field("network", &status.says);
     }
@@ -118,7 +126,7 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     }
     if team.quarantined > 0 {
         let text = format!(
-            "{} events came that the team's roster does not allow. ergo sync quarantine lists them; an admin may let them in.",
+            "{} events came that the team's roster does not allow. ergo sync quarantine list shows them; an admin may let them in.",
             team.quarantined
         );
         sheet.styled("not let in", &text, theme.warn);
@@ -174,6 +182,10 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
         ("not the same, or not compared since the last change".to_owned(), theme.text)
     };
     sheet.styled("digest", &digest, style);
+    if peer.quarantined > 0 {
+        let text = format!("{} events that it brought; ergo sync quarantine list shows them", peer.quarantined);
+        sheet.styled("not let in", &text, theme.warn);
+    }
     if let Some(error) = &peer.last_error {
         sheet.styled("last error", error, theme.warn);
     }

@@ -115,11 +115,17 @@ fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
 /// How a team stands, in a few words, and whether that is good. Never "in sync" while something was not let in.
 pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bool) {
     let active = || team.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
-    if team.role.is_none() {
-        return ("you are no longer in it".to_owned(), false);
+    match &team.ended {
+        Some(end) if end.left => return ("you left it".to_owned(), false),
+        Some(_) => return ("you were put out".to_owned(), false),
+        None if team.role.is_none() => return ("you are no longer in it".to_owned(), false),
+        None => {}
     }
     if team.quarantined > 0 {
         return (format!("{} not let in", team.quarantined), false);
+    }
+    if team.forks > 0 {
+        return ("a device was copied".to_owned(), false);
     }
     if active().next().is_none() {
         return ("nobody else yet".to_owned(), false);

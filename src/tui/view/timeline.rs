@@ -6,7 +6,7 @@ use ratatui::{
 };
 
 use super::{
-    card::writer,
+    card::written_by,
     claim,
     conflicts::kind,
     paint::{Paint, span},
@@ -228,7 +228,7 @@ fn link_lines(
             field("", &words, style);
         }
     }
-    let by = writer(&claim.who, claim.agent.as_deref());
+    let by = written_by(claim);
     let when = format!("{by} {dot} {} ({})", when::minute(claim.at, zone), when::ago(claim.at, state.now, zone));
     field("by", &when, theme.text);
     if let Some(only) = super::card::qualifiers(&claim.qualifiers) {
@@ -274,6 +274,10 @@ fn change(
     if let Some(by) = &link.changed_by {
         words.push_str(" by ");
         words.push_str(by);
+    }
+    if let Some(device) = &link.changed_on {
+        words.push_str(", on ");
+        words.push_str(device);
     }
     if let Some(at) = link.changed_at {
         words.push_str(", ");

@@ -7,8 +7,9 @@ use ergo::{
     },
     domain::{
         EventId, Scope, SignedEvent, Status,
-        roster::{Grant, Granted, Role},
+        roster::{Grant, Granted, MAX_DEVICES, Role},
     },
+    engine::TeamNotes,
     infer::FakeModels,
     store::{SyncImport, SyncImported},
 };
@@ -228,6 +229,12 @@ fn a_claim_says_whose_device_signed_it_and_who_brought_it() {
     assert_eq!((from.device_name.as_deref(), from.team), (Some("bob-laptop"), Some(team)));
     assert_eq!((from.arrived_from, from.arrived_from_name.as_deref()), (Some(b.engine.device()), Some("bob-laptop")));
     assert!(from.verified);
+    let view = a.claim(claim);
+    assert_eq!(view.device_words().as_deref(), Some("bob-laptop, which is bob's"), "the writer calls himself ada");
+    let words = view.signed_words().unwrap();
+    assert!(words.contains("signature checked") && words.ends_with("came from it"), "{words}");
+    let history = a.engine.history(&claim.to_hex()).unwrap();
+    assert_eq!(history.events[0].device_name.as_deref(), Some("bob-laptop"));
     assert_eq!(b.claim(claim).provenance.arrived_from, None);
     assert_eq!(a.acts().last().unwrap(), "sync");
 }
@@ -296,20 +303,69 @@ fn a_team_is_run_by_its_admins() {
     a.engine.import_synced(import).unwrap();
     let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
     assert_eq!((held.total, held.items[0].author_name.as_deref()), (1, Some("bobs")));
-    assert_eq!(
-        a.engine.team_notes(team).unwrap(),
-        ["1 event of the team waits in quarantine: `ergo sync quarantined`"]
-    );
+    assert_eq!(a.engine.team_notes(team).unwrap(), TeamNotes::default(), "what waits is counted elsewhere");
     assert_eq!((held.items[0].refusal.as_str(), held.items[0].text.as_deref()), ("reader", Some(KAFKA)));
     let accept = QuarantineRequest { caller: caller(), events: vec![claim.short()], ..QuarantineRequest::default() };
     a.engine.accept_quarantined(&accept).unwrap();
-    assert_eq!(a.engine.team_notes(team).unwrap(), Vec::<String>::new());
     assert_eq!(a.claim(claim).status, Status::Active);
     a.engine.revoke_from_team(&revoke("bobs")).unwrap();
+    assert_eq!(b.engine.team_end(team).unwrap(), None, "it does not know yet");
     pull(&b, &a, team);
     assert_eq!(b.engine.team_named(None).unwrap_err().code, ErrorCode::NotFound);
+    let end = b.engine.team_end(team).unwrap().unwrap();
+    assert_eq!((end.left, end.by.as_deref()), (false, Some("ada (ada-laptop)")));
+    assert!(end.says.contains("What it holds stays here") && end.says.contains("new invitation"), "{}", end.says);
     assert_eq!(a.engine.team_view(team).unwrap().members, 1);
     assert!(a.engine.leave_team(&leave).is_ok(), "nobody is left who would miss an admin");
+}
+
+#[test]
+fn a_copied_device_is_told_until_it_was_put_out_and_let_in_again() {
+    let (a, b, team) = pair(&[]);
+    let claim = b.remember(KAFKA, "we know it");
+    // The same place of the chain, written by a copy of b.
+    let stored = b.engine.sync_read(|reader| reader.signed_events(0, 99)).unwrap();
+    let mut twin = stored.into_iter().map(|(_, event)| event).find(|event| event.id == claim).unwrap();
+    twin.header.clock.wall += 1;
+    let body = twin.body.take().unwrap();
+    let key = ed25519_dalek::SigningKey::from_bytes(&[2; 32]);
+    let twin = SignedEvent::sign(twin.header, body, &key).unwrap();
+    let import = SyncImport { team, from: None, events: vec![twin], document: None, peer: None, now: a.engine.now() };
+    a.engine.import_synced(import).unwrap();
+    pull(&a, &b, team);
+    let notes = a.engine.team_notes(team).unwrap();
+    assert_eq!(notes.forks, 1);
+    assert!(notes.says[0].contains("bob-laptop wrote two different events in one place"), "{notes:?}");
+    assert!(notes.says[0].contains("ergo sync revoke bob-laptop"), "it says what to do: {notes:?}");
+    let revoke = RevokeRequest {
+        caller: caller(),
+        device: "bob-laptop".into(),
+        reason: "its store was copied".into(),
+        ..RevokeRequest::default()
+    };
+    a.engine.revoke_from_team(&revoke).unwrap();
+    add(&a, &b, "bob-laptop", &all());
+    assert_eq!(a.engine.team_notes(team).unwrap(), TeamNotes::default());
+}
+
+#[test]
+fn a_team_has_no_more_devices_than_it_may() {
+    let a = Bed::of(1, AgentsMay::Force);
+    create(&a);
+    let device = |n: usize| {
+        let key = ed25519_dalek::SigningKey::from_bytes(&[u8::try_from(n).unwrap() + 9; 32]);
+        ergo::domain::DeviceId(key.verifying_key().to_bytes())
+    };
+    let add = |n| a.engine.add_member(&caller(), None, device(n), "bob", &format!("laptop-{n}"), &all());
+    for n in 1..MAX_DEVICES {
+        add(n).unwrap();
+    }
+    let error = add(MAX_DEVICES).unwrap_err();
+    assert!(
+        error.message.contains("64 devices") && error.hint.as_ref().is_some_and(|hint| hint.contains("revoke")),
+        "{error:?}"
+    );
+    assert!(add(1).is_ok(), "one that is in may be let in again, with another grant");
 }
 
 #[test]

@@ -3,5 +3,6 @@
 pub(crate) mod bed;
 mod clock;
 mod hostile;
+mod limits;
 mod network;
 mod sessions;

@@ -155,7 +155,7 @@ async fn three_services_come_level_and_stay_so() {
 }
 
 #[tokio::test]
-async fn who_is_put_out_is_cut_off_and_told_why() {
+async fn who_is_put_out_hears_by_whom_and_is_cut_off() {
     let (a, b) = (Node::new(34), Node::new(35));
     let team = a.found(&["api"]);
     // Somebody is left to listen for when b has gone.
@@ -166,27 +166,104 @@ async fn who_is_put_out_is_cut_off_and_told_why() {
     b.listening().await;
     b.knows(&a).await;
     a.level_with(&b).await;
-    let cuts = a.node.engine.sync_read(|r| r.cuts_of(&team, &b.node.device())).unwrap();
-    a.node.change(Some(team), RosterChange::Revoke { device: b.node.device(), cuts });
-    a.service.refresh().await;
+    put_out(&a, b.node.device(), team).await;
     let gone = |status: &Status| status.peers.iter().all(|peer| peer.device != b.node.device());
     a.until("a has let go of it", gone).await;
-    let told =
-        |status: &Status| status.peers.iter().any(|peer| peer.trouble.as_ref().is_some_and(|trouble| !trouble.quiet));
-    let status = b.until("b is told", told).await;
-    let trouble = status.peers.into_iter().find_map(|peer| peer.trouble.filter(|trouble| !trouble.quiet)).unwrap();
-    assert!(trouble.advice.unwrap().contains("invite"), "{}", trouble.words);
-    // And at the handshake when it calls again.
-    b.service.sync_now();
-    let refused = |status: &Status| {
-        status
-            .peers
-            .iter()
-            .any(|peer| peer.trouble.as_ref().is_some_and(|trouble| trouble.words.contains("not_paired")))
-    };
-    b.until("b is refused at the handshake", refused).await;
+    b.until("b has nobody to talk to any more", |status| status.peers.is_empty()).await;
+    let roster = b.node.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap();
+    let out = roster.member(&b.node.device()).unwrap().out.unwrap();
+    assert_eq!(out.by, a.node.device(), "it knows who did it");
+    let end = b.node.engine.team_end(team).unwrap().unwrap();
+    assert!(!end.left && end.says.contains("put this device out of acme"), "{end:?}");
     a.service.stop().await;
     b.service.stop().await;
+}
+
+#[tokio::test]
+async fn who_was_away_when_it_was_put_out_is_refused_at_the_handshake() {
+    let (a, b) = (Node::new(41), Node::new(42));
+    let team = a.found(&["api"]);
+    a.let_in(team, &Node::new(43), Role::Writer, None);
+    a.let_in(team, &b, Role::Writer, None);
+    let a = Daemon::start(a);
+    a.listening().await;
+    put_out(&a, b.device(), team).await;
+    let b = Daemon::start(b);
+    b.listening().await;
+    b.knows(&a).await;
+    let refused = |status: &Status| {
+        let trouble =
+            |peer: &PeerStatus| peer.trouble.clone().is_some_and(|trouble| trouble.words.contains("not_paired"));
+        status.peers.iter().any(trouble)
+    };
+    let status = b.until("b is refused at the handshake", refused).await;
+    let trouble = status.peers.into_iter().find_map(|peer| peer.trouble.filter(|trouble| !trouble.quiet)).unwrap();
+    assert!(trouble.advice.unwrap().contains("invite"), "{}", trouble.words);
+    a.service.stop().await;
+    b.service.stop().await;
+}
+
+async fn put_out(by: &Daemon, device: DeviceId, team: EventId) {
+    let cuts = by.node.engine.sync_read(|r| r.cuts_of(&team, &device)).unwrap();
+    by.node.change(Some(team), RosterChange::Revoke { device, cuts });
+    by.service.refresh().await;
+}
+
+#[tokio::test]
+async fn a_round_ends_with_each_peer_whatever_comes_of_it() {
+    let (a, b, away) = (Node::new(44), Node::new(45), Node::new(46));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.let_in(team, &away, Role::Writer, None);
+    let (a, b) = (Daemon::start(a), Daemon::start(b));
+    a.listening().await;
+    b.listening().await;
+    b.knows(&a).await;
+    a.level_with(&b).await;
+    b.node.facts("api", "news", 3);
+    ergo::sync::index::flush(&b.node.context, team).await.unwrap();
+    let round = a.service.sync_now(None).await;
+    let over = |status: &Status| status.peers.len() == 2 && status.peers.iter().all(|peer| peer.round >= round);
+    let status = a.until("the round is over", over).await;
+    let of = |device| status.peers.iter().find(|peer| peer.device == device).unwrap();
+    let (there, gone) = (of(b.node.device()), of(away.device()));
+    assert!(there.equal && there.received == 3, "{there:?}");
+    assert!(gone.session.is_none() && gone.trouble.is_some(), "{gone:?}");
+    assert_eq!(a.node.set(team, "api"), b.node.set(team, "api"));
+    let again = a.service.sync_now(Some(b.node.device())).await;
+    a.until("and once more", |status| status.peers.iter().any(|peer| peer.round >= again)).await;
+    a.service.stop().await;
+    b.service.stop().await;
+}
+
+#[tokio::test]
+async fn no_more_sessions_and_peers_than_there_may_be() {
+    let (a, b, c, d) = (Node::new(47), Node::new(48), Node::new(49), Node::new(50));
+    let team = a.found(&["api"]);
+    for other in [&b, &c, &d] {
+        a.let_in(team, other, Role::Writer, None);
+    }
+    let a = Daemon::with(a, |settings| settings.limits.sessions = 1);
+    let (b, c) = (Daemon::start(b), Daemon::start(c));
+    let d = Daemon::with(d, |settings| settings.limits.peers = 1);
+    for daemon in [&a, &b, &c, &d] {
+        daemon.listening().await;
+    }
+    b.knows(&a).await;
+    a.level_with(&b).await;
+    c.knows(&a).await;
+    let full = |peer: &PeerStatus| peer.trouble.as_ref().is_some_and(|trouble| trouble.words.contains("as many peers"));
+    let status = c.until("c is told that there is no room", |status| status.peers.iter().any(full)).await;
+    assert!(status.peers.iter().all(|peer| peer.session.is_none()));
+    let status = a.until("a says so", |status| !status.problems.is_empty()).await;
+    assert!(status.problems[0].contains("the most at once"), "{:?}", status.problems);
+    assert_eq!(status.peers.iter().filter(|peer| peer.session.is_some()).count(), 1);
+    let one = d.service.status();
+    assert_eq!(one.peers.len(), 1, "{one:?}");
+    assert!(one.problems.iter().any(|words| words.contains("put out those")), "{:?}", one.problems);
+    for daemon in [&a, &b, &c, &d] {
+        daemon.service.stop().await;
+    }
 }
 
 #[tokio::test]

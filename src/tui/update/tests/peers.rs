@@ -103,3 +103,33 @@ fn someone_at_the_door_is_announced_on_every_screen() {
     step(&mut state, Msg::Live(Live::Change(Box::new(change))));
     assert!(toasts(&state).contains("eve-laptop wants to join core. 4 shows the words."));
 }
+
+#[test]
+fn a_copied_device_is_told_in_words_and_the_team_is_not_called_in_sync() {
+    let mut state = peers();
+    let mut status = sync_status();
+    status.teams[0].forks = 1;
+    status.teams[0].problems = vec![
+        "max-desk wrote two different events in one place of its chain in acme/api: `ergo sync revoke max-desk`".into(),
+    ];
+    state.peers.accept(status, vec![]);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(shown.contains("a device was copied") && !shown.contains("in sync"), "{shown}");
+    assert!(shown.contains("wrote two different events") && shown.contains("ergo sync revoke"), "{shown}");
+    assert_eq!(state.peers.attention(), 1);
+}
+
+#[test]
+fn who_was_put_out_reads_by_whom_and_what_stays() {
+    let mut state = peers();
+    let mut status = sync_status();
+    let says =
+        "ada (ada-laptop) put this device out of core on 2026-11-22. What it holds stays here, and is shared no more.";
+    let ended =
+        crate::api::TeamEnd { left: false, by: None, at: crate::tui::sample::NOW, reason: None, says: says.into() };
+    status.teams =
+        vec![crate::api::TeamStatus { ended: Some(ended), ..crate::api::TeamStatus::new(status.teams[0].id, "core") }];
+    state.peers.accept(status, vec![]);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(shown.contains("you were put out") && shown.contains("What it holds stays here"), "{shown}");
+}

@@ -1,0 +1,120 @@
+//! One round of calling and comparing, for a person who waits for what comes of it.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::Teams;
+use crate::{
+    api::{ApiError, PeerState, RoundPeer, RoundResult, SyncNowRequest, SyncRound, SyncStatus},
+    domain::{DeviceId, EventId},
+    sync::service::Status,
+};
+
+/// The longest that a round is waited for.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// Between two looks at whether what was written here is on its way.
+const LOOK: Duration = Duration::from_millis(10);
+
+type Received = HashMap<(EventId, DeviceId), u64>;
+
+impl Teams {
+    /// Calls and compares every peer, or one; answers at once, or with what came of it.
+    pub(in crate::daemon) async fn sync_now(&self, request: SyncNowRequest) -> Result<SyncRound, ApiError> {
+        let only = match &request.device {
+            Some(named) => Some(self.device_in_any(named).await?),
+            None => None,
+        };
+        if only == Some(self.me()) {
+            return Err(ApiError::field("device", "this is the device that you are on").hint("name another, or none"));
+        }
+        let wait = request.wait_ms.map(|wait| Duration::from_millis(wait).min(LONGEST));
+        let end = Instant::now() + wait.unwrap_or_default();
+        let before = received(&self.service.status());
+        if wait.is_some() {
+            self.documented(end).await?;
+        }
+        let round = self.service.sync_now(only).await;
+        let mut network = self.service.watch();
+        let over = |status: &Status| {
+            let meant = status.peers.iter().filter(|peer| only.is_none_or(|only| only == peer.device));
+            meant.into_iter().all(|peer| peer.round >= round)
+        };
+        let done = wait.is_some() && matches!(timeout_at(end, network.wait_for(over)).await, Ok(Ok(_)));
+        let after = received(&self.service.status());
+        Ok(told(self.status().await?, only, done, &before, &after))
+    }
+
+    /// Waits until what was written here stands in documents, where peers see it.
+    async fn documented(&self, end: Instant) -> Result<(), ApiError> {
+        self.service.changed();
+        let waits = || {
+            self.engine(|engine| {
+                engine.sync_read(|reader| {
+                    for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_none()) {
+                        for row in reader.team_scopes(&team.id)? {
+                            if !reader.undocumented(&team.id, &row.scope, 1)?.is_empty() {
+                                return Ok(true);
+                            }
+                        }
+                    }
+                    Ok(false)
+                })
+            })
+        };
+        while waits().await? && Instant::now() < end {
+            sleep(LOOK).await;
+        }
+        Ok(())
+    }
+}
+
+fn received(status: &Status) -> Received {
+    status.peers.iter().map(|peer| ((peer.team, peer.device), peer.received)).collect()
+}
+
+fn told(status: SyncStatus, only: Option<DeviceId>, done: bool, before: &Received, after: &Received) -> SyncRound {
+    let meant = status.teams.iter().filter(|team| team.ended.is_none()).flat_map(|team| &team.peers);
+    let peers: Vec<RoundPeer> = meant
+        .filter(|peer| peer.state == PeerState::Active && only.is_none_or(|only| only == peer.device))
+        .map(|peer| {
+            let key = (peer.team, peer.device);
+            let count = |of: &Received| of.get(&key).copied().unwrap_or_default();
+            RoundPeer {
+                result: match (peer.connected, peer.digests_equal) {
+                    (true, true) => RoundResult::InStep,
+                    (true, false) => RoundResult::NotYet,
+                    (false, _) => RoundResult::NotReached,
+                },
+                received: count(after).saturating_sub(count(before)),
+                peer: peer.clone(),
+            }
+        })
+        .collect();
+    SyncRound { done, summary: summary(&peers, done, &status), peers, status }
+}
+
+fn summary(peers: &[RoundPeer], done: bool, status: &SyncStatus) -> String {
+    let named = |result: RoundResult| {
+        let names: Vec<_> = peers.iter().filter(|one| one.result == result).map(|one| one.peer.name.as_str()).collect();
+        names.join(", ")
+    };
+    if peers.is_empty() {
+        let team = status.teams.iter().any(|team| team.ended.is_none());
+        return if team { "There is nobody to compare with yet." } else { "This device is in no team." }.to_owned();
+    }
+    let kept_out = status.teams.iter().any(|team| team.quarantined > 0 || team.forks > 0);
+    let in_step = if kept_out { "The same events as" } else { "In step with" };
+    let parts = [
+        (RoundResult::InStep, in_step, ""),
+        (RoundResult::NotYet, "Not the same yet as", if done { "" } else { ": it goes on" }),
+        (RoundResult::NotReached, "Not reached:", ""),
+    ];
+    let said: Vec<String> = parts
+        .into_iter()
+        .filter(|(result, ..)| peers.iter().any(|one| one.result == *result))
+        .map(|(result, what, more)| format!("{what} {}{more}.", named(result)))
+        .collect();
+    said.join(" ")
+}

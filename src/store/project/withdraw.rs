@@ -1,0 +1,194 @@
+//! Events leave the log again: what they did is taken back in the projections, at a cost that goes with them and not with the file.
+
+use std::collections::BTreeSet;
+
+use rusqlite::params;
+
+use super::{Projector, cards, claims, contests, review};
+use crate::{
+    domain::{
+        CardId, ClaimId,
+        derive::{self, CardKind},
+    },
+    store::{
+        Result,
+        log::{self, Loaded, Role},
+    },
+};
+
+/// Events on their way out of the log.
+pub(in crate::store) struct Leaving(Vec<Loaded>);
+
+impl Projector<'_> {
+    /// Takes events out of the projections, and notes all that they had part in. The log must lose them next; then comes
+    /// [`Projector::gone`].
+    pub(in crate::store) fn leave(&mut self, places: impl IntoIterator<Item = i64>) -> Result<Leaving> {
+        let leaving: Vec<Loaded> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
+        // All of them first: what one of them did may be read by way of another.
+        for event in &leaving {
+            self.mark(event)?;
+            self.mark_card(event)?;
+            for waiting in log::pointing_at(self.db, &event.id, Role::Target, event.scope)? {
+                self.mark(&waiting)?;
+            }
+            if event.is_claim() {
+                self.mark_neighbours(event)?;
+            }
+        }
+        self.mark_cards_by(&leaving)?;
+        for event in &leaving {
+            self.drop_acts(event)?;
+            if event.is_claim() {
+                self.drop_claim(event)?;
+            }
+        }
+        self.pass_over(&leaving);
+        Ok(Leaving(leaving))
+    }
+
+    /// The events are out of the log: what they undid has effect again, or not. The rest follows in [`Projector::finish`].
+    pub(in crate::store) fn gone(&mut self, Leaving(events): &Leaving) -> Result<()> {
+        for event in events.iter().filter(|event| derive::is_undo(&event.kind)) {
+            self.spread(event)?;
+        }
+        self.pass_over(events);
+        Ok(())
+    }
+
+    /// Notes the claims and cards that a claim which leaves has part in.
+    fn mark_neighbours(&mut self, claim: &Loaded) -> Result<()> {
+        let mut origins = BTreeSet::new();
+        self.origins_of(claim.n, &mut origins)?;
+        origins.remove(&contests::Origin::Claim(claim.n));
+        self.dirty.origins.extend(origins);
+        self.drop_contest(&claim.id)?;
+        for other in self.carded_opponents(&claim.id)? {
+            self.write_contradiction(claim.id, other, false)?;
+        }
+        let mut read = self
+            .db
+            .prepare_cached("SELECT k.id FROM card_members m JOIN cards k ON k.n = m.card WHERE m.member = ?1")?;
+        for card in read.query_map([claim.id.0], |row| Ok(CardId(row.get(0)?)))? {
+            let card = card?;
+            self.dirty.rows.extend(cards::member_claims(self.db, &card)?);
+            self.dirty.cards.insert(card);
+        }
+        let mut read = self.db.prepare_cached("SELECT claim FROM live_acts WHERE successor = ?1")?;
+        for replaced in read.query_map([claim.id.0], |row| row.get::<_, i64>(0))? {
+            self.dirty.moved.insert(replaced?);
+        }
+        for dependent in review::dependents(self.db, &claim.id, claim.scope)? {
+            self.dirty.review.extend(claims::in_scope(self.db, &dependent, claim.scope)?);
+        }
+        for premise in review::premises(self.db, &claim.id, claim.scope)? {
+            self.dirty.touched.extend(claims::in_scope(self.db, &premise, claim.scope)?);
+        }
+        Ok(())
+    }
+
+    /// Takes back the contest that a claim is the origin of.
+    fn drop_contest(&mut self, origin: &ClaimId) -> Result<()> {
+        let kind = CardKind::Contested as i64;
+        let mut read = self.db.prepare_cached("SELECT card FROM card_sources WHERE src = ?1 AND kind = ?2")?;
+        let cards = read.query_map(params![origin.0, kind], |row| Ok(CardId(row.get(0)?)))?;
+        for card in cards.collect::<rusqlite::Result<Vec<_>>>()? {
+            self.dirty.rows.extend(cards::member_claims(self.db, &card)?);
+            self.dirty.cards.insert(card);
+        }
+        self.db
+            .prepare_cached("DELETE FROM card_sources WHERE src = ?1 AND kind = ?2")?
+            .execute(params![origin.0, kind])?;
+        Ok(())
+    }
+
+    /// Notes the cards that one of the events caused or settled.
+    fn mark_cards_by(&mut self, leaving: &[Loaded]) -> Result<()> {
+        let places: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
+        let mut read = self.db.prepare_cached("SELECT id, author, settled FROM cards")?;
+        let rows =
+            read.query_map([], |row| Ok((CardId(row.get(0)?), row.get::<_, i64>(1)?, row.get::<_, Option<i64>>(2)?)))?;
+        for row in rows {
+            let (card, author, settled) = row?;
+            if places.contains(&author) || settled.is_some_and(|n| places.contains(&n)) {
+                self.dirty.cards.insert(card);
+            }
+        }
+        Ok(())
+    }
+
+    /// The event keeps no claim out of the active set any more.
+    fn drop_acts(&mut self, event: &Loaded) -> Result<()> {
+        for claim in self.claims_among(&event.header.targets, event.scope)? {
+            let mut read = self.db.prepare_cached("SELECT successor FROM live_acts WHERE claim = ?1 AND act = ?2")?;
+            let successors = read.query_map([claim, event.n], |row| log::optional_id_at(row, 0))?;
+            let successors = successors.collect::<rusqlite::Result<Vec<_>>>()?;
+            if successors.is_empty() {
+                continue;
+            }
+            self.db.prepare_cached("DELETE FROM live_acts WHERE claim = ?1 AND act = ?2")?.execute([claim, event.n])?;
+            self.db
+                .prepare_cached(
+                    "UPDATE claims SET forked = (SELECT count(*) >= 2 FROM live_acts WHERE claim = ?1) WHERE n = ?1",
+                )?
+                .execute([claim])?;
+            self.dirty.states.insert(claim);
+            self.dirty.moved.insert(claim);
+            for successor in successors.into_iter().flatten() {
+                self.dirty.touched.extend(claims::in_scope(self.db, &successor, event.scope)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The claim stands in no table any more.
+    fn drop_claim(&mut self, claim: &Loaded) -> Result<()> {
+        if let Some(body) = log::body(self.db, claim.n)? {
+            self.unindex(claim.n, &body)?;
+        }
+        for sql in [
+            "UPDATE lanes SET claims = claims - 1 WHERE n = (SELECT lane FROM claims WHERE n = ?1)",
+            "DELETE FROM live_acts WHERE claim = ?1",
+            "DELETE FROM causes WHERE claim = ?1",
+            "DELETE FROM claims WHERE n = ?1",
+        ] {
+            self.db.prepare_cached(sql)?.execute([claim.n])?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is to be done for claims that are no more.
+    fn pass_over(&mut self, leaving: &[Loaded]) {
+        let dirty = &mut self.dirty;
+        for places in [
+            &mut dirty.states,
+            &mut dirty.moved,
+            &mut dirty.flipped,
+            &mut dirty.texts,
+            &mut dirty.review,
+            &mut dirty.settled,
+            &mut dirty.excepted,
+            &mut dirty.rows,
+            &mut dirty.touched,
+        ] {
+            for event in leaving {
+                places.remove(&event.n);
+            }
+        }
+        dirty.origins.retain(|origin| !leaving.iter().any(|event| contests::Origin::Claim(event.n) == *origin));
+    }
+}
+
+/// Forgets cards that were true once and that speak of events which are no more.
+pub(in crate::store) fn forget_cards(db: &rusqlite::Connection) -> Result<()> {
+    let mut read = db.prepare_cached(
+        "SELECT k.n FROM cards k WHERE k.held = 0 AND (
+            NOT EXISTS (SELECT 1 FROM events WHERE n = k.author) OR EXISTS (
+                SELECT 1 FROM card_members m
+                WHERE m.card = k.n AND NOT EXISTS (SELECT 1 FROM events WHERE id = m.member)))",
+    )?;
+    for card in read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()? {
+        db.prepare_cached("DELETE FROM card_members WHERE card = ?1")?.execute([card])?;
+        db.prepare_cached("DELETE FROM cards WHERE n = ?1")?.execute([card])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What a peer may bring before a person has to look, and what must come again when a redaction does not count.
+
+use ergo::{
+    api::{Caller, QuarantineRequest, QuarantinedQuery},
+    domain::{
+        EventId,
+        roster::{Role, RosterChange},
+    },
+    store::SyncImport,
+    sync::{
+        frame::Code,
+        index,
+        session::{Command, Ended, Limits},
+    },
+};
+
+use super::bed::{Node, connect, meet, scope};
+
+#[tokio::test]
+async fn a_peer_of_which_too_much_waits_is_paused_until_a_person_has_looked() {
+    let a = Node::with(60, Limits { quarantined: 3, ..Limits::default() });
+    let (b, c) = (Node::new(61), Node::new(62));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.let_in(team, &c, Role::Writer, None);
+    c.fact("api", "early", "known to all");
+    meet(&a, &c, team).await;
+    meet(&a, &b, team).await;
+    // b takes more from c before it hears that c is out.
+    c.facts("api", "late", 4);
+    meet(&b, &c, team).await;
+    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &c.device())).unwrap();
+    a.change(Some(team), RosterChange::Revoke { device: c.device(), cuts });
+    for round in 0..2 {
+        let (x, y) = connect(&a, &b, team);
+        let ended = x.end().await;
+        let Ended::Refused(Code::Paused, words) = &ended else { panic!("round {round}: {ended:?}") };
+        assert!(words.contains("4 events"), "{words}");
+        assert!(matches!(y.end().await, Ended::RefusedByPeer(Code::Paused, _)));
+    }
+    assert_eq!(a.engine.sync_read(|r| r.quarantined_by(&team)).unwrap().get(&Some(b.device())), Some(&4));
+    assert!(
+        !b.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap().is_member(&c.device()),
+        "b heard of c all the same"
+    );
+    let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
+    let events = held.items.iter().map(|row| row.id.to_hex()).collect();
+    let caller = Caller { who: "ada".into(), ..Caller::default() };
+    let request = QuarantineRequest { caller, events, ..QuarantineRequest::default() };
+    a.engine.discard_quarantined(&request).unwrap();
+    meet(&a, &b, team).await;
+    a.assert_sound();
+    b.assert_sound();
+}
+
+/// Gives `to` what `from` has of the scope, as a file would.
+fn hand(from: &Node, to: &Node, team: EventId) {
+    let ours = to.engine.sync_read(|r| r.vector(&team, &scope("api"))).unwrap();
+    let page = from.engine.sync_read(|r| r.events_after(&team, &scope("api"), &ours, None, 999)).unwrap();
+    let import = SyncImport { team, from: None, events: page.events, document: None, peer: None, now: to.engine.now() };
+    to.engine.import_synced(import).unwrap();
+}
+
+fn reads(node: &Node, id: EventId) -> bool {
+    !node.engine.claim(&id.to_hex()).unwrap().flags.redacted
+}
+
+#[tokio::test]
+async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
+    let (a, b, c, d) = (Node::new(63), Node::new(64), Node::new(65), Node::new(66));
+    let team = a.found(&["api"]);
+    for other in [&b, &c, &d] {
+        a.let_in(team, other, Role::Writer, None);
+    }
+    let id = a.fact("api", "database", "PostgreSQL 17");
+    for other in [&b, &c, &d] {
+        meet(&a, other, team).await;
+    }
+    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &b.device())).unwrap();
+    let caller = Caller { org_id: "acme".into(), project: "api".into(), who: "bob".into(), ..Caller::default() };
+    let act = ergo::api::ActRequest { caller, target: id.to_hex(), reason: "gone".into(), ..Default::default() };
+    b.engine.redact(act).unwrap();
+    hand(&b, &a, team);
+    hand(&b, &d, team);
+    assert!(!reads(&a, id) && !reads(&d, id) && reads(&c, id));
+    // d sits in a live session with a, and so does c: only c has the words.
+    a.flush(team).await;
+    let (mut x, mut y) = connect(&a, &d, team);
+    x.level().await;
+    y.level().await;
+    a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
+    assert!(!reads(&a, id), "the redaction counts no more, but the words are gone");
+    x.commands.send(Command::Roster).unwrap();
+    meet(&a, &c, team).await;
+    for _ in 0..500 {
+        if reads(&a, id) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(reads(&a, id), "c gave them");
+    // The service tells the other sessions as this does.
+    x.commands.send(Command::Offer).unwrap();
+    for _ in 0..500 {
+        if reads(&d, id) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(reads(&d, id), "and a passed them on");
+    for node in [&a, &c, &d] {
+        node.assert_sound();
+    }
+}
+
+#[tokio::test]
+async fn documents_in_many_pieces_are_put_together_when_nothing_else_is_to_do() {
+    let (a, b) = (Node::new(67), Node::new(68));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    for n in 0..index::PIECES + 2 {
+        a.fact("api", &format!("key{n}"), "one at a time");
+        a.flush(team).await;
+    }
+    let pieces = || a.engine.sync_read(|r| r.documents(&team, None)).unwrap()[0].chunks;
+    assert!(pieces() >= index::PIECES);
+    index::tidy(a.context.clone(), vec![team]).await;
+    assert_eq!(pieces(), 1);
+    meet(&a, &b, team).await;
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+}

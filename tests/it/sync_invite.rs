@@ -1,0 +1,60 @@
+//! Inviting at a terminal: the ticket on the screen, the six words, and a person who answers.
+
+use ergo::sync::ticket::{Secret, Ticket};
+
+use crate::{
+    support::{
+        laptop::{Laptop, ended, words},
+        until,
+    },
+    term::App,
+};
+
+/// Invites at a terminal, lets the other come with the ticket, and answers the question.
+fn invite(ada: &Laptop, bob: &Laptop, answer: &str) -> (bool, String, crate::support::Output) {
+    let mut screen = App::command(&ada.home, &["sync", "invite"]);
+    let shown = screen.sees("ergo sync join TICKET").full_text();
+    let ticket = shown.split_whitespace().find(|word| word.starts_with("ergo1")).unwrap().to_owned();
+    let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
+    screen.sees("wants to join with “bob-laptop”");
+    let asked = screen.sees("Are they the same on the other screen? [y/N]").full_text();
+    let pending = ada.json(&["sync", "pending"])["items"][0].clone();
+    let six: Vec<String> = words(&pending).split(' ').map(str::to_owned).collect();
+    assert!(six.iter().all(|word| asked.contains(word.as_str())), "the words are on the screen: {asked}");
+    screen.keys(answer);
+    screen.enter();
+    let (well, left) = screen.ends();
+    (well, left.full_text(), ended(join))
+}
+
+#[test]
+fn yes_lets_it_in_and_anything_else_does_not() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.found();
+    // Only enter: the answer is no unless a person says yes.
+    let (well, said, joined) = invite(&ada, &bob, "");
+    assert!(!well && said.contains("Not let in. The ticket is spent"), "{said}");
+    assert_eq!(joined.code, Some(1), "{joined:?}");
+    assert_eq!(ada.json(&["sync", "peers"])["items"].as_array().unwrap().len(), 1, "ada is alone");
+    let (well, said, joined) = invite(&ada, &bob, "y");
+    assert!(well && said.contains("It is in the team."), "{said}");
+    assert_eq!(joined.ok().json()["state"], "joined");
+    until("both are in step", || ada.status()["teams"][0]["in_sync"] == true);
+}
+
+#[test]
+fn whoever_knocks_too_often_is_told_to_wait_and_a_right_ticket_holds_afterwards() {
+    let (ada, eve, bob) = (Laptop::of("ada"), Laptop::of("eve"), Laptop::of("bob"));
+    ada.found();
+    let right = ada.ticket(&["--yes"]);
+    let wrong = Ticket { secret: Secret([7; 16]), ..Ticket::parse(&right, 0).unwrap() }.to_text();
+    for knock in 1..=6 {
+        let refused = eve.run(&["sync", "join", &wrong]);
+        assert_eq!(refused.code, Some(5), "{knock}: {refused:?}");
+    }
+    let seventh = eve.run(&["sync", "join", &right]);
+    assert_eq!(seventh.code, Some(3), "a right ticket does not help who knocked too often: {seventh:?}");
+    assert_eq!(eve.status()["teams"].as_array().unwrap().len(), 0);
+    let joined = bob.json(&["sync", "join", &right, "--device", "bob-laptop"]);
+    assert_eq!(joined["state"], "joined", "others are not held up: {joined}");
+}
