@@ -20,6 +20,7 @@ pub(crate) fn event(n: u8, kind: &str, statement: Option<&str>) -> EventView {
         who: if n.is_multiple_of(2) { "zoe" } else { "max" }.into(),
         agent: (!n.is_multiple_of(2)).then(|| "claude-code".into()),
         device: DeviceId([0xd1; 32]),
+        device_name: None,
         at: NOW - u64::from(n) * 5 * HOUR,
         targets: vec![id(n)],
         reason: Some("Releases no longer wait for a day of the week.".into()),

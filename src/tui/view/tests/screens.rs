@@ -80,6 +80,7 @@ fn web() -> Chain {
         replaced_by: by,
         change_reason: by.map(|_| why.to_owned()),
         changed_by: by.map(|_| "max".to_owned()),
+        changed_on: None,
         changed_at: by.map(|_| crate::tui::sample::NOW - 7_200_000),
     };
     history.chain = vec![
