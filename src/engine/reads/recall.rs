@@ -69,14 +69,28 @@ pub(in crate::engine) fn recall(
     Ok(asked.answer(found))
 }
 
+/// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
+pub(super) fn find(engine: &Engine, scope: &Scope, question: &str, kinds: &[ClaimKind]) -> Result<Findings, ApiError> {
+    let now = (engine.config.clock)();
+    let wanted = Wanted {
+        scope: scope.clone(),
+        query: question.to_owned(),
+        limit: POOL,
+        kinds: kinds.to_vec(),
+        history: false,
+        ways: Ways::default(),
+    };
+    Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()
+}
+
 /// What is wanted, checked.
-pub(in crate::engine) struct Wanted {
-    pub(in crate::engine) scope: Scope,
-    pub(in crate::engine) query: String,
-    pub(in crate::engine) limit: usize,
-    pub(in crate::engine) kinds: Vec<ClaimKind>,
-    pub(in crate::engine) history: bool,
-    pub(in crate::engine) ways: Ways,
+struct Wanted {
+    scope: Scope,
+    query: String,
+    limit: usize,
+    kinds: Vec<ClaimKind>,
+    history: bool,
+    ways: Ways,
 }
 
 impl Wanted {
@@ -120,32 +134,33 @@ impl Wanted {
 }
 
 /// A claim that was found, and how well it answers.
-pub(in crate::engine) struct Found {
-    pub(in crate::engine) row: ClaimRow,
-    pub(in crate::engine) cosine: Option<f32>,
-    pub(in crate::engine) score: Score,
+pub(super) struct Found {
+    pub(super) row: ClaimRow,
+    cosine: Option<f32>,
+    score: Score,
+    /// Its match reaches the floor.
+    pub(super) answers: bool,
 }
 
 /// What a question found.
-pub(in crate::engine) struct Findings {
-    pub(in crate::engine) question: Question,
-    pub(in crate::engine) by_meaning: bool,
-    pub(in crate::engine) known: bool,
-    pub(in crate::engine) found: Vec<Found>,
-    pub(in crate::engine) notes: Vec<String>,
+pub(super) struct Findings {
+    pub(super) question: Question,
+    by_meaning: bool,
+    pub(super) found: Vec<Found>,
+    notes: Vec<String>,
 }
 
 /// A question to the store.
-pub(in crate::engine) struct Asked<'a> {
-    pub(in crate::engine) engine: &'a Engine,
-    pub(in crate::engine) wanted: &'a Wanted,
-    pub(in crate::engine) now: u64,
-    pub(in crate::engine) today: String,
+struct Asked<'a> {
+    engine: &'a Engine,
+    wanted: &'a Wanted,
+    now: u64,
+    today: String,
 }
 
 impl Asked<'_> {
     /// The best claims for the question: those in force first, as many as are wanted.
-    pub(in crate::engine) fn find(&self) -> Result<Findings, ApiError> {
+    fn find(&self) -> Result<Findings, ApiError> {
         let ways = self.wanted.ways;
         let question = match ways {
             Ways { words: false, .. } => Question::default(),
@@ -173,11 +188,12 @@ impl Asked<'_> {
             let pool = self.pool(reader, &queries, &lists, &weights, &near)?;
             let mut found = self.ranked(reader, &pool, vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
-            let best = found.iter().max_by(|a, b| a.score.match_.total_cmp(&b.score.match_));
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
-            let known = best.is_some_and(|best| floor::answers(&best.score, best.cosine, unknown));
+            for found in &mut found {
+                found.answers = floor::answers(&found.score, found.cosine, unknown);
+            }
             self.cut(&mut found);
-            Ok(Findings { question: question.clone(), by_meaning, known, found, notes })
+            Ok(Findings { question: question.clone(), by_meaning, found, notes })
         })
     }
 
@@ -305,7 +321,7 @@ impl Asked<'_> {
                 cosine,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
-            Found { row, cosine, score }
+            Found { row, cosine, score, answers: false }
         };
         // A redacted claim says nothing.
         let rows = rows.into_iter().zip(pool).filter(|(row, _)| !row.statement.is_empty());
@@ -333,7 +349,8 @@ impl Asked<'_> {
     }
 
     fn answer(&self, findings: Findings) -> RecallAnswer {
-        let Findings { question, by_meaning, known, found, mut notes } = findings;
+        let Findings { question, by_meaning, found, mut notes } = findings;
+        let known = found.iter().any(|found| found.answers);
         if found.is_empty() {
             notes.push(format!("Nothing in {} has to do with this.", self.wanted.scope));
         } else if !known {

@@ -1,9 +1,14 @@
 //! `why`: the best reasoned claim for a question, and what led to it; or honestly nothing.
 
-use super::{cards_of, chain, history::MAX_DEPENDENTS, rank};
+use super::{
+    cards_of, chain,
+    history::MAX_DEPENDENTS,
+    rank,
+    recall::{self, Findings, Found},
+};
 use crate::{
     api::{ApiError, ErrorCode, WhyAnswer, WhyRequest},
-    domain::{Scope, Status, id::is_prefix},
+    domain::{ClaimKind, Scope, Status, id::is_prefix},
     engine::{Engine, check, gate, view},
     store::{ClaimFilter, ClaimRow, Lookup, Reader},
 };
@@ -21,13 +26,32 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     let scope = check::named(&request.org_id, &request.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let now = (engine.config.clock)();
-    engine.readers.lend().snapshot(|reader| {
-        let asked = Asked { reader, scope: &scope, as_of: request.as_of, now, today: gate::day(now) };
+    let asked = |reader| Asked { reader, scope: &scope, as_of: request.as_of, now, today: gate::day(now) };
+    let named = engine.readers.lend().snapshot(|reader| {
+        let asked = asked(reader);
         match asked.by_id(&question)? {
-            Some(row) => asked.answer_by_id(row),
-            None => asked.by_words(&question),
+            Some(row) => asked.answer_by_id(row).map(Some),
+            // Of the past there are no lists and no vectors.
+            None if request.as_of.is_some() => asked.by_words(&question).map(Some),
+            None => Ok::<_, ApiError>(None),
         }
-    })
+    })?;
+    if let Some(answer) = named {
+        return Ok(answer);
+    }
+    // Asked between two looks at the store: the embedder is waited for.
+    let mut findings = recall::find(engine, &scope, &question, &[])?;
+    if !findings.found.iter().any(|found| found.answers && is_reasoned(found)) {
+        // Facts, which seldom have one, may have taken all the room.
+        let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
+        findings = recall::find(engine, &scope, &question, &guarded)?;
+    }
+    engine.readers.lend().snapshot(|reader| asked(reader).by_recall(findings))
+}
+
+/// Whether a claim says why: one that does not never answers why.
+fn is_reasoned(found: &Found) -> bool {
+    found.row.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty())
 }
 
 struct Asked<'a> {
@@ -69,6 +93,34 @@ impl Asked<'_> {
         let mut answer = self.full(row)?;
         answer.others = view::claims(heads, &self.today);
         answer.note = note;
+        Ok(answer)
+    }
+
+    /// The best of what was found that has a reason; or honestly nothing.
+    fn by_recall(&self, findings: Findings) -> Result<WhyAnswer, ApiError> {
+        let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
+        if asked.is_empty() {
+            return Ok(nothing("The question names nothing to look for: ask about a thing or a choice."));
+        }
+        let about = asked.join(", ");
+        let mut reasoned: Vec<Found> = findings.found.into_iter().filter(is_reasoned).collect();
+        let Some(best) = reasoned.iter().position(|found| found.answers) else {
+            if reasoned.is_empty() {
+                return Ok(nothing(&format!("Nothing with a reason is known in {} about: {about}.", self.scope)));
+            }
+            let mut answer = nothing(&format!(
+                "Nothing with a reason is known in {} that answers this; the nearest claims follow.",
+                self.scope
+            ));
+            answer.others = view::claims(reasoned.into_iter().map(|found| found.row).take(OTHERS), &self.today);
+            return Ok(answer);
+        };
+        let best = reasoned.remove(best);
+        let others = reasoned.into_iter().filter(|found| found.answers).map(|found| found.row).take(OTHERS);
+        // With what it rests on, which a list does not read.
+        let whole = self.reader.claim(&best.row.id)?.unwrap_or(best.row);
+        let mut answer = self.full(whole)?;
+        answer.others = view::claims(others, &self.today);
         Ok(answer)
     }
 
