@@ -3,14 +3,15 @@
 /// Words of questions and of grammar.
 const EMPTY: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been",
-    "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "don", "done", "ever", "for", "from",
-    "had", "happen", "happens", "has", "have", "having", "he", "her", "here", "him", "his", "how", "i", "if", "in",
-    "into", "is", "it", "its", "just", "let", "like", "ll", "made", "make", "many", "may", "me", "might", "more",
-    "most", "much", "must", "my", "no", "not", "of", "often", "ok", "okay", "on", "only", "or", "our", "ours", "out",
-    "over", "own", "please", "re", "reason", "s", "shall", "she", "should", "so", "some", "still", "such", "t", "tell",
-    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "under",
-    "up", "us", "use", "used", "uses", "using", "ve", "very", "was", "we", "were", "what", "when", "where", "which",
-    "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
+    "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "don", "done", "each", "ever",
+    "every", "for", "from", "had", "happen", "happens", "has", "have", "having", "he", "her", "here", "him", "his",
+    "how", "i", "if", "in", "into", "is", "it", "its", "just", "let", "like", "ll", "made", "make", "many", "may", "me",
+    "might", "more", "most", "much", "must", "my", "no", "not", "of", "often", "ok", "okay", "on", "only", "or",
+    "other", "others", "our", "ours", "out", "over", "own", "please", "re", "reason", "s", "shall", "she", "should",
+    "so", "some", "still", "such", "t", "tell", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "too", "under", "up", "us", "use", "used", "uses", "using", "ve", "very", "was",
+    "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you",
+    "your",
 ];
 
 /// Whether a word in lower case says nothing of what is asked for.

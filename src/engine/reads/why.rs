@@ -26,9 +26,8 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     let scope = check::named(&request.org_id, &request.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let now = (engine.config.clock)();
-    let asked = |reader| Asked { reader, scope: &scope, as_of: request.as_of, now, today: gate::day(now) };
     let named = engine.readers.lend().snapshot(|reader| {
-        let asked = asked(reader);
+        let asked = Asked::new(reader, &scope, request.as_of, now);
         match asked.by_id(&question)? {
             Some(row) => asked.answer_by_id(row).map(Some),
             // Of the past there are no lists and no vectors.
@@ -46,7 +45,7 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
         findings = recall::find(engine, &scope, &question, &guarded)?;
     }
-    engine.readers.lend().snapshot(|reader| asked(reader).by_recall(findings))
+    engine.readers.lend().snapshot(|reader| Asked::new(reader, &scope, None, now).by_recall(findings))
 }
 
 /// Whether a claim says why: one that does not never answers why.
@@ -62,7 +61,11 @@ struct Asked<'a> {
     today: String,
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    fn new(reader: &'a Reader, scope: &'a Scope, as_of: Option<u64>, now: u64) -> Self {
+        Self { reader, scope, as_of, now, today: gate::day(now) }
+    }
+
     /// The claim that the question names by its id. A word such as “decade” can look like one.
     fn by_id(&self, question: &str) -> Result<Option<ClaimRow>, ApiError> {
         if !is_prefix(question) {
