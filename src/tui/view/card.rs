@@ -223,20 +223,6 @@ fn side(
     out
 }
 
-/// The device that signed a claim: what the team calls it, and its id; by whose hands it came, where that was another.
-fn device(claim: &ClaimView) -> String {
-    let from = &claim.provenance;
-    let own = match &from.device_name {
-        Some(name) => format!("device {name} ({})", claim.device.short()),
-        None => format!("device {}", claim.device.short()),
-    };
-    match (&from.arrived_from_name, &from.arrived_from) {
-        (Some(name), _) => format!("{own}, by way of {name}"),
-        (None, Some(id)) => format!("{own}, by way of {}", id.short()),
-        (None, None) => own,
-    }
-}
-
 /// A person, and the agent through which they wrote.
 pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
