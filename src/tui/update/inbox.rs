@@ -107,9 +107,8 @@ fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     };
     let request =
         QuarantineRequest { caller, in_team: Some(event.team.to_hex()), events: vec![event.id.to_hex()], reason: None };
-    let write = Box::new(Write::Quarantine { accept, request });
-    state.overlay =
-        Some(Overlay::Confirm(Confirm { question, effect, yes, write, on_yes: false, opener, painted: false }));
+    let write = Write::Quarantine { accept, request };
+    state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, opener)));
 }
 
 /// Notes what an act that is being sent is about, so that the cursor can go on once it is done.
