@@ -43,10 +43,16 @@ const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
 ];
 
 /// Acts that the flow does besides.
-const BESIDES: [Action; 4] = [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit];
+/// Taking back an act of the log is undo by its id.
+const BESIDES: [Action; 5] = [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::TakeBack];
 
 /// Acts on teams that change something, each with its verb; what the verbs do is proved in `tests/it/sync_flows.rs`.
-const ON_TEAMS: [(Action, [&str; 2]); 2] = [(Action::LetIn, ["sync", "admit"]), (Action::TurnAway, ["sync", "deny"])];
+const ON_TEAMS: [(Action, [&str; 2]); 4] = [
+    (Action::LetIn, ["sync", "admit"]),
+    (Action::TurnAway, ["sync", "deny"]),
+    (Action::DoorIn, ["sync", "admit"]),
+    (Action::DoorOut, ["sync", "deny"]),
+];
 
 #[test]
 fn every_act_on_memory_is_in_the_tables_of_this_file() {
@@ -159,6 +165,8 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     let other = copy(&home);
     let daemon: Daemon = home.daemon();
     let mut app = App::open(&home, &[], HUGE, &[]);
+    app.sees("live");
+    app.keys("8");
     for (at, (thing, (_, act, says, rest))) in THINGS.iter().zip(ON_CARDS).enumerate() {
         app.sees(&format!("1 of {}", THINGS.len() - at));
         app.until(|screen| {
@@ -168,7 +176,6 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         app.sees(says);
         press(&mut app, rest);
     }
-    app.keys("8");
     app.sees("1 of 2");
     app.keys("*");
     app.sees("2 marked");
@@ -185,6 +192,8 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     for (_, word, act, says, rest) in ON_CLAIMS {
         if act == "i" {
             app.keys("f");
+            app.sees("All claims");
+            app.keys("f");
             app.sees("Claims: superseded");
             app.keys("f");
             app.sees("Claims: retracted");
@@ -193,7 +202,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         app.keys(word);
         app.sees("1 found");
         app.enter();
-        app.until(|screen| screen.contains("1 of 1") && screen.contains(word));
+        app.until(|screen| screen.contains("row 1 · 1 of") && screen.contains(word));
         press(&mut app, act);
         app.sees(says);
         press(&mut app, rest);
@@ -204,7 +213,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         }
         app.until(|screen| !["keep as a draft", "Sending", "y Redact"].iter().any(|word| screen.contains(word)));
         app.key(Key::Esc);
-        app.until(|screen| !screen.contains("1 of 1"));
+        app.until(|screen| !screen.contains("row 1 · 1 of"));
     }
     app.keys("u");
     app.sees("U to redo");

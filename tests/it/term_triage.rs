@@ -165,7 +165,7 @@ fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo
     app.keys(" ");
     app.sees("2 marked");
     app.key(Key::Esc);
-    app.until(|screen| !screen.contains("marked"));
+    app.until(|screen| !screen.contains("2 marked"));
 }
 
 #[test]
