@@ -1,7 +1,7 @@
 //! The command line that does the same as an act: shown in the log, so that what the app does can be done without it.
 
 use crate::{
-    api::{ActRequest, CardAct, EventView, Keep, ResolveManyRequest, ResolveRequest},
+    api::{ActRequest, Caller, CardAct, EventView, Keep, ResolveManyRequest, ResolveRequest},
     domain::OpId,
     tui::{msg::Write, when},
 };
@@ -29,12 +29,12 @@ pub(super) fn of(write: &Write) -> String {
     match write {
         Write::Resolve { card, request } => resolve(card, request),
         Write::ResolveMany(request) => resolve_many(request),
-        Write::Supersede(request) => format!(
-            "ergo supersede {} {} --reason {}",
-            request.targets.iter().map(|id| short(id)).collect::<Vec<_>>().join(" "),
-            quote(&request.claim.statement),
-            quote(request.claim.reason.as_deref().unwrap_or(""))
-        ),
+        Write::Supersede(request) => {
+            let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
+            let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
+            let Caller { org_id, project, .. } = &request.claim.caller;
+            supersede(&targets, &quote(&request.claim.statement), &reason, &format!("{org_id}/{project}"))
+        }
         Write::Retract(request) => act("retract", request),
         Write::Reinstate(request) => act("reinstate", request),
         Write::Redact(request) => act("redact", request),
@@ -42,7 +42,9 @@ pub(super) fn of(write: &Write) -> String {
         Write::Undo(request) => {
             request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}"))
         }
-        Write::Audit(_) => "ergo audit".to_owned(),
+        Write::Audit(request) => {
+            format!("ergo audit --scope {}/{}", request.caller.org_id, request.caller.project)
+        }
         Write::SyncNow => "ergo sync now".to_owned(),
         Write::Quarantine { accept, request } => {
             let verb = if *accept { "accept" } else { "discard" };
@@ -67,7 +69,7 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
         "local.refused" => format!("ergo remember {statement}{reason}"),
         "supersede" if !statement.is_empty() => {
             let targets: Vec<_> = event.targets.iter().map(|id| id.short()).collect();
-            format!("ergo supersede {} {statement}{reason}", targets.join(" "))
+            supersede(&targets, &statement, &reason, &event.scope.to_string())
         }
         "supersede" => format!("ergo supersede {target}{reason}"),
         "retract" => format!("ergo retract {target}{reason}"),
@@ -83,6 +85,13 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
         "local.found" => "ergo audit".to_owned(),
         _ => format!("ergo log  # act {}", event.op_id),
     }
+}
+
+/// Claims are named by their ids wherever they are; what is written anew names its scope, so that the line is right in any folder.
+fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> String {
+    let (first, also) = targets.split_first().map_or(("", targets), |(first, also)| (first.as_str(), also));
+    let also: String = also.iter().map(|id| format!(" --also {id}")).collect();
+    format!("ergo supersede {first} {statement}{also}{reason} --scope {scope}")
 }
 
 fn act(verb: &str, request: &ActRequest) -> String {
