@@ -76,7 +76,7 @@ fn first_paint(home: &tempfile::TempDir, url: &str) -> (Duration, Terminal) {
         .env("ERGO_API_URL", url)
         .env("ERGO_API_TOKEN", "crowd")
         .current_dir(home.path().join("work"))
-        .timeout(Duration::from_secs(60))
+        .timeout(Duration::from_mins(1))
         .args(["tui", "--no-spawn", "--screen", "claims"])
         .spawn(env!("CARGO_BIN_EXE_ergo"))
         .unwrap();

@@ -142,13 +142,16 @@ fn interactive() -> bool {
     !dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
+/// Draws the app at a size after some keys, as the text of a file.
+type Made = fn(&Options, &Client, (u16, u16), &str) -> Result<String, TuiError>;
+
 fn capture(
     cx: &mut Context,
     options: &Options,
     client: &Client,
     file: &std::path::Path,
     (size, keys): (&str, &str),
-    made: fn(&Options, &Client, (u16, u16), &str) -> Result<String, TuiError>,
+    made: Made,
 ) -> Result<Exit, CliError> {
     let parsed = size.split_once('x').and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
     let size = parsed

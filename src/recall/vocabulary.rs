@@ -32,19 +32,18 @@ impl Vocabulary {
         for line in text.lines() {
             let line = line.split('#').next().unwrap_or_default();
             let entries = |list: &str| -> Vec<Vec<String>> { list.split(',').map(stems).collect() };
-            match line.split_once('>') {
-                Some((sort, members)) => {
-                    let sort = stems(sort);
-                    for member in entries(members) {
-                        all.add(&sort, &member);
-                        all.add(&member, &sort);
-                    }
+            if let Some((sort, members)) = line.split_once('>') {
+                let sort = stems(sort);
+                for member in entries(members) {
+                    all.add(&sort, &member);
+                    all.add(&member, &sort);
                 }
-                None => {
-                    let set = entries(line);
-                    for a in &set {
-                        set.iter().for_each(|b| all.add(a, b));
-                    }
+                continue;
+            }
+            let set = entries(line);
+            for a in &set {
+                for b in &set {
+                    all.add(a, b);
                 }
             }
         }

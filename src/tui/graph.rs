@@ -112,7 +112,7 @@ mod tests {
         let mut out = String::new();
         for step in rails(older) {
             if !step.joins.is_empty() {
-                out.push_str(&format!("join {:?}\n", step.joins));
+                out.extend(["join ", &format!("{:?}", step.joins), "\n"]);
             }
             let line: String = step
                 .cells
@@ -126,7 +126,7 @@ mod tests {
             out.push_str(line.trim_end());
             out.push('\n');
             if !step.splits.is_empty() {
-                out.push_str(&format!("split {:?}\n", step.splits));
+                out.extend(["split ", &format!("{:?}", step.splits), "\n"]);
             }
         }
         out

@@ -109,7 +109,7 @@ pub enum Read {
     /// `GET /scopes`.
     Scopes,
     /// `GET /claims`.
-    Claims(ClaimsQuery),
+    Claims(Box<ClaimsQuery>),
     /// `GET /claims/{id}/history`; a full id or a prefix.
     History(String),
     /// `POST /why`.

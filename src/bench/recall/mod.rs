@@ -222,7 +222,7 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
         Way::Bm25 => {
             let question = Question::new(&query.question, &Vocabulary::default());
             // White space at the end: the last word is whole.
-            let words: String = question.terms.iter().map(|term| format!("{} ", term.asked)).collect();
+            let words = question.terms.iter().flat_map(|term| [term.asked.as_str(), " "]).collect::<String>();
             let status = query.include_history.then(|| "all".to_owned());
             let page = engine.claims(&ClaimsQuery {
                 org_id: Some(scope.org_id),
@@ -284,7 +284,7 @@ mod tests {
         let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
         // A part of the questions: each is asked six times.
         let queries = std::fs::read_to_string(corpus().join("queries.jsonl")).unwrap();
-        let some: String = queries.lines().step_by(4).map(|line| format!("{line}\n")).collect();
+        let some = queries.lines().step_by(4).collect::<Vec<_>>().join("\n");
         std::fs::write(folder.path().join("queries.jsonl"), some).unwrap();
         std::fs::copy(corpus().join("memories.jsonl"), folder.path().join("memories.jsonl")).unwrap();
         let options = Options {

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 /// The most memory that a process has had so far, in bytes; 0 where the system does not say.
 pub(super) fn peak(pid: u32) -> u64 {
-    line(&format!("/proc/{pid}/status"), "VmHWM:").unwrap_or(0) * 1024
+    line(format!("/proc/{pid}/status"), "VmHWM:").unwrap_or(0) * 1024
 }
 
 /// How often the threads of a process went to sleep and were woken again, until now.

@@ -158,6 +158,9 @@ struct Asked<'a> {
     today: String,
 }
 
+/// Claims near a vector, each with its cosine.
+type Near = Vec<(Spot, f32)>;
+
 impl Asked<'_> {
     /// The best claims for the question: those in force first, as many as are wanted.
     fn find(&self) -> Result<Findings, ApiError> {
@@ -168,9 +171,12 @@ impl Asked<'_> {
             Ways { .. } => Question::new(&self.wanted.query, Vocabulary::built_in()),
         };
         let queries = Queries::of(&question);
-        let embed = || match ways.meaning {
-            true => self.engine.embed(&self.wanted.query, Call::foreground(PATIENCE)),
-            false => Err(InferError::Refused("vectors are left out".to_owned())),
+        let embed = || {
+            if ways.meaning {
+                self.engine.embed(&self.wanted.query, Call::foreground(PATIENCE))
+            } else {
+                Err(InferError::Refused("vectors are left out".to_owned()))
+            }
         };
         // The embedder is another process: it computes while the words are looked up. No connection waits for it.
         let (vector, lists) = thread::scope(|threads| {
@@ -239,7 +245,7 @@ impl Asked<'_> {
         reader: &Reader,
         vector: Result<Vector, InferError>,
         notes: &mut Vec<String>,
-    ) -> Result<(Vec<(Spot, f32)>, Option<Vector>), ApiError> {
+    ) -> Result<(Near, Option<Vector>), ApiError> {
         let vector = match vector {
             Ok(vector) => vector,
             Err(error) => {

@@ -108,7 +108,7 @@ async fn keep(endpoint: Endpoint, listener: Arc<dyn Listener>, mut seeking: watc
     }
 }
 
-fn announce(id: EndpointId, plan: &Plan, listener: Arc<dyn Listener>) -> Result<DropGuard, SpawnError> {
+fn announce(id: EndpointId, plan: &Plan, listener: Arc<dyn Listener>) -> Result<DropGuard, Box<SpawnError>> {
     tracing::debug!(?plan, "looking for peers by mDNS");
     let mut seen = Seen::default();
     let mut discoverer = Discoverer::new(SERVICE.to_owned(), id.to_z32())
@@ -127,7 +127,7 @@ fn announce(id: EndpointId, plan: &Plan, listener: Arc<dyn Listener>) -> Result<
     for at in &plan.announced {
         discoverer = discoverer.with_addrs(at.port(), [at.ip()]);
     }
-    discoverer.spawn(&Handle::current())
+    discoverer.spawn(&Handle::current()).map_err(Box::new)
 }
 
 /// Who was seen, and where: every answer comes again and again.

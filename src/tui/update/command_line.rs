@@ -90,7 +90,7 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
 /// Claims are named by their ids wherever they are; what is written anew names its scope, so that the line is right in any folder.
 fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> String {
     let (first, also) = targets.split_first().map_or(("", targets), |(first, also)| (first.as_str(), also));
-    let also: String = also.iter().map(|id| format!(" --also {id}")).collect();
+    let also: String = also.iter().flat_map(|id| [" --also ", id]).collect();
     format!("ergo supersede {first} {statement}{also}{reason} --scope {scope}")
 }
 
@@ -131,22 +131,19 @@ fn resolve(card: &str, request: &ResolveRequest) -> String {
 
 fn resolve_many(request: &ResolveManyRequest) -> String {
     let cards: Vec<String> = request.cards.iter().map(|card| short(&card.id)).collect();
-    let mut out = format!("ergo resolve {}", cards.join(" "));
-    match (&request.keep, request.act) {
-        (Some(Keep::First), _) => out.push_str(" --keep 1"),
-        (Some(Keep::Second), _) => out.push_str(" --keep 2"),
-        (Some(Keep::Source(source)), _) => out.push_str(&format!(" --keep-source {}", quote(source))),
-        (Some(Keep::Writer(writer)), _) => out.push_str(&format!(" --keep-writer {}", quote(writer))),
+    let how = match (&request.keep, request.act) {
+        (Some(Keep::First), _) => "--keep 1".to_owned(),
+        (Some(Keep::Second), _) => "--keep 2".to_owned(),
+        (Some(Keep::Source(source)), _) => format!("--keep-source {}", quote(source)),
+        (Some(Keep::Writer(writer)), _) => format!("--keep-writer {}", quote(writer)),
         (None, CardAct::Snooze) => {
-            out.push_str(&format!(
-                " --snooze {}",
-                request.until.map_or_else(String::new, |at| when::day(at, &TimeZone::UTC))
-            ));
+            format!("--snooze {}", request.until.map_or_else(String::new, |at| when::day(at, &TimeZone::UTC)))
         }
-        (None, act) => out.push_str(&format!(" --{}", act.as_str())),
-    }
+        (None, act) => format!("--{}", act.as_str()),
+    };
+    let mut out = format!("ergo resolve {} {how}", cards.join(" "));
     if !request.reason.is_empty() {
-        out.push_str(&format!(" --reason {}", quote(&request.reason)));
+        out.extend([" --reason ", &quote(&request.reason)]);
     }
     if request.dry_run {
         out.push_str(" --dry-run");

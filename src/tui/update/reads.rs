@@ -79,7 +79,7 @@ fn card(state: &mut State, out: &mut Vec<Effect>) {
 fn claims(state: &mut State, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
         let query = state.claims.query(state.scope.as_ref(), state.now, page.cursor);
-        read(state, Slot::Claims, Read::Claims(query), out);
+        read(state, Slot::Claims, Read::Claims(Box::new(query)), out);
     }
 }
 

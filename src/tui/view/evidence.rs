@@ -67,7 +67,7 @@ fn figures(evidence: &Evidence) -> Vec<String> {
     let mut out = Vec::new();
     match (get("probability"), get("limit")) {
         (Some(probability), Some(limit)) => {
-            out.push(format!("{:.0} % in all, refused from {:.0} %", probability * 100.0, limit * 100.0))
+            out.push(format!("{:.0} % in all, refused from {:.0} %", probability * 100.0, limit * 100.0));
         }
         (Some(probability), None) => out.push(format!("{:.0} % in all", probability * 100.0)),
         _ => {}

@@ -130,7 +130,7 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
     field("would", &format!("{} ({})", verb(&item.kind), item.kind));
     field("by", &item.who);
     field("device", &item.author_name.clone().unwrap_or_else(|| item.author.short()));
-    if let Some(from) = item.from_name.clone().or_else(|| item.from.map(|from| from.short())) {
+    if let Some(from) = item.from_name.clone().or_else(|| item.from.map(crate::domain::DeviceId::short)) {
         field("came from", &from);
     }
     field("scope", &item.scope.to_string());

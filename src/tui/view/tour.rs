@@ -8,8 +8,11 @@ use ratatui::{
 use super::paint::{Paint, centred, rows, span};
 use crate::tui::{action::Action, hits::Hit, text};
 
+/// A card: its heading, what it says, and keys with what they do.
+type Card = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
 /// The cards: a heading, paragraphs, and keys with what they do.
-const CARDS: [(&str, &[&str], &[(&str, &str)]); 3] = [
+const CARDS: [Card; 3] = [
     (
         "Memory that says no",
         &[
@@ -61,7 +64,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     }
     for (key, does) in *keys {
         for (row, line) in text::wrap(does, inner.saturating_sub(9), theme.text).into_iter().enumerate() {
-            let key = text::pad(if row == 0 { *key } else { "" }, 7);
+            let key = text::pad(if row == 0 { key } else { "" }, 7);
             let mut spans = vec![Span::raw("  "), span(key, theme.key)];
             spans.extend(line.spans);
             lines.push(Line::from(spans));

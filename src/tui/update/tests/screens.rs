@@ -98,7 +98,7 @@ fn the_tour_has_three_cards_is_skipped_with_one_key_and_remembered() {
 #[test]
 fn the_claims_are_filtered_by_keys_and_by_the_search_line() {
     let claims = |read: &Read| match read {
-        Read::Claims(query) => Some(query.clone()),
+        Read::Claims(query) => Some((**query).clone()),
         _ => None,
     };
     let mut state = at(Screen::Claims);
