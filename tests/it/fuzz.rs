@@ -103,9 +103,8 @@ impl Random {
 fn run(target: &str, entry: fn(&[u8])) {
     let corpus = corpus(target);
     let give = |bytes: &[u8]| {
-        if catch_unwind(AssertUnwindSafe(|| entry(bytes))).is_err() {
-            panic!("{target} failed; the input, for fuzz/corpus/{target}: {}", hex::encode(bytes));
-        }
+        let ended = catch_unwind(AssertUnwindSafe(|| entry(bytes)));
+        assert!(ended.is_ok(), "{target} failed; the input, for fuzz/corpus/{target}: {}", hex::encode(bytes));
     };
     for bytes in &corpus {
         give(bytes);
@@ -163,7 +162,7 @@ fn event(seq: u64, body: bool) -> SignedEvent {
         seq,
         prev: Some(EventId([seq as u8; 32])),
         clock: Hlc { wall: 1_790_000_000_000 + seq, count: 0 },
-        kind: if seq % 2 == 0 { EventKind::Assert } else { EventKind::Supersede },
+        kind: if seq.is_multiple_of(2) { EventKind::Assert } else { EventKind::Supersede },
         op: OpId([3; 16]),
         targets: (1..seq).map(|n| EventId([n as u8; 32])).collect(),
         successor: None,

@@ -105,7 +105,10 @@ fn copy(home: &TestHome) -> TestHome {
     for entry in std::fs::read_dir(home.path()).unwrap().flatten() {
         // Where a daemon ran says nothing about another home.
         let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.file_type().unwrap().is_file() && name != "daemon.json" && !name.ends_with(".lock") {
+        if entry.file_type().unwrap().is_file()
+            && name != "daemon.json"
+            && entry.path().extension().is_none_or(|ending| ending != "lock")
+        {
             std::fs::copy(entry.path(), other.path().join(entry.file_name())).unwrap();
         }
     }

@@ -54,7 +54,7 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
         let peer = &status["teams"][0]["peers"][0]["last_error"];
         format!("{} {peer}", status["problems"])
     };
-    until_within(Duration::from_secs(60), "bob says that his disk is full", || told().contains("full"));
+    until_within(Duration::from_mins(1), "bob says that his disk is full", || told().contains("full"));
     println!("bob says: {}", told());
     let there = bob.set().0;
     assert!((there as usize) < FACTS, "{there} of {FACTS} fit");
@@ -63,7 +63,7 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
     bob.run(&["claims"]).ok();
     let eve = Laptop::of("eve");
     ada.takes_in(&eve, &[]);
-    until_within(Duration::from_secs(60), "eve has everything", || eve.set().0 as usize == FACTS);
+    until_within(Duration::from_mins(1), "eve has everything", || eve.set().0 as usize == FACTS);
     disk.grow(200_000);
     until_within(Duration::from_secs(90), "bob has everything", || bob.set().0 as usize == FACTS);
     assert_eq!(bob.set(), ada.set());

@@ -10,7 +10,7 @@ use ergo::{
 use crate::support::{block_on, decision, laptop::Laptop, network::Network, until_within};
 
 /// How long finding each other may take on a machine that does other things too.
-const FINDING: Duration = Duration::from_secs(60);
+const FINDING: Duration = Duration::from_mins(1);
 
 /// How long one who was called may take to be heard from again at another address: the old connection has to be given up first.
 const MOVING: Duration = Duration::from_mins(3);

@@ -44,6 +44,9 @@ pub(super) struct World {
     meetings: Option<Meetings>,
 }
 
+/// What a device has of each scope, and how many events wait.
+type Holding = (Vec<(Scope, usize, SetDigest)>, usize);
+
 impl World {
     pub(super) fn new(seed: u64, documents: bool) -> Self {
         let mut random = Random::new(seed);
@@ -405,7 +408,7 @@ impl World {
     }
 
     /// What each device has of each scope, quarantine included.
-    fn everything_there(&self) -> Vec<(Vec<(Scope, usize, SetDigest)>, usize)> {
+    fn everything_there(&self) -> Vec<Holding> {
         let of = |peer: &Peer| {
             let set = |scope: Scope| {
                 let (count, digest) = peer.set(self.team, &scope);

@@ -32,11 +32,11 @@ async fn a_peer_of_which_too_much_waits_is_paused_until_a_person_has_looked() {
     let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &c.device())).unwrap();
     a.change(Some(team), RosterChange::Revoke { device: c.device(), cuts });
     for round in 0..2 {
-        let (x, y) = connect(&a, &b, team);
-        let ended = x.end().await;
+        let (at_a, at_b) = connect(&a, &b, team);
+        let ended = at_a.end().await;
         let Ended::Refused(Code::Paused, words) = &ended else { panic!("round {round}: {ended:?}") };
         assert!(words.contains("4 events"), "{words}");
-        assert!(matches!(y.end().await, Ended::RefusedByPeer(Code::Paused, _)));
+        assert!(matches!(at_b.end().await, Ended::RefusedByPeer(Code::Paused, _)));
     }
     assert_eq!(a.engine.sync_read(|r| r.quarantined_by(&team)).unwrap().get(&Some(b.device())), Some(&4));
     assert!(
@@ -85,12 +85,12 @@ async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
     assert!(!reads(&a, id) && !reads(&d, id) && reads(&c, id));
     // d sits in a live session with a, and so does c: only c has the words.
     a.flush(team).await;
-    let (mut x, mut y) = connect(&a, &d, team);
-    x.level().await;
-    y.level().await;
+    let (mut at_a, mut at_d) = connect(&a, &d, team);
+    at_a.level().await;
+    at_d.level().await;
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
     assert!(!reads(&a, id), "the redaction counts no more, but the words are gone");
-    x.commands.send(Command::Roster).unwrap();
+    at_a.commands.send(Command::Roster).unwrap();
     meet(&a, &c, team).await;
     for _ in 0..500 {
         if reads(&a, id) {
@@ -100,7 +100,7 @@ async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
     }
     assert!(reads(&a, id), "c gave them");
     // The service tells the other sessions as this does.
-    x.commands.send(Command::Offer).unwrap();
+    at_a.commands.send(Command::Offer).unwrap();
     for _ in 0..500 {
         if reads(&d, id) {
             break;
