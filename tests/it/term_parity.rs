@@ -152,7 +152,8 @@ fn memory(home: &TestHome) -> (BTreeSet<String>, BTreeSet<String>) {
 /// The command lines that the log over the screen names, the oldest first.
 fn lines(app: &mut App) -> Vec<String> {
     app.keys("@");
-    let screen = app.sees("$ ergo ");
+    // Painted to its lower edge: the line of the last act is on it.
+    let screen = app.until(|screen| screen.contains("$ ergo audit") && screen.contains("esc closes"));
     let mut out = Vec::new();
     for line in screen.text().lines() {
         if let Some((_, command)) = line.split_once("$ ergo ") {
