@@ -50,6 +50,7 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
     let alone = ada.run(&["sync", "now"]).ok().stdout;
     assert!(alone.contains("nobody to compare with"), "{alone}");
     ada.takes_in(&bob, &[]);
+    until("they are connected", || ada.status()["teams"][0]["peers"][0]["connected"] == true);
     ada.remember("Deploys run only on green CI.");
     let round = ada.json(&["sync", "now", "bob-laptop"]);
     assert_eq!(
