@@ -22,7 +22,7 @@ pub(crate) struct Token {
     /// Byte range in the text.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Lower case, apostrophes straight, possessive `'s` cut.
+    /// Lower case, apostrophes straight, possessive `'s` cut; a name that only its capital tells from a word, by its other name.
     pub(crate) lower: String,
     /// Whether it starts with a capital.
     pub(crate) capital: bool,
@@ -125,6 +125,14 @@ fn thousands(text: &str) -> bool {
     bytes.len() >= 4 && bytes[1..4].iter().all(u8::is_ascii_digit) && !bytes.get(4).is_some_and(u8::is_ascii_digit)
 }
 
+/// Names that only their capital inside a sentence tells from everyday words, with the name that no other word has.
+const BY_CAPITAL: [(&str, &str); 1] = [("go", "golang")];
+
+/// Whether a word at the end of `tokens` would begin a sentence, where a capital says nothing.
+fn begins_sentence(tokens: &[Token]) -> bool {
+    tokens.last().is_none_or(|last| matches!(last.kind, TokenKind::Punct('.' | '!' | '?' | ':' | '\n')))
+}
+
 fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_code: bool) {
     let marks = |c: char| matches!(c, '"' | '\'' | '’' | ',' | ';' | '(' | ')' | '[' | ']' | ':');
     let whole = &text[start..end];
@@ -145,7 +153,13 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
         TokenKind::Word
     };
     let capital = !in_code && word.chars().next().is_some_and(char::is_uppercase);
-    let lower = word.to_lowercase().replace('’', "'");
+    let mut lower = word.to_lowercase().replace('’', "'");
+    if capital
+        && !begins_sentence(tokens)
+        && let Some((_, name)) = BY_CAPITAL.iter().find(|(word, _)| *word == lower)
+    {
+        lower = (*name).to_owned();
+    }
     tokens.push(Token { kind, start, end, lower, capital, surface: word.to_owned() });
 }
 
@@ -177,5 +191,11 @@ mod tests {
             words("team’s src/.env c++ C# 5% --no-spawn"),
             ["team", "src/.env", "c++", "c#", "5%", "--no-spawn"]
         );
+    }
+
+    #[test]
+    fn a_capital_inside_a_sentence_tells_a_name_from_a_word() {
+        assert_eq!(words("It is written in Go."), ["it", "is", "written", "in", "golang"]);
+        assert_eq!(words("Go back. Go on: we go"), ["go", "back", "go", "on", "we", "go"]);
     }
 }
