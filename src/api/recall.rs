@@ -28,6 +28,9 @@ pub struct RecallRequest {
     /// Also claims that were superseded or retracted, after those in force.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_history: bool,
+    /// Let the language model choose among what was found, by numbers alone; takes seconds.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub filter: bool,
     /// The state at this time, in milliseconds since the Unix epoch. Not possible yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
@@ -36,7 +39,8 @@ pub struct RecallRequest {
 /// The answer to `recall`: stored claims, word for word, the best first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecallAnswer {
-    /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` where the vocabulary added words to them.
+    /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` where the vocabulary added words to them. Where the language model was to
+    /// choose: `filter`, or why it did not: `fallback_no_endpoint`, `fallback_unreachable`, `fallback_parse_error`, `fallback_error`.
     pub method: String,
     /// Whether vectors took part; where not, `notes` says why.
     pub by_meaning: bool,

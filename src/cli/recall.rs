@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Also what was superseded or retracted, after what is in force.
     #[arg(long)]
     history: bool,
+    /// Let the language model choose among what is found: it takes seconds, and points at stored claims only.
+    #[arg(long)]
+    filter: bool,
     /// As it was at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
@@ -42,6 +45,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         limit: Some(args.limit),
         kinds: args.kind,
         include_history: args.history,
+        filter: args.filter,
         as_of,
     };
     let answer = client.recall(&request).await?;

@@ -8,6 +8,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod decompose;
+pub mod filter;
 pub mod floor;
 pub mod fuse;
 pub mod rank;

@@ -1,5 +1,7 @@
 //! `recall`: what is known about a question, by words and by meaning.
 
+mod filter;
+
 use std::{collections::HashMap, thread, time::Duration};
 
 use crate::{
@@ -65,8 +67,13 @@ pub(in crate::engine) fn recall(
     let wanted = Wanted { ways, ..Wanted::new(request)? };
     let now = (engine.config.clock)();
     let asked = Asked { engine, wanted: &wanted, now, today: gate::day(now) };
-    let found = asked.find()?;
-    Ok(asked.answer(found))
+    let mut found = asked.find()?;
+    let chosen = request.filter.then(|| filter::choose(engine, &wanted.query, &mut found));
+    let mut answer = asked.answer(found);
+    if let Some(method) = chosen {
+        method.clone_into(&mut answer.method);
+    }
+    Ok(answer)
 }
 
 /// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
