@@ -166,6 +166,15 @@ pub struct ClaimsQuery {
     pub cursor: Option<String>,
 }
 
+/// The time at which one claim is read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct AsOf {
+    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
 /// A page of claims, newest first unless a search orders them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ClaimsPage {

@@ -31,7 +31,7 @@ pub struct RecallRequest {
     /// Let the language model choose among what was found, by numbers alone; takes seconds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub filter: bool,
-    /// The state at this time, in milliseconds since the Unix epoch. Not possible yet.
+    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }

@@ -1,6 +1,7 @@
 //! `ergo history`: every act that touched a claim, and its chain both ways.
 
-use super::{CliError, Context, Exit, log, ui::Style};
+use super::{CliError, Context, Exit, log, show::time, ui::Style};
+use crate::api::AsOf;
 
 /// Show every act that touched a claim, what it replaced and what replaced it.
 #[derive(Debug, clap::Args)]
@@ -8,11 +9,15 @@ pub(crate) struct Args {
     /// The claim's id.
     #[arg(value_name = "ID")]
     id: String,
+    /// As it was at this time: a date, a time, or a span such as 3d.
+    #[arg(long, value_name = "WHEN")]
+    as_of: Option<String>,
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let history = cx.client().await?.history(&args.id).await?;
+    let as_of = args.as_of.map(|when| time::moment(&when, -1)).transpose()?;
+    let history = cx.client().await?.history_at(&args.id, &AsOf { as_of }).await?;
     if cx.ui.json {
         cx.ui.value(&history);
         return Ok(Exit::Ok);

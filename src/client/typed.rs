@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{Api, ClientError, LONG_DEADLINE, Request, Response};
 use crate::{
     api::{
-        ActRequest, ApiError, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
+        ActRequest, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
         History, Inbox, InboxQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest,
         ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Stopping, StoreCheck, SupersedeRequest, UndoOutcome,
@@ -97,7 +97,12 @@ impl Client {
 
     /// `GET /claims/{id}/history`, by id or prefix.
     pub async fn history(&self, id: &str) -> Answer<History> {
-        self.get(&format!("/claims/{}/history", segment(id)), "").await
+        self.history_at(id, &AsOf::default()).await
+    }
+
+    /// [`Client::history`] as it was at a time.
+    pub async fn history_at(&self, id: &str, at: &AsOf) -> Answer<History> {
+        self.get(&format!("/claims/{}/history", segment(id)), &encode(at)?).await
     }
 
     /// `GET /inbox`.

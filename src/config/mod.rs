@@ -6,6 +6,7 @@ pub mod app;
 pub mod lock;
 mod machine;
 pub mod paths;
+pub mod recall;
 pub mod record;
 pub mod settings;
 
@@ -15,6 +16,7 @@ pub use app::AppMemory;
 pub use lock::{Owner, StoreLock};
 pub use machine::machine_name;
 pub use paths::Paths;
+pub use recall::{CogitoSettings, CompatSettings, RecallSettings};
 pub use record::DaemonRecord;
 pub use settings::{
     AgentsMay, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncMode, SyncSettings, TuiSettings,

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, Paths};
+use super::{CompatSettings, ConfigError, Paths, RecallSettings};
 
 /// The organisation of every claim, unless set or given otherwise.
 pub const DEFAULT_ORG: &str = "claude-code";
@@ -39,6 +39,10 @@ pub struct Config {
     pub models: ModelSettings,
     /// Team sync.
     pub sync: SyncSettings,
+    /// What recall asks beyond this program.
+    pub recall: RecallSettings,
+    /// Listeners that speak as other memories do.
+    pub compat: CompatSettings,
     /// The review app.
     pub tui: TuiSettings,
 }
@@ -253,6 +257,8 @@ impl Default for Config {
             guard: GuardSettings::default(),
             models: ModelSettings::default(),
             sync: SyncSettings::default(),
+            recall: RecallSettings::default(),
+            compat: CompatSettings::default(),
             tui: TuiSettings::default(),
         }
     }
@@ -309,7 +315,7 @@ impl Config {
                 return Err(invalid(line_with(role), message));
             }
         }
-        if let Some((key, message)) = config.models.mistake().or_else(|| config.sync.mistake()) {
+        if let Some((key, message)) = mistake(&config) {
             return Err(invalid(line_with(key), message));
         }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
@@ -320,6 +326,12 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// The first setting of any section that cannot be, and why.
+fn mistake(config: &Config) -> Option<(&'static str, String)> {
+    let models = config.models.mistake().or_else(|| config.sync.mistake());
+    models.or_else(|| config.recall.mistake()).or_else(|| config.compat.mistake())
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -390,6 +402,9 @@ mod tests {
             ("[sync]\nmode = \"wan\"\n", 2, "internet"),
             ("[sync]\nport = 0\n", 2, "1 to 65535"),
             ("[sync]\nmode = \"internet\"\nrelay = \"relay\"\n", 3, "https://"),
+            ("[recall]\nendpoint = \"host\"\nmodel = \"m\"\n", 2, "http://"),
+            ("[recall]\nendpoint = \"http://host/v1\"\n", 2, "`model`"),
+            ("[compat.cogito]\nlisten = \"0.0.0.0:19420\"\n", 2, "this machine alone"),
             ("[tui]\ntheme = \"pink\"\n", 2, "light"),
             ("[tui]\nmouse = 1\n", 2, "boolean"),
             ("who = \"\"\n", 1, "`who`"),

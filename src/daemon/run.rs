@@ -22,9 +22,9 @@ use super::{
     teams::Teams,
 };
 use crate::{
-    config::{AgentsMay, Config, DaemonRecord, DeepStage, Paths, StoreLock},
+    config::{AgentsMay, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreLock, recall::KEY_VARIABLE},
     engine::{self, Engine, EngineConfig},
-    infer::Models,
+    infer::{Endpoint, Models},
 };
 
 /// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
@@ -69,7 +69,8 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
     let signals = Signals::new()?;
     let mut problems = Vec::new();
     let models = Arc::new(models::Chosen::new(paths, config));
-    let engine = Arc::new(open(paths, config, Arc::clone(&models) as Arc<dyn Models>)?);
+    let endpoint = endpoint(&config.recall, &mut problems);
+    let engine = Arc::new(open(paths, config, Arc::clone(&models) as Arc<dyn Models>, endpoint)?);
     let bus = Arc::new(Bus::new());
     engine.on_change({
         let bus = Arc::clone(&bus);
@@ -122,7 +123,26 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
     Ok(())
 }
 
-fn open(paths: &Paths, config: &Config, models: Arc<dyn Models>) -> Result<Engine, DaemonError> {
+/// The language model behind an address, where the settings name one and there is a key.
+fn endpoint(settings: &RecallSettings, problems: &mut Vec<String>) -> Option<Endpoint> {
+    let (address, model) = settings.endpoint.as_deref().zip(settings.model.as_deref())?;
+    let found = settings.key().map(|key| key.and_then(|key| Endpoint::new(address, model, &key)));
+    let why = match found {
+        Ok(Some(endpoint)) => return Some(endpoint),
+        Ok(None) => format!("there is no key for {address}, which is not asked: set `key_file` or {KEY_VARIABLE}"),
+        Err(why) => format!("{why}; {address} is not asked"),
+    };
+    tracing::warn!("{why}");
+    problems.push(why);
+    None
+}
+
+fn open(
+    paths: &Paths,
+    config: &Config,
+    models: Arc<dyn Models>,
+    endpoint: Option<Endpoint>,
+) -> Result<Engine, DaemonError> {
     let agents_may = match config.guard.agents_may {
         AgentsMay::Force => engine::AgentsMay::Force,
         AgentsMay::Propose => engine::AgentsMay::Propose,
@@ -132,7 +152,8 @@ fn open(paths: &Paths, config: &Config, models: Arc<dyn Models>) -> Result<Engin
         DeepStage::Background => engine::Deep::Background,
         DeepStage::Inline => engine::Deep::Inline,
     };
-    let settings = EngineConfig { agents_may, deep, models, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
+    let settings =
+        EngineConfig { agents_may, deep, models, endpoint, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
     Engine::open(settings).map_err(DaemonError::Engine)
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 
-use crate::infer::{Models, NoModels};
+use crate::infer::{Endpoint, Models, NoModels};
 
 /// Tells the time: milliseconds since 1970-01-01 UTC. Replaced in tests.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -43,6 +43,8 @@ pub struct EngineConfig {
     pub durable: bool,
     /// The models; none, unless set.
     pub models: Arc<dyn Models>,
+    /// The language model that chooses among what recall found, in place of the one of this machine.
+    pub endpoint: Option<Endpoint>,
 }
 
 impl EngineConfig {
@@ -57,6 +59,7 @@ impl EngineConfig {
             readers: 3,
             durable: true,
             models: Arc::new(NoModels),
+            endpoint: None,
         }
     }
 }

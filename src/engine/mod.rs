@@ -16,6 +16,7 @@ mod gate;
 mod judged;
 mod lean;
 mod lookup;
+mod past;
 mod readers;
 mod reads;
 mod refine;
@@ -101,6 +102,7 @@ pub struct Engine {
     clocks: clocks::Clocks,
     deep_queue: deep::Queue,
     unembeddable: background::Unembeddable,
+    past: past::Kept,
 }
 
 /// What the guard did, counted.
@@ -153,6 +155,7 @@ impl Engine {
             clocks: clocks::Clocks::default(),
             deep_queue: deep::Queue::default(),
             unembeddable: background::Unembeddable::default(),
+            past: past::Kept::default(),
         };
         engine.resume_deepening()?;
         Ok(engine)
@@ -250,12 +253,22 @@ impl Engine {
 
     /// One claim, by id or prefix.
     pub fn claim(&self, id: &str) -> Result<ClaimView, ApiError> {
-        reads::claim(self, id)
+        reads::claim(self, id, None)
+    }
+
+    /// [`Engine::claim`] as it was at a time, in milliseconds since the Unix epoch by event clock.
+    pub fn claim_at(&self, id: &str, as_of: Option<u64>) -> Result<ClaimView, ApiError> {
+        reads::claim(self, id, as_of)
     }
 
     /// Every act that touched a claim, and its chain both ways.
     pub fn history(&self, id: &str) -> Result<History, ApiError> {
-        reads::history(self, id)
+        reads::history(self, id, None)
+    }
+
+    /// [`Engine::history`] as it was at a time, in milliseconds since the Unix epoch by event clock.
+    pub fn history_at(&self, id: &str, as_of: Option<u64>) -> Result<History, ApiError> {
+        reads::history(self, id, as_of)
     }
 
     /// A page of the log of acts, newest first.

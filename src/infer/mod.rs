@@ -4,6 +4,7 @@
 //! exception or a corrupt file ends the process that it happens in.
 
 pub mod catalogue;
+mod endpoint;
 mod error;
 mod fake;
 mod pool;
@@ -11,6 +12,7 @@ mod types;
 mod wire;
 pub mod worker;
 
+pub use endpoint::{Endpoint, EndpointError};
 pub use error::InferError;
 pub use fake::FakeModels;
 pub use pool::{Pool, PoolOptions, default_threads, write_out};

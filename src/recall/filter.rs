@@ -3,6 +3,8 @@
 //! Whatever the candidates say, and whatever the model makes of it, its answer is held to a grammar of numbers and read as numbers: what comes out is a
 //! choice among the texts that went in.
 
+use std::fmt::Write;
+
 use crate::domain::text::sanitize_line;
 
 /// The most candidates that are shown.
@@ -44,7 +46,8 @@ pub const EXAMPLES: [(&str, &str); 3] = [
 pub fn ask<'a>(question: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = format!("Question: {}", short(question));
     for (at, candidate) in candidates.into_iter().take(MAX_SHOWN).enumerate() {
-        text.push_str(&format!("\n{}. {}", at + 1, short(candidate)));
+        // Writing into a text cannot fail.
+        let _ = write!(text, "\n{}. {}", at + 1, short(candidate));
     }
     text
 }
@@ -103,14 +106,25 @@ mod tests {
 
     #[test]
     fn the_grammar_names_each_number_once() {
-        assert_eq!(
-            grammar(2),
-            "root ::= \"[]\" | \"[\" number (\", \" number){0,4} \"]\"\nnumber ::= \"1\" | \"2\"\n"
-        );
+        assert_eq!(grammar(2), "root ::= \"[]\" | \"[\" number (\", \" number){0,4} \"]\"\nnumber ::= \"1\" | \"2\"\n");
         assert!(grammar(99).ends_with("\"12\"\n"));
     }
 
     proptest! {
+        /// No candidate can pretend to be another, or to be the question: each is one line that begins with its number.
+        #[test]
+        fn the_frame_holds_whatever_stands_in_it(question in any::<String>(), candidates in prop::collection::vec(any::<String>(), 0..15)) {
+            let text = ask(&question, candidates.iter().map(String::as_str));
+            let lines: Vec<&str> = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{b}', '\u{c}']).collect();
+            prop_assert_eq!(lines.len(), candidates.len().min(MAX_SHOWN) + 1);
+            prop_assert!(lines[0].starts_with("Question: "));
+            for (at, line) in lines.iter().enumerate().skip(1) {
+                let begins = format!("{at}. ");
+                prop_assert!(line.starts_with(&begins), "{}", line);
+                prop_assert!(line.chars().count() <= MAX_CHARS + 6);
+            }
+        }
+
         #[test]
         fn whatever_is_answered_points_at_what_was_shown(answer in "\\PC{0,40}", shown in 0_usize..20) {
             for place in read(&answer, shown).unwrap_or_default() {

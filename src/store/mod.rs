@@ -12,6 +12,7 @@ mod error;
 mod log;
 mod mark;
 mod open;
+mod past;
 mod peer_vectors;
 mod project;
 mod read;
@@ -32,6 +33,7 @@ use ed25519_dalek::SigningKey;
 
 pub use act::{Act, Committed, Draft, Imported, Ref};
 pub use error::StoreError;
+pub use past::PastMark;
 pub use row::{
     CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, LogFilter,
     Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists, WordQuery,

@@ -68,6 +68,26 @@ pub(super) fn reader(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
+/// Opens an empty store in a file without a name, which is gone with its connection.
+pub(super) fn scratch() -> Result<Connection> {
+    vectors::index::register()?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags("", flags)?;
+    common(&db)?;
+    // Nothing in it outlives the process: nothing needs to.
+    db.pragma_update(None, "synchronous", "OFF")?;
+    db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    migrate(&mut db, &MIGRATIONS)?;
+    Ok(db)
+}
+
+/// Makes of a connection that was written through one that only reads, with the memory of a reader.
+pub(super) fn settle(db: &Connection) -> Result<()> {
+    db.pragma_update(None, "query_only", "ON")?;
+    db.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    Ok(db.release_memory()?)
+}
+
 fn common(db: &Connection) -> Result<()> {
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "foreign_keys", "ON")?;

@@ -228,13 +228,6 @@ pub struct ClaimFilter {
     pub verdict: Option<Said>,
 }
 
-impl ClaimFilter {
-    /// Whether an event clock lies in the span asked for.
-    pub(super) fn spans(&self, wall: u64) -> bool {
-        self.since.is_none_or(|since| since <= wall) && self.until.is_none_or(|until| wall <= until)
-    }
-}
-
 /// What guard and models said of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {

@@ -16,7 +16,7 @@ pub use report::{Report, Row, Tally};
 
 use super::store::{BenchError as StoreBenchError, key, quantiles, remove};
 use crate::{
-    api::{ApiError, ClaimsQuery, RecallAnswer, RecallRequest},
+    api::{ApiError, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest},
     domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
     engine::{Engine, EngineConfig, Ways},
     guard::{Guard, StructuralPairCheck},
@@ -68,6 +68,8 @@ enum Way {
     Bm25,
     /// Recall, by these means.
     Recall(Ways),
+    /// Recall by all means, and what a language model chooses of it.
+    Filter,
 }
 
 /// One answer: the ids of what was found, the best first, and whether it is said to be the answer.
@@ -113,6 +115,9 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         ways.push(("vector", Way::Recall(meaning)));
         ways.push(("hybrid without vocabulary", Way::Recall(Ways { words: true, ..meaning })));
         ways.push(("hybrid", Way::Recall(Ways::default())));
+    }
+    if models.info().role(Role::Llm).is_some() {
+        ways.push(("hybrid + filter", Way::Filter));
     }
     let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
     for (name, way) in ways {
@@ -235,8 +240,10 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
             let found = if words.is_empty() { Vec::new() } else { page.items };
             Ok(Answer { known: !found.is_empty(), ids: found.iter().map(|claim| claim.id).collect(), stale: 0 })
         }
-        Way::Recall(ways) => {
+        Way::Recall(_) | Way::Filter => {
+            let ways = if let Way::Recall(ways) = way { ways } else { Ways::default() };
             let request = RecallRequest {
+                filter: way == Way::Filter,
                 org_id: scope.org_id,
                 project: scope.project,
                 query: query.question.clone(),
@@ -244,7 +251,11 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
                 include_history: query.include_history,
                 ..RecallRequest::default()
             };
-            let RecallAnswer { hits, known, .. } = engine.recall_by(&request, ways)?;
+            let RecallAnswer { hits, known, method, notes, .. } = engine.recall_by(&request, ways)?;
+            if method.starts_with("fallback") {
+                // A row that is silently another one would be no measurement.
+                return Err(ApiError::new(ErrorCode::Unavailable, format!("{method}: {}", notes.join(" "))));
+            }
             let retired = |hit: &&crate::api::RecallHit| hit.claim.status != Status::Active;
             let stale = if query.include_history { 0 } else { hits.iter().filter(retired).count() };
             Ok(Answer { ids: hits.iter().map(|hit| hit.claim.id).collect(), known, stale })

@@ -58,6 +58,8 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0036-ten-claims-are-compared.md"),
     record!("0037-limits-are-told-and-what-is-taken-back-costs-what-it-is.md"),
     record!("0038-recall-ranks-in-the-program.md"),
+    record!("0041-the-second-stage-answers-with-numbers.md"),
+    record!("0042-the-past-is-projected-anew.md"),
 ];
 
 #[cfg(test)]

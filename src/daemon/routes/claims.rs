@@ -8,8 +8,8 @@ use super::super::{
     state::Shared,
 };
 use crate::api::{
-    ApiError, ClaimView, ClaimsPage, ClaimsQuery, History, LogPage, LogQuery, RecallAnswer, RecallRequest, WhyAnswer,
-    WhyRequest,
+    ApiError, AsOf, ClaimView, ClaimsPage, ClaimsQuery, History, LogPage, LogQuery, RecallAnswer, RecallRequest,
+    WhyAnswer, WhyRequest,
 };
 
 /// A page of claims.
@@ -23,17 +23,25 @@ pub(in crate::daemon) async fn claims(
 }
 
 /// One claim, by id or prefix.
-#[utoipa::path(get, path = "/claims/{id}", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4")), responses(
+#[utoipa::path(get, path = "/claims/{id}", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = ClaimView), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
-pub(in crate::daemon) async fn claim(State(shared): State<Shared>, Id(id): Id) -> Answer<ClaimView> {
-    value(shared.engine(move |engine| engine.claim(&id)).await)
+pub(in crate::daemon) async fn claim(
+    State(shared): State<Shared>,
+    Id(id): Id,
+    Query(at): Query<AsOf>,
+) -> Answer<ClaimView> {
+    value(shared.engine(move |engine| engine.claim_at(&id, at.as_of)).await)
 }
 
 /// Every act that touched a claim, and its chain both ways.
-#[utoipa::path(get, path = "/claims/{id}/history", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4")), responses(
+#[utoipa::path(get, path = "/claims/{id}/history", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = History), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
-pub(in crate::daemon) async fn history(State(shared): State<Shared>, Id(id): Id) -> Answer<History> {
-    value(shared.engine(move |engine| engine.history(&id)).await)
+pub(in crate::daemon) async fn history(
+    State(shared): State<Shared>,
+    Id(id): Id,
+    Query(at): Query<AsOf>,
+) -> Answer<History> {
+    value(shared.engine(move |engine| engine.history_at(&id, at.as_of)).await)
 }
 
 /// The best reasoned claim for a question, and what led to it.

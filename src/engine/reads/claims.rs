@@ -3,9 +3,9 @@
 use super::limit;
 use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery},
-    domain::{ClaimKind, Status},
-    engine::{Engine, check, gate, lookup, view},
-    store::{ClaimFilter, Said},
+    domain::{ClaimId, ClaimKind, Status},
+    engine::{Engine, check, gate, lookup, past::At, view},
+    store::{ClaimFilter, ClaimRow, Reader, Said},
 };
 
 /// The longest search, in bytes.
@@ -20,23 +20,16 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     if words.is_some_and(|words| words.len() > MAX_SEARCH) {
         return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
     }
-    let today = gate::day((engine.config.clock)());
-    if query.as_of.is_some() && (filter.source.is_some() || filter.verdict.is_some()) {
-        return Err(ApiError::field("as_of", "`as_of` cannot be combined with `source` or `verdict`")
-            .hint("leave it out; `why` can be asked as of a time"));
-    }
+    let today = gate::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
     // What a source says is found by the text index, with words or without.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
-    let reader = engine.readers.lend();
-    let page = match (words, query.as_of) {
-        (Some(_), Some(_)) => {
-            return Err(ApiError::field("as_of", "`as_of` and `q` cannot be combined")
-                .hint("leave one out; `why` can be asked as of a time"));
-        }
-        (Some(words), None) => reader.search(&filter, words, limit, cursor)?,
-        (None, Some(as_of)) => reader.claims_at(&filter, as_of, limit, cursor)?,
-        (None, None) => reader.claims(&filter, limit, cursor)?,
-    };
+    let at = query.as_of.map(|as_of| At { scope: filter.scope.clone(), as_of });
+    let page = engine.look(at.as_ref(), |reader| {
+        Ok(match words {
+            Some(words) => reader.search(&filter, words, limit, cursor)?,
+            None => reader.claims(&filter, limit, cursor)?,
+        })
+    })?;
     Ok(ClaimsPage {
         items: view::claims(page.items, &today),
         total: page.total,
@@ -46,10 +39,22 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
 }
 
 /// `GET /claims/{id}`.
-pub(in crate::engine) fn claim(engine: &Engine, id: &str) -> Result<ClaimView, ApiError> {
-    let today = gate::day((engine.config.clock)());
-    let reader = engine.readers.lend();
-    Ok(view::claim(lookup::claim(&reader, "id", id)?, &today))
+pub(in crate::engine) fn claim(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<ClaimView, ApiError> {
+    let today = gate::day(as_of.unwrap_or_else(|| (engine.config.clock)()));
+    let (id, at) = found(engine, id, as_of)?;
+    engine.look(at.as_ref(), |reader| Ok(view::claim(then(reader, &id)?, &today)))
+}
+
+/// The claim with this id or prefix, and where to read it: a claim is known by its present, and read in its scope's past.
+pub(super) fn found(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<(ClaimId, Option<At>), ApiError> {
+    let row = lookup::claim(&engine.readers.lend(), "id", id)?;
+    Ok((row.id, At::of(&row.scope, as_of)))
+}
+
+/// A claim that is known, if it was there at that time.
+pub(super) fn then(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
+    let missing = || ApiError::not_found(format!("there was no claim {} at that time", id.short()));
+    reader.claim(id)?.ok_or_else(|| missing().hint("leave `as_of` out, or name a later time"))
 }
 
 fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {

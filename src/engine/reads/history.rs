@@ -1,20 +1,24 @@
 //! Everything that happened to one claim.
 
-use super::{cards_of, chain};
+use super::{
+    cards_of, chain,
+    claims::{found, then},
+};
 use crate::{
     api::{ApiError, History},
-    engine::{Engine, gate, lookup, view},
+    engine::{Engine, gate, view},
 };
 
 /// The most claims that rest on one that an answer holds.
 pub(super) const MAX_DEPENDENTS: usize = 100;
 
 /// `GET /claims/{id}/history`.
-pub(in crate::engine) fn history(engine: &Engine, id: &str) -> Result<History, ApiError> {
-    let now = (engine.config.clock)();
+pub(in crate::engine) fn history(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<History, ApiError> {
+    let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     let today = gate::day(now);
-    engine.readers.lend().snapshot(|reader| {
-        let row = lookup::claim(reader, "id", id)?;
+    let (id, at) = found(engine, id, as_of)?;
+    engine.look(at.as_ref(), |reader| {
+        let row = then(reader, &id)?;
         Ok(History {
             events: reader.events_of(&row.id)?.into_iter().map(view::event).collect(),
             chain: chain::back(reader, &row, &today)?,

@@ -6,7 +6,6 @@ mod claims;
 mod history;
 mod inbox;
 mod log;
-mod rank;
 mod recall;
 mod scopes;
 mod why;

@@ -7,10 +7,12 @@ use std::{collections::HashMap, thread, time::Duration};
 use crate::{
     api::{ApiError, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest},
     domain::{ClaimKind, Scope, Status},
-    engine::{Engine, check, foresee::Vector, gate, view},
+    engine::{Engine, check, foresee::Vector, gate, past::At, view},
     infer::{Call, InferError},
     recall::{
-        Question, Vocabulary, floor, fuse,
+        Question, Vocabulary,
+        filter::MAX_SHOWN,
+        floor, fuse,
         rank::{Candidate, Known, Score, Weights},
     },
     store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
@@ -64,12 +66,18 @@ pub(in crate::engine) fn recall(
     request: &RecallRequest,
     ways: Ways,
 ) -> Result<RecallAnswer, ApiError> {
-    let wanted = Wanted { ways, ..Wanted::new(request)? };
-    let now = (engine.config.clock)();
+    let mut wanted = Wanted { ways, ..Wanted::new(request)? };
+    let limit = wanted.limit;
+    if request.filter {
+        // Who chooses has something to choose from.
+        wanted.limit = limit.max(MAX_SHOWN);
+    }
+    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
     let asked = Asked { engine, wanted: &wanted, now, today: gate::day(now) };
-    let mut found = asked.find()?;
-    let chosen = request.filter.then(|| filter::choose(engine, &wanted.query, &mut found));
-    let mut answer = asked.answer(found);
+    let mut findings = asked.find()?;
+    let chosen = request.filter.then(|| filter::choose(engine, &wanted.query, &mut findings));
+    findings.found.truncate(limit);
+    let mut answer = asked.answer(findings);
     if let Some(method) = chosen {
         method.clone_into(&mut answer.method);
     }
@@ -77,14 +85,21 @@ pub(in crate::engine) fn recall(
 }
 
 /// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
-pub(super) fn find(engine: &Engine, scope: &Scope, question: &str, kinds: &[ClaimKind]) -> Result<Findings, ApiError> {
-    let now = (engine.config.clock)();
+pub(super) fn find(
+    engine: &Engine,
+    scope: &Scope,
+    question: &str,
+    kinds: &[ClaimKind],
+    as_of: Option<u64>,
+) -> Result<Findings, ApiError> {
+    let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     let wanted = Wanted {
         scope: scope.clone(),
         query: question.to_owned(),
         limit: POOL,
         kinds: kinds.to_vec(),
         history: false,
+        at: At::of(scope, as_of),
         ways: Ways::default(),
     };
     Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()
@@ -97,6 +112,8 @@ struct Wanted {
     limit: usize,
     kinds: Vec<ClaimKind>,
     history: bool,
+    /// Where it is read; `None` for the present.
+    at: Option<At>,
     ways: Ways,
 }
 
@@ -121,16 +138,13 @@ impl Wanted {
             }
             Some(some) => some,
         };
-        if request.as_of.is_some() {
-            return Err(ApiError::field("as_of", "recall cannot be asked as of a past time yet")
-                .hint("leave `as_of` out; `POST /why` and `GET /claims` take it"));
-        }
         Ok(Self {
-            scope,
             query,
             limit,
             kinds: request.kinds.clone(),
             history: request.include_history,
+            at: At::of(&scope, request.as_of),
+            scope,
             ways: Ways::default(),
         })
     }
@@ -194,7 +208,7 @@ impl Asked<'_> {
         });
         let lists = lists?;
         let mut notes = Vec::new();
-        self.engine.readers.lend().snapshot(|reader| {
+        self.engine.look(self.wanted.at.as_ref(), |reader| {
             let (near, vector) = self.near(reader, vector, &mut notes)?;
             let known = queries.known(&question, &lists);
             let weights = Weights::new(&question, lists.claims, &known);
@@ -211,8 +225,8 @@ impl Asked<'_> {
     }
 
     /// Who has the words of the question.
-    fn words(&self, question: &Question, queries: &Queries) -> Result<WordLists, StoreError> {
-        self.engine.readers.lend().snapshot(|reader| {
+    fn words(&self, question: &Question, queries: &Queries) -> Result<WordLists, ApiError> {
+        self.engine.look(self.wanted.at.as_ref(), |reader| {
             let mut lists = reader.word_lists(&self.wanted.scope, &queries.all)?;
             self.together(reader, question, queries, &mut lists)?;
             Ok(lists)

@@ -3,19 +3,14 @@
 use super::{
     cards_of, chain,
     history::MAX_DEPENDENTS,
-    rank,
     recall::{self, Findings, Found},
 };
 use crate::{
     api::{ApiError, ErrorCode, WhyAnswer, WhyRequest},
     domain::{ClaimKind, Scope, Status, id::is_prefix},
-    engine::{Engine, check, gate, view},
-    store::{ClaimFilter, ClaimRow, Lookup, Reader},
+    engine::{Engine, check, gate, past::At, view},
+    store::{ClaimRow, Lookup, Reader},
 };
-
-/// Full-text matches that are read at a time, and how often: the best few decide, unless they have no reasons.
-const CONSIDERED: usize = 20;
-const PAGES: usize = 5;
 
 /// Further claims that an answer names.
 const OTHERS: usize = 5;
@@ -25,27 +20,24 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     let question = check::required("question", &request.question)?;
     let scope = check::named(&request.org_id, &request.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
-    let now = (engine.config.clock)();
-    let named = engine.readers.lend().snapshot(|reader| {
-        let asked = Asked::new(reader, &scope, request.as_of, now);
-        match asked.by_id(&question)? {
-            Some(row) => asked.answer_by_id(row).map(Some),
-            // Of the past there are no lists and no vectors.
-            None if request.as_of.is_some() => asked.by_words(&question).map(Some),
-            None => Ok::<_, ApiError>(None),
-        }
+    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
+    let at = At::of(&scope, request.as_of);
+    let named = engine.look(at.as_ref(), |reader| {
+        let asked = Asked::new(reader, &scope, now);
+        asked.by_id(&question)?.map(|row| asked.answer_by_id(row)).transpose()
     })?;
     if let Some(answer) = named {
         return Ok(answer);
     }
     // Asked between two looks at the store: the embedder is waited for.
-    let mut findings = recall::find(engine, &scope, &question, &[])?;
+    let find = |kinds: &[ClaimKind]| recall::find(engine, &scope, &question, kinds, request.as_of);
+    let mut findings = find(&[])?;
     if !findings.found.iter().any(|found| found.answers && is_reasoned(found)) {
         // Facts, which seldom have one, may have taken all the room.
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
-        findings = recall::find(engine, &scope, &question, &guarded)?;
+        findings = find(&guarded)?;
     }
-    engine.readers.lend().snapshot(|reader| Asked::new(reader, &scope, None, now).by_recall(findings))
+    engine.look(at.as_ref(), |reader| Asked::new(reader, &scope, now).by_recall(findings))
 }
 
 /// Whether a claim says why: one that does not never answers why.
@@ -56,14 +48,13 @@ fn is_reasoned(found: &Found) -> bool {
 struct Asked<'a> {
     reader: &'a Reader,
     scope: &'a Scope,
-    as_of: Option<u64>,
     now: u64,
     today: String,
 }
 
 impl<'a> Asked<'a> {
-    fn new(reader: &'a Reader, scope: &'a Scope, as_of: Option<u64>, now: u64) -> Self {
-        Self { reader, scope, as_of, now, today: gate::day(now) }
+    fn new(reader: &'a Reader, scope: &'a Scope, now: u64) -> Self {
+        Self { reader, scope, now, today: gate::day(now) }
     }
 
     /// The claim that the question names by its id. A word such as “decade” can look like one.
@@ -73,7 +64,7 @@ impl<'a> Asked<'a> {
         }
         let prefix = question.to_ascii_lowercase();
         match self.reader.find_claim(&prefix)? {
-            Lookup::One(id) => self.at(&id),
+            Lookup::One(id) => Ok(self.reader.claim(&id)?),
             Lookup::Many(ids) if prefix.bytes().any(|byte| byte.is_ascii_digit()) => {
                 let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim"))
                     .hint("give more digits of the id");
@@ -127,69 +118,6 @@ impl<'a> Asked<'a> {
         Ok(answer)
     }
 
-    fn by_words(&self, question: &str) -> Result<WhyAnswer, ApiError> {
-        let terms = rank::terms(question);
-        if terms.is_empty() {
-            return Ok(nothing("The question names nothing to look for: ask about a thing or a choice."));
-        }
-        let mut ranked = self.ranked(&terms)?;
-        if ranked.is_empty() {
-            let searched = terms.join(", ");
-            return Ok(nothing(&format!("Nothing with a reason is known in {} about: {searched}.", self.scope)));
-        }
-        let (_, coverage, best) = ranked.remove(0);
-        let others: Vec<ClaimRow> = ranked.into_iter().map(|(_, _, row)| row).collect();
-        if coverage < rank::ENOUGH {
-            let mut answer = nothing(&format!(
-                "Nothing with a reason is known in {} that answers this; the nearest claims follow.",
-                self.scope
-            ));
-            answer.others = view::claims(std::iter::once(best).chain(others).take(OTHERS), &self.today);
-            return Ok(answer);
-        }
-        let mut answer = self.full(best)?;
-        answer.others = view::claims(others.into_iter().take(OTHERS), &self.today);
-        Ok(answer)
-    }
-
-    /// The active claims that have a reason and speak of the terms: score, coverage, claim; the best first.
-    fn ranked(&self, terms: &[String]) -> Result<Vec<(f32, f32, ClaimRow)>, ApiError> {
-        let filter = ClaimFilter {
-            scope: Some(self.scope.clone()),
-            // What was active then may have been replaced since.
-            status: self.as_of.is_none().then_some(Status::Active),
-            ..ClaimFilter::default()
-        };
-        // The white space says that the last word is whole.
-        let words = format!("{} ", terms.join(" "));
-        let mut ranked = Vec::new();
-        let mut cursor = None;
-        for round in 0..PAGES {
-            let page = self.reader.search(&filter, &words, CONSIDERED, cursor.as_deref())?;
-            for (place, row) in page.items.into_iter().enumerate() {
-                let Some(row) = self.then(row)? else { continue };
-                let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty()) else { continue };
-                if row.status != Status::Active {
-                    continue;
-                }
-                let mut texts = vec![row.statement.as_str(), reason];
-                texts.extend(row.source.as_deref());
-                texts.extend(row.norms.iter().map(|norm| norm.subject.as_str()));
-                let coverage = rank::coverage(terms, &texts);
-                let score = rank::score(round * CONSIDERED + place, coverage, row.kind);
-                if score > 0.0 {
-                    ranked.push((score, coverage, row));
-                }
-            }
-            cursor = page.next;
-            if cursor.is_none() || !ranked.is_empty() {
-                break;
-            }
-        }
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Ok(ranked)
-    }
-
     fn full(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
         Ok(WhyAnswer {
             chain: chain::back(self.reader, &row, &self.today)?,
@@ -203,17 +131,6 @@ impl<'a> Asked<'a> {
             others: Vec::new(),
             note: None,
         })
-    }
-
-    fn at(&self, id: &crate::domain::ClaimId) -> Result<Option<ClaimRow>, ApiError> {
-        Ok(match self.as_of {
-            Some(as_of) => self.reader.claim_at(id, as_of)?,
-            None => self.reader.claim(id)?,
-        })
-    }
-
-    fn then(&self, row: ClaimRow) -> Result<Option<ClaimRow>, ApiError> {
-        if self.as_of.is_none() { Ok(Some(row)) } else { self.at(&row.id) }
     }
 }
 

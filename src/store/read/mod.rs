@@ -1,6 +1,5 @@
 //! Reading: claims, pages, search, candidates, neighbours, events, cards.
 
-mod as_of;
 mod candidates;
 mod cards;
 mod claims;

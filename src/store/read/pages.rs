@@ -8,12 +8,9 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Place, claims::claims_at_places, notices};
-use crate::{
-    domain::Status,
-    store::{
-        ClaimFilter, ClaimRow, Page, Reader, Result, Said, log,
-        project::{kind_of, status_code},
-    },
+use crate::store::{
+    ClaimFilter, ClaimRow, Page, Reader, Result, Said, log,
+    project::{kind_of, status_code},
 };
 
 /// Up to this many lanes, a page is merged from the head of each; beyond, rows are read in order and filtered, since
@@ -186,16 +183,6 @@ impl Reader {
             })
         })
     }
-}
-
-/// Whether a claim fits a filter.
-pub(super) fn fits(filter: &ClaimFilter, row: &ClaimRow) -> bool {
-    filter.scope.as_ref().is_none_or(|scope| *scope == row.scope)
-        && filter.status.is_none_or(|status: Status| status == row.status)
-        && (filter.kinds.is_empty() || filter.kinds.contains(&row.kind))
-        && filter.who.as_ref().is_none_or(|who| *who == row.who || row.agent.as_ref() == Some(who))
-        && filter.needs_review.is_none_or(|review| review == row.flags.needs_review)
-        && filter.spans(row.clock.wall)
 }
 
 /// The lanes that a filter picks.

@@ -130,7 +130,7 @@ pub(super) fn put<'a>(
 }
 
 /// Makes the index for a model, and holds the store to it.
-fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
+pub(super) fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
     if model.name.trim().is_empty() || model.dimension == 0 || model.dimension > MAX_DIMENSION {
         let problem = format!("is of a model that no store can have: “{model}”");
         return Err(StoreError::BadVector(problem));

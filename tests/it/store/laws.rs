@@ -323,6 +323,27 @@ proptest! {
     }
 
     #[test]
+    fn the_past_is_what_the_events_up_to_then_mean(
+        steps in prop::collection::vec(step(), 1..22),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let history = History::new(&steps);
+        let mut events = history.fixture.events();
+        if events.is_empty() {
+            return Ok(());
+        }
+        let then = cut.get(&events).header.clock.wall;
+        events.retain(|event| event.header.clock.wall <= then);
+        let reader = history.fixture.store.reader();
+        let whole = reader.past(None, then).unwrap().projection().unwrap();
+        prop_assert_eq!(difference(&whole, &project(&events, &Plain)), Vec::<String>::new());
+        let api = super::support::scope("api");
+        events.retain(|event| event.header.scope == api);
+        let part = reader.past(Some(&api), then).unwrap().projection().unwrap();
+        prop_assert_eq!(difference(&part, &project(&events, &Plain)), Vec::<String>::new());
+    }
+
+    #[test]
     fn a_rebuild_changes_nothing(steps in prop::collection::vec(step(), 1..28)) {
         let mut history = History::new(&steps);
         let before = history.projection();

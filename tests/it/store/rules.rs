@@ -294,11 +294,27 @@ fn claims_of_the_past_are_as_they_were() {
     let a = f.add(decision("port", "80"));
     let before = f.now();
     let b = f.add(supersede(&[a], decision("port", "81")));
-    let then = f.store.reader().claim_at(&a, before).unwrap().unwrap();
+    let past = f.store.reader().past(Some(&scope("api")), before).unwrap();
+    let then = past.claim(&a).unwrap().unwrap();
     assert_eq!((then.status, then.replaced_by, then.closing_reason), (Status::Active, vec![], None));
-    assert!(f.store.reader().claim_at(&b, before).unwrap().is_none());
+    assert!(past.claim(&b).unwrap().is_none());
     let filter =
         ergo::store::ClaimFilter { scope: Some(scope("api")), status: Some(Status::Active), ..Default::default() };
-    let page = f.store.reader().claims_at(&filter, before, 10, None).unwrap();
+    let page = past.claims(&filter, 10, None).unwrap();
     assert_eq!((page.total, page.items[0].id, page.next), (1, a, None));
+}
+
+#[test]
+#[ignore = "measures"]
+fn figures_of_the_past() {
+    let mut f = Fixture::new();
+    for n in 0..5_000 {
+        f.add(decision(&format!("service{n} port"), &n.to_string()));
+    }
+    let before = f.now();
+    f.add(decision("late", "1"));
+    let begun = std::time::Instant::now();
+    let past = f.store.reader().past(Some(&scope("api")), before).unwrap();
+    println!("5,000 claims of the past in {:?}", begun.elapsed());
+    assert_eq!(past.counts().unwrap().claims, 5_000);
 }

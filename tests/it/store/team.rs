@@ -201,7 +201,7 @@ fn a_scope_of_another_identity_gets_another_name_here() {
     assert_eq!(b.store.check().unwrap().problems, Vec::<String>::new());
     assert_eq!(a.pull(team, &b).stored, done.events);
     assert_eq!(a.store.reader().claim(&done.created[0]).unwrap().unwrap().scope, scope("api"));
-    assert!(b.store.reader().claim_at(&done.created[0], u64::MAX >> 1).unwrap().is_some());
+    assert!(b.store.reader().past(None, u64::MAX >> 1).unwrap().claim(&done.created[0]).unwrap().is_some());
     // It is moved where the person wants it.
     b.store.bind_scope(team, &scope("api"), &scope("theirs")).unwrap();
     assert_eq!(b.store.reader().claim(&done.created[0]).unwrap().unwrap().scope, scope("theirs"));

@@ -1,0 +1,61 @@
+//! Reads of the present, and of the past: of a copy that is projected anew from the log, and kept for the next question about that time.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::Engine;
+use crate::{
+    api::ApiError,
+    domain::Scope,
+    store::{PastMark, Reader},
+};
+
+/// A time to read at: milliseconds since the Unix epoch, by event clock; of one scope, or of all.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct At {
+    /// The scope that is read; `None` for all.
+    pub(super) scope: Option<Scope>,
+    /// The time.
+    pub(super) as_of: u64,
+}
+
+impl At {
+    /// Of one scope, where a time was asked for.
+    pub(super) fn of(scope: &Scope, as_of: Option<u64>) -> Option<Self> {
+        as_of.map(|as_of| Self { scope: Some(scope.clone()), as_of })
+    }
+}
+
+/// The past that was read last.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<Option<Past>>);
+
+struct Past {
+    at: At,
+    mark: PastMark,
+    reader: Reader,
+}
+
+impl Engine {
+    /// Runs reads on one state of the store: as it is, or as it was.
+    pub(super) fn look<T>(
+        &self,
+        at: Option<&At>,
+        reads: impl FnOnce(&Reader) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let Some(at) = at else { return self.readers.lend().snapshot(reads) };
+        // Who asks about another time waits for this one: a second copy would cost as much again.
+        let mut kept = self.past.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = self.readers.lend().past_mark(at.scope.as_ref(), at.as_of)?;
+        if mark.is_present() {
+            return self.readers.lend().snapshot(reads);
+        }
+        let past = match kept.take().filter(|past| past.at == *at && past.mark == mark) {
+            Some(past) => past,
+            None => {
+                let reader = self.readers.lend().past(at.scope.as_ref(), at.as_of)?;
+                Past { at: at.clone(), mark, reader }
+            }
+        };
+        kept.insert(past).reader.snapshot(reads)
+    }
+}

@@ -1,0 +1,224 @@
+//! A language model behind an address: any server that speaks the chat completions of the `OpenAI` API.
+//!
+//! It is asked only where the settings name it and there is a key: what it is shown leaves this process, and perhaps this machine.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use ureq::{Agent, Error};
+
+use super::Prompt;
+
+/// The longest answer that is read, in bytes.
+const MOST: u64 = 256 * 1024;
+
+/// A language model behind an address.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// Up to and without `/chat/completions`.
+    address: String,
+    model: String,
+    key: String,
+}
+
+/// Why an endpoint did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// Nobody is there, or nobody answers in time.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It answers that it will not.
+    #[error("{0}")]
+    Refused(String),
+    /// It answers with something else than a completion.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the key.
+        f.debug_struct("Endpoint").field("address", &self.address).field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    temperature: u8,
+    max_tokens: usize,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'a str,
+    content: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Completion {
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Said,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    content: String,
+}
+
+impl Endpoint {
+    /// The model `model` at `address` (such as `http://127.0.0.1:8080/v1`), asked with `key`; `None` where there is no key: then it is never called.
+    pub fn new(address: &str, model: &str, key: &str) -> Option<Self> {
+        let key = key.trim();
+        // A line break would end the header.
+        let usable = !key.is_empty() && key.chars().all(|c| c.is_ascii_graphic());
+        usable.then(|| Self {
+            address: address.trim_end_matches('/').to_owned(),
+            model: model.to_owned(),
+            key: key.to_owned(),
+        })
+    }
+
+    /// Where it is, without the key.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What the model answers, the likeliest token each time. Blocks.
+    ///
+    /// # Errors
+    /// [`EndpointError`]; a redirection counts as a refusal, so that the key goes nowhere else.
+    pub fn complete(&self, prompt: &Prompt, max_tokens: usize, patience: Duration) -> Result<String, EndpointError> {
+        let turns = prompt.prefix.iter().map(|turn| Message { role: turn.speaker.word(), content: &turn.text });
+        let messages = turns.chain([Message { role: "user", content: &prompt.text }]).collect();
+        let asked = Asked { model: &self.model, messages, temperature: 0, max_tokens, stream: false };
+        let body = serde_json::to_string(&asked).map_err(|error| EndpointError::Refused(error.to_string()))?;
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_global(Some(patience))
+            .user_agent(concat!("ergo/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let agent: Agent = config.into();
+        let address = &self.address;
+        let sent = agent
+            .post(format!("{address}/chat/completions"))
+            .header("authorization", format!("Bearer {}", self.key))
+            .header("content-type", "application/json")
+            .send(body.as_str());
+        let failure = |error| failure(address, &error);
+        let mut response = sent.map_err(failure)?;
+        let status = response.status().as_u16();
+        match status {
+            200 => {}
+            408 | 502..=504 => {
+                return Err(EndpointError::Unreachable(format!("{address} answers HTTP {status}")));
+            }
+            _ => return Err(EndpointError::Refused(format!("{address} answers HTTP {status}"))),
+        }
+        let text = response.body_mut().with_config().limit(MOST).read_to_string().map_err(failure)?;
+        let completion: Result<Completion, _> = serde_json::from_str(&text);
+        let first = completion.ok().and_then(|completion| completion.choices.into_iter().next());
+        first.map(|choice| choice.message.content).ok_or_else(|| {
+            EndpointError::Unreadable(format!("{address} answers with something that is no chat completion"))
+        })
+    }
+}
+
+fn failure(address: &str, error: &Error) -> EndpointError {
+    let told = format!("{address} cannot be asked: {error}");
+    match error {
+        Error::BodyExceedsLimit(_) => EndpointError::Unreadable(told),
+        Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl | Error::Tls(_) | Error::TooManyRedirects => {
+            EndpointError::Refused(told)
+        }
+        _ => EndpointError::Unreachable(told),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        net::TcpListener,
+        thread,
+    };
+
+    use super::*;
+    use crate::infer::{Speaker, Turn};
+
+    /// Answers one request with these bytes; gives back what was asked.
+    fn server(answer: &str) -> (String, thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let answer = answer.to_owned();
+        let served = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut asked, mut part) = (Vec::new(), [0; 4096]);
+            while !asked.ends_with(b"\"stream\":false}") {
+                let read = stream.read(&mut part).unwrap();
+                asked.extend_from_slice(&part[..read]);
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8(asked).unwrap()
+        });
+        (address, served)
+    }
+
+    fn http(status: &str, body: &str) -> String {
+        format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    }
+
+    fn ask(address: &str) -> Result<String, EndpointError> {
+        let prefix = vec![Turn { speaker: Speaker::System, text: "Be brief.".into() }];
+        let prompt = Prompt { prefix, text: "Which?".into() };
+        Endpoint::new(address, "small", "secret").unwrap().complete(&prompt, 24, Duration::from_secs(5))
+    }
+
+    #[test]
+    fn a_completion_is_asked_for_with_the_key_and_its_text_comes_back() {
+        let (address, served) = server(&http("200 OK", "{\"choices\":[{\"message\":{\"content\":\"[2]\"}}]}"));
+        assert_eq!(ask(&address), Ok("[2]".to_owned()));
+        let asked = served.join().unwrap();
+        assert!(asked.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{asked}");
+        assert!(asked.to_lowercase().contains("authorization: bearer secret"), "{asked}");
+        assert!(
+            asked
+                .contains("{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Which?\"}")
+        );
+    }
+
+    #[test]
+    fn each_failure_is_of_its_sort_and_never_names_the_key() {
+        let of = |answer: &str| {
+            let (address, served) = server(answer);
+            let error = ask(&address).unwrap_err();
+            served.join().unwrap();
+            assert!(!error.to_string().contains("secret"));
+            error
+        };
+        assert!(matches!(of(&http("401 Unauthorized", "")), EndpointError::Refused(told) if told.contains("401")));
+        assert!(matches!(of(&http("503 Busy", "")), EndpointError::Unreachable(_)));
+        assert!(matches!(of(&http("200 OK", "{}")), EndpointError::Unreadable(_)));
+        let elsewhere =
+            "HTTP/1.1 307 Go\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        assert!(matches!(of(elsewhere), EndpointError::Refused(_)));
+        // Nobody listens where a listener just closed.
+        let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert!(matches!(ask(&format!("http://{gone}/v1")), Err(EndpointError::Unreachable(_))));
+    }
+
+    #[test]
+    fn without_a_key_there_is_nothing_to_call() {
+        for key in ["", " \n", "a\r\nb", "a b"] {
+            assert!(Endpoint::new("http://127.0.0.1:1", "small", key).is_none(), "{key:?}");
+        }
+        assert!(!format!("{:?}", Endpoint::new("http://x", "m", "secret")).contains("secret"));
+    }
+}

@@ -1,0 +1,123 @@
+//! The store as it was: the events up to a time, in a database of its own, projected by the code that projects the present. (record 42)
+//!
+//! Whatever can be read of the store can then be read of its past, and cannot mean anything else there. It costs a rebuild of the scope, in a
+//! file without a name that is gone with its connection.
+
+use rusqlite::{
+    Connection, params, params_from_iter,
+    types::{ToSqlOutput, Value, ValueRef},
+};
+
+use super::{Reader, Result, StoreError, log, open, rebuild, vectors};
+use crate::domain::Scope;
+
+/// What the past is made of: changes where a past that was read is no longer that of the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PastMark {
+    /// Events up to the time.
+    events: usize,
+    /// Of those, how many still have their words.
+    bodies: usize,
+    /// The last of them to arrive.
+    last: i64,
+    /// Vectors in the whole store.
+    vectors: usize,
+    /// Something happened later.
+    over: bool,
+}
+
+impl PastMark {
+    /// Nothing happened since: the past is the present.
+    pub fn is_present(&self) -> bool {
+        !self.over
+    }
+}
+
+/// Which events belong to the past: those of one scope, or all, whose event clock is not later. Binds ?1 to the scope, ?2 to the time.
+macro_rules! of_the_past {
+    ($select:literal) => {
+        concat!($select, " WHERE (?1 IS NULL OR e.scope = ?1) AND e.wall <= ?2")
+    };
+}
+
+/// Tables that are taken over whole, what others refer to first.
+const WHOLE: [&str; 4] = ["scopes", "teams", "team_scopes", "devices"];
+
+impl Reader {
+    /// What the past of a scope, or of the whole store, is made of at present. `as_of` is a wall time in milliseconds since the Unix epoch.
+    pub fn past_mark(&self, scope: Option<&Scope>, as_of: u64) -> Result<PastMark> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let Some(scope) = number(db, scope)? else { return Ok(PastMark::default()) };
+            let mut read =
+                db.prepare_cached(of_the_past!("SELECT count(*), count(e.body), coalesce(max(e.n), 0) FROM events e"))?;
+            let (events, bodies, last) =
+                read.query_row(params![scope, log::wall(as_of)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let vectors = db.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))?;
+            let mut read =
+                db.prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n = ?1")?;
+            let over = read.query_row(params![scope, log::wall(as_of)], |row| row.get(0))?;
+            Ok(PastMark { events, bodies, last, vectors, over })
+        })
+    }
+
+    /// The store as it was at a wall time, by event clock; of one scope, or whole. Words that were redacted since are gone there too.
+    pub fn past(&self, scope: Option<&Scope>, as_of: u64) -> Result<Self> {
+        let then = open::scratch()?;
+        self.snapshot(|reader| {
+            let tx = then.unchecked_transaction()?;
+            reader.copy_to(&tx, scope, as_of)?;
+            rebuild::fill(&tx, &*self.check)?;
+            tx.commit()?;
+            Ok::<_, StoreError>(())
+        })?;
+        open::settle(&then)?;
+        Ok(Self { db: then, path: self.path.clone(), check: self.check.clone() })
+    }
+
+    fn copy_to(&self, then: &Connection, scope: Option<&Scope>, as_of: u64) -> Result<()> {
+        for table in WHOLE {
+            copy(&self.db, then, table, &format!("SELECT * FROM {table}"), &[])?;
+        }
+        let Some(scope) = number(&self.db, scope)? else { return Ok(()) };
+        let bound = [Value::from(scope), Value::from(log::wall(as_of))];
+        copy(&self.db, then, "events", of_the_past!("SELECT e.* FROM events e"), &bound)?;
+        let edges = concat!(of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"), " AND x.role <> ?3");
+        // Which card an event speaks of is a projection.
+        let role = Value::from(log::Role::Card as i64);
+        copy(&self.db, then, "edges", edges, &[bound.as_slice(), &[role]].concat())?;
+        if let Some(model) = vectors::model(&self.db)? {
+            vectors::lock(then, &model)?;
+            copy(
+                &self.db,
+                then,
+                "vectors",
+                of_the_past!("SELECT v.* FROM vectors v JOIN events e ON e.n = v.claim"),
+                &bound,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The number to bind: NULL for all scopes; `None` where the scope is not known.
+fn number(db: &Connection, scope: Option<&Scope>) -> Result<Option<Option<i64>>> {
+    match scope {
+        Some(scope) => Ok(log::known_scope(db, scope)?.map(Some)),
+        None => Ok(Some(None)),
+    }
+}
+
+/// Copies the rows of a query into a table of the same columns.
+fn copy(from: &Connection, to: &Connection, table: &str, query: &str, bound: &[Value]) -> Result<()> {
+    let mut read = from.prepare(query)?;
+    let columns = read.column_count();
+    let places = vec!["?"; columns].join(", ");
+    let mut write = to.prepare(&format!("INSERT INTO {table} VALUES ({places})"))?;
+    let mut rows = read.query(params_from_iter(bound))?;
+    while let Some(row) = rows.next()? {
+        let values = (0..columns).map(|at| row.get_ref(at)).collect::<rusqlite::Result<Vec<ValueRef<'_>>>>()?;
+        write.execute(params_from_iter(values.into_iter().map(ToSqlOutput::Borrowed)))?;
+    }
+    Ok(())
+}
