@@ -179,6 +179,16 @@ struct Asked<'a> {
     today: String,
 }
 
+/// What the words of a question found, while its vector was computed.
+struct ByWords {
+    /// Claims of the scope.
+    claims: usize,
+    /// How many of them have each word.
+    known: Vec<Known>,
+    /// Those that are wanted: the best by all words, then the best of each sub-query.
+    ranked: Vec<Vec<Spot>>,
+}
+
 /// Claims near a vector, each with its cosine.
 type Near = Vec<(Spot, f32)>;
 
@@ -200,19 +210,18 @@ impl Asked<'_> {
             }
         };
         // The embedder is another process: it computes while the words are looked up. No connection waits for it.
-        let (vector, lists) = thread::scope(|threads| {
+        let (vector, words) = thread::scope(|threads| {
             let embedding = threads.spawn(embed);
-            let lists = self.words(&question, &queries);
+            let words = self.words(&question, &queries);
             let vector = embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into())));
-            (vector, lists)
+            (vector, words)
         });
-        let lists = lists?;
+        let ByWords { claims, known, ranked } = words?;
         let mut notes = Vec::new();
         self.engine.look(self.wanted.at.as_ref(), |reader| {
             let (near, vector) = self.near(reader, vector, &mut notes)?;
-            let known = queries.known(&question, &lists);
-            let weights = Weights::new(&question, lists.claims, &known);
-            let pool = self.pool(reader, &queries, &lists, &weights, &near)?;
+            let weights = Weights::new(&question, claims, &known);
+            let pool = self.pool(reader, ranked, &near)?;
             let mut found = self.ranked(reader, &pool, vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
@@ -224,12 +233,25 @@ impl Asked<'_> {
         })
     }
 
-    /// Who has the words of the question.
-    fn words(&self, question: &Question, queries: &Queries) -> Result<WordLists, ApiError> {
+    /// Who has the words of the question: the best of them, then those of each sub-query.
+    fn words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
         self.engine.look(self.wanted.at.as_ref(), |reader| {
             let mut lists = reader.word_lists(&self.wanted.scope, &queries.all)?;
             self.together(reader, question, queries, &mut lists)?;
-            Ok(lists)
+            let known = queries.known(question, &lists);
+            let weights = Weights::new(question, lists.claims, &known);
+            let mut all = fuse::by_weight(queries.weighed(&lists, &weights));
+            all.truncate(LOOKED_AT);
+            let best = self.wanted_of(reader, all.iter().map(|(spot, _)| *spot).collect())?;
+            let order: HashMap<Spot, usize> = best.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
+            let mut ranked: Vec<Vec<Spot>> = vec![best.into_iter().take(BY_WORDS).collect()];
+            for mut list in queries.sub_lists(&lists) {
+                list.retain(|spot| order.contains_key(spot));
+                list.sort_unstable_by_key(|spot| order.get(spot).copied());
+                list.truncate(BY_WORDS);
+                ranked.push(list);
+            }
+            Ok(ByWords { claims: lists.claims, known, ranked })
         })
     }
 
@@ -285,27 +307,9 @@ impl Asked<'_> {
     }
 
     /// The claims that are worth ranking: the lists of all sub-queries and of the vectors, fused.
-    fn pool(
-        &self,
-        reader: &Reader,
-        queries: &Queries,
-        lists: &WordLists,
-        weights: &Weights<'_>,
-        near: &[(Spot, f32)],
-    ) -> Result<Vec<Spot>, StoreError> {
-        let weighed = queries.weighed(lists, weights);
-        let mut all = fuse::by_weight(weighed);
-        all.truncate(LOOKED_AT);
-        let by_words = self.wanted_of(reader, all.iter().map(|(spot, _)| *spot).collect())?;
-        let order: HashMap<Spot, usize> = by_words.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
+    fn pool(&self, reader: &Reader, mut ranked: Vec<Vec<Spot>>, near: &[(Spot, f32)]) -> Result<Vec<Spot>, StoreError> {
         let near = self.wanted_of(reader, near.iter().map(|(spot, _)| *spot).collect())?;
-        let mut ranked: Vec<Vec<Spot>> = vec![by_words.into_iter().take(BY_WORDS).collect(), near];
-        for list in queries.sub_lists(lists) {
-            let mut list: Vec<Spot> = list.into_iter().filter(|spot| order.contains_key(spot)).collect();
-            list.sort_unstable_by_key(|spot| order.get(spot).copied());
-            list.truncate(BY_WORDS);
-            ranked.push(list);
-        }
+        ranked.push(near);
         let fused = fuse::reciprocal(ranked.iter().map(Vec::as_slice));
         Ok(fused.into_iter().take(POOL).map(|(spot, _)| spot).collect())
     }
@@ -350,8 +354,9 @@ impl Asked<'_> {
             let score = weights.score(&candidate, vector.is_some(), self.now);
             Found { row, cosine, score, answers: false }
         };
-        // A redacted claim says nothing.
-        let rows = rows.into_iter().zip(pool).filter(|(row, _)| !row.statement.is_empty());
+        // A redacted claim says nothing; and what the words found may have been retired since.
+        let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
+        let rows = rows.into_iter().zip(pool).filter(|(row, _)| fits(row));
         let mut found: Vec<Found> = rows.map(score).collect();
         found.sort_by(|a, b| {
             let retired = |found: &Found| found.row.status != Status::Active;
