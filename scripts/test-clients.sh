@@ -1,4 +1,90 @@
 #!/usr/bin/env bash
-# Flows with other programs' clients against ergo. Says what it skips, and why.
+# Flows with other programs' clients against the real program: the official Python and TypeScript client libraries, the MCP Inspector's
+# command line, the protocol's conformance suite. They are installed from their packages into a temporary folder; what cannot be installed is
+# said and skipped.
 set -euo pipefail
-echo "skipped: other programs speak to ergo over MCP, which this version does not have yet"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PATH="$PATH:${HOME:-/root}/.cargo/bin"
+
+cargo build --locked
+program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/ergo
+work=$(mktemp -d)
+export ERGO_HOME=$work/home HOME=$work
+mkdir -p "$ERGO_HOME"
+printf '[daemon]\naddress = "127.0.0.1:0"\n' >"$ERGO_HOME/config.toml"
+unset ERGO_API_URL ERGO_API_TOKEN
+trap '"$program" daemon stop >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
+
+skip() { echo "skipped: $1"; }
+
+python() {
+  command -v python3 >/dev/null || { skip "the Python client: there is no python3"; return; }
+  if ! { python3 -m venv "$work/python" && "$work/python/bin/pip" install --quiet --disable-pip-version-check mcp; } 2>"$work/log"; then
+    skip "the Python client cannot be installed: $(tail -1 "$work/log")"
+    return
+  fi
+  "$work/python/bin/python" scripts/clients/flow.py "$program"
+}
+
+# Installs a package into the one folder of node's packages.
+package() {
+  (cd "$work" && npm install --silent --no-audit --no-fund --no-save "$1") >"$work/log" 2>&1
+}
+
+typescript() {
+  if ! package @modelcontextprotocol/sdk; then
+    skip "the TypeScript client cannot be installed: $(tail -1 "$work/log")"
+    return
+  fi
+  # A module finds packages beside itself.
+  cp scripts/clients/flow.mjs "$work/"
+  node "$work/flow.mjs" "$program"
+}
+
+inspector() {
+  if ! package @modelcontextprotocol/inspector; then
+    skip "the Inspector cannot be installed: $(tail -1 "$work/log")"
+    return
+  fi
+  local inspect=("$work/node_modules/.bin/mcp-inspector" --cli "$program" mcp --scope test/inspector)
+  "${inspect[@]}" --method tools/list | grep -q '"ergo_remember"'
+  "${inspect[@]}" --method tools/call --tool-name ergo_remember --tool-arg 'statement=Use PostgreSQL for billing.' --tool-arg 'reason=Known.' |
+    grep -q stored
+  "${inspect[@]}" --method tools/call --tool-name ergo_remember --tool-arg 'statement=Do not use PostgreSQL for billing.' --tool-arg 'reason=Cost.' |
+    grep -q conflict
+  echo "Inspector: tools/list, remember, conflict"
+}
+
+# The suite's servers are made for it: most scenarios call tools with names of its own. These apply to every server.
+conformance() {
+  if ! package @modelcontextprotocol/conformance; then
+    skip "the conformance suite cannot be installed: $(tail -1 "$work/log")"
+    return
+  fi
+  "$program" daemon start >/dev/null
+  # The suite sends no token, which the daemon's port asks for: the socket does not, and this hands it on.
+  node scripts/clients/relay.mjs "$("$program" daemon status --json | sed 's/.*"socket":"\([^"]*\)".*/\1/')" >"$work/port" &
+  local relay=$!
+  for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.1; done
+  local failed=0
+  for scenario in server-initialize ping tools-list resources-list prompts-list; do
+    if "$work/node_modules/.bin/conformance" server --url "http://127.0.0.1:$(cat "$work/port")/mcp" --scenario "$scenario" >"$work/log" 2>&1; then
+      echo "conformance: $scenario passes"
+    else
+      failed=1
+      echo "conformance: $scenario FAILS"
+      tail -20 "$work/log"
+    fi
+  done
+  kill "$relay"
+  return "$failed"
+}
+
+python
+if command -v npm >/dev/null; then
+  typescript
+  inspector
+  conformance
+else
+  skip "the TypeScript client, the Inspector and the conformance suite: there is no npm"
+fi

@@ -13,6 +13,7 @@ pub mod engine;
 pub mod guard;
 pub mod infer;
 pub mod interchange;
+pub mod mcp;
 pub mod recall;
 pub mod store;
 pub mod sync;

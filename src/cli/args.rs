@@ -32,7 +32,7 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "ORG")]
     pub org: Option<String>,
     /// The project [default: the name of the repository, the same for all its worktrees].
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub project: Option<String>,
     /// Organisation and project in one.
     #[arg(long, global = true, value_name = "ORG/PROJECT", conflicts_with_all = ["org", "project"])]
@@ -86,6 +86,11 @@ pub(super) enum Command {
     Export(super::export::Args),
     /// Open the review app: claims, why-chains, conflicts.
     Tui(super::tui::Args),
+    Mcp(super::mcp::Args),
+    Setup(super::setup::Args),
+    Hook(super::hook::Args),
+    Injected(super::injected::Args),
+    CommitCheck(super::commit_check::Args),
     /// Start, stop and look at the daemon, the one owner of the store.
     Daemon(super::daemon::Args),
     /// Share a memory with a team, peer to peer.

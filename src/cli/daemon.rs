@@ -12,6 +12,7 @@ use crate::{
     },
     config::{Config, DaemonRecord, Paths},
     daemon::{self, DaemonError, install},
+    mcp::{self, Link},
 };
 
 /// Start, stop and look at the daemon.
@@ -145,7 +146,8 @@ fn places(record: &DaemonRecord, cx: &mut Context) {
 fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let config = Config::load(paths)?;
     let person = std::io::stdout().is_terminal();
-    daemon::run(paths, &config, |record, problems| {
+    let more = mcp::router(Link::new(Connect { spawn: false, ..local(paths.clone()) }));
+    daemon::run(paths, &config, more, |record, problems| {
         if person {
             cx.ui.note(format_args!("ergo {} serves {}", record.version, record.store.display()));
             let tcp = record.tcp.as_deref().map(|address| format!(" and http://{address}")).unwrap_or_default();

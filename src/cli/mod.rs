@@ -11,6 +11,7 @@ mod audit;
 mod backup;
 mod bench;
 mod claims;
+mod commit_check;
 mod completions;
 mod conflicts;
 mod context;
@@ -21,10 +22,13 @@ mod doctor;
 mod error;
 mod export;
 mod history;
+mod hook;
 mod import;
+mod injected;
 mod learn;
 mod log;
 mod man;
+mod mcp;
 mod models;
 mod recall;
 mod redact;
@@ -38,6 +42,7 @@ mod review;
 mod reviewed;
 mod scope;
 mod scopes;
+mod setup;
 mod show;
 mod status;
 mod supersede;
@@ -127,6 +132,11 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
+        Command::Mcp(args) => mcp::run(args, cx),
+        Command::Hook(args) => hook::run(args, cx),
+        Command::Injected(args) => injected::run(args, cx),
+        Command::Setup(args) => setup::run(args, cx),
+        Command::CommitCheck(args) => cx.block_on(async |cx| commit_check::run(args, cx).await),
         Command::Worker(args) => worker::run(args, cx),
     }
 }

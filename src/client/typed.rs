@@ -243,6 +243,11 @@ impl Client {
         self.api.changes()
     }
 
+    /// Any call, its answer read as a `T`: for a caller that has its request as JSON already, with the key of a write in it.
+    pub async fn ask<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
+        self.value(request).await
+    }
+
     async fn act(&self, path: &str, request: &ActRequest) -> Answer<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;

@@ -192,7 +192,9 @@ mod tests {
         let shared = shared(folder);
         let path = folder.join("ergo.sock");
         let socket = unix(&path).unwrap();
-        tokio::spawn(async move { serve(routes::router(shared.clone()), &shared, socket, None, || {}).await });
+        tokio::spawn(async move {
+            serve(routes::router(shared.clone(), axum::Router::new()), &shared, socket, None, || {}).await
+        });
         UnixStream::connect(path).await.unwrap()
     }
 

@@ -31,16 +31,21 @@ use crate::{
 const THREAD_REST: Duration = Duration::from_secs(2);
 
 /// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
-/// once it answers, with where it listens and what is not as it should be.
+/// once it answers, with where it listens and what is not as it should be. `more` are paths besides the API's own, behind the same gate.
 ///
 /// # Errors
 /// Where another process owns the store, or the store, a key, the socket or the log cannot be used.
-pub fn run(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+pub fn run(
+    paths: &Paths,
+    config: &Config,
+    more: axum::Router,
+    ready: impl FnOnce(&DaemonRecord, &[String]),
+) -> Result<(), DaemonError> {
     // Whatever this process makes is for this user alone, from its first moment: store, socket, keys, log.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     paths.make()?;
     log::begin(&paths.log(), &config.daemon.log)?;
-    let result = owned(paths, config, ready);
+    let result = owned(paths, config, more, ready);
     if let Err(error) = &result {
         tracing::error!("cannot run: {error}");
     }
@@ -48,14 +53,19 @@ pub fn run(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[S
 }
 
 /// Runs as the owner of the store. The lock goes last, when everything else has been put away.
-fn owned(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+fn owned(
+    paths: &Paths,
+    config: &Config,
+    more: axum::Router,
+    ready: impl FnOnce(&DaemonRecord, &[String]),
+) -> Result<(), DaemonError> {
     let lock = StoreLock::take(paths, "daemon")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(THREAD_REST)
         .build()
         .map_err(DaemonError::system("start the runtime"))?;
-    let result = runtime.block_on(live(paths, config, ready));
+    let result = runtime.block_on(live(paths, config, more, ready));
     // Waits for what still runs on other threads, the store's last connections among them.
     drop(runtime);
     drop(lock);
@@ -65,7 +75,12 @@ fn owned(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[Str
     result
 }
 
-async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, &[String])) -> Result<(), DaemonError> {
+async fn live(
+    paths: &Paths,
+    config: &Config,
+    more: axum::Router,
+    ready: impl FnOnce(&DaemonRecord, &[String]),
+) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
     let mut problems = Vec::new();
     let models = Arc::new(models::Chosen::new(paths, config));
@@ -105,7 +120,7 @@ async fn live(paths: &Paths, config: &Config, ready: impl FnOnce(&DaemonRecord, 
         busy: watch::Sender::new(0),
         ending: watch::Sender::new(false),
     });
-    let app = routes::router(shared.clone());
+    let app = routes::router(shared.clone(), more);
     record.write(&paths.record())?;
     tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
     ready(&record, &shared.problems);

@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("bench", &["engine", "recall", "infer", "sync", "store", "guard", "client", "api", "config", "domain"]),
     ("sync", &["engine", "store", "worker", "api", "domain"]),
     ("daemon", &["engine", "infer", "sync", "api", "config", "domain"]),
+    ("mcp", &["client", "api", "config", "domain"]),
     ("tui", &["client", "api", "config", "domain"]),
     ("cli", &["client", "interchange", "api", "config", "domain"]),
 ];
@@ -30,6 +31,8 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Edges that single files may have besides: file, module, why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/tui.rs", "tui", "the verb that opens the app"),
+    ("src/cli/mcp.rs", "mcp", "the verb that is the bridge"),
+    ("src/cli/daemon.rs", "mcp", "the daemon serves the bridge over HTTP too; neither knows the other"),
     ("src/cli/demo/stage.rs", "daemon", "the demonstration's daemon lives in its own process, and ends with it"),
     ("src/cli/daemon.rs", "daemon", "the verb that is the daemon"),
     ("src/daemon/teams/door.rs", "store", "an invitation, as it is kept"),

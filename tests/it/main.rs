@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 #![allow(missing_docs, unreachable_pub)]
 
+mod agents;
 mod arch;
 mod bench_sync;
 mod cli;
@@ -17,6 +18,7 @@ mod faults;
 mod fuzz;
 mod infer;
 mod lan;
+mod mcp;
 mod models;
 mod replica;
 mod simulation;

@@ -60,6 +60,9 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0038-recall-ranks-in-the-program.md"),
     record!("0041-the-second-stage-answers-with-numbers.md"),
     record!("0042-the-past-is-projected-anew.md"),
+    record!("0044-the-bridge-for-agents.md"),
+    record!("0045-injections-beside-the-store.md"),
+    record!("0046-agents-files-are-given-back.md"),
 ];
 
 #[cfg(test)]

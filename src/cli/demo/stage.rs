@@ -49,7 +49,7 @@ impl Stage {
             .name("daemon".to_owned())
             .spawn({
                 let paths = paths.clone();
-                move || daemon::run(&paths, &config, |_, _| _ = ready.send(()))
+                move || daemon::run(&paths, &config, axum::Router::new(), |_, _| _ = ready.send(()))
             })
             .map_err(|error| CliError::internal(format_args!("cannot start a thread: {error}")))?;
         if is_ready.recv().is_err() {

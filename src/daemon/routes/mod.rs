@@ -93,9 +93,9 @@ pub(super) mod docs {
     };
 }
 
-/// The whole API.
-pub(super) fn router(shared: Shared) -> Router {
-    guarded(table(), shared)
+/// The whole API, and more paths behind the same gate.
+pub(super) fn router(shared: Shared, more: Router) -> Router {
+    guarded(table().merge(more.with_state(())), shared)
 }
 
 /// Puts the gate in front of a table of paths. A panic is caught inside the gate, so that its answer is like any other.
@@ -160,7 +160,7 @@ mod tests {
     #[tokio::test]
     async fn every_path_but_health_asks_for_the_token_on_tcp() {
         let dir = tempfile::tempdir().unwrap();
-        let mut router = router(shared(dir.path()));
+        let mut router = router(shared(dir.path()), Router::new());
         for (_, path) in ROUTES.iter().filter(|(_, path)| *path != "/health") {
             let response = call(&mut router, Way::Tcp, path).await;
             assert_eq!(response.status(), 401, "{path}");

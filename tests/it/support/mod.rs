@@ -214,7 +214,7 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     }
 }
 
-fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     if pid != 0 && pid != std::process::id() {
         signal(pid, rustix::process::Signal::KILL);
     }

@@ -1,0 +1,122 @@
+//! What a change adds: files, and lines with their numbers, from the text that `git diff` writes. Pure.
+
+/// A file that a change touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct File {
+    /// Its path in the repository, after the change; before it, where the file goes.
+    pub(super) path: String,
+    /// The lines that are added, with their numbers.
+    pub(super) added: Vec<(usize, String)>,
+}
+
+/// Reads a change. What is not understood is passed over.
+pub(super) fn read(text: &str) -> Vec<File> {
+    let mut files: Vec<File> = Vec::new();
+    let (mut at, mut old, mut new) = (0, 0, 0);
+    for line in text.lines() {
+        // Within a hunk every line has its mark, also one that looks like a header.
+        if old > 0 || new > 0 {
+            match line.as_bytes().first() {
+                Some(b'+') => {
+                    if let Some(file) = files.last_mut() {
+                        file.added.push((at, line.get(1..).unwrap_or_default().to_owned()));
+                    }
+                    at += 1;
+                    new -= usize::from(new > 0);
+                    continue;
+                }
+                Some(b'-') => {
+                    old -= usize::from(old > 0);
+                    continue;
+                }
+                Some(b' ') | None => {
+                    at += 1;
+                    old -= usize::from(old > 0);
+                    new -= usize::from(new > 0);
+                    continue;
+                }
+                _ => {}
+            }
+        }
+        if let Some(path) = line.strip_prefix("--- ") {
+            files.push(File { path: name(path, "a/").unwrap_or_default(), added: Vec::new() });
+        } else if let Some(path) = line.strip_prefix("+++ ") {
+            if let (Some(file), Some(path)) = (files.last_mut(), name(path, "b/")) {
+                file.path = path;
+            }
+        } else if let Some(hunk) = line.strip_prefix("@@ ") {
+            (old, at, new) = numbers(hunk).unwrap_or_default();
+        }
+    }
+    files.retain(|file| !file.path.is_empty());
+    files
+}
+
+/// The path of a header; `None` for the nothing that a new file comes from.
+fn name(path: &str, prefix: &str) -> Option<String> {
+    let path = path.split('\t').next().unwrap_or(path).trim_end();
+    let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
+    (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path).to_owned())
+}
+
+/// Of `-3,2 +4,5 @@ …`: how many lines go, where the new ones begin, and how many they are.
+fn numbers(hunk: &str) -> Option<(usize, usize, usize)> {
+    let mut parts = hunk.split(' ');
+    let mut part = |mark: char| -> Option<(usize, usize)> {
+        let range = parts.next()?.strip_prefix(mark)?;
+        let (start, length) = range.split_once(',').unwrap_or((range, "1"));
+        Some((start.parse().ok()?, length.parse().ok()?))
+    };
+    let (_, old) = part('-')?;
+    let (at, new) = part('+')?;
+    Some((old, at, new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn added_lines_have_their_numbers_and_removed_files_their_names() {
+        let text = "\
+diff --git a/src/a.rs b/src/a.rs
+index 1..2 100644
+--- a/src/a.rs
++++ b/src/a.rs
+@@ -3,2 +3,3 @@ fn f() {
+-old
+--- a/not/a/header
++new
+++++ b/nor/this
++third
+@@ -20 +21 @@
+-x
++y
+diff --git a/gone.sql b/gone.sql
+--- a/gone.sql
++++ /dev/null
+@@ -1,1 +0,0 @@
+-z
+diff --git a/made b/made
+--- /dev/null
++++ b/made
+@@ -0,0 +1 @@
++w
+\\ No newline at end of file
+";
+        let files = read(text);
+        let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["src/a.rs", "gone.sql", "made"]);
+        let added: Vec<_> = files[0].added.iter().map(|(n, text)| (*n, text.as_str())).collect();
+        assert_eq!(added, [(3, "new"), (4, "+++ b/nor/this"), (5, "third"), (21, "y")]);
+        assert!(files[1].added.is_empty());
+        assert_eq!(files[2].added, [(1, "w".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_no_change_adds_nothing() {
+        for text in ["", "hello", "@@ -1 +1 @@\n+x", "--- \n+++ \n", "@@ x @@\n+y"] {
+            assert!(read(text).is_empty(), "{text}");
+        }
+    }
+}

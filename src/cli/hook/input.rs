@@ -1,0 +1,133 @@
+//! What a coding agent's program says on a hook's stdin. Programs differ in names, not in what they say; what is not understood is as if
+//! it were not said.
+
+use std::io::{IsTerminal, Read};
+
+use serde_json::Value;
+
+use super::Given;
+
+/// The most that is read, in bytes: what a tool gave back can be long, and is not needed.
+const MOST: u64 = 8 * 1024 * 1024;
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Input {
+    /// The session's name.
+    pub(super) session: Option<String>,
+    /// The folder in which the agent works.
+    pub(super) cwd: Option<String>,
+    /// Why a session starts: `startup`, `resume`, `clear`, `compact`.
+    pub(super) source: Option<String>,
+    /// What the person wrote.
+    pub(super) prompt: Option<String>,
+    /// The file that a tool read or changed.
+    pub(super) file: Option<String>,
+    /// The agent goes on because a hook told it to.
+    pub(super) stopping: bool,
+    /// The event's name as the program gives it.
+    event: Option<String>,
+}
+
+impl Input {
+    /// What this process is told; nothing from a terminal, where nobody types JSON.
+    pub(super) fn given() -> Self {
+        let stdin = std::io::stdin();
+        if stdin.is_terminal() { Self::default() } else { Self::read(stdin) }
+    }
+
+    /// Reads it; nothing where it is none.
+    fn read(from: impl Read) -> Self {
+        let mut text = Vec::new();
+        match from.take(MOST).read_to_end(&mut text) {
+            Ok(_) => serde_json::from_slice(&text).map(|value| Self::of(&value)).unwrap_or_default(),
+            Err(_) => Self::default(),
+        }
+    }
+
+    fn of(value: &Value) -> Self {
+        let text = |paths: &[&str]| {
+            let found = paths.iter().find_map(|path| value.pointer(path)?.as_str());
+            found.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        Self {
+            session: text(&["/session_id", "/conversation_id", "/sessionId", "/session/id"]),
+            cwd: text(&["/cwd", "/workspace_roots/0", "/directory"]),
+            source: text(&["/source", "/trigger"]),
+            prompt: text(&["/prompt", "/user_prompt"]),
+            file: text(&[
+                "/tool_input/file_path",
+                "/tool_input/absolute_path",
+                "/tool_input/notebook_path",
+                "/tool_input/path",
+                "/file_path",
+            ]),
+            stopping: value.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+            event: text(&["/hook_event_name"]),
+        }
+    }
+
+    /// What was given, in the words that the program reads.
+    pub(super) fn answer(&self, moment: &str, given: &Given) -> String {
+        let usual = match moment {
+            "session-start" => "SessionStart",
+            "user-prompt" => "UserPromptSubmit",
+            "post-tool" => "PostToolUse",
+            "pre-compact" => "PreCompact",
+            _ => "Stop",
+        };
+        let event = self.event.as_deref().unwrap_or(usual);
+        let camel = event.starts_with(|first: char| first.is_ascii_lowercase());
+        given.json(event, camel)
+    }
+}
+
+/// Whether a claim's source names the file: the path, alone or before a line number.
+pub(super) fn names(source: &str, path: &str) -> bool {
+    let Some(at) = source.find(path) else { return false };
+    let before = source.get(..at).and_then(|text| text.chars().next_back());
+    let after = source.get(at + path.len()..).and_then(|text| text.chars().next());
+    // `src/api.rs` is not named by `lib/src/api.rs`, nor by `src/api.rs.bak`; `./src/api.rs` names it.
+    let begins = match before {
+        None => true,
+        Some('/') => source.get(..at).is_some_and(|text| text.ends_with("./") && text.len() == 2),
+        Some(other) => !(other.is_alphanumeric() || matches!(other, '-' | '_' | '.')),
+    };
+    begins && after.is_none_or(|next| !(next.is_alphanumeric() || matches!(next, '-' | '_' | '/' | '.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn programs_that_name_things_otherwise_are_understood() {
+        let one = json!({"session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse", "tool_input": {"file_path": "/w/a.rs"}});
+        let read = Input::read(one.to_string().as_bytes());
+        assert_eq!((read.session.as_deref(), read.file.as_deref()), (Some("s"), Some("/w/a.rs")));
+        let answer = read.answer("post-tool", &Given::Context("x".into()));
+        assert_eq!(answer, r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#);
+        let other = json!({"conversation_id": "c", "workspace_roots": ["/w"], "hook_event_name": "sessionStart"});
+        let read = Input::read(other.to_string().as_bytes());
+        assert_eq!((read.session.as_deref(), read.cwd.as_deref()), (Some("c"), Some("/w")));
+        assert_eq!(read.answer("session-start", &Given::Context("x".into())), r#"{"additional_context":"x"}"#);
+        for nothing in ["", "no json", "[]", "5", r#"{"session_id": 5, "cwd": null}"#] {
+            assert_eq!(Input::read(nothing.as_bytes()), Input::default(), "{nothing}");
+        }
+    }
+
+    #[rstest::rstest]
+    #[case("src/api.rs", true)]
+    #[case("src/api.rs:14", true)]
+    #[case("./src/api.rs:14", true)]
+    #[case("see src/api.rs, line 3", true)]
+    #[case("lib/src/api.rs", false)]
+    #[case("src/api.rs.bak", false)]
+    #[case("mysrc/api.rs", false)]
+    #[case("docs/api.md", false)]
+    fn a_source_names_a_file(#[case] source: &str, #[case] named: bool) {
+        assert_eq!(names(source, "src/api.rs"), named);
+    }
+}

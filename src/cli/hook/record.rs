@@ -1,0 +1,152 @@
+//! Which claims were given into which session: a file a session beside the store, a line an injection.
+//!
+//! Not in the store: a hook must be quick, and what one machine showed to one agent is nobody else's business.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cli::CliError,
+    domain::{ClaimId, Scope},
+};
+
+/// The folder of these files, in that of the machine's state.
+pub(crate) const FOLDER: &str = "injected";
+
+/// One injection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Injection {
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) at: u64,
+    /// The session, by the name that the agent's program gives it.
+    pub(crate) session: String,
+    /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` where the session's context was emptied, `reminder` where the
+    /// agent was asked to store what was decided.
+    pub(crate) hook: String,
+    /// Where the claims are.
+    pub(crate) scope: Scope,
+    /// What was given.
+    #[serde(default)]
+    pub(crate) claims: Vec<ClaimId>,
+}
+
+/// A session's file, held by one hook at a time: hooks of one session run side by side.
+pub(super) struct Session {
+    name: String,
+    file: File,
+    past: Vec<Injection>,
+}
+
+impl Session {
+    /// Opens the file of a session, and waits while another hook holds it.
+    pub(super) fn open(folder: &Path, name: &str) -> Result<Self, CliError> {
+        let failed = |error: std::io::Error| CliError::file("write", folder, &error);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        // A name of the agent's is no name of a file.
+        let hash = blake3::hash(name.as_bytes()).to_hex();
+        let path = folder.join(format!("{}.jsonl", hash.get(..32).unwrap_or_default()));
+        let file =
+            fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
+        file.lock().map_err(failed)?;
+        let past = read(&file);
+        Ok(Self { name: name.chars().take(200).collect(), file, past })
+    }
+
+    /// Whether the claim was given into the session, and is still in its context.
+    pub(super) fn knows(&self, claim: ClaimId) -> bool {
+        let from = self.past.iter().rposition(|past| past.hook == "forget").unwrap_or(0);
+        let since: HashSet<_> = self.past.iter().skip(from).flat_map(|past| &past.claims).collect();
+        since.contains(&claim)
+    }
+
+    /// When it began, in milliseconds since the Unix epoch: its first injection.
+    pub(super) fn began(&self) -> Option<u64> {
+        self.past.first().map(|past| past.at)
+    }
+
+    /// Whether the agent was asked to store what was decided.
+    pub(super) fn reminded(&self) -> bool {
+        self.past.iter().any(|past| past.hook == "reminder")
+    }
+
+    /// Puts an injection on the record. What is not on it must not be given.
+    pub(super) fn give(&mut self, at: u64, hook: &str, scope: &Scope, claims: &[ClaimId]) -> Result<(), CliError> {
+        let one = Injection {
+            at,
+            session: self.name.clone(),
+            hook: hook.to_owned(),
+            scope: scope.clone(),
+            claims: claims.to_vec(),
+        };
+        let mut line = serde_json::to_string(&one).map_err(CliError::internal)?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).map_err(CliError::internal)?;
+        self.past.push(one);
+        Ok(())
+    }
+
+    /// The session's context was emptied: what was given may be given again.
+    pub(super) fn forget(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
+        self.give(at, "forget", scope, &[])
+    }
+
+    /// The agent is asked to store what was decided.
+    pub(super) fn remind(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
+        self.give(at, "reminder", scope, &[])
+    }
+}
+
+/// The lines of a file that can be read: one that was cut short by a crash is passed over.
+fn read(file: &File) -> Vec<Injection> {
+    BufReader::new(file).lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok()).collect()
+}
+
+/// Every injection on this machine, the newest first.
+pub(crate) fn all(state: &Path) -> Result<Vec<Injection>, CliError> {
+    let folder = state.join(FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CliError::file("read", &folder, &error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let file = File::open(entry.path()).map_err(|error| CliError::file("read", &entry.path(), &error))?;
+        found.extend(read(&file));
+    }
+    found.sort_by_key(|one| std::cmp::Reverse(one.at));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_knows_what_it_was_given_until_its_context_is_emptied() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Scope { org_id: "a".into(), project: "b".into() };
+        let id = |n| crate::domain::EventId([n; 32]);
+        let mut session = Session::open(dir.path(), "../../evil").unwrap();
+        assert!(!session.knows(id(1)) && session.began().is_none());
+        session.give(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
+        drop(session);
+        let mut session = Session::open(dir.path(), "../../evil").unwrap();
+        assert!(session.knows(id(1)) && !session.knows(id(3)) && !session.reminded());
+        assert_eq!(session.began(), Some(5));
+        session.forget(6, &scope).unwrap();
+        assert!(!session.knows(id(1)));
+        session.remind(7, &scope).unwrap();
+        assert!(session.reminded());
+        drop(session);
+        assert!(!Session::open(dir.path(), "other").unwrap().knows(id(1)), "sessions know nothing of each other");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}

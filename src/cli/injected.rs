@@ -1,0 +1,57 @@
+//! `ergo injected`: which claims hooks gave into which session of an agent.
+
+use super::{
+    CliError, Context, Exit,
+    hook::{self, Injection},
+    show::{text::count, time::ago},
+};
+use crate::domain::text::sanitize_line;
+
+/// List which claims were given into which session of a coding agent.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ergo injected                   the newest first
+  ergo injected --claim 3f2a91bc  every session that was given this claim")]
+pub(crate) struct Args {
+    /// Only those of this claim, by its id or the beginning of it.
+    #[arg(long, value_name = "ID")]
+    claim: Option<String>,
+    /// Only those of this session.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// How many.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
+    limit: usize,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let mut found = hook::all(&cx.paths()?.state)?;
+    found.retain(|one| !one.claims.is_empty());
+    if let Some(claim) = &args.claim {
+        found.retain(|one| one.claims.iter().any(|id| id.to_hex().starts_with(&claim.to_ascii_lowercase())));
+    }
+    if let Some(session) = &args.session {
+        found.retain(|one| one.session == *session);
+    }
+    let total = found.len();
+    found.truncate(args.limit);
+    if cx.ui.json {
+        cx.ui.value(&found);
+        return Ok(Exit::Ok);
+    }
+    let now = Context::now();
+    for Injection { at, session, hook, scope, claims } in &found {
+        let ids: Vec<_> = claims.iter().map(|id| id.short()).collect();
+        let line = format!("{hook} into {session} · {scope} · {}", ago(*at, now));
+        cx.ui.line(sanitize_line(&line));
+        cx.ui.line(format_args!("  {}", ids.join(" ")));
+    }
+    if found.is_empty() {
+        cx.ui.line("Nothing was given into any session. `ergo setup` installs the hooks that do.");
+    } else if found.len() < total {
+        cx.ui.line(format_args!("{} in all; --limit shows more.", count(total, "injection", "injections")));
+    }
+    Ok(Exit::Ok)
+}

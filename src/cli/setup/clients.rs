@@ -1,0 +1,239 @@
+//! The coding agents that ergo can be told to, and what is written into which of their files.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+/// A coding agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Client {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// Cursor.
+    Cursor,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+    /// VS Code.
+    Vscode,
+}
+
+/// Whose files are written.
+#[derive(Clone, Debug)]
+pub(super) struct Where {
+    /// The person's home.
+    pub(super) home: PathBuf,
+    /// The person's folder of settings.
+    pub(super) config: PathBuf,
+    /// The repository whose files are written instead of the person's.
+    pub(super) project: Option<PathBuf>,
+}
+
+/// What is written into a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Edit {
+    /// JSON: under these names, `ergo` is this.
+    Entry(&'static [&'static str], Value),
+    /// JSON: at this event, this is run.
+    Hook(Hook),
+    /// JSON: this name is this, unless it is there.
+    Default(&'static str, Value),
+    /// TOML: a table `mcp_servers.ergo` with this program.
+    Server(String),
+    /// Markdown: how to use ergo, between marks.
+    Instructions,
+}
+
+/// A command at an event.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hook {
+    /// The event.
+    pub(super) event: &'static str,
+    /// For which tools.
+    pub(super) matcher: Option<&'static str>,
+    /// The command.
+    pub(super) command: String,
+    /// The command stands in the list itself, not in a group with others.
+    pub(super) flat: bool,
+    /// How long it may take, in the agent's unit.
+    pub(super) timeout: Option<u32>,
+}
+
+/// A file, and what is written into it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Target {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// In this order.
+    pub(super) edits: Vec<Edit>,
+}
+
+impl Client {
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Cursor => "Cursor",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode => "opencode",
+            Self::Vscode => "VS Code",
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Codex => "codex",
+            Self::Cursor => "cursor",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Vscode => "code",
+        }
+    }
+
+    /// Its folder of settings, or its program, is there.
+    pub(super) fn is_installed(self, place: &Where, path: &[PathBuf]) -> bool {
+        let folder = match self {
+            Self::ClaudeCode => place.home.join(".claude"),
+            Self::Codex => place.home.join(".codex"),
+            Self::Cursor => place.home.join(".cursor"),
+            Self::Gemini => place.home.join(".gemini"),
+            Self::Opencode => place.config.join("opencode"),
+            Self::Vscode => vscode(place),
+        };
+        folder.is_dir() || path.iter().any(|folder| folder.join(self.program()).is_file())
+    }
+
+    fn targets(self, place: &Where, program: &str) -> Vec<Target> {
+        let stdio = json!({"command": program, "args": ["mcp"]});
+        let typed = json!({"type": "stdio", "command": program, "args": ["mcp"]});
+        let (home, project) = (&place.home, place.project.as_deref());
+        let at = |in_project: &str, in_home: &str| {
+            project.map_or_else(|| home.join(in_home), |project| project.join(in_project))
+        };
+        let file = |path: PathBuf, edits: Vec<Edit>| Target { path, edits };
+        let servers = |value: Value| Edit::Entry(&["mcpServers"], value);
+        match self {
+            Self::ClaudeCode => vec![
+                file(at(".mcp.json", ".claude.json"), vec![servers(typed)]),
+                file(at(".claude/settings.json", ".claude/settings.json"), hooks(&CLAUDE, program, Some(10))),
+                file(at("CLAUDE.md", ".claude/CLAUDE.md"), vec![Edit::Instructions]),
+            ],
+            Self::Codex => vec![
+                file(at(".codex/config.toml", ".codex/config.toml"), vec![Edit::Server(program.to_owned())]),
+                file(at(".codex/hooks.json", ".codex/hooks.json"), hooks(&CODEX, program, Some(10))),
+                file(at("AGENTS.md", ".codex/AGENTS.md"), vec![Edit::Instructions]),
+            ],
+            Self::Cursor => {
+                let mut flat = vec![Edit::Default("version", json!(1))];
+                flat.extend(CURSOR.iter().map(|(event, _, moment)| {
+                    let command = command(program, moment);
+                    Edit::Hook(Hook { event, matcher: None, command, flat: true, timeout: None })
+                }));
+                let mut files = vec![
+                    file(at(".cursor/mcp.json", ".cursor/mcp.json"), vec![servers(stdio)]),
+                    file(at(".cursor/hooks.json", ".cursor/hooks.json"), flat),
+                ];
+                // A person's own rules are in the program's settings, not in a file.
+                files.extend(project.map(|project| file(project.join("AGENTS.md"), vec![Edit::Instructions])));
+                files
+            }
+            Self::Gemini => {
+                let mut edits = vec![servers(stdio)];
+                // In milliseconds.
+                edits.extend(hooks(&GEMINI, program, Some(10_000)));
+                vec![
+                    file(at(".gemini/settings.json", ".gemini/settings.json"), edits),
+                    file(at("GEMINI.md", ".gemini/GEMINI.md"), vec![Edit::Instructions]),
+                ]
+            }
+            Self::Opencode => {
+                let entry = json!({"type": "local", "command": [program, "mcp"], "enabled": true});
+                let folder = project.map_or_else(|| place.config.join("opencode"), Path::to_owned);
+                vec![
+                    file(folder.join("opencode.json"), vec![Edit::Entry(&["mcp"], entry)]),
+                    file(folder.join("AGENTS.md"), vec![Edit::Instructions]),
+                ]
+            }
+            Self::Vscode => {
+                let entry = Edit::Entry(&["servers"], typed);
+                match project {
+                    Some(project) => vec![
+                        file(project.join(".vscode/mcp.json"), vec![entry]),
+                        file(project.join("AGENTS.md"), vec![Edit::Instructions]),
+                    ],
+                    None => vec![file(vscode(place).join("mcp.json"), vec![entry])],
+                }
+            }
+        }
+    }
+}
+
+/// A person's folder of VS Code's settings.
+fn vscode(place: &Where) -> PathBuf {
+    if cfg!(target_os = "macos") {
+        place.home.join("Library/Application Support/Code/User")
+    } else {
+        place.config.join("Code/User")
+    }
+}
+
+/// Events of an agent: its name for it, for which tools, and ergo's.
+type Events = [(&'static str, Option<&'static str>, &'static str)];
+
+const CLAUDE: [(&str, Option<&str>, &str); 5] = [
+    ("SessionStart", None, "session-start"),
+    ("UserPromptSubmit", None, "user-prompt"),
+    ("PostToolUse", Some("Read|Edit|MultiEdit|Write|NotebookEdit"), "post-tool"),
+    ("PreCompact", None, "pre-compact"),
+    ("Stop", None, "stop"),
+];
+
+const CODEX: [(&str, Option<&str>, &str); 4] = [
+    ("SessionStart", None, "session-start"),
+    ("UserPromptSubmit", None, "user-prompt"),
+    ("PreCompact", None, "pre-compact"),
+    ("Stop", None, "stop"),
+];
+
+const GEMINI: [(&str, Option<&str>, &str); 4] = [
+    ("SessionStart", None, "session-start"),
+    ("BeforeAgent", None, "user-prompt"),
+    ("AfterTool", Some("read_file|write_file|replace"), "post-tool"),
+    ("PreCompress", None, "pre-compact"),
+];
+
+const CURSOR: [(&str, Option<&str>, &str); 1] = [("sessionStart", None, "session-start")];
+
+fn hooks(events: &Events, program: &str, timeout: Option<u32>) -> Vec<Edit> {
+    let hook = |(event, matcher, moment): &(&'static str, Option<&'static str>, &'static str)| {
+        Edit::Hook(Hook { event, matcher: *matcher, command: command(program, moment), flat: false, timeout })
+    };
+    events.iter().map(hook).collect()
+}
+
+/// The command of a hook, for a shell.
+fn command(program: &str, moment: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if program.chars().all(plain) {
+        format!("{program} hook {moment}")
+    } else {
+        format!("'{}' hook {moment}", program.replace('\'', "'\\''"))
+    }
+}
+
+/// Every file of these agents, once.
+pub(super) fn targets(clients: &[Client], place: &Where, program: &str) -> Vec<Target> {
+    let mut all: Vec<Target> = Vec::new();
+    for target in clients.iter().flat_map(|client| client.targets(place, program)) {
+        // Several agents read one AGENTS.md.
+        if !all.iter().any(|other| other.path == target.path) {
+            all.push(target);
+        }
+    }
+    all
+}

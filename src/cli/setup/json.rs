@@ -1,0 +1,177 @@
+//! Entries and hooks in a JSON file, which may hold comments and trailing commas; everything else is left as it is.
+
+use jsonc_parser::{
+    ParseOptions,
+    cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode},
+};
+use serde_json::{Map, Value, json};
+
+use super::clients::Hook;
+
+const NAME: &str = "ergo";
+
+fn parse(text: &str) -> Result<CstRootNode, String> {
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is no JSON ({error})"))
+}
+
+fn top(root: &CstRootNode) -> Result<CstObject, String> {
+    root.object_value().ok_or_else(|| "holds no JSON object".to_owned())
+}
+
+/// The object of this name in another, made where there is none.
+fn child(object: &CstObject, name: &str) -> Result<CstObject, String> {
+    object.object_value_or_create(name).ok_or_else(|| format!("has a `{name}` that is no object"))
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(fields) => {
+            CstInputValue::Object(fields.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+        }
+    }
+}
+
+/// The text with `ergo` under these names.
+pub(super) fn set_entry(text: &str, path: &[&str], value: &Value) -> Result<String, String> {
+    let root = parse(text)?;
+    let mut object = top(&root)?;
+    for name in path {
+        object = child(&object, name)?;
+    }
+    match object.get(NAME) {
+        Some(ours) => {
+            let now = ours.to_serde_value();
+            // What a person added to the entry stays: an environment, a timeout.
+            let mut wanted = now.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+            wanted.extend(value.as_object().cloned().unwrap_or_default());
+            if now.as_ref() == Some(&Value::Object(wanted.clone())) {
+                return Ok(text.to_owned());
+            }
+            ours.set_value(input(&Value::Object(wanted)));
+        }
+        None => drop(object.append(NAME, input(value))),
+    }
+    Ok(root.to_string())
+}
+
+/// The text without it. An object that holds nothing any more goes with it.
+pub(super) fn unset_entry(text: &str, path: &[&str]) -> Result<String, String> {
+    let root = parse(text)?;
+    let mut object = top(&root)?;
+    let mut above = Vec::new();
+    for name in path {
+        let Some(next) = object.object_value(name) else { return Ok(text.to_owned()) };
+        above.push((object, *name));
+        object = next;
+    }
+    let Some(ours) = object.get(NAME) else { return Ok(text.to_owned()) };
+    ours.remove();
+    prune(object, above);
+    Ok(root.to_string())
+}
+
+/// Removes objects that are empty now, from the inmost outwards.
+fn prune(mut object: CstObject, above: Vec<(CstObject, &str)>) {
+    for (parent, name) in above.into_iter().rev() {
+        if object.properties().is_empty()
+            && let Some(property) = parent.get(name)
+        {
+            property.remove();
+        }
+        object = parent;
+    }
+}
+
+/// The text with this name in it, unless it has it.
+pub(super) fn set_default(text: &str, name: &str, value: &Value) -> Result<String, String> {
+    let root = parse(text)?;
+    let object = top(&root)?;
+    if object.get(name).is_some() {
+        return Ok(text.to_owned());
+    }
+    object.append(name, input(value));
+    Ok(root.to_string())
+}
+
+/// The part of a command that says that it is ours: the program's path may have changed since.
+fn tail(hook: &Hook) -> Option<&str> {
+    hook.command.rfind(" hook ").and_then(|at| hook.command.get(at..))
+}
+
+/// Whether a group, or an element of a flat list, runs our command: exactly, or by another path.
+fn runs(value: &Value, hook: &Hook) -> Option<bool> {
+    let commands = match value.get("hooks").and_then(Value::as_array) {
+        Some(group) => group.iter().filter_map(|one| one.get("command")?.as_str()).collect(),
+        None => value.get("command").and_then(Value::as_str).into_iter().collect::<Vec<_>>(),
+    };
+    let tail = tail(hook)?;
+    let ours = |command: &&&str| {
+        command.strip_suffix(tail).is_some_and(|program| program.trim_end_matches(['\'', '"']).ends_with(NAME))
+    };
+    let found = commands.iter().find(ours)?;
+    Some(**found == *hook.command)
+}
+
+fn element(hook: &Hook) -> Value {
+    let mut command = Map::from_iter([("command".to_owned(), json!(hook.command))]);
+    if hook.flat {
+        return Value::Object(command);
+    }
+    command.insert("type".to_owned(), json!("command"));
+    command.extend(hook.timeout.map(|timeout| ("timeout".to_owned(), json!(timeout))));
+    let mut group = Map::new();
+    group.extend(hook.matcher.map(|matcher| ("matcher".to_owned(), json!(matcher))));
+    group.insert("hooks".to_owned(), json!([command]));
+    Value::Object(group)
+}
+
+/// The elements that are ours, and whether each is as it should be.
+fn ours(list: &CstArray, hook: &Hook) -> Vec<(CstNode, bool)> {
+    let found = list.elements().into_iter().filter_map(|node| {
+        let exact = runs(&node.to_serde_value()?, hook)?;
+        Some((node, exact))
+    });
+    found.collect()
+}
+
+/// The text with the command at its event.
+pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
+    let root = parse(text)?;
+    let hooks = child(&top(&root)?, "hooks")?;
+    let list = hooks
+        .array_value_or_create(hook.event)
+        .ok_or_else(|| format!("has a `hooks.{}` that is no list", hook.event))?;
+    let found = ours(&list, hook);
+    if matches!(found.as_slice(), [(_, true)]) {
+        return Ok(text.to_owned());
+    }
+    found.into_iter().for_each(|(node, _)| node.remove());
+    list.append(input(&element(hook)));
+    Ok(root.to_string())
+}
+
+/// The text without it. Lists and objects that hold nothing any more go with it.
+pub(super) fn unset_hook(text: &str, hook: &Hook) -> Result<String, String> {
+    let root = parse(text)?;
+    let top = top(&root)?;
+    let Some(hooks) = top.object_value("hooks") else { return Ok(text.to_owned()) };
+    let Some(list) = hooks.array_value(hook.event) else { return Ok(text.to_owned()) };
+    let found = ours(&list, hook);
+    if found.is_empty() {
+        return Ok(text.to_owned());
+    }
+    found.into_iter().for_each(|(node, _)| node.remove());
+    if list.elements().is_empty()
+        && let Some(property) = hooks.get(hook.event)
+    {
+        property.remove();
+    }
+    prune(hooks, vec![(top, "hooks")]);
+    Ok(root.to_string())
+}

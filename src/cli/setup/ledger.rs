@@ -1,0 +1,77 @@
+//! Files as they were before setup changed them: so that taking back gives back every byte, where nobody else changed them since.
+
+use std::{
+    fs,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::CliError;
+
+/// The folder of what setup keeps.
+pub(super) struct Ledger {
+    folder: PathBuf,
+}
+
+/// A file as it was.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    path: PathBuf,
+    /// What was in it; `None` where there was no such file.
+    before: Option<String>,
+    /// The hash of what setup wrote.
+    after: String,
+}
+
+fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+impl Ledger {
+    /// The ledger in this folder of the machine's state.
+    pub(super) fn new(state: &Path) -> Self {
+        Self { folder: state.join("setup") }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn file(&self, path: &Path) -> PathBuf {
+        let name = hash(&path.display().to_string());
+        self.folder.join(format!("{}.json", name.get(..32).unwrap_or_default()))
+    }
+
+    fn kept(&self, path: &Path) -> Option<Kept> {
+        let text = fs::read_to_string(self.file(path)).ok()?;
+        serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.path == path)
+    }
+
+    /// What was in the file before setup, where it holds what setup wrote and nothing else; the inner `None` where it was not there.
+    pub(super) fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
+        self.kept(path).filter(|kept| kept.after == hash(now)).map(|kept| kept.before)
+    }
+
+    /// Keeps a file as it is, before it is changed to `after`.
+    pub(super) fn keep(&self, path: &Path, now: Option<&str>, after: &str) -> Result<(), CliError> {
+        // Where setup writes over what it wrote, what was there before the first time is what counts.
+        let first = now.and_then(|now| self.before(path, now));
+        let before = first.unwrap_or_else(|| now.map(str::to_owned));
+        let kept = Kept { path: path.to_owned(), before, after: hash(after) };
+        let file = self.file(path);
+        let failed = |error: std::io::Error| CliError::file("write", &file, &error);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        let text = serde_json::to_string_pretty(&kept).map_err(CliError::internal)?;
+        let mut options = fs::OpenOptions::new();
+        let mut out = options.write(true).create(true).truncate(true).mode(0o600).open(&file).map_err(failed)?;
+        std::io::Write::write_all(&mut out, text.as_bytes()).map_err(failed)
+    }
+
+    /// The file is as it was.
+    pub(super) fn forget(&self, path: &Path) {
+        // One that stays names a text that nobody will find again.
+        drop(fs::remove_file(self.file(path)));
+    }
+}

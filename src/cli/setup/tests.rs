@@ -1,0 +1,143 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use clients::Edit;
+
+fn place(project: Option<&str>) -> Where {
+    Where { home: "/home/ada".into(), config: "/home/ada/.config".into(), project: project.map(PathBuf::from) }
+}
+
+/// What is in a file, by the sort of edits that are made in it.
+fn texts(target: &Target) -> BoxedStrategy<String> {
+    let json = prop_oneof![
+        Just(String::new()),
+        Just("{}\n".to_owned()),
+        Just("{\n  // mine\n  \"mcpServers\": {},\n  \"hooks\": {\"Stop\": []}\n}".to_owned()),
+        Just("{\"mcpServers\": {\"other\": {\"command\": \"x\"}}, /* c */ \"a\": [1, 2,],}\n".to_owned()),
+        Just("{\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{ \"type\": \"command\", \"command\": \"mine\" }] }, // keep\n\t\t],\n\t},\n}\n".to_owned()),
+        "[a-z]{1,8}".prop_map(|name| format!("{{ \"{name}\" : {{ \"deep\" : [ true , null ] }} }}")),
+    ];
+    let toml = prop_oneof![
+        Just(String::new()),
+        Just("# mine\nmodel = \"x\"   # keep\n".to_owned()),
+        Just("[mcp_servers.other]\ncommand = \"x\" # keep\n\n[tui]\na = 1\n".to_owned()),
+        Just("[mcp_servers]\n".to_owned()),
+    ];
+    if target.edits.iter().any(|edit| matches!(edit, Edit::Instructions)) {
+        return "(# [A-Za-z ]{0,20}\n)?([ -~]{0,40}\n){0,4}[ -~]{0,20}".boxed();
+    }
+    if target.edits.iter().any(|edit| matches!(edit, Edit::Server(_))) { toml.boxed() } else { json.boxed() }
+}
+
+fn cases() -> impl Strategy<Value = (Target, String)> {
+    let every = Client::value_variants();
+    let mut all = clients::targets(every, &place(None), "/opt/ergo/bin/ergo");
+    all.extend(clients::targets(every, &place(Some("/work/api")), "ergo"));
+    proptest::sample::select(all).prop_flat_map(|target| {
+        let texts = texts(&target);
+        (Just(target), texts)
+    })
+}
+
+proptest! {
+    #[test]
+    fn setup_twice_is_setup_once((target, text) in cases()) {
+        let once = edit::set(Some(&text), &target).unwrap();
+        prop_assert!(once.contains("ergo"));
+        prop_assert_eq!(edit::set(Some(&once), &target).unwrap(), once);
+    }
+
+    #[test]
+    fn what_is_taken_out_leaves_nothing_of_ours_and_all_of_theirs((target, text) in cases()) {
+        let once = edit::set(Some(&text), &target).unwrap();
+        let back = edit::unset(&once, &target).unwrap();
+        prop_assert!(!back.contains("ergo"), "{}", back);
+        for word in ["mine", "keep", "other", "deep", "model"] {
+            prop_assert_eq!(text.contains(word), back.contains(word), "{} in {}", word, back);
+        }
+        prop_assert_eq!(&edit::unset(&back, &target).unwrap(), &back);
+        if target.edits == [Edit::Instructions] {
+            prop_assert_eq!(back, text);
+        }
+    }
+
+    #[test]
+    fn setup_then_remove_gives_the_file_byte_for_byte((target, text) in cases(), there in any::<bool>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::new(&dir.path().join("state"));
+        let path = dir.path().join("file");
+        let target = Target { path: path.clone(), ..target };
+        if there {
+            fs::write(&path, &text).unwrap();
+        }
+        for _ in 0..2 {
+            if let Some(change) = change(target.clone(), false, &ledger).unwrap() {
+                write(&change, false, &ledger).unwrap();
+            }
+        }
+        prop_assert!(fs::read_to_string(&path).unwrap().contains("ergo"));
+        let change = change(target, true, &ledger).unwrap().unwrap();
+        write(&change, true, &ledger).unwrap();
+        prop_assert_eq!(fs::read_to_string(&path).ok(), there.then_some(text));
+    }
+}
+
+#[test]
+fn what_a_person_added_since_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(&dir.path().join("state"));
+    let path = dir.path().join("mcp.json");
+    let target = Target {
+        path: path.clone(),
+        edits: vec![Edit::Entry(&["mcpServers"], json!({"command": "ergo", "args": ["mcp"]}))],
+    };
+    write(&change(target.clone(), false, &ledger).unwrap().unwrap(), false, &ledger).unwrap();
+    let text = fs::read_to_string(&path).unwrap().replacen('{', "{ \"mine\": 1, // why\n", 1);
+    fs::write(&path, text).unwrap();
+    write(&change(target, true, &ledger).unwrap().unwrap(), true, &ledger).unwrap();
+    let left = fs::read_to_string(&path).unwrap();
+    assert!(left.contains("\"mine\": 1") && left.contains("// why") && !left.contains("ergo"), "{left}");
+}
+
+#[test]
+fn an_entry_keeps_what_a_person_added_to_it_and_a_moved_program_is_found() {
+    let edits = vec![Edit::Entry(&["mcpServers"], json!({"command": "ergo", "args": ["mcp"]}))];
+    let target = Target { path: "x".into(), edits };
+    let text =
+        "{\"mcpServers\": {\"ergo\": {\"command\": \"/old/ergo\", \"args\": [\"mcp\"], \"env\": {\"A\": \"b\"}}}}";
+    let set = edit::set(Some(text), &target).unwrap();
+    assert!(set.contains("\"env\"") && !set.contains("/old"), "{set}");
+
+    let targets = |program: &str| clients::targets(&[Client::ClaudeCode], &place(None), program);
+    let (old, new) = (&targets("/old bin/ergo")[1], &targets("/new/ergo")[1]);
+    let set = edit::set(Some(&edit::set(None, old).unwrap()), new).unwrap();
+    assert!(set.contains("/new/ergo hook stop") && !set.contains("/old"), "{set}");
+    assert_eq!(set, edit::set(None, new).unwrap());
+}
+
+#[test]
+fn a_file_that_is_not_understood_is_left_alone() {
+    let targets = clients::targets(&[Client::Codex, Client::ClaudeCode], &place(None), "ergo");
+    let wrong =
+        ["{ \"mcpServers\": 5 }", "[1]", "{ \"hooks\": {\"Stop\": 5} }", "{ nonsense", "mcp_servers = 5", "[[["];
+    for target in targets.iter().filter(|target| target.edits != [Edit::Instructions]) {
+        let refused = wrong.iter().filter(|text| {
+            let error = edit::set(Some(text), target).err();
+            error.is_some_and(|error| error.error.contains("nothing was changed"))
+        });
+        assert!(refused.count() >= 3, "{target:?}");
+    }
+}
+
+#[test]
+fn each_agent_gets_its_server_and_several_share_one_page_of_instructions() {
+    let all = clients::targets(Client::value_variants(), &place(Some("/work/api")), "ergo");
+    assert_eq!(all.iter().filter(|target| target.path.ends_with("AGENTS.md")).count(), 1);
+    for client in Client::value_variants() {
+        let own = clients::targets(&[*client], &place(None), "ergo");
+        let server = |edit: &Edit| matches!(edit, Edit::Entry(..) | Edit::Server(_));
+        assert!(own.iter().any(|target| target.edits.iter().any(server)), "{}", client.title());
+        assert!(own.iter().all(|target| target.path.starts_with("/home/ada")), "{own:?}");
+    }
+}

@@ -1,0 +1,359 @@
+//! A tool call: the arguments go to the daemon with who acts and where; what it answers is the result.
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject},
+    service::RequestContext,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{
+    person,
+    server::{Inner, Settings},
+    shape,
+    tools::Tool,
+};
+use crate::{
+    api::{
+        CardView, ConflictsPage, ConflictsQuery, Diagnose, History, RecallAnswer, ScopeView, Scopes, WhyAnswer,
+        WriteOutcome,
+    },
+    client::{ClientError, Method, Request, known_scope},
+    domain::{OpId, Scope, text::sanitize},
+};
+
+/// What a call does for one client.
+pub(super) struct Call<'a> {
+    inner: &'a Inner,
+    /// The client's name.
+    agent: String,
+}
+
+/// Where a call acts, by its own word or the session's.
+struct Place {
+    scope: Scope,
+    identities: Vec<String>,
+}
+
+/// Why there is no result: a sentence for the agent, with the next step.
+#[derive(Debug)]
+pub(super) struct Failed(String);
+
+impl From<ClientError> for Failed {
+    fn from(error: ClientError) -> Self {
+        let mut said = error.to_string();
+        if let ClientError::Api(api) = &error
+            && !api.candidates.is_empty()
+        {
+            let ids: Vec<_> = api.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
+            said = format!("{said}: {}", ids.join(", "));
+        }
+        if let Some(hint) = error.hint() {
+            said = format!("{said}. Next: {hint}");
+        }
+        Self(sanitize(&said))
+    }
+}
+
+impl Failed {
+    fn new(said: impl Into<String>) -> Self {
+        Self(said.into())
+    }
+
+    /// As an error of the protocol, where there is no other way to say it.
+    pub(super) fn protocol(self) -> ErrorData {
+        ErrorData::internal_error(self.0, None)
+    }
+
+    /// What is asked for does not exist.
+    pub(super) fn not_found(self) -> ErrorData {
+        ErrorData::resource_not_found(self.0, None)
+    }
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(inner: &'a Inner, agent: String) -> Self {
+        Self { inner, agent }
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// Runs a tool. What goes wrong is a result that says so: a client hides errors of the protocol from its model.
+    pub(super) async fn tool(
+        &self,
+        tool: Tool,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let _pass = match self.inner.gate.pass().await {
+            Ok(pass) => pass,
+            Err(said) => return Ok(CallToolResult::error(vec![ContentBlock::text(said)]).into()),
+        };
+        let arguments = request.arguments.clone().unwrap_or_default();
+        Ok(match self.run(tool, arguments, &request, context).await {
+            Ok(response) => response,
+            Err(Failed(said)) => CallToolResult::error(vec![ContentBlock::text(said)]).into(),
+        })
+    }
+
+    async fn run(
+        &self,
+        tool: Tool,
+        mut arguments: JsonObject,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, Failed> {
+        // An argument that is not given, however that is said.
+        arguments.retain(|_, value| !value.is_null());
+        let value = match tool {
+            Tool::Remember | Tool::Learn => {
+                let path = if tool == Tool::Learn { "/learn" } else { "/remember" };
+                let body = self.writing(arguments).await?;
+                let outcome: WriteOutcome = self.post(path, &body).await?;
+                if let WriteOutcome::Conflict(refused) = &outcome
+                    && self.settings().ask_person
+                    && let Some(card) = refused.card_id
+                {
+                    match person::ask(refused, request, context).await {
+                        person::Reply::Wait(question) => return Ok((*question).into()),
+                        person::Reply::Decided(decision) => {
+                            let outcome = self.decided(&card.to_hex(), &decision, &body).await?;
+                            return Ok(result(shape::decided(outcome, &decision)));
+                        }
+                        person::Reply::Cancelled => return Ok(result(shape::cancelled(shape::outcome(outcome)))),
+                        person::Reply::None => {}
+                    }
+                }
+                shape::outcome(outcome)
+            }
+            Tool::Supersede => {
+                // One target is what most calls have.
+                if let Some(target) = arguments.remove("target") {
+                    arguments.insert("targets".to_owned(), json!([target]));
+                }
+                if let Some(target @ Value::String(_)) = arguments.get("targets").cloned() {
+                    arguments.insert("targets".to_owned(), json!([target]));
+                }
+                let body = self.writing(arguments).await?;
+                shape::outcome(self.post("/supersede", &body).await?)
+            }
+            Tool::Retract => {
+                let body = self.writing(arguments).await?;
+                shape::outcome(self.post("/retract", &body).await?)
+            }
+            Tool::Resolve => {
+                let card = id(&mut arguments, "card")?;
+                let body = self.writing(arguments).await?;
+                shape::outcome(self.post(&format!("/conflicts/{card}/resolve"), &body).await?)
+            }
+            Tool::Why => {
+                let body = self.reading(arguments).await?;
+                shape::why(self.post::<WhyAnswer>("/why", &body).await?)
+            }
+            Tool::Recall => {
+                let body = self.reading(arguments).await?;
+                shape::recall(self.post::<RecallAnswer>("/recall", &body).await?)
+            }
+            Tool::History => {
+                let claim = id(&mut arguments, "claim")?;
+                only(&arguments, &[])?;
+                shape::history(self.get::<History>(&format!("/claims/{claim}/history"), "").await?)
+            }
+            Tool::Conflicts => return self.conflicts(arguments).await.map(result),
+            Tool::Diagnose => {
+                only(&arguments, &[])?;
+                shape::diagnose(&self.get::<Diagnose>("/diagnose", "").await?)
+            }
+            Tool::Scopes => {
+                only(&arguments, &[])?;
+                let here = self.place(&mut JsonObject::new()).ok();
+                let scopes = self.scopes().await?;
+                let here = here.map(|here| known_scope(&here.scope, &here.identities, &scopes).0);
+                shape::scopes(&scopes, here.as_ref())
+            }
+        };
+        Ok(result(value))
+    }
+
+    async fn conflicts(&self, mut arguments: JsonObject) -> Result<Value, Failed> {
+        if arguments.contains_key("card") {
+            let card = id(&mut arguments, "card")?;
+            only(&arguments, &["scope"])?;
+            return Ok(shape::card(self.get::<CardView>(&format!("/conflicts/{card}"), "").await?));
+        }
+        let scope = self.known(&mut arguments).await?;
+        only(&arguments, &["status", "limit", "cursor"])?;
+        let mut query: ConflictsQuery = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+            Failed::new(format!("the arguments are wrong: {error}. Next: status, limit, cursor or card"))
+        })?;
+        query.limit.get_or_insert(20);
+        (query.org_id, query.project) = (Some(scope.org_id), Some(scope.project));
+        let page: ConflictsPage = self.get("/conflicts", &encode(&query)?).await?;
+        Ok(shape::conflicts(&page))
+    }
+
+    /// The open cards of the session's scope.
+    pub(super) async fn open_cards(&self) -> Result<(ConflictsPage, Scope), Failed> {
+        let scope = self.known(&mut JsonObject::new()).await?;
+        let query = ConflictsQuery {
+            org_id: Some(scope.org_id.clone()),
+            project: Some(scope.project.clone()),
+            limit: Some(20),
+            ..ConflictsQuery::default()
+        };
+        Ok((self.get("/conflicts", &encode(&query)?).await?, scope))
+    }
+
+    /// Does what a person decided about a refused write.
+    async fn decided(
+        &self,
+        card: &str,
+        decision: &person::Decision,
+        body: &JsonObject,
+    ) -> Result<WriteOutcome, Failed> {
+        let mut order = JsonObject::new();
+        for field in ["org_id", "project", "who", "agent", "identity"] {
+            order.extend(body.get(field).map(|value| (field.to_owned(), value.clone())));
+        }
+        order.insert("op_id".to_owned(), json!(fresh_op()?));
+        order.insert("act".to_owned(), json!(decision.act));
+        let given = decision.reason.clone().or_else(|| body.get("reason").and_then(Value::as_str).map(str::to_owned));
+        order.insert("reason".to_owned(), json!(given.unwrap_or_else(|| "decided when asked".to_owned())));
+        if decision.act == "supersede" {
+            let view: CardView = self.get(&format!("/conflicts/{card}"), "").await?;
+            let candidate = view.sides.iter().find(|side| side.candidate);
+            order.extend(candidate.map(|side| ("winner".to_owned(), json!(side.claim.id))));
+        }
+        self.post(&format!("/conflicts/{card}/resolve"), &order).await
+    }
+
+    /// The body of a write: the arguments, who acts, where, and the key by which a repetition is known.
+    async fn writing(&self, mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+        let place = self.place(&mut arguments)?;
+        let identity = if place.identities.is_empty() {
+            None
+        } else {
+            known_scope(&place.scope, &place.identities, &self.scopes().await?).1
+        };
+        let who = self.settings().who.clone().unwrap_or_else(|| self.agent.clone());
+        arguments.insert("org_id".to_owned(), json!(place.scope.org_id));
+        arguments.insert("project".to_owned(), json!(place.scope.project));
+        arguments.entry("who").or_insert_with(|| json!(who));
+        arguments.insert("agent".to_owned(), json!(self.agent));
+        arguments.extend(identity.map(|identity| ("identity".to_owned(), json!(identity))));
+        if !arguments.contains_key("op_id") {
+            arguments.insert("op_id".to_owned(), json!(fresh_op()?));
+        }
+        Ok(arguments)
+    }
+
+    /// The body of a read: the arguments, and the scope under the name by which the daemon knows it.
+    async fn reading(&self, mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+        let scope = self.known(&mut arguments).await?;
+        arguments.insert("org_id".to_owned(), json!(scope.org_id));
+        arguments.insert("project".to_owned(), json!(scope.project));
+        Ok(arguments)
+    }
+
+    /// Where to read, by the arguments or the session; what says so is taken out of the arguments.
+    pub(super) async fn known(&self, arguments: &mut JsonObject) -> Result<Scope, Failed> {
+        let place = self.place(arguments)?;
+        if place.identities.is_empty() {
+            return Ok(place.scope);
+        }
+        Ok(known_scope(&place.scope, &place.identities, &self.scopes().await?).0)
+    }
+
+    fn place(&self, arguments: &mut JsonObject) -> Result<Place, Failed> {
+        let Settings { scope, identities, .. } = self.settings();
+        let both = text(arguments, "scope")?;
+        let (org, project) = (text(arguments, "org_id")?, text(arguments, "project")?);
+        let (org, project) = match both {
+            Some(both) => match both.split_once('/') {
+                Some((org, project)) => (Some(org.to_owned()), Some(project.to_owned())),
+                None => {
+                    let said = format!(
+                        "`scope` is “{}”, and a scope is ORG/PROJECT. Next: ergo_scopes lists them",
+                        sanitize(&both)
+                    );
+                    return Err(Failed::new(said));
+                }
+            },
+            None => (org, project),
+        };
+        let missing =
+            || Failed::new("`scope` is missing: this connection belongs to no project. Next: give it as ORG/PROJECT");
+        if org.is_none() && project.is_none() {
+            let scope = scope.clone().ok_or_else(missing)?;
+            return Ok(Place { scope, identities: identities.clone() });
+        }
+        // Who names only the organisation means this project in it, by what it is.
+        let identities = if project.is_some() { Vec::new() } else { identities.clone() };
+        let org = org.or_else(|| scope.as_ref().map(|scope| scope.org_id.clone()));
+        let project = project.or_else(|| scope.as_ref().map(|scope| scope.project.clone()));
+        let (org, project) = org.zip(project).ok_or_else(missing)?;
+        let scope = Scope::new(org, project)
+            .map_err(|error| Failed::new(format!("{error}. Next: give `scope` as ORG/PROJECT")))?;
+        Ok(Place { scope, identities })
+    }
+
+    async fn scopes(&self) -> Result<Vec<ScopeView>, Failed> {
+        Ok(self.get::<Scopes>("/scopes", "").await?.items)
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<T, Failed> {
+        let request = Request { query: query.to_owned(), ..Request::new(Method::GET, path) };
+        Ok(self.inner.link.ask(request).await?)
+    }
+
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &JsonObject) -> Result<T, Failed> {
+        let request = Request { body: Some(Value::Object(body.clone())), ..Request::new(Method::POST, path) };
+        Ok(self.inner.link.ask(request).await?)
+    }
+}
+
+/// The same data as text and as structure: clients show their model one of the two.
+fn result(value: Value) -> CallToolResponse {
+    CallToolResult::structured(value).into()
+}
+
+pub(super) fn encode(query: &impl Serialize) -> Result<String, Failed> {
+    serde_urlencoded::to_string(query).map_err(|error| Failed::new(format!("the request cannot be written: {error}")))
+}
+
+/// Takes a text out of the arguments.
+fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, Failed> {
+    match arguments.remove(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Failed::new(format!("`{name}` must be a text"))),
+    }
+}
+
+/// Takes an id, or the beginning of one, out of the arguments.
+fn id(arguments: &mut JsonObject, name: &str) -> Result<String, Failed> {
+    let given = text(arguments, name)?.ok_or_else(|| Failed::new(format!("`{name}` is missing: give the id")))?;
+    let given = given.trim().to_ascii_lowercase();
+    if crate::domain::id::is_prefix(&given) {
+        return Ok(given);
+    }
+    Err(Failed::new(format!("`{name}` is no id: an id is hexadecimal, and its first 4 digits or more do")))
+}
+
+/// Refuses arguments that nobody reads.
+fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), Failed> {
+    let Some(stray) = arguments.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let stray = super::pipe::shown(stray);
+    let expected = if known.is_empty() { "nothing more".to_owned() } else { known.join(", ") };
+    Err(Failed::new(format!("there is no argument `{stray}` here; expected: {expected}")))
+}
+
+/// A key by which the daemon knows a write again that it was sent twice.
+fn fresh_op() -> Result<OpId, Failed> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| Failed::new(format!("the system gave no random bytes: {error}")))?;
+    Ok(OpId(bytes))
+}

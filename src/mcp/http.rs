@@ -1,0 +1,21 @@
+//! The same bridge over streamable HTTP, for clients that start no programs. Without sessions: each request stands alone.
+
+use std::sync::Arc;
+
+use axum::Router;
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
+
+use super::{Bridge, Link, Profile, Settings};
+
+/// The path `/mcp`. No project is known here, so that every call says its scope. Who may speak is the daemon's to decide.
+pub fn router(link: Link) -> Router {
+    let settings =
+        Settings { profile: Profile::Default, scope: None, identities: Vec::new(), who: None, ask_person: true };
+    let bridge = Bridge::new(settings, link);
+    let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+    let service =
+        StreamableHttpService::new(move || Ok(bridge.clone()), Arc::new(LocalSessionManager::default()), config);
+    Router::new().route_service("/mcp", service)
+}

@@ -1,0 +1,56 @@
+//! The Model Context Protocol: what an agent asks of the daemon, as tools, resources and a prompt.
+//!
+//! A thin bridge: arguments go to the daemon as they are, with who acts and where; it reads and checks them. What comes back is made
+//! short and safe to show ([`shape`]). A conflict is a result, no error. [`serve`] speaks over a pair of pipes; nothing but JSON-RPC
+//! goes out on them.
+
+mod call;
+mod gate;
+mod http;
+mod link;
+mod person;
+mod pipe;
+mod prompts;
+mod resources;
+mod server;
+mod shape;
+mod tools;
+
+pub use http::router;
+pub use link::Link;
+pub use server::{Bridge, Settings};
+pub use tools::Profile;
+
+use rmcp::{ServiceExt, service::ServerInitializeError};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Speaks with one client until it closes its end.
+///
+/// # Errors
+/// Where a pipe broke, or the client began with something that is no MCP.
+pub async fn serve<R, W>(bridge: Bridge, read: R, write: W) -> Result<(), McpError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let (pipe, writer) = pipe::Pipe::new(read, write);
+    let served = match bridge.serve(pipe).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| McpError::Stopped(error.to_string())),
+        // A client that goes away before it says anything has asked for nothing.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(McpError::NotBegun(error.to_string())),
+    };
+    writer.end().await;
+    served
+}
+
+/// Why a session ended otherwise than by its client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum McpError {
+    /// The first messages are no handshake that this program knows.
+    #[error("the client did not begin an MCP session: {0}")]
+    NotBegun(String),
+    /// The session's task ended by itself: a defect.
+    #[error("the MCP session ended: {0}")]
+    Stopped(String),
+}

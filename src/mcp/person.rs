@@ -1,0 +1,158 @@
+//! A person is asked about a refused write, where the client can ask one. Never required: without an answer the conflict is the result.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+        ElicitationSchema, InputRequest, InputRequiredResult, ProtocolVersion, ServerRequest, object,
+    },
+    service::{PeerRequestOptions, RequestContext},
+};
+use serde_json::{Value, json};
+
+use crate::{api::Refused, domain::text::sanitize_line};
+
+/// How long a person has. Clients give up a call of a tool after a minute.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Under which name the question goes out, and its answer comes back.
+const QUESTION: &str = "decision";
+
+/// What may be answered: in the words of the question, and as an act on the card.
+const CHOICES: [(&str, Option<&str>); 3] = [
+    ("cancel: what is in force stays", None),
+    ("supersede: the new claim replaces it", Some("supersede")),
+    ("exception: both stay, on the record", Some("exception")),
+];
+
+/// What a person decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decision {
+    /// The act on the card.
+    pub(super) act: &'static str,
+    /// Why, where they said so.
+    pub(super) reason: Option<String>,
+}
+
+/// What came of asking.
+pub(super) enum Reply {
+    /// Nobody could be asked, or nobody answered.
+    None,
+    /// The client asks, and calls again with the answer.
+    Wait(Box<InputRequiredResult>),
+    /// They want it so.
+    Decided(Decision),
+    /// They want what is in force to stay.
+    Cancelled,
+}
+
+/// Asks, in the way of the client's protocol version.
+pub(super) async fn ask(
+    refused: &Refused,
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Reply {
+    let can = context.client_capabilities().and_then(|can| can.elicitation);
+    if !can.is_some_and(|can| can.form.is_some() || can.url.is_none()) {
+        return Reply::None;
+    }
+    let Some(question) = question(refused, request) else { return Reply::None };
+    // Versions are dates, and compare as text.
+    let now = context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if now {
+        return match request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
+            Some(answer) => serde_json::from_value(answer.clone()).map_or(Reply::None, read),
+            None => {
+                let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
+                Reply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)))
+            }
+        };
+    }
+    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let sent = context.peer.send_request_with_option(ServerRequest::ElicitRequest(question), options).await;
+    let answer = match sent {
+        Ok(handle) => handle.await_response().await,
+        Err(error) => Err(error),
+    };
+    match answer {
+        Ok(ClientResult::ElicitResult(answer)) => read(answer),
+        Ok(_) => Reply::None,
+        Err(error) => {
+            tracing::debug!("nobody answered: {error}");
+            Reply::None
+        }
+    }
+}
+
+fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<ElicitRequest> {
+    let written = request.arguments.as_ref()?.get("statement")?.as_str()?;
+    let old = &refused.conflicts.first()?.claim;
+    let because = old.reason.as_deref().map_or_else(String::new, |reason| format!(" Its reason: {}", short(reason)));
+    let message = format!(
+        "The agent wants to store “{}”. That contradicts “{}” ({}, by {}).{because} What shall hold?",
+        short(written),
+        short(&old.statement),
+        old.id.short(),
+        short(&old.who),
+    );
+    let choices: Vec<&str> = CHOICES.iter().map(|(words, _)| *words).collect();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "choice": {"type": "string", "title": "Decision", "enum": choices},
+            "reason": {"type": "string", "title": "Reason", "description": "Why; kept on the record"},
+        },
+        "required": ["choice"],
+    });
+    let requested_schema = ElicitationSchema::from_json_schema(object(schema)).ok()?;
+    Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
+}
+
+/// A text of the store's as a part of a question.
+fn short(text: &str) -> String {
+    let line = sanitize_line(text);
+    match line.char_indices().nth(300) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+fn read(answer: ElicitResult) -> Reply {
+    match answer.action {
+        ElicitationAction::Accept => {}
+        // To decline the question is to leave it to the agent; to cancel is to stop it.
+        ElicitationAction::Cancel => return Reply::Cancelled,
+        _ => return Reply::None,
+    }
+    let content = answer.content.unwrap_or_default();
+    let choice = content.get("choice").and_then(Value::as_str);
+    let Some((_, act)) = CHOICES.iter().find(|(words, _)| Some(*words) == choice) else { return Reply::None };
+    let reason = content.get("reason").and_then(Value::as_str).map(str::trim).filter(|reason| !reason.is_empty());
+    match *act {
+        Some(act) => Reply::Decided(Decision { act, reason: reason.map(str::to_owned) }),
+        None => Reply::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_and_what_is_none_decides_nothing() {
+        let answer = |action, content| read(ElicitResult::new(action).with_content(content));
+        let content = json!({"choice": CHOICES[1].0, "reason": "  measured  "});
+        assert!(matches!(
+            answer(ElicitationAction::Accept, content.clone()),
+            Reply::Decided(Decision { act: "supersede", reason: Some(reason) }) if reason == "measured"
+        ));
+        assert!(matches!(answer(ElicitationAction::Accept, json!({"choice": CHOICES[0].0})), Reply::Cancelled));
+        assert!(matches!(answer(ElicitationAction::Cancel, content.clone()), Reply::Cancelled));
+        assert!(matches!(answer(ElicitationAction::Decline, content), Reply::None));
+        for wrong in [json!({"choice": "burn"}), json!({"choice": 5}), json!(7), Value::Null] {
+            assert!(matches!(answer(ElicitationAction::Accept, wrong), Reply::None));
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! JSON-RPC over a pair of pipes, one message a line, for a client that may send anything: what is too long, no JSON, or no message is
+//! answered by an error that says so, and the session goes on.
+
+use std::io;
+
+use rmcp::{
+    RoleServer,
+    model::{ErrorCode, ErrorData, RequestId},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::mpsc,
+    task::JoinHandle,
+};
+
+/// The longest message, in bytes: far more than the daemon accepts, so that its own limits are what a person meets.
+pub(super) const MAX_LINE: usize = 1024 * 1024;
+
+/// How many answers wait for a client that does not read them. When they are that many, its requests are read no more.
+const MAX_UNREAD: usize = 256;
+
+/// The transport. Reading and writing do not wait for each other, but where [`MAX_UNREAD`] says so.
+pub(super) struct Pipe<R> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    /// The rest of a line that was too long is skipped. Here rather than in the reading function, which may be dropped at any time.
+    skipping: bool,
+    /// An error that is not sent yet.
+    owed: Option<Vec<u8>>,
+    /// A handshake was seen: what comes before one is answered here.
+    begun: bool,
+    out: Option<mpsc::Sender<Vec<u8>>>,
+}
+
+/// The task that writes.
+pub(super) struct Writer(JoinHandle<()>);
+
+impl Writer {
+    /// Waits until everything is written.
+    pub(super) async fn end(self) {
+        // A writer that panicked has nothing more to write.
+        drop(self.0.await);
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Pipe<R> {
+    /// A transport over these two, and the task that writes.
+    pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(read: R, mut write: W) -> (Self, Writer) {
+        let (out, mut lines) = mpsc::channel::<Vec<u8>>(MAX_UNREAD);
+        let writer = tokio::spawn(async move {
+            while let Some(line) = lines.recv().await {
+                if write.write_all(&line).await.is_err() || write.flush().await.is_err() {
+                    // The client is gone; what is still to be said has no one to hear it.
+                    return;
+                }
+            }
+        });
+        let pipe = Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            skipping: false,
+            owed: None,
+            begun: false,
+            out: Some(out),
+        };
+        (pipe, Writer(writer))
+    }
+
+    /// Reads until `line` holds a whole line: `Ok(false)` at the end of the input, an error where it is too long. Nothing is lost
+    /// where this is dropped while it waits.
+    async fn next_line(&mut self) -> io::Result<Option<Result<(), ErrorData>>> {
+        loop {
+            let available = self.read.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(None);
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            let fits = self.line.len() + taken <= MAX_LINE;
+            if !self.skipping && fits {
+                self.line.extend_from_slice(available.get(..taken).unwrap_or_default());
+            }
+            self.read.consume(taken);
+            let whole = end.is_some();
+            if self.skipping {
+                self.skipping = !whole;
+            } else if !fits {
+                self.line.clear();
+                self.skipping = !whole;
+                let said = format!("a message has at most {MAX_LINE} bytes; this one was not read");
+                return Ok(Some(Err(ErrorData::invalid_request(said, None))));
+            } else if whole {
+                return Ok(Some(Ok(())));
+            }
+        }
+    }
+
+    /// The next message, or the answer to what is none; `None` where there is nothing to say.
+    fn message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, (Option<RequestId>, ErrorData)>> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            return None;
+        }
+        match parse(text) {
+            Ok(Some(Parsed { message, begins })) => {
+                self.begun |= begins;
+                // Before a handshake only a request can begin anything.
+                let early = !self.begun && !matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
+                (!early).then_some(Ok(message))
+            }
+            Ok(None) => None,
+            Err(answer) => Some(Err(answer)),
+        }
+    }
+}
+
+struct Parsed {
+    message: RxJsonRpcMessage<RoleServer>,
+    /// It opens a session: `initialize`, or a request that brings its own version.
+    begins: bool,
+}
+
+/// Reads one message; `None` for a notification that nobody knows.
+fn parse(text: &[u8]) -> Result<Option<Parsed>, (Option<RequestId>, ErrorData)> {
+    let value: Value = serde_json::from_slice(text)
+        .map_err(|error| (None, ErrorData::parse_error(format!("this is no JSON: {error}"), None)))?;
+    let wrong = |id, said: String| (id, ErrorData::invalid_request(said, None));
+    let Value::Object(fields) = &value else {
+        let what = if value.is_array() { "several messages at once" } else { "no object" };
+        return Err(wrong(None, format!("a message is one JSON object; this is {what}")));
+    };
+    let id = fields.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+    if fields.contains_key("id") && id.is_none() {
+        return Err(wrong(None, "`id` must be a string or a whole number".to_owned()));
+    }
+    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(wrong(id, "`jsonrpc` must be \"2.0\"".to_owned()));
+    }
+    let method = fields.get("method").and_then(Value::as_str).map(str::to_owned);
+    let meta = value.pointer("/params/_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some());
+    let begins = match method.as_deref() {
+        Some("initialize") => true,
+        Some("ping" | "server/discover") => false,
+        _ => meta,
+    };
+    match serde_json::from_value(value) {
+        Ok(message) => Ok(Some(Parsed { message, begins })),
+        // Nobody waits for an answer to a notification.
+        Err(_) if id.is_none() && method.is_some() => Ok(None),
+        Err(_) => {
+            let said = match &method {
+                Some(method) => format!("the parameters of `{}` are wrong", shown(method)),
+                None => "this is neither a request nor an answer".to_owned(),
+            };
+            let code = if method.is_some() { ErrorCode::INVALID_PARAMS } else { ErrorCode::INVALID_REQUEST };
+            Err((id, ErrorData::new(code, said, None)))
+        }
+    }
+}
+
+/// Where a request of the current protocol says its version.
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// A word of the client's in an answer: short, and nothing that is not seen.
+pub(super) fn shown(word: &str) -> String {
+    crate::domain::text::sanitize_line(word).chars().take(60).collect()
+}
+
+/// A message as a line.
+fn line(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Pipe<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let out = self.out.clone();
+        async move {
+            let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let line = line(&item)?;
+            out.ok_or_else(gone)?.send(line).await.map_err(|_| gone())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            // Room for an answer first: who does not read answers is not read from either.
+            let place = self.out.as_ref()?.reserve().await.ok()?;
+            if let Some(owed) = self.owed.take() {
+                place.send(owed);
+                continue;
+            }
+            drop(place);
+            let (id, error) = match self.next_line().await {
+                Ok(Some(Ok(()))) => match self.message() {
+                    Some(Ok(message)) => return Some(message),
+                    Some(Err(answer)) => answer,
+                    None => continue,
+                },
+                Ok(Some(Err(error))) => (None, error),
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::error!("cannot read from the client: {error}");
+                    return None;
+                }
+            };
+            tracing::debug!(%error.message, "a message was refused");
+            self.owed = line(&TxJsonRpcMessage::<RoleServer>::error(error, id)).ok();
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.out = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (Option<RequestId>, i32, String) {
+        match parse(text.as_bytes()) {
+            Err((id, error)) => (id, error.code.0, error.message.into_owned()),
+            Ok(_) => panic!("accepted: {text:.80}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_apart() {
+        let id = |n| Some(RequestId::Number(n));
+        assert_eq!(refused("{").1, -32700);
+        assert_eq!(refused(&"[".repeat(100_000)).1, -32700);
+        assert_eq!(refused("[]").1, -32600);
+        assert_eq!(refused(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#).1, -32600);
+        assert_eq!(refused(r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#).1, -32600);
+        assert_eq!(refused(r#"{"jsonrpc":"1.0","id":4,"method":"ping"}"#).0, id(4));
+        assert_eq!(refused(r#"{"jsonrpc":"2.0","id":5}"#).0, id(5));
+    }
+
+    #[test]
+    fn a_notification_that_nobody_knows_is_passed_over() {
+        assert!(parse(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).unwrap().is_some());
+        assert!(!parse(br#"{"jsonrpc":"2.0","id":1,"method":"server/discover"}"#).unwrap().unwrap().begins);
+        assert!(parse(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#).unwrap().unwrap().begins);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_costs_an_error_and_the_next_is_read() {
+        let mut input = vec![b'x'; MAX_LINE + 10];
+        input.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n");
+        let (write, mut said) = tokio::io::duplex(4096);
+        let (mut pipe, writer) = Pipe::new(std::io::Cursor::new(input), write);
+        let got = pipe.receive().await.unwrap().into_request().unwrap();
+        assert_eq!(got.1, RequestId::Number(7));
+        assert!(pipe.receive().await.is_none());
+        pipe.close().await.unwrap();
+        writer.end().await;
+        let mut text = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut said, &mut text).await.unwrap();
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(answer["error"]["code"], -32600);
+        assert!(answer["error"]["message"].as_str().unwrap().contains("at most"), "{text}");
+    }
+}

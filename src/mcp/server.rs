@@ -1,0 +1,163 @@
+//! One session: what the protocol asks, answered.
+
+use std::sync::Arc;
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+        GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+        ServerConfig,
+    },
+    service::RequestContext,
+};
+
+use super::{
+    call::Call,
+    gate::Gate,
+    link::Link,
+    pipe::shown,
+    prompts, resources,
+    tools::{self, Profile},
+};
+use crate::domain::Scope;
+
+/// What an agent is told when it connects: when to use which tool. Costs context in every session, so it is short.
+const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constraints, conventions, rejections and facts, each with its \
+reason. Before you choose or change something, ask ergo_recall, or ergo_why for the reasons. When something is decided, store it with \
+ergo_remember and the reason, one claim a call. A result \"conflict\" is no error: something in force contradicts it. Read it; then \
+cancel, or replace the old claim by ergo_supersede with a reason, or force an exception. Never act against a claim in force without \
+one of these.";
+
+/// How a session behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which tools are offered.
+    pub profile: Profile,
+    /// Where calls act that do not say where; `None` where each must say so.
+    pub scope: Option<Scope>,
+    /// What tells the project from another of that name, the best first; none where a person named it.
+    pub identities: Vec<String>,
+    /// Who acts; by default the client, by the name that it gives itself.
+    pub who: Option<String>,
+    /// A person is asked about a conflict where the client can ask one.
+    pub ask_person: bool,
+}
+
+/// A session's answers. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Bridge {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) settings: Settings,
+    pub(super) link: Link,
+    pub(super) gate: Gate,
+}
+
+impl Bridge {
+    /// A session with this daemon.
+    pub fn new(settings: Settings, link: Link) -> Self {
+        Self { inner: Arc::new(Inner { settings, link, gate: Gate::new() }) }
+    }
+
+    /// Comes to the daemon while the client is still saying hello.
+    pub async fn warm(&self) {
+        self.inner.link.warm().await;
+    }
+
+    /// A call of this client's.
+    fn call(&self, context: &RequestContext<RoleServer>) -> Call<'_> {
+        let name = context.client_info().map(|info| shown(info.name.trim())).filter(|name| !name.is_empty());
+        Call::new(&self.inner, name.unwrap_or_else(|| "agent".to_owned()))
+    }
+}
+
+impl ServerHandler for Bridge {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("ergo", env!("CARGO_PKG_VERSION")).with_title("ergo"))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::list(self.inner.settings.profile)))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = tools::named(&request.name) else {
+            let names: Vec<_> = tools::names(self.inner.settings.profile).collect();
+            let said = format!("there is no tool `{}`; there are {}", shown(&request.name), names.join(", "));
+            return Err(ErrorData::invalid_params(said, None));
+        };
+        self.call(&context).tool(tool, request, &context).await
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        resources::list(&self.call(&context), page.and_then(|page| page.cursor)).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(&self.call(&context), &request.uri).await.map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(&self.call(&context), &request.name).await.map(Into::into)
+    }
+
+    /// What is no request of the protocol; also one whose parameters do not fit it.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = shown(&request.method);
+        let known = ["tools/call", "resources/read", "prompts/get", "initialize"].contains(&&*method);
+        let (code, said) = if known {
+            (ErrorCode::INVALID_PARAMS, format!("the parameters of `{method}` are wrong"))
+        } else {
+            (ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"))
+        };
+        Err(ErrorData::new(code, said, None))
+    }
+}

@@ -1,0 +1,330 @@
+//! What the daemon answers, made short and safe for a model to read: ids by their beginning, times as dates, no field that says nothing,
+//! no character that shows as nothing or turns text around.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::person::Decision;
+use crate::{
+    api::{
+        CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
+        RecallAnswer, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
+    },
+    domain::{ClaimId, Scope, Status, text::sanitize},
+};
+
+/// The most claims that stand beside an answer.
+const BESIDE: usize = 5;
+
+/// An object without its empty fields.
+fn lean(value: Value) -> Value {
+    let Value::Object(fields) = value else { return value };
+    let says = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    };
+    Value::Object(fields.into_iter().filter(|(_, value)| says(value)).collect::<Map<_, _>>())
+}
+
+fn safe(text: &str) -> Value {
+    Value::String(sanitize(text))
+}
+
+fn said(text: Option<&String>) -> Value {
+    text.map_or(Value::Null, |text| safe(text))
+}
+
+fn ids(ids: &[ClaimId]) -> Value {
+    ids.iter().map(|id| id.short()).collect()
+}
+
+/// A day, from milliseconds since the Unix epoch.
+fn day(at: u64) -> Value {
+    let time = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
+    time.map_or(Value::Null, |time| Value::String(time.strftime("%Y-%m-%d").to_string()))
+}
+
+fn by(who: &str, agent: Option<&String>) -> Value {
+    match agent {
+        Some(agent) if agent != who => safe(&format!("{who} through {agent}")),
+        _ => safe(who),
+    }
+}
+
+/// A claim.
+pub(super) fn claim(view: &ClaimView) -> Value {
+    let flags = &view.flags;
+    let told = [
+        (flags.contested, "contested"),
+        (flags.needs_review, "needs review"),
+        (flags.excepted, "exception"),
+        (flags.expired, "expired"),
+        (flags.undone, "undone"),
+        (flags.redacted, "redacted"),
+    ];
+    let told: Vec<_> = told.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
+    let status = (view.status != Status::Active).then(|| view.status.as_str());
+    let holds = &view.qualifiers;
+    lean(json!({
+        "id": view.id.short(),
+        "kind": view.kind.as_str(),
+        "statement": safe(&view.statement),
+        "reason": said(view.reason.as_ref()),
+        "source": said(view.source.as_ref()),
+        "by": by(&view.who, view.agent.as_ref()),
+        "on": day(view.at),
+        "status": status,
+        "flags": told,
+        "key": said(view.key.as_ref()),
+        "env": said(holds.env.as_ref()),
+        "team": said(holds.team.as_ref()),
+        "tenant": said(holds.tenant.as_ref()),
+        "valid_from": said(holds.valid_from.as_ref()),
+        "valid_until": said(holds.valid_until.as_ref()),
+        "closed_because": said(view.closing_reason.as_ref()),
+        "replaced_by": ids(&view.replaced_by),
+    }))
+}
+
+fn claims(views: &[ClaimView]) -> Value {
+    views.iter().take(BESIDE).map(claim).collect()
+}
+
+/// The answer to a write.
+pub(super) fn outcome(outcome: WriteOutcome) -> Value {
+    match outcome {
+        WriteOutcome::Stored(stored) => lean(json!({
+            "result": "stored",
+            "claim_id": stored.claim_id.short(),
+            "op_id": stored.op_id,
+            "scope": safe(&stored.scope.to_string()),
+            "duplicate": stored.duplicate,
+            "dry_run": stored.dry_run,
+            "superseded": ids(&stored.superseded),
+            "warnings": warnings(&stored.warnings),
+        })),
+        WriteOutcome::Done(done) => lean(json!({
+            "result": "done",
+            "summary": safe(&done.summary),
+            "claim_id": done.claim_id.map(|id| id.short()),
+            "op_id": done.op_id,
+            "scope": safe(&done.scope.to_string()),
+            "needs_review": ids(&done.needs_review),
+            "warnings": warnings(&done.warnings),
+        })),
+        WriteOutcome::Proposed(proposed) => lean(json!({
+            "result": "proposed",
+            "summary": safe(&proposed.summary),
+            "card_id": proposed.card_id.short(),
+            "claim": claim(&proposed.claim),
+        })),
+        WriteOutcome::Conflict(refused) => conflict(&refused),
+        WriteOutcome::Stale(stale) => lean(json!({
+            "result": "stale",
+            "message": safe(&stale.message),
+            "claim": stale.claim.as_deref().map(claim),
+            "now": claims(&stale.heads),
+            "can_reinstate": stale.can_reinstate,
+        })),
+    }
+}
+
+fn warnings(warnings: &[Warning]) -> Value {
+    let one = |warning: &Warning| {
+        lean(json!({
+            "code": warning.code,
+            "message": safe(&warning.message),
+            "conflict": warning.conflict.as_ref().map(evidence),
+        }))
+    };
+    warnings.iter().map(one).collect()
+}
+
+fn evidence(conflict: &Conflict) -> Value {
+    let evidence = &conflict.evidence;
+    lean(json!({
+        "claim": claim(&conflict.claim),
+        "tier": conflict.tier,
+        "score": (f64::from(conflict.score) * 100.0).round() / 100.0,
+        "stage": conflict.stage,
+        "rule": conflict.rule,
+        "why": safe(&evidence.sentence),
+        "words": evidence.words.iter().map(|word| safe(word)).collect::<Value>(),
+        "their_words": evidence.their_words.iter().map(|word| safe(word)).collect::<Value>(),
+    }))
+}
+
+/// A refusal: what stands against it, and the three ways on, each as a call that can be made.
+fn conflict(refused: &Refused) -> Value {
+    let targets: Vec<_> = refused.conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
+    lean(json!({
+        "result": "conflict",
+        "scope": safe(&refused.scope.to_string()),
+        "card_id": refused.card_id.map(|card| card.short()),
+        "conflicts": refused.conflicts.iter().map(evidence).collect::<Value>(),
+        "ways_on": [
+            {"way": "cancel", "how": "keep what is in force and act by it; the refused write waits on its card for a person"},
+            {
+                "way": "supersede",
+                "how": "the world changed: call ergo_supersede with these targets, your statement, and the reason of the change",
+                "targets": targets,
+            },
+            {
+                "way": "exception",
+                "how": "both must stand: call the same tool again with force_exception, which says why; it stays on the record",
+            },
+        ],
+    }))
+}
+
+/// What became of a refused write about which a person was asked.
+pub(super) fn decided(after: WriteOutcome, decision: &Decision) -> Value {
+    let mut value = outcome(after);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("a_person_decided".to_owned(), json!(decision.act));
+        fields.extend(decision.reason.as_ref().map(|reason| ("their_reason".to_owned(), safe(reason))));
+    }
+    value
+}
+
+/// A refusal that a person confirmed.
+pub(super) fn cancelled(mut refusal: Value) -> Value {
+    if let Value::Object(fields) = &mut refusal {
+        fields.insert("a_person_decided".to_owned(), json!("cancel"));
+        fields.remove("ways_on");
+    }
+    refusal
+}
+
+/// Why something is so.
+pub(super) fn why(answer: WhyAnswer) -> Value {
+    lean(json!({
+        "answer": answer.answer.as_ref().map(claim),
+        // The first link is the answer itself.
+        "replaced": answer.chain.iter().skip(1).map(link).collect::<Value>(),
+        "rests_on": claims(&answer.premises),
+        "carries": claims(&answer.dependents),
+        "open_conflicts": answer.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
+        "others": claims(&answer.others),
+        "note": said(answer.note.as_ref()),
+    }))
+}
+
+fn link(link: &ChainLink) -> Value {
+    let mut value = claim(&link.claim);
+    if let Value::Object(fields) = &mut value {
+        fields.extend(link.change_reason.as_ref().map(|reason| ("replaced_because".to_owned(), safe(reason))));
+        fields.extend(link.changed_at.map(|at| ("replaced_on".to_owned(), day(at))));
+    }
+    value
+}
+
+/// A claim and everything that it replaced.
+pub(super) fn chain(links: &[ChainLink]) -> Value {
+    json!({"chain": links.iter().map(link).collect::<Value>()})
+}
+
+/// What is known about a question.
+pub(super) fn recall(answer: RecallAnswer) -> Value {
+    let mut notes: Vec<Value> = answer.notes.iter().map(|note| safe(note)).collect();
+    if !answer.known && !answer.hits.is_empty() {
+        notes.insert(0, json!("nothing answers this: these are only the nearest claims"));
+    }
+    json!({
+        "known": answer.known,
+        "claims": answer.hits.iter().map(|hit| claim(&hit.claim)).collect::<Value>(),
+        "notes": notes,
+    })
+}
+
+/// Everything that happened to a claim.
+pub(super) fn history(history: History) -> Value {
+    let event = |event: &EventView| {
+        lean(json!({
+            "did": event.kind,
+            "on": day(event.at),
+            "by": by(&event.who, event.agent.as_ref()),
+            "reason": said(event.reason.as_ref()),
+            "undone": event.undone,
+        }))
+    };
+    lean(json!({
+        "claim": claim(&history.claim),
+        "events": history.events.iter().map(event).collect::<Value>(),
+        "replaced": history.chain.iter().skip(1).map(link).collect::<Value>(),
+        "now": claims(&history.successors),
+        "rests_on": claims(&history.premises),
+        "carries": claims(&history.dependents),
+        "conflicts": history.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
+    }))
+}
+
+fn summary(card: &CardSummary) -> Value {
+    lean(json!({
+        "card": card.id.short(),
+        "kind": card.kind,
+        "what": safe(&card.headline),
+        "status": card.status,
+        "since": day(card.at),
+        "by": by(&card.who, card.agent.as_ref()),
+    }))
+}
+
+/// A page of cards.
+pub(super) fn conflicts(page: &ConflictsPage) -> Value {
+    let mut value = lean(json!({"next": page.next}));
+    if let Value::Object(fields) = &mut value {
+        fields.insert("total".to_owned(), json!(page.total));
+        fields.insert("cards".to_owned(), page.items.iter().map(summary).collect());
+    }
+    value
+}
+
+/// A card in full.
+pub(super) fn card(view: CardView) -> Value {
+    let acts = view.acts.iter().filter(|option| option.disabled.is_none()).map(|option| option.act.as_str());
+    let mut value = lean(json!({
+        "card": summary(&view.summary),
+        "sides": view.sides.iter().map(|side| {
+            let mut value = claim(&side.claim);
+            if let (Value::Object(fields), true) = (&mut value, side.candidate) {
+                fields.insert("refused".to_owned(), json!(true));
+            }
+            value
+        }).collect::<Value>(),
+        "why": view.evidence.iter().map(|evidence| safe(&evidence.sentence)).collect::<Value>(),
+        "advice": safe(&view.advice),
+        "acts": acts.collect::<Vec<_>>(),
+    }));
+    if let (Value::Object(fields), Some(settled)) = (&mut value, &view.settled) {
+        let settled = lean(
+            json!({"by": by(&settled.who, settled.agent.as_ref()), "act": settled.act, "reason": said(settled.reason.as_ref())}),
+        );
+        fields.insert("settled".to_owned(), settled);
+    }
+    value
+}
+
+/// How the daemon is.
+pub(super) fn diagnose(told: &Diagnose) -> Value {
+    json!({
+        "version": told.health.version,
+        "claims": told.claims,
+        "active": told.active,
+        "open_conflicts": told.open_cards,
+        "needs_review": told.needs_review,
+        "guard": told.guard,
+        "nli": told.health.nli,
+        "embedder": told.health.embedder,
+        "problems": told.problems.iter().map(|problem| safe(problem)).collect::<Value>(),
+    })
+}
+
+/// The scopes that hold something, and which is this session's.
+pub(super) fn scopes(scopes: &[ScopeView], here: Option<&Scope>) -> Value {
+    let one = |view: &ScopeView| json!({"scope": safe(&view.scope.to_string()), "active": view.active, "open_conflicts": view.open_cards});
+    json!({"here": here.map_or_else(|| safe("none: give `scope` with each call"), |here| safe(&here.to_string())), "scopes": scopes.iter().take(100).map(one).collect::<Value>()})
+}

@@ -1,0 +1,249 @@
+//! The tools: what they are called, take and give. Every word here costs every session of every agent, so none is idle.
+
+use std::{borrow::Cow, sync::Arc};
+
+use rmcp::model::{Tool as Offer, ToolAnnotations, object};
+use serde_json::{Value, json};
+
+/// Which tools are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// All of them.
+    #[default]
+    Default,
+    /// The five without which there is no memory.
+    Minimal,
+}
+
+/// A tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    Remember,
+    Learn,
+    Supersede,
+    Retract,
+    Why,
+    Recall,
+    History,
+    Conflicts,
+    Resolve,
+    Diagnose,
+    Scopes,
+}
+
+impl Tool {
+    /// In the order of the list: what is used most stands first.
+    const ALL: [Self; 11] = [
+        Self::Recall,
+        Self::Why,
+        Self::Remember,
+        Self::Supersede,
+        Self::Conflicts,
+        Self::Learn,
+        Self::Retract,
+        Self::Resolve,
+        Self::History,
+        Self::Scopes,
+        Self::Diagnose,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Remember => "ergo_remember",
+            Self::Learn => "ergo_learn",
+            Self::Supersede => "ergo_supersede",
+            Self::Retract => "ergo_retract",
+            Self::Why => "ergo_why",
+            Self::Recall => "ergo_recall",
+            Self::History => "ergo_history",
+            Self::Conflicts => "ergo_conflicts",
+            Self::Resolve => "ergo_resolve",
+            Self::Diagnose => "ergo_diagnose",
+            Self::Scopes => "ergo_scopes",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Remember => {
+                "Store one claim with its reason. Contradicts something in force? Then nothing is stored, and result is \
+                 \"conflict\", with what stands against it and the ways on."
+            }
+            Self::Learn => "ergo_remember for what you read somewhere: source is required.",
+            Self::Supersede => {
+                "The world changed: a new statement replaces claims in force. reason says why it changed."
+            }
+            Self::Retract => "A claim was wrong from the start: take it out of force. It stays in history.",
+            Self::Why => {
+                "Why something is so: the claim in force, its reason, and all it replaced. Takes a question or a claim id."
+            }
+            Self::Recall => "What is known about a subject: claims in force, best first. Ask before you decide.",
+            Self::History => "Everything that happened to a claim.",
+            Self::Conflicts => "Conflicts that wait for a decision; with card, one of them in full.",
+            Self::Resolve => {
+                "Settle a conflict as the person wants it. ergo_conflicts with card names the acts that are possible."
+            }
+            Self::Diagnose => "Counts, and what is wrong with the memory, if anything.",
+            Self::Scopes => "The scopes that hold claims, and which is yours.",
+        }
+    }
+
+    fn minimal(self) -> bool {
+        matches!(self, Self::Remember | Self::Supersede | Self::Why | Self::Recall | Self::Conflicts)
+    }
+
+    fn input(self) -> Value {
+        let text = json!({"type": "string"});
+        let texts = json!({"type": "array", "items": {"type": "string"}});
+        let kind = json!({"enum": ["decision", "constraint", "rejection", "convention", "fact"]});
+        let scope = json!({"type": "string", "description": "ORG/PROJECT; default: this project"});
+        let reason = json!({"type": "string", "description": "required unless kind is fact"});
+        let (properties, required): (Value, &[&str]) = match self {
+            Self::Remember => (
+                json!({
+                    "statement": {"type": "string", "description": "one sentence that stands alone"},
+                    "reason": reason, "kind": kind, "source": text,
+                    "env": {"type": "string", "description": "where it holds, if not everywhere"},
+                    "key": {"type": "string", "description": "of a fact: a later one replaces it"},
+                    "depends_on": texts, "force_exception": text, "scope": scope,
+                }),
+                &["statement"],
+            ),
+            Self::Learn => (
+                json!({"statement": text, "source": {"type": "string", "description": "path:line or URL"},
+                    "reason": reason, "kind": kind, "force_exception": text, "scope": scope}),
+                &["statement", "source"],
+            ),
+            Self::Supersede => (
+                json!({"targets": {"type": "array", "items": {"type": "string"}, "description": "claim ids"},
+                    "statement": text, "reason": text, "kind": kind, "source": text, "env": text,
+                    "force_exception": text, "scope": scope}),
+                &["targets", "statement", "reason"],
+            ),
+            Self::Retract => (json!({"target": text, "reason": text, "scope": scope}), &["target", "reason"]),
+            Self::Why => (json!({"question": text, "scope": scope}), &["question"]),
+            Self::Recall => (
+                json!({"query": text, "limit": {"type": "integer"}, "kinds": {"type": "array", "items": kind},
+                    "include_history": {"type": "boolean"}, "scope": scope}),
+                &["query"],
+            ),
+            Self::History => (json!({"claim": text}), &["claim"]),
+            Self::Conflicts => (
+                json!({"card": text, "status": {"enum": ["open", "snoozed", "settled", "all"]},
+                    "limit": {"type": "integer"}, "cursor": text, "scope": scope}),
+                &[],
+            ),
+            Self::Resolve => (
+                json!({"card": text,
+                    "act": {"enum": ["supersede", "retract", "narrow", "exception", "dismiss", "discard"]},
+                    "reason": text,
+                    "winner": {"type": "string", "description": "supersede: the side that stays"},
+                    "target": {"type": "string", "description": "retract, narrow: the side acted on"},
+                    "statement": {"type": "string", "description": "merged or narrowed text"},
+                    "env": text}),
+                &["card", "act", "reason"],
+            ),
+            Self::Diagnose | Self::Scopes => (json!({}), &[]),
+        };
+        let mut schema = json!({"type": "object", "properties": properties});
+        if let (Value::Object(fields), false) = (&mut schema, required.is_empty()) {
+            fields.insert("required".to_owned(), json!(required));
+        }
+        schema
+    }
+
+    fn output(self) -> Value {
+        let (object_, array, text) = (json!({"type": "object"}), json!({"type": "array"}), json!({"type": "string"}));
+        let (properties, required): (Value, &[&str]) = match self {
+            Self::Remember | Self::Learn | Self::Supersede => (
+                json!({"result": {"enum": ["stored", "conflict", "stale", "done", "proposed"]}, "claim_id": text, "conflicts": array,
+                    "ways_on": array, "warnings": array}),
+                &["result"],
+            ),
+            Self::Retract | Self::Resolve => (
+                json!({"result": {"enum": ["done", "stored", "conflict", "stale", "proposed"]}, "summary": text}),
+                &["result"],
+            ),
+            Self::Why => (json!({"answer": object_, "replaced": array, "others": array, "note": text}), &[]),
+            Self::Recall => (json!({"claims": array, "notes": array}), &[]),
+            Self::History => (json!({"claim": object_, "events": array}), &["claim"]),
+            Self::Conflicts => (json!({"total": {"type": "integer"}, "cards": array, "sides": array}), &[]),
+            Self::Diagnose => (json!({"active": {"type": "integer"}, "problems": array}), &[]),
+            Self::Scopes => (json!({"here": text, "scopes": array}), &["here"]),
+        };
+        let mut schema = json!({"type": "object", "properties": properties});
+        if let (Value::Object(fields), false) = (&mut schema, required.is_empty()) {
+            fields.insert("required".to_owned(), json!(required));
+        }
+        schema
+    }
+
+    /// What a client may make of it without asking its person. Nothing destroys: history is kept. Nothing reaches beyond the store.
+    fn annotations(self) -> ToolAnnotations {
+        let closed = ToolAnnotations::new().open_world(false);
+        match self {
+            Self::Why | Self::Recall | Self::History | Self::Conflicts | Self::Diagnose | Self::Scopes => {
+                closed.read_only(true)
+            }
+            // The same claim twice is one claim.
+            Self::Remember | Self::Learn | Self::Retract => closed.read_only(false).destructive(false).idempotent(true),
+            Self::Supersede | Self::Resolve => closed.read_only(false).destructive(false),
+        }
+    }
+
+    fn offer(self) -> Offer {
+        Offer::new_with_raw(self.name(), Some(Cow::Borrowed(self.about())), object(self.input()))
+            .with_raw_output_schema(Arc::new(object(self.output())))
+            .with_annotations(self.annotations())
+    }
+}
+
+fn of(profile: Profile) -> impl Iterator<Item = Tool> {
+    Tool::ALL.into_iter().filter(move |tool| profile == Profile::Default || tool.minimal())
+}
+
+/// The tools of a profile, as a client sees them.
+pub(super) fn list(profile: Profile) -> Vec<Offer> {
+    of(profile).map(Tool::offer).collect()
+}
+
+/// The names of the tools of a profile.
+pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
+    of(profile).map(Tool::name)
+}
+
+/// The tool of this name. Those that a profile does not list can be called all the same: an answer may name one.
+pub(super) fn named(name: &str) -> Option<Tool> {
+    Tool::ALL.into_iter().find(|tool| tool.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_small_and_every_tool_says_what_it_does_to_the_store() {
+        assert!(list(Profile::Default).len() <= 12);
+        assert_eq!(list(Profile::Minimal).len(), 5);
+        for tool in list(Profile::Default) {
+            let hints = tool.annotations.unwrap();
+            assert_eq!(hints.open_world_hint, Some(false), "{}", tool.name);
+            assert!(hints.read_only_hint == Some(true) || hints.destructive_hint == Some(false), "{}", tool.name);
+            assert!(tool.output_schema.is_some() && tool.name.starts_with("ergo_"));
+            let known = tool.input_schema["properties"].as_object().unwrap();
+            let required = tool.input_schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            assert!(required.iter().all(|name| known.contains_key(name.as_str().unwrap())), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn the_whole_list_costs_at_most_2500_tokens() {
+        for (profile, most) in [(Profile::Default, 2_500), (Profile::Minimal, 1_300)] {
+            let text = serde_json::to_string(&json!({"tools": list(profile)})).unwrap();
+            for encoding in [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()] {
+                let tokens = encoding.encode_with_special_tokens(&text).len();
+                assert!(tokens <= most, "{profile:?} costs {tokens} tokens; at most {most}");
+            }
+        }
+    }
+}

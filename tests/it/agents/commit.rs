@@ -1,0 +1,61 @@
+use std::{fs, path::Path, process::Command};
+
+use crate::support::TestHome;
+
+fn git(folder: &Path, args: &[&str]) {
+    let run = Command::new("git")
+        .args(["-c", "user.name=ada", "-c", "user.email=ada@example.org"])
+        .args(args)
+        .current_dir(folder)
+        .output();
+    let output = run.unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    git(&home.work(), &["init", "-q"]);
+    let clean = home.run(["commit-check"]).ok().stdout;
+    assert!(clean.contains("Nothing against it"), "{clean}");
+
+    let remember =
+        |statement: &str, kind: &str| home.run(["remember", statement, "--kind", kind, "--reason", "Agreed."]);
+    remember("Never use lodash.", "constraint").ok();
+    remember("Never edit files under vendor/.", "constraint").ok();
+    fs::write(home.work().join("package.json"), "{\"dependencies\": {\n\"lodash\": \"4\"\n}}\n").unwrap();
+    fs::create_dir(home.work().join("vendor")).unwrap();
+    fs::write(home.work().join("vendor/a.c"), "x\n").unwrap();
+    assert_eq!(home.run(["commit-check"]).code, Some(0), "nothing is staged");
+    git(&home.work(), &["add", "."]);
+    let output = home.run(["commit-check"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    for said in [
+        "package.json:2: the package lodash",
+        "Never use lodash.",
+        "because: Agreed.",
+        "vendor/a.c: a change in vendor/",
+        "ergo supersede",
+    ] {
+        assert!(output.stdout.contains(said), "{said} is not in\n{}", output.stdout);
+    }
+    let warned = home.run(["commit-check", "--warn-only"]).ok().stdout;
+    assert!(warned.contains("lodash"));
+    let json = home.run(["commit-check", "--json"]).json();
+    assert_eq!(json["broken"].as_array().unwrap().len(), 2, "{json}");
+
+    git(&home.work(), &["commit", "-qm", "x"]);
+    fs::write(home.work().join("other.txt"), "y\n").unwrap();
+    git(&home.work(), &["add", "."]);
+    home.run(["commit-check"]).ok();
+    remember("Use PostgreSQL for billing.", "decision").ok();
+    assert_eq!(remember("Do not use PostgreSQL for billing.", "decision").code, Some(1));
+    let output = home.run(["commit-check"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stdout.contains("1 conflict waits"), "{}", output.stdout);
+    home.run(["commit-check", "--no-conflicts"]).ok();
+    let wrong = home.run(["commit-check", "--base", "no-such-branch"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("git diff"), "{}", wrong.stderr);
+}

@@ -1,0 +1,132 @@
+use std::{io::Write, process::Stdio};
+
+use ergo::{
+    api::{Caller, RememberRequest},
+    domain::ClaimKind,
+};
+use serde_json::{Value, json};
+
+use crate::support::{Output, TestHome, block_on, caller};
+
+/// Runs a hook with this on stdin.
+fn hook(home: &TestHome, moment: &str, input: &str) -> Output {
+    let mut child = home
+        .command(["hook", moment])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A hook that does not read what it is told ends before it is told.
+    let _gone = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Output { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// What a hook adds to the context; nothing where it says nothing.
+#[track_caller]
+fn context(home: &TestHome, moment: &str, input: &Value) -> String {
+    let output = hook(home, moment, &input.to_string()).ok();
+    assert_eq!(output.stderr, "");
+    if output.stdout.is_empty() {
+        return String::new();
+    }
+    output.json()["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+}
+
+fn remember(home: &TestHome, kind: ClaimKind, statement: &str, source: Option<&str>) {
+    let request = RememberRequest {
+        caller: Caller { org_id: "claude-code".into(), project: "work".into(), ..caller() },
+        statement: statement.into(),
+        kind: Some(kind),
+        reason: Some("It was agreed.".into()),
+        source: source.map(str::to_owned),
+        ..RememberRequest::default()
+    };
+    block_on(async { home.client().remember(&request).await }).unwrap();
+}
+
+#[test]
+fn a_session_is_told_what_binds_it_once_and_it_is_on_the_record() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let session = |source: &str| json!({"session_id": "s-1", "source": source, "hook_event_name": "SessionStart"});
+    assert_eq!(context(&home, "session-start", &session("startup")), "", "nothing is known yet");
+
+    remember(&home, ClaimKind::Decision, "Use tabs for indentation.", None);
+    remember(&home, ClaimKind::Constraint, "Never log request bodies.", Some("src/log.rs:4"));
+    let brief = context(&home, "session-start", &session("startup"));
+    let (constraint, decision) = (brief.find("request bodies").unwrap(), brief.find("Use tabs").unwrap());
+    assert!(constraint < decision, "constraints come first: {brief}");
+    assert!(brief.contains("It was agreed."), "{brief}");
+    assert_eq!(context(&home, "session-start", &session("resume")), "", "never twice into one session");
+    let file = json!({"session_id": "s-1", "tool_name": "Edit", "tool_input": {"file_path": "src/log.rs"}});
+    assert_eq!(context(&home, "post-tool", &file), "", "nor by another hook");
+    let other = json!({"session_id": "s-2", "tool_input": {"file_path": home.work().join("src/log.rs")}});
+    assert!(context(&home, "post-tool", &other).contains("request bodies"));
+    let asked = json!({"session_id": "s-3", "prompt": "May we log request bodies here?"});
+    assert!(context(&home, "user-prompt", &asked).contains("Never log request bodies."));
+    let small_talk = json!({"session_id": "s-3", "prompt": "What is the capital of France?"});
+    assert_eq!(context(&home, "user-prompt", &small_talk), "", "below the floor nothing is said");
+    assert!(context(&home, "session-start", &session("compact")).contains("request bodies"), "its context is gone");
+
+    let all = home.run(["injected", "--json"]).ok().json();
+    let hooks: Vec<_> = all.as_array().unwrap().iter().map(|one| one["hook"].as_str().unwrap()).collect();
+    assert_eq!(hooks, ["session-start", "user-prompt", "post-tool", "session-start"]);
+    let id = all[3]["claims"][0].as_str().unwrap();
+    assert_eq!(home.run(["injected", "--claim", &id[..12], "--json"]).ok().json().as_array().unwrap().len(), 4);
+    let one = home.run(["injected", "--session", "s-2"]).ok().stdout;
+    assert!(one.contains("post-tool into s-2") && one.contains(&id[..10]), "{one}");
+}
+
+#[test]
+fn who_stops_without_having_stored_anything_is_asked_once() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    remember(&home, ClaimKind::Decision, "Use tabs for indentation.", None);
+    let input = json!({"session_id": "s", "hook_event_name": "Stop"}).to_string();
+    assert_eq!(hook(&home, "stop", &input).ok().stdout, "", "a session that was given nothing is not asked");
+    assert!(!context(&home, "session-start", &json!({"session_id": "s"})).is_empty());
+    let asked = hook(&home, "stop", &input).ok().json();
+    assert_eq!(asked["decision"], "block");
+    assert!(asked["reason"].as_str().unwrap().contains("ergo_remember"));
+    assert_eq!(hook(&home, "stop", &input).ok().stdout, "");
+    let said = hook(&home, "pre-compact", &input).ok().json();
+    assert!(said["systemMessage"].as_str().unwrap().contains("ergo_remember"), "{said}");
+}
+
+#[test]
+fn whatever_goes_wrong_a_hook_is_silent_and_succeeds() {
+    let home = TestHome::new();
+    let silent = |home: &TestHome, moment: &str, input: &str| {
+        let output = hook(home, moment, input);
+        assert_eq!((output.code, &*output.stdout, &*output.stderr), (Some(0), "", ""), "{moment} {input:.40}");
+    };
+    // No daemon runs, and only the beginning of a session starts one.
+    for moment in ["user-prompt", "post-tool", "pre-compact", "stop"] {
+        silent(&home, moment, r#"{"session_id": "s", "prompt": "What is the port?"}"#);
+    }
+    let _daemon = home.daemon();
+    remember(&home, ClaimKind::Constraint, "Never log request bodies.", None);
+    let deep = format!("{}1", "[".repeat(100_000));
+    let long = json!({"session_id": "s", "prompt": "x ".repeat(100_000)}).to_string();
+    for input in ["", "nonsense", "[]", "{\"prompt\": 7}", "{\"prompt\": \"\\u0000\"}", &deep, &long] {
+        silent(&home, "user-prompt", input);
+        silent(&home, "post-tool", input);
+    }
+    silent(&home, "no-such-moment", "{}");
+    std::fs::write(home.paths().config, "this is = [ no configuration").unwrap();
+    silent(&home, "session-start", "{}");
+    std::fs::write(home.paths().config, "[daemon]\ntcp = false\n").unwrap();
+    std::fs::remove_dir_all(home.path().join("injected")).unwrap();
+    std::fs::write(home.path().join("injected"), "in the way of the folder").unwrap();
+    silent(&home, "session-start", r#"{"session_id": "s"}"#);
+}
+
+#[test]
+fn the_first_session_starts_the_daemon() {
+    let home = TestHome::new();
+    assert_eq!(hook(&home, "session-start", r#"{"session_id": "s"}"#).ok().stdout, "");
+    block_on(async { home.client().health().await }).unwrap();
+}

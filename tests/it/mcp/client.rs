@@ -1,0 +1,166 @@
+//! A scripted MCP client: the real program at the other end of real pipes. Every line that it says must be JSON-RPC.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, ChildStdin, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{PATIENCE, TestHome};
+
+/// The protocol's versions that the program must speak, the current one first.
+pub(crate) const CURRENT: &str = "2026-07-28";
+pub(crate) const BEFORE: [&str; 2] = ["2025-11-25", "2025-06-18"];
+
+pub(crate) struct McpClient {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    next: i64,
+    /// What goes into `_meta` of every request, by the current protocol.
+    meta: Option<Value>,
+}
+
+impl McpClient {
+    /// Starts the bridge; nothing is said yet.
+    pub(crate) fn start(home: &TestHome, args: &[&str]) -> Self {
+        let mut child = home
+            .command([&["mcp"], args].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (said, lines) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let value: Value =
+                    serde_json::from_str(&line).unwrap_or_else(|e| json!({"no JSON": line, "e": e.to_string()}));
+                if said.send(value).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { input: child.stdin.take(), child, lines, next: 0, meta: None }
+    }
+
+    /// A session of an earlier protocol, after its handshake.
+    pub(crate) fn greeted(home: &TestHome, args: &[&str], version: &str, capabilities: Value) -> Self {
+        let mut client = Self::start(home, args);
+        let answer = client.request("initialize", json!({
+            "protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "test-agent", "version": "1"},
+        }));
+        assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    /// A session of the last protocol with a handshake, of a client that can nothing besides.
+    pub(crate) fn usual(home: &TestHome) -> Self {
+        Self::greeted(home, &[], BEFORE[0], json!({}))
+    }
+
+    /// From here on, requests are of the current protocol, which has no handshake.
+    pub(crate) fn modern(&mut self, capabilities: Value) {
+        self.meta = Some(json!({
+            "io.modelcontextprotocol/protocolVersion": CURRENT,
+            "io.modelcontextprotocol/clientInfo": {"name": "test-agent", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        }));
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.raw(format!("{message}\n").as_bytes());
+    }
+
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(bytes).and_then(|()| input.flush()).unwrap();
+    }
+
+    /// The next thing that it says.
+    #[track_caller]
+    pub(crate) fn hear(&mut self) -> Value {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(value) => {
+                assert_eq!(value["jsonrpc"], "2.0", "not JSON-RPC on stdout: {value}");
+                value
+            }
+            Err(RecvTimeoutError::Timeout) => panic!("it says nothing"),
+            Err(RecvTimeoutError::Disconnected) => panic!("it ended: {}", self.complaint()),
+        }
+    }
+
+    /// Sends a request and does not wait; gives its id.
+    pub(crate) fn post(&mut self, method: &str, mut params: Value) -> i64 {
+        self.next += 1;
+        if let Some(meta) = &self.meta {
+            params["_meta"] = meta.clone();
+        }
+        let id = self.next;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// Sends a request and gives its answer, whole.
+    #[track_caller]
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.post(method, params);
+        loop {
+            let heard = self.hear();
+            if heard["id"] == id && heard.get("method").is_none() {
+                return heard;
+            }
+        }
+    }
+
+    /// Calls a tool, and gives its result.
+    #[track_caller]
+    pub(crate) fn result(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        assert!(answer.get("error").is_none(), "{tool}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// Calls a tool that does what it is asked, and gives its data, after checking that text and structure are the same.
+    #[track_caller]
+    pub(crate) fn tool(&mut self, tool: &str, arguments: Value) -> Value {
+        let result = self.result(tool, arguments);
+        assert_eq!(result["isError"], false, "{tool}: {result}");
+        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text, result["structuredContent"], "{tool}");
+        text
+    }
+
+    /// Calls a tool that cannot do it, and gives what it says.
+    #[track_caller]
+    pub(crate) fn refusal(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.result(tool, arguments);
+        assert_eq!(result["isError"], true, "{tool}: {result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    /// Closes its input, and gives the exit code and what it said on stderr.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        self.input.take();
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+
+    fn complaint(&mut self) -> String {
+        let mut said = String::new();
+        let _gone = self.child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+        said
+    }
+}
+
+impl Drop for McpClient {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}

@@ -1,0 +1,50 @@
+//! Ten agents at one daemon: what is acknowledged is stored, once.
+
+use std::collections::BTreeSet;
+
+use ergo::api::ClaimsQuery;
+use serde_json::json;
+
+use super::client::McpClient;
+use crate::support::{TestHome, block_on};
+
+/// Agents, and what each of them writes.
+const AGENTS: usize = 10;
+const WRITES: usize = 12;
+
+#[test]
+fn ten_clients_at_once_lose_nothing_and_double_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let stored: BTreeSet<String> = std::thread::scope(|scope| {
+        let write = |agent: usize| {
+            let mut client = McpClient::usual(&home);
+            let ids: Vec<_> = (0..WRITES)
+                .map(|n| {
+                    let statement = format!("Service s{agent}x{n} listens on port {}.", 3000 + agent * 100 + n);
+                    client.post(
+                        "tools/call",
+                        json!({"name": "ergo_remember", "arguments": {"statement": statement, "reason": "Assigned."}}),
+                    )
+                })
+                .collect();
+            let answers: Vec<_> = ids.iter().map(|_| client.hear()).collect();
+            answers
+                .iter()
+                .filter_map(|heard| {
+                    let answer = &heard["result"]["structuredContent"];
+                    // Sentences that are so alike the guard may take for a contradiction; it must not do anything else.
+                    assert!(answer["result"] == "stored" || answer["result"] == "conflict", "{heard}");
+                    answer["claim_id"].as_str().map(str::to_owned)
+                })
+                .collect::<Vec<_>>()
+        };
+        let agents: Vec<_> = (0..AGENTS).map(|agent| scope.spawn(move || write(agent))).collect();
+        agents.into_iter().flat_map(|agent| agent.join().unwrap()).collect()
+    });
+    assert!(stored.len() > AGENTS * WRITES / 2, "only {} were stored", stored.len());
+    let query = ClaimsQuery { status: Some("all".into()), limit: Some(200), ..ClaimsQuery::default() };
+    let page = block_on(async { home.client().claims(&query).await }).unwrap();
+    let there: BTreeSet<String> = page.items.iter().map(|claim| claim.id.short()).collect();
+    assert_eq!((page.total, there), (stored.len(), stored));
+}

@@ -1,0 +1,147 @@
+//! What an agent does all day: recall, remember, meet a conflict, go on, ask why.
+
+use serde_json::{Value, json};
+
+use super::client::{BEFORE, McpClient};
+use crate::support::TestHome;
+
+const OLD: &str = "Use PostgreSQL for the billing database.";
+const NEW: &str = "Do not use PostgreSQL for the billing database.";
+
+#[test]
+fn remember_conflict_supersede_why() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let stored =
+        client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it.", "source": "docs/db.md:4"}));
+    assert_eq!((&stored["result"], &stored["scope"]), (&json!("stored"), &json!("claude-code/work")), "{stored}");
+    let again = client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
+    assert_eq!((&again["duplicate"], &again["claim_id"]), (&json!(true), &stored["claim_id"]));
+
+    let refused = client.tool("ergo_remember", json!({"statement": NEW, "reason": "Its licence costs too much."}));
+    assert_eq!(refused["result"], "conflict", "{refused}");
+    let conflict = &refused["conflicts"][0];
+    assert_eq!(conflict["claim"]["statement"], OLD);
+    assert_eq!(conflict["claim"]["reason"], "We know it.");
+    assert_eq!(conflict["claim"]["source"], "docs/db.md:4");
+    assert_eq!((&conflict["rule"], &conflict["tier"]), (&json!("opposing_modality"), &json!("block")), "{conflict}");
+    assert!(conflict["stage"].is_string(), "{conflict}");
+    assert!(!conflict["words"].as_array().unwrap().is_empty(), "{conflict}");
+    let ways: Vec<&str> = refused["ways_on"].as_array().unwrap().iter().map(|w| w["way"].as_str().unwrap()).collect();
+    assert_eq!(ways, ["cancel", "supersede", "exception"]);
+    let cards = client.tool("ergo_conflicts", json!({}));
+    assert_eq!((&cards["total"], &cards["cards"][0]["card"]), (&json!(1), &refused["card_id"]));
+    let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
+    assert_eq!(card["sides"].as_array().unwrap().len(), 2, "{card}");
+
+    let targets = &refused["ways_on"][1]["targets"];
+    let replaced = client.tool(
+        "ergo_supersede",
+        json!({"targets": targets, "statement": NEW, "reason": "The new contract forbids it."}),
+    );
+    assert_eq!(
+        (&replaced["result"], &replaced["superseded"][0]),
+        (&json!("stored"), &stored["claim_id"]),
+        "{replaced}"
+    );
+    let why = client.tool("ergo_why", json!({"question": "database for billing"}));
+    assert_eq!(why["answer"]["statement"], NEW);
+    assert_eq!(why["replaced"][0]["statement"], OLD);
+    assert_eq!(why["replaced"][0]["replaced_because"], "The new contract forbids it.", "{why}");
+    assert_eq!(client.tool("ergo_conflicts", json!({}))["total"], 0, "what it contradicted is gone");
+    let known = client.tool("ergo_recall", json!({"query": "PostgreSQL billing database"}));
+    assert_eq!(known["claims"][0]["statement"], NEW, "{known}");
+}
+
+#[test]
+fn every_tool_answers_as_its_schema_says() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let learned = client.tool(
+        "ergo_learn",
+        json!({"statement": "The API listens on port 8080.", "kind": "fact", "source": "compose.yaml:3"}),
+    );
+    let claim = learned["claim_id"].clone();
+    let said = client.refusal("ergo_learn", json!({"statement": "x is y", "kind": "fact"}));
+    assert!(said.contains("source"), "{said}");
+    assert_eq!(client.tool("ergo_history", json!({"claim": claim}))["claim"]["source"], "compose.yaml:3");
+    assert_eq!(client.tool("ergo_scopes", json!({}))["here"], "claude-code/work");
+    let elsewhere =
+        json!({"statement": "Tabs, not spaces.", "kind": "convention", "reason": "Habit.", "scope": "acme/web"});
+    assert_eq!(client.tool("ergo_remember", elsewhere)["scope"], "acme/web");
+    let found = client.tool("ergo_recall", json!({"query": "tabs or spaces", "scope": "acme/web"}));
+    assert_eq!(found["claims"][0]["statement"], "Tabs, not spaces.");
+    let gone = client.tool("ergo_retract", json!({"target": claim, "reason": "Misread."}));
+    assert_eq!(gone["result"], "done", "{gone}");
+
+    client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
+    let refused = client.tool("ergo_remember", json!({"statement": NEW, "reason": "Cost."}));
+    let settled =
+        client.tool("ergo_resolve", json!({"card": refused["card_id"], "act": "discard", "reason": "Not meant."}));
+    assert_eq!(settled["result"], "done", "{settled}");
+    let forced = client.tool(
+        "ergo_remember",
+        json!({"statement": NEW, "reason": "Cost.", "force_exception": "Migration runs on both."}),
+    );
+    assert_eq!(forced["result"], "stored", "{forced}");
+
+    let list = client.request("tools/list", json!({}));
+    for tool in list["result"]["tools"].as_array().unwrap() {
+        let required = tool["outputSchema"]["required"].as_array().cloned().unwrap_or_default();
+        if tool["name"] == "ergo_scopes" || tool["name"] == "ergo_history" {
+            assert!(!required.is_empty(), "{tool}");
+        }
+        assert_eq!(tool["annotations"]["openWorldHint"], false);
+    }
+}
+
+#[test]
+fn claims_and_chains_are_resources_and_open_conflicts_a_prompt() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let none = client.request("prompts/get", json!({"name": "review_conflicts"}));
+    assert!(none["result"]["messages"][0]["content"]["text"].as_str().unwrap().contains("No conflict"), "{none}");
+    client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
+    client.tool("ergo_remember", json!({"statement": NEW, "reason": "Cost."}));
+
+    let list = client.request("resources/list", json!({}));
+    let uri = list["result"]["resources"][0]["uri"].as_str().unwrap().to_owned();
+    assert!(uri.starts_with("ergo://claim/"), "{list}");
+    let read = |client: &mut McpClient, uri: &str| -> Value {
+        let answer = client.request("resources/read", json!({"uri": uri}));
+        serde_json::from_str(answer["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")))
+            .unwrap()
+    };
+    assert_eq!(read(&mut client, &uri)["statement"], OLD);
+    let why = read(&mut client, &uri.replace("claim", "why"));
+    assert_eq!(why["chain"][0]["reason"], "We know it.");
+    for wrong in ["ergo://claim/zzzz", "ergo://claim/ffffffff", "file:///etc/passwd", ""] {
+        let answer = client.request("resources/read", json!({"uri": wrong}));
+        assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    }
+    assert_eq!(
+        client.request("resources/templates/list", json!({}))["result"]["resourceTemplates"].as_array().unwrap().len(),
+        2
+    );
+
+    let list = client.request("prompts/list", json!({}));
+    assert_eq!(list["result"]["prompts"][0]["title"], "Review open conflicts");
+    let prompt = client.request("prompts/get", json!({"name": "review_conflicts"}));
+    let text = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("1 conflicts") || text.contains("1 conflict"), "{text}");
+    assert_eq!(client.request("prompts/get", json!({"name": "x"}))["error"]["code"], -32602);
+}
+
+#[test]
+fn who_and_where_can_be_named() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::greeted(&home, &["--who", "ada", "--scope", "acme/api"], BEFORE[1], json!({}));
+    client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
+    let why = client.tool("ergo_why", json!({"question": "billing database"}));
+    assert_eq!(why["answer"]["by"], "ada through test-agent", "{why}");
+    assert_eq!(client.tool("ergo_scopes", json!({}))["scopes"][0]["scope"], "acme/api");
+}

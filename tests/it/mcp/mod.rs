@@ -1,0 +1,9 @@
+//! `ergo mcp` as an agent meets it.
+
+mod client;
+mod crowd;
+mod flow;
+mod hello;
+mod hostile;
+mod http;
+mod person;
