@@ -13,7 +13,7 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{ContactView, ModelsStatus, StoreCheck},
+    api::{ContactView, ModelsStatus, PeerView, StoreCheck},
     client::{Client, Connect},
     config::{Config, Paths, StoreLock},
     domain::text::sanitize,
@@ -211,8 +211,10 @@ async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
     }
     match client.sync_status().await {
         Ok(status) => {
+            out.push(fine("sync", status.says.clone()));
             let of_teams = status.teams.iter().flat_map(|team| &team.problems);
             out.extend(status.problems.iter().chain(of_teams).map(|told| note("sync", told.clone())));
+            out.extend(status.teams.iter().flat_map(|team| &team.peers).filter_map(of_peer));
         }
         Err(error) => out.push(problem("sync", error.to_string(), error.hint())),
     }
@@ -221,6 +223,14 @@ async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
         Err(error) => out.push(problem("network", error.to_string(), error.hint())),
     }
     out
+}
+
+/// What does not mend itself between this device and another one.
+fn of_peer(peer: &PeerView) -> Option<Finding> {
+    let (error, advice) = (peer.last_error.as_ref()?, peer.advice.clone()?);
+    // Who is away is no finding.
+    peer.needs_person
+        .then(|| Finding { hint: Some(advice), ..note("peer", format!("{}: {error}", peer.name)) })
 }
 
 /// Every address that was contacted, each with what for and when.

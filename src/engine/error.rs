@@ -31,6 +31,8 @@ impl From<StoreError> for ApiError {
             StoreError::NewerSchema { .. } | StoreError::NotAStore { .. } => {
                 Self::new(ErrorCode::Unavailable, error.to_string())
             }
+            _ if error.is_full() => Self::new(ErrorCode::Unavailable, "the disk that holds the store is full")
+                .hint("nothing was stored: make room on that disk, then try again"),
             _ if error.is_unavailable() => Self::new(ErrorCode::Unavailable, error.to_string())
                 .hint("nothing was stored: free the disk or mend its permissions, then try again"),
             _ => {

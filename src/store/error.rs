@@ -111,6 +111,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether there is no room left on the disk.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => error.code == rusqlite::ErrorCode::DiskFull,
+            Self::Io { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
     /// Whether the store cannot be written now, though nothing is wrong with the request: disk full, read-only, busy.
     pub fn is_unavailable(&self) -> bool {
         use rusqlite::ErrorCode::{

@@ -9,8 +9,8 @@ use std::io::Read as _;
 use minicbor::{Decode, Encode};
 
 pub use super::message::{
-    ALPN_PAIR, ALPN_SYNC, Bodies, Body, Code, DocMessage, DocOffer, Durable, Events, Hello, MINOR, Message, Nudge,
-    Offer, Refused, ScopeOffer, Turn, Want, WantSince, WireEvent,
+    ALPN_PAIR, ALPN_SYNC, Bodies, Body, Code, DocMessage, DocOffer, Durable, Events, Following, Hello, LeanDoc, MINOR,
+    Message, Nudge, Offer, Refused, ScopeOffer, Turn, Want, WantSince, WireEvent,
 };
 
 /// The longest frame after its length, in bytes (the limits of sync, SYNC 4.8).
@@ -24,6 +24,15 @@ pub const LENGTH: usize = 4;
 
 /// Set in the type of a frame whose body is packed.
 pub const PACKED: u8 = 0x80;
+
+/// The types of messages that are short.
+const HELLO: u8 = 1;
+const OFFER: u8 = 3;
+const WANT: u8 = 5;
+const WANT_SINCE: u8 = 7;
+const DURABLE: u8 = 9;
+const NUDGE: u8 = 10;
+const ERROR: u8 = 11;
 
 /// Shorter bodies are not packed: the headers of zstd would eat the gain.
 const PACK_FROM: usize = 512;
@@ -76,18 +85,20 @@ pub fn length(bytes: [u8; LENGTH]) -> Result<usize, FrameError> {
 /// Where the message is too long for a frame: it was not divided.
 pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
     let (kind, body) = match message {
-        Message::Hello(m) => (1, cbor(m)),
+        Message::Hello(m) => (HELLO, cbor(m)),
         Message::Roster(m) => (2, cbor(m)),
-        Message::Offer(m) => (3, cbor(m)),
+        Message::Offer(m) => (OFFER, cbor(m)),
         Message::Doc(m) => (4, cbor(m)),
-        Message::Want(m) => (5, cbor(m)),
+        Message::Want(m) => (WANT, cbor(m)),
         Message::Bodies(m) => (6, cbor(m)),
-        Message::WantSince(m) => (7, cbor(m)),
+        Message::WantSince(m) => (WANT_SINCE, cbor(m)),
         Message::Events(m) => (8, cbor(m)),
-        Message::Durable(m) => (9, cbor(m)),
-        Message::Nudge(m) => (10, cbor(m)),
-        Message::Error(m) => (11, cbor(m)),
+        Message::Durable(m) => (DURABLE, cbor(m)),
+        Message::Nudge(m) => (NUDGE, cbor(m)),
+        Message::Error(m) => (ERROR, cbor(m)),
         Message::Bye => (12, Vec::new()),
+        Message::Lean(m) => (13, cbor(m)),
+        Message::Following(m) => (14, cbor(m)),
         Message::Unknown(kind) => (*kind, Vec::new()),
     };
     frame(kind, &body)
@@ -98,20 +109,22 @@ pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
 /// # Errors
 /// Where a limit is exceeded or the body cannot be read. An unknown type is no error: [`Message::Unknown`].
 pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
-    let (kind, body) = unframe(frame)?;
+    let (kind, body) = unframe_within(frame, most)?;
     Ok(match kind {
-        1 => Message::Hello(read(&body)?),
+        HELLO => Message::Hello(read(&body)?),
         2 => Message::Roster(read(&body)?),
-        3 => Message::Offer(read(&body)?),
+        OFFER => Message::Offer(read(&body)?),
         4 => Message::Doc(read(&body)?),
-        5 => Message::Want(read(&body)?),
+        WANT => Message::Want(read(&body)?),
         6 => Message::Bodies(read(&body)?),
-        7 => Message::WantSince(read(&body)?),
+        WANT_SINCE => Message::WantSince(read(&body)?),
         8 => Message::Events(read(&body)?),
-        9 => Message::Durable(read(&body)?),
-        10 => Message::Nudge(read(&body)?),
-        11 => Message::Error(read(&body)?),
+        DURABLE => Message::Durable(read(&body)?),
+        NUDGE => Message::Nudge(read(&body)?),
+        ERROR => Message::Error(read(&body)?),
         12 => Message::Bye,
+        13 => Message::Lean(read(&body)?),
+        14 => Message::Following(read(&body)?),
         other => Message::Unknown(other),
     })
 }
@@ -146,17 +159,36 @@ pub fn frame(kind: u8, body: &[u8]) -> Result<Vec<u8>, FrameError> {
 /// # Errors
 /// Where it is empty, too long, or packed to more than it declares.
 pub fn unframe(frame: &[u8]) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
+    unframe_within(frame, |_| MAX_BODY)
+}
+
+/// The longest body of a type, in bytes. What is made of small parts takes more memory than it has bytes, up to 24 times, and may
+/// be packed to next to nothing: such messages are short.
+fn most(kind: u8) -> usize {
+    match kind {
+        OFFER | WANT_SINCE => 8 * 1024 * 1024,
+        HELLO => 1024 * 1024,
+        WANT | DURABLE | NUDGE | ERROR => 256 * 1024,
+        _ => MAX_BODY,
+    }
+}
+
+fn unframe_within(
+    frame: &[u8],
+    most: impl Fn(u8) -> usize,
+) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
     if frame.len() > MAX_FRAME {
         return Err(FrameError::TooLong(frame.len() as u64));
     }
     let (kind, body) = frame.split_first().ok_or_else(|| FrameError::Malformed("it is empty".to_owned()))?;
+    let most = most(kind & !PACKED);
     if kind & PACKED == 0 {
-        return Ok((*kind, body.into()));
+        return if body.len() > most { Err(FrameError::TooBig(most as u64)) } else { Ok((*kind, body.into())) };
     }
     let (size, packed) =
         body.split_first_chunk::<LENGTH>().ok_or_else(|| FrameError::Malformed("it declares no size".to_owned()))?;
     let size = u32::from_le_bytes(*size);
-    Ok((kind & !PACKED, unpack(packed, size)?.into()))
+    Ok((kind & !PACKED, unpack(packed, size, most)?.into()))
 }
 
 fn cbor(message: &impl Encode<()>) -> Vec<u8> {
@@ -174,10 +206,10 @@ fn pack(body: &[u8]) -> Option<Vec<u8>> {
     (packed.len() + LENGTH < body.len()).then_some(packed)
 }
 
-/// Unpacks exactly `size` bytes.
-fn unpack(packed: &[u8], size: u32) -> Result<Vec<u8>, FrameError> {
+/// Unpacks exactly `size` bytes, `most` at most.
+fn unpack(packed: &[u8], size: u32, most: usize) -> Result<Vec<u8>, FrameError> {
     let size = u64::from(size);
-    if size > MAX_BODY as u64 {
+    if size > most as u64 {
         return Err(FrameError::TooBig(size));
     }
     let malformed = |error: std::io::Error| FrameError::Malformed(error.to_string());

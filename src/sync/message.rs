@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 
 use minicbor::{Decode, Decoder, Encode, Encoder, bytes::ByteVec, decode, encode};
 
+use super::lean::few;
+pub use super::lean::{Following, LeanDoc};
 use crate::domain::{
     EventId, Scope, SignedEvent,
     event::{EventError, SealedBody},
@@ -18,7 +20,7 @@ pub const ALPN_SYNC: &[u8] = b"ergo/sync/1";
 pub const ALPN_PAIR: &[u8] = b"ergo/pair/1";
 
 /// The minor version of `ergo/sync/1` that this program speaks: raised with every addition.
-pub const MINOR: u32 = 0;
+pub const MINOR: u32 = 1;
 
 /// One message of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +49,10 @@ pub enum Message {
     Error(Refused),
     /// The sender ends the session in order.
     Bye,
+    /// [`Message::Doc`] for whoever understands [`super::lean::FEATURE`].
+    Lean(LeanDoc),
+    /// Bodies of what a [`Message::Lean`] brought, unasked.
+    Following(Following),
     /// A type that this version does not know; it is passed over.
     Unknown(u8),
 }
@@ -139,6 +145,9 @@ pub struct Offer {
     #[n(1)]
     #[cbor(default)]
     pub reply: bool,
+    /// How many events that the other brought wait in quarantine here; absent for none.
+    #[n(2)]
+    pub waiting: Option<u64>,
 }
 
 /// One scope of an [`Offer`].
@@ -200,8 +209,7 @@ pub struct DocMessage {
     #[n(4)]
     pub turn: Turn,
     /// What the sender's document says; two at once where the sender had not spoken yet.
-    #[n(5)]
-    #[cbor(default)]
+    #[cbor(n(5), default, decode_with = "few")]
     pub messages: Vec<ByteVec>,
 }
 
@@ -315,6 +323,8 @@ pub enum Code {
     Busy,
     /// Too much of what the refused side brought is not let in: a person has to look at it first.
     Paused,
+    /// The refusing side cannot write to its disk now: it is full, or read-only.
+    CannotStore,
     /// The message is not understood.
     Version,
     /// A code of a newer version.
@@ -322,7 +332,7 @@ pub enum Code {
 }
 
 impl Code {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::NotPaired, "not_paired"),
         (Self::TeamMismatch, "team_mismatch"),
         (Self::RosterStale, "roster_stale"),
@@ -331,6 +341,7 @@ impl Code {
         (Self::DocPoisoned, "doc_poisoned"),
         (Self::Busy, "busy"),
         (Self::Paused, "paused"),
+        (Self::CannotStore, "cannot_store"),
         (Self::Version, "version"),
     ];
 

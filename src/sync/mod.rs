@@ -6,6 +6,7 @@ pub mod endpoint;
 pub mod frame;
 pub mod gate;
 pub mod index;
+pub mod lean;
 mod message;
 pub mod pairing;
 pub mod service;

@@ -303,9 +303,11 @@ fn peer(n: u8, name: &str, person: &str) -> PeerView {
         they_lack: 0,
         digests_equal: false,
         quarantined: 0,
+        not_taken: 0,
         clock_ahead_ms: None,
         last_error: None,
         advice: None,
+        needs_person: false,
     }
 }
 

@@ -19,5 +19,7 @@ fn two_daemons_are_measured_and_every_event_is_counted() {
     let (wire, deflated) = (figure("first", "wire_bytes"), figure("first", "deflated_bytes"));
     assert!(wire > deflated / 2.0 && deflated > 120.0 * 100.0, "{report}");
     assert!(figure("first", "event_bytes") > deflated && figure("one_ms", "p95") > 0.0, "{report}");
+    assert_eq!(report["withdrawn"]["events"], 120, "{report}");
+    assert!(figure("withdrawn", "seconds") > 0.0, "{report}");
     assert_eq!(report["bars"].as_array().unwrap().len(), 8, "{report}");
 }

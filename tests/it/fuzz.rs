@@ -206,7 +206,7 @@ fn messages() -> Vec<(&'static str, Message)> {
     vec![
         ("hello", Message::Hello(hello)),
         ("roster", Message::Roster(Events { events, last: true, scope: None })),
-        ("offer", Message::Offer(Offer { scopes: vec![offer], reply: true })),
+        ("offer", Message::Offer(Offer { scopes: vec![offer], reply: true, ..Offer::default() })),
         ("doc", Message::Doc(doc)),
         ("bodies", Message::Bodies(Bodies { scope: scope(), bodies: vec![(EventId([7; 32]), Some(body))] })),
         ("nudge", Message::Nudge(Nudge { state: [1; 32] })),

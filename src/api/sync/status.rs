@@ -95,7 +95,7 @@ pub struct TeamStatus {
     /// How this device came out of the team; none while it belongs to it.
     #[serde(default)]
     pub ended: Option<TeamEnd>,
-    /// Whether every peer that is connected has what this device has, nothing is quarantined on this side and no device forks; false
+    /// Whether every peer that is connected has what this device has, nothing is quarantined on either side and no device forks; false
     /// where none is connected.
     pub in_sync: bool,
 }
@@ -220,6 +220,9 @@ pub struct PeerView {
     /// Events that it brought and that wait in quarantine.
     #[serde(default)]
     pub quarantined: usize,
+    /// Events that this device brought and that it did not let in: they wait in its quarantine. Said of a connected peer.
+    #[serde(default)]
+    pub not_taken: usize,
     /// How far its clock is ahead of this device's, in milliseconds; negative where it is behind. Said of a connected peer.
     #[serde(default)]
     pub clock_ahead_ms: Option<i64>,
@@ -227,6 +230,9 @@ pub struct PeerView {
     pub last_error: Option<String>,
     /// What to do about it.
     pub advice: Option<String>,
+    /// Whether it needs somebody; else it mends itself, as where a peer is away.
+    #[serde(default)]
+    pub needs_person: bool,
 }
 
 /// The answer to `GET /sync/peers`.

@@ -49,6 +49,11 @@ impl Laptop {
         Self::make(options, "bob", keys().0)
     }
 
+    /// A device that comes in later, and whose claims are taken back.
+    pub(super) fn third(options: &Options) -> Result<Self, BenchError> {
+        Self::make(options, "eve", SigningKey::from_bytes(&[43; 32]))
+    }
+
     fn make(options: &Options, who: &'static str, key: SigningKey) -> Result<Self, BenchError> {
         let paths = Paths::under(options.folder.join(who));
         paths.make()?;

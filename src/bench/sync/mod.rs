@@ -9,12 +9,13 @@ mod proc;
 mod report;
 mod steps;
 mod team;
+mod withdraw;
 
 use std::{path::PathBuf, time::Duration};
 
 use self::{laptop::Laptop, steps::Meeting};
 use super::store::BenchError;
-pub use report::{Bar, Counted, First, Idle, Met, Report};
+pub use report::{Bar, Counted, First, Idle, Met, Report, Withdrawn};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -78,5 +79,9 @@ async fn measure(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Re
     let idle = meeting.idle().await?;
     progress("counting every event on both sides");
     let counted = meeting.count().await?;
-    Ok(Report { claims: options.claims, first, one_ms, one_after_ms, met, idle, counted, bars: Vec::new() }.judged())
+    progress(&format!("taking {} claims of a third device back", options.claims));
+    let withdrawn = withdraw::measure(&meeting.ada, &Laptop::third(options)?, filled.team, options.claims)?;
+    let claims = options.claims;
+    let bars = Vec::new();
+    Ok(Report { claims, first, one_ms, one_after_ms, met, idle, counted, withdrawn, bars }.judged())
 }

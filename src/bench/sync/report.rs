@@ -23,6 +23,8 @@ pub struct Report {
     pub idle: Idle,
     /// What both stores hold in the end.
     pub counted: Counted,
+    /// What a revocation cost after that.
+    pub withdrawn: Withdrawn,
     /// The bars, each beside its figure.
     pub bars: Vec<Bar>,
 }
@@ -36,7 +38,7 @@ pub struct First {
     pub wall_s: f64,
     /// Bytes of the events: headers, signatures, bodies.
     pub event_bytes: u64,
-    /// The same, deflated as one stream.
+    /// The same, deflated as one stream (zlib's level 6).
     pub deflated_bytes: u64,
     /// What passed over the connection, both ways, UDP's and IP's own headers not counted.
     pub wire_bytes: u64,
@@ -87,6 +89,15 @@ pub struct Counted {
     pub same: bool,
     /// What a check of each file found.
     pub problems: Vec<String>,
+}
+
+/// Events that had been taken and that a revocation cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Withdrawn {
+    /// How many.
+    pub events: usize,
+    /// Seconds until it was stored, during which nobody else writes.
+    pub seconds: f64,
 }
 
 impl Counted {
@@ -155,7 +166,7 @@ impl fmt::Display for Report {
             let held = if bar.holds() { "" } else { "  missed" };
             writeln!(f, "{:<40} {:>10.2} {:>10.2} {}{held}", bar.name, bar.figure, bar.at_most, bar.unit)?;
         }
-        let Self { first, one_ms, one_after_ms, met, idle, counted, .. } = self;
+        let Self { first, one_ms, one_after_ms, met, idle, counted, withdrawn, .. } = self;
         writeln!(
             f,
             "Index made in {:.2} s. Events {} KiB, deflated {} KiB, on the wire {} KiB.",
@@ -188,6 +199,13 @@ impl fmt::Display for Report {
             "Counted: {} written, {ours} and {theirs} there, {} missing: {whole}.",
             counted.written, counted.missing
         )?;
+        writeln!(
+            f,
+            "Taken back by a revocation: {} events in {:.2} s, {:.2} s for 10,000.",
+            withdrawn.events,
+            withdrawn.seconds,
+            withdrawn.seconds / withdrawn.events.max(1) as f64 * 10_000.0
+        )?;
         counted.problems.iter().try_for_each(|problem| writeln!(f, "  {problem}"))
     }
 }
@@ -215,6 +233,7 @@ mod tests {
             one_after_ms: times,
             met: Met { meet_ms: 500.0, cards_expected: 10, cards: 10, same_cards: true },
             idle: Idle { seconds: 20.0, bytes: 800, wake_ups: [40, 60] },
+            withdrawn: Withdrawn { events: 5_000, seconds: 0.5 },
             counted: Counted { written: 7, events: [7, 7], missing: 0, same: true, problems: vec![] },
             bars: vec![],
         }
@@ -230,6 +249,7 @@ mod tests {
         assert!(line("bytes on the wire").ends_with("1.10       1.20 ×"), "{text}");
         assert_eq!(text.matches("missed").count(), 2, "{text}");
         assert!(text.contains("nothing lost, nothing twice"), "{text}");
+        assert!(text.contains("5000 events in 0.50 s, 1.00 s for 10,000"), "{text}");
     }
 
     #[test]

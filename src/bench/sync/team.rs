@@ -57,7 +57,7 @@ pub(super) async fn found(ada: &Laptop, bob: &Laptop, options: &Options) -> Resu
     let grant = Grant { role: Role::Writer, scopes: Granted::All };
     let (_, roster) = engine.add_member(&ada.caller(), None, bob.device(), "bob", "bob-laptop", &grant)?;
     bob.engine()?.join_team(&bob.caller(), team, &roster, Some(ada.device()), &[], &[])?;
-    fill(&engine, options.claims)?;
+    fill(&engine, "ada", 0..options.claims)?;
     let begin = Instant::now();
     let (news, _none) = mpsc::unbounded_channel();
     let worker = worker::Options { program: options.program.clone(), ..worker::Options::usual() };
@@ -69,16 +69,17 @@ pub(super) async fn found(ada: &Laptop, bob: &Laptop, options: &Options) -> Resu
     Ok(Filled { team, index_s, bytes, deflated })
 }
 
-fn fill(engine: &Engine, claims: usize) -> Result<(), BenchError> {
+/// Writes claims past the guard, in few transactions.
+pub(super) fn fill(engine: &Engine, who: &str, claims: std::ops::Range<usize>) -> Result<(), BenchError> {
     let guard = Guard::default();
-    let numbers: Vec<usize> = (0..claims).collect();
+    let numbers: Vec<usize> = claims.collect();
     for (batch, numbers) in numbers.chunks(BATCH).enumerate() {
         let mut op = [0; 16];
         op[..8].copy_from_slice(&(batch as u64 + 1).to_be_bytes());
         let act = Act {
             scope: scope(),
             identity: None,
-            who: "ada".into(),
+            who: who.into(),
             agent: None,
             op: OpId(op),
             now: engine.now(),

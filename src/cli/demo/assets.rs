@@ -58,6 +58,8 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0036-ten-claims-are-compared.md"),
     record!("0037-limits-are-told-and-what-is-taken-back-costs-what-it-is.md"),
     record!("0038-recall-ranks-in-the-program.md"),
+    record!("0039-a-first-sync-leaves-out-what-can-be-computed.md"),
+    record!("0040-a-peer-that-moved-is-asked-for-a-sign-of-life.md"),
     record!("0041-the-second-stage-answers-with-numbers.md"),
     record!("0042-the-past-is-projected-anew.md"),
     record!("0044-the-bridge-for-agents.md"),

@@ -1,10 +1,18 @@
 //! `ergo sync now`: calls and compares at once, waits, and says what came of it.
 
+use std::time::Duration;
+
 use super::{super::show::text::count, CliError, Context, Exit, Style, status};
 use crate::{
-    api::{RoundResult, SyncNowRequest, SyncRound},
+    api::{RoundResult, SyncNowRequest, SyncRound, SyncStatus},
     domain::text::sanitize_line,
 };
+
+/// How often the bar is drawn anew.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How wide it is.
+const BAR: usize = 20;
 
 /// Call every peer, or one, and compare with it, without waiting for its turn; wait for what comes of it.
 #[derive(Debug, clap::Args)]
@@ -25,8 +33,20 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let wait_ms = (args.wait > 0).then_some(args.wait * 1000);
     let request = SyncNowRequest { device: args.peer, wait_ms };
     let client = cx.client().await?;
-    cx.ui.progress("comparing …");
-    let round = client.sync_now(&request).await;
+    let round = client.sync_now(&request);
+    tokio::pin!(round);
+    let (mut tick, mut most) = (tokio::time::interval(TICK), 0);
+    let round = loop {
+        tokio::select! {
+            round = &mut round => break round,
+            _ = tick.tick() => {
+                // How far it has come is worth no failure.
+                let missing = client.sync_status().await.map_or(0, |status| missing(&status));
+                most = missing.max(most);
+                cx.ui.progress(bar(most - missing, most));
+            }
+        }
+    };
     cx.ui.progress_done();
     let round = round?;
     if cx.ui.json {
@@ -35,6 +55,21 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         show(cx, &round, Context::now());
     }
     Ok(exit(&round, wait_ms.is_some()))
+}
+
+/// Events that are still to come or to go, between this device and all that are connected.
+fn missing(status: &SyncStatus) -> u64 {
+    let peers = status.teams.iter().flat_map(|team| &team.peers).filter(|peer| peer.connected);
+    peers.map(|peer| peer.we_lack.saturating_add(peer.they_lack)).fold(0, u64::saturating_add)
+}
+
+/// How far it has come, as a bar.
+fn bar(done: u64, all: u64) -> String {
+    if all == 0 {
+        return "comparing …".to_owned();
+    }
+    let filled = usize::try_from(done.min(all).saturating_mul(BAR as u64) / all).unwrap_or(BAR);
+    format!("[{}{}] {done} of {all} events", "#".repeat(filled), "-".repeat(BAR - filled))
 }
 
 fn exit(round: &SyncRound, waited: bool) -> Exit {
@@ -76,7 +111,7 @@ fn show(cx: &mut Context, round: &SyncRound, now: u64) {
 mod tests {
     use super::*;
     use crate::{
-        api::{PeerView, RoundPeer, SyncStatus, TeamStatus},
+        api::{PeerView, RoundPeer, TeamStatus},
         cli::{args::Globals, ui::captured},
         domain::EventId,
     };
@@ -91,6 +126,14 @@ mod tests {
             peers: vec![RoundPeer { result, received: 3, peer }],
             status: SyncStatus { teams: vec![team], ..SyncStatus::default() },
         }
+    }
+
+    #[test]
+    fn how_far_it_has_come_is_a_bar_and_nothing_missing_is_no_bar() {
+        assert_eq!(bar(0, 0), "comparing …");
+        assert_eq!(bar(0, 100_000), "[--------------------] 0 of 100000 events");
+        assert_eq!(bar(50_000, 100_000), "[##########----------] 50000 of 100000 events");
+        assert_eq!(bar(9, 9), "[####################] 9 of 9 events");
     }
 
     #[test]

@@ -158,6 +158,9 @@ fn told(peer: &PeerView, now: u64) -> Vec<String> {
     if peer.quarantined > 0 {
         told.push(format!("{} from it not let in", peer.quarantined));
     }
+    if peer.not_taken > 0 {
+        told.push(format!("{} from here not let in there", peer.not_taken));
+    }
     told
 }
 
@@ -198,9 +201,11 @@ pub(super) mod tests {
             they_lack: 0,
             digests_equal: true,
             quarantined: 0,
+            not_taken: 0,
             clock_ahead_ms: None,
             last_error: None,
             advice: None,
+            needs_person: false,
         }
     }
 

@@ -139,7 +139,7 @@ fn team(stored: &Stored, network: &Status, open: &HashMap<Scope, usize>, me: Dev
         forks: stored.notes.forks,
         problems: stored.notes.says.clone(),
         open_cards: scopes.iter().map(|scope| scope.open_cards).sum(),
-        in_sync: whole && anyone && connected.all(|peer| peer.digests_equal),
+        in_sync: whole && anyone && connected.all(|peer| peer.digests_equal && peer.not_taken == 0),
         scopes,
         peers,
         ..TeamStatus::new(stored.team.id, roster.name())
@@ -179,7 +179,10 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
     let trouble = live.and_then(|live| live.trouble.as_ref()).filter(|trouble| !connected || !trouble.quiet);
     let skew = live.and_then(|live| live.skew);
     let wrong_clock = skew.and_then(|ahead| clock(&member.name, ahead));
-    let (last_error, advice) = match (trouble, wrong_clock) {
+    let refused = live.map_or(0, |live| live.not_taken);
+    let other = wrong_clock.or_else(|| kept_out(&member.name, refused));
+    let needs_person = trouble.map_or(other.is_some(), |trouble| !trouble.quiet);
+    let (last_error, advice) = match (trouble, other) {
         (Some(trouble), _) => (Some(trouble.words.clone()), trouble.advice.clone()),
         (None, Some((words, advice))) => (Some(words), Some(advice)),
         (None, None) => (None, None),
@@ -217,10 +220,25 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
         they_lack: live.map_or_else(|| row.map_or(0, |row| row.ahead), |live| live.they_lack),
         digests_equal: live.is_some_and(|live| live.equal && live.session == Some(Phase::Live)),
         quarantined: 0,
+        not_taken: usize::try_from(refused).unwrap_or(usize::MAX),
         clock_ahead_ms: skew,
         last_error,
         advice,
+        needs_person,
     }
+}
+
+/// What to say of a peer that did not let in what this device brought.
+fn kept_out(name: &str, events: u64) -> Option<(String, String)> {
+    let what = match events {
+        0 => return None,
+        1 => "1 event that this device brought waits in its quarantine".to_owned(),
+        _ => format!("{events} events that this device brought wait in its quarantine"),
+    };
+    let advice = format!(
+        "whoever sits at {name} reads why with `ergo sync quarantine list`; what is dated ahead is let in when its day comes, the rest          an admin may let in"
+    );
+    Some((what, advice))
 }
 
 /// What to say of a peer whose clock is not ours; nothing of minutes.

@@ -12,7 +12,12 @@ use std::{
 
 use iroh::{Endpoint, EndpointAddr, EndpointId, Watcher};
 use swarm_discovery::{Discoverer, DropGuard, Peer, SpawnError};
-use tokio::{runtime::Handle, sync::watch, task::AbortHandle};
+use tokio::{
+    runtime::Handle,
+    sync::watch,
+    task::AbortHandle,
+    time::{Instant, sleep_until},
+};
 
 use super::{Listener, device_of, is_local};
 
@@ -24,6 +29,9 @@ const SEEKING: Duration = Duration::from_secs(5);
 
 /// The same while everybody is connected. Who arrives asks by itself, and is answered at once.
 const AT_REST: Duration = Duration::from_mins(1);
+
+/// How long it is asked often after this device has come to another address: those who know the old one must learn of it.
+const ARRIVING: Duration = Duration::from_secs(20);
 
 /// Answers in a second that all devices of a network together aim at.
 const ANSWERS: f32 = 2.5;
@@ -88,8 +96,15 @@ async fn keep(endpoint: Endpoint, listener: Arc<dyn Listener>, mut seeking: watc
     // The endpoint ends with its owner, not with us.
     drop(endpoint);
     let mut running: Option<(Plan, DropGuard)> = None;
+    let mut arriving: Option<Instant> = None;
     loop {
-        let plan = Plan::of(&address.get(), *seeking.borrow_and_update());
+        let mut plan = Plan::of(&address.get(), *seeking.borrow_and_update());
+        if running.as_ref().is_some_and(|(is, _)| is.announced != plan.announced) {
+            arriving = Some(Instant::now() + ARRIVING);
+        }
+        if arriving.is_some() {
+            plan.cadence = SEEKING;
+        }
         if running.as_ref().is_none_or(|(is, _)| *is != plan) {
             // Its sockets go first.
             drop(running.take());
@@ -101,9 +116,26 @@ async fn keep(endpoint: Endpoint, listener: Arc<dyn Listener>, mut seeking: watc
         let over = tokio::select! {
             changed = address.updated() => changed.is_err(),
             changed = seeking.changed() => changed.is_err(),
+            () = sleep_until(arriving.unwrap_or_else(Instant::now)), if arriving.is_some() => {
+                arriving = None;
+                false
+            }
         };
         if over {
             return;
+        }
+    }
+}
+
+/// Says whenever this device is reached at other addresses than before.
+pub(super) async fn watch(mut address: impl Watcher<Value = EndpointAddr>, listener: Arc<dyn Listener>) {
+    let at = |address: &EndpointAddr| address.ip_addrs().copied().collect::<BTreeSet<SocketAddr>>();
+    let mut known = at(&address.get());
+    while let Ok(now) = address.updated().await {
+        let now = at(&now);
+        if now != known {
+            known = now;
+            listener.moved();
         }
     }
 }

@@ -24,7 +24,7 @@ use ed25519_dalek::SigningKey;
 use iroh::{
     Endpoint, EndpointAddr, EndpointId, NetReportConfig, RelayMode, RelayUrl, SecretKey, TransportAddr,
     endpoint::{
-        Connection, ConnectionError, PortmapperConfig,
+        Connection, ConnectionError, PortmapperConfig, QuicTransportConfig, VarInt,
         presets::{Minimal, N0},
     },
 };
@@ -47,6 +47,12 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// How long the end waits for peers to hear of it.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// After this long without a word a connection is over: three of the signs of life that both sides send every five seconds.
+const SILENCE: VarInt = VarInt::from_u32(15_000);
+
+/// The code with which a connection is closed whose other end does not answer any more.
+const GONE: u32 = 410;
 
 /// How far packets may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,7 +112,9 @@ pub trait Listener: Send + Sync + 'static {
     fn called(&self, connection: Connection);
     /// A device was found on the local network; not necessarily one that we know.
     fn found(&self, device: DeviceId, addresses: Vec<SocketAddr>);
-    /// Packets went to, or came from, an address. `what` is `dialled`, `accepted`, `discovery` or `relay`.
+    /// This device is reached at other addresses than before: connections may have been lost with the old ones.
+    fn moved(&self);
+    /// Packets went to, or came from, an address. `what` is `dialled`, `accepted`, `discovery`, `relay`, `directory` or `names`.
     fn contacted(&self, address: &str, what: &'static str);
 }
 
@@ -149,6 +157,7 @@ pub struct Transport {
     listener: Arc<dyn Listener>,
     mdns: Mutex<Option<Discovery>>,
     accepting: AbortHandle,
+    watching: AbortHandle,
     _lease: Option<Lease>,
 }
 
@@ -184,9 +193,13 @@ impl Transport {
             },
             (port, _) => listen_at(&options, port, &gate).await?,
         };
+        for (address, what) in beyond(&options) {
+            listener.contacted(&address, what);
+        }
         tracing::info!(addresses = ?endpoint.bound_sockets(), mode = options.mode.as_str(), "listening for peers");
         let accepting = tokio::spawn(accept(endpoint.clone(), Arc::clone(&listener))).abort_handle();
-        Ok(Self { endpoint, options, gate, listener, mdns: Mutex::default(), accepting, _lease: lease })
+        let watching = tokio::spawn(discovery::watch(endpoint.watch_addr(), Arc::clone(&listener))).abort_handle();
+        Ok(Self { endpoint, options, gate, listener, mdns: Mutex::default(), accepting, watching, _lease: lease })
     }
 
     /// This device.
@@ -302,6 +315,7 @@ impl Transport {
     /// Ends in order: peers are told, for [`CLOSING`] at most.
     pub async fn close(&self) {
         self.accepting.abort();
+        self.watching.abort();
         drop(self.mdns.lock().unwrap_or_else(PoisonError::into_inner).take());
         if tokio::time::timeout(CLOSING, self.endpoint.close()).await.is_err() {
             tracing::debug!("peers were not told of the end");
@@ -312,6 +326,7 @@ impl Transport {
 impl Drop for Transport {
     fn drop(&mut self) {
         self.accepting.abort();
+        self.watching.abort();
     }
 }
 
@@ -331,6 +346,11 @@ pub fn route(connection: &Connection) -> Option<Route> {
 pub fn traffic(connection: &Connection) -> Traffic {
     let stats = connection.stats();
     Traffic { sent: stats.udp_tx.bytes, received: stats.udp_rx.bytes }
+}
+
+/// Gives up a connection whose other end does not answer.
+pub fn give_up(connection: &Connection) {
+    connection.close(GONE.into(), b"no answer");
 }
 
 /// The addresses at which a connected peer was reached.
@@ -377,6 +397,29 @@ fn own_port(key: &SigningKey) -> u16 {
     20_000 + u16::from_le_bytes([a, b]) % 12_000
 }
 
+/// Where n0's directory is, in which devices look each other up.
+const DIRECTORY: &str = "https://dns.iroh.link/pkarr";
+
+/// What is contacted for being reached from beyond the local network, whoever is called: nothing but in [`Mode::Internet`].
+fn beyond(options: &Options) -> Vec<(String, &'static str)> {
+    if options.mode != Mode::Internet || options.loopback {
+        return Vec::new();
+    }
+    let names = ("the name servers of this machine".to_owned(), "names");
+    match &options.relay {
+        Some(relay) => {
+            let by_name = relay.parse::<RelayUrl>().ok().and_then(|url| url.host_str().map(str::to_owned));
+            let by_name = by_name.is_some_and(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
+            [Some((relay.clone(), "relay")), by_name.then_some(names)].into_iter().flatten().collect()
+        }
+        None => {
+            let relays = RelayMode::Default.relay_map().urls::<Vec<RelayUrl>>();
+            let relays = relays.into_iter().map(|relay| (relay.to_string(), "relay"));
+            relays.chain([(DIRECTORY.to_owned(), "directory"), names]).collect()
+        }
+    }
+}
+
 async fn listen_at(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<Endpoint, EndpointError> {
     build(options, port, gate)?.bind().await.map_err(|error| EndpointError::Bind(format!("{error:#}")))
 }
@@ -398,6 +441,7 @@ fn build(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<iroh
         .secret_key(SecretKey::from_bytes(&options.key.to_bytes()))
         .alpns(vec![ALPN_SYNC.to_vec(), ALPN_PAIR.to_vec()])
         .portmapper_config(PortmapperConfig::Disabled)
+        .transport_config(QuicTransportConfig::builder().max_idle_timeout(Some(SILENCE.into())).build())
         .hooks(gate.clone());
     if options.loopback {
         return builder.clear_ip_transports().bind_addr((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).map_err(bind_error);

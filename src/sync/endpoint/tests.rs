@@ -15,6 +15,8 @@ impl Listener for Ear {
 
     fn found(&self, _: DeviceId, _: Vec<SocketAddr>) {}
 
+    fn moved(&self) {}
+
     fn contacted(&self, address: &str, what: &'static str) {
         self.contacts.lock().unwrap().push((address.to_owned(), what));
     }
@@ -46,6 +48,21 @@ async fn node(n: u8) -> Node {
     let ear = Arc::new(Ear { calls: send, contacts: Mutex::default() });
     let transport = Transport::bind(options(n), Arc::clone(&ear) as Arc<dyn Listener>).await.unwrap();
     Node { transport, calls, ear }
+}
+
+#[test]
+fn what_is_contacted_beyond_the_network_depends_on_the_mode_and_the_relay() {
+    let of = |mode, relay: Option<&str>| {
+        let options = Options { mode, relay: relay.map(str::to_owned), loopback: false, ..options(1) };
+        beyond(&options).into_iter().map(|(address, what)| format!("{what} {address}")).collect::<Vec<_>>()
+    };
+    assert!(of(Mode::Lan, None).is_empty() && of(Mode::Lan, Some("https://relay.example.com")).is_empty());
+    assert_eq!(of(Mode::Internet, Some("https://198.51.100.9:8443")), ["relay https://198.51.100.9:8443"]);
+    let named = of(Mode::Internet, Some("https://relay.example.com"));
+    assert_eq!(named, ["relay https://relay.example.com", "names the name servers of this machine"]);
+    let usual = of(Mode::Internet, None);
+    assert!(usual.iter().filter(|at| at.starts_with("relay https://")).count() > 1, "{usual:?}");
+    assert!(usual.contains(&format!("directory {DIRECTORY}")) && usual.iter().any(|at| at.starts_with("names ")));
 }
 
 #[tokio::test]

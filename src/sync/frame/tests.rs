@@ -73,6 +73,7 @@ fn message() -> impl Strategy<Value = Message> {
         events().prop_map(Message::Roster),
         offer.prop_map(|(scopes, reply)| Message::Offer(Offer {
             reply,
+            waiting: reply.then_some(scopes.len() as u64),
             scopes: scopes
                 .into_iter()
                 .map(|(scope, chains, documents)| ScopeOffer { scope, chains, documents })
@@ -100,7 +101,7 @@ fn message() -> impl Strategy<Value = Message> {
             Message::Error(Refused { code, words, document })
         }),
         Just(Message::Bye),
-        (13_u8..0x80).prop_map(Message::Unknown),
+        (15_u8..0x80).prop_map(Message::Unknown),
     ]
 }
 
@@ -119,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(mut bytes in vec(any::<u8>(), 0..300), kind in 0_u8..14, packed: bool) {
+    fn any_bytes_are_read_or_refused(mut bytes in vec(any::<u8>(), 0..300), kind in 0_u8..16, packed: bool) {
         let _told = decode(&bytes);
         bytes.insert(0, kind | if packed { PACKED } else { 0 });
         let _told = decode(&bytes);
@@ -164,12 +165,31 @@ fn a_bomb_is_unpacked_only_as_far_as_it_declares() {
         "the limit holds whatever is declared"
     );
     assert!(matches!(declaring(MAX_BODY as u32), Err(FrameError::Malformed(_))), "unpacked, and no message");
-    let small = unpack(&zstd::bulk::compress(b"abc", LEVEL).unwrap(), 3).unwrap();
+    let small = unpack(&zstd::bulk::compress(b"abc", LEVEL).unwrap(), 3, MAX_BODY).unwrap();
     assert!(small.capacity() < 100_000, "memory follows what came: {}", small.capacity());
     assert!(matches!(
-        unpack(&zstd::bulk::compress(b"abc", LEVEL).unwrap(), MAX_BODY as u32),
+        unpack(&zstd::bulk::compress(b"abc", LEVEL).unwrap(), MAX_BODY as u32, MAX_BODY),
         Err(FrameError::Malformed(_))
     ));
+}
+
+#[test]
+fn small_parts_that_pack_to_nothing_do_not_become_much_memory() {
+    // Words without letters: a byte each on the wire, two dozen in memory.
+    let words = |kind: u8, count: usize| {
+        let mut body = vec![0xa2, 0, 0, 1, 0x9a];
+        body.extend((count as u32).to_be_bytes());
+        body.resize(body.len() + count, 0x60);
+        decode(inner(&frame(kind, &body).unwrap()))
+    };
+    assert!(matches!(words(1, 1000), Ok(Message::Hello(hello)) if hello.features.len() == 1000));
+    assert_eq!(words(1, 8_000_000).unwrap_err().code(), Code::TooBig);
+    // Messages of nothing in a turn.
+    let mut turn = vec![0xa1, 5, 0x9a];
+    turn.extend(60_000_000_u32.to_be_bytes());
+    turn.resize(60_000_000, 0x40);
+    let refused = decode(inner(&frame(4, &turn).unwrap()));
+    assert!(matches!(&refused, Err(FrameError::Malformed(why)) if why.contains("more messages")), "{refused:?}");
 }
 
 #[test]
@@ -236,6 +256,7 @@ fn golden_frames() {
         Message::Offer(Offer {
             scopes: vec![ScopeOffer { scope: at(), chains: vec![chain], documents: vec![offer] }],
             reply: true,
+            waiting: None,
         }),
         Message::Doc(doc),
         Message::Want(Want { scope: at(), events: vec![id] }),

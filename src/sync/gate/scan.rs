@@ -4,6 +4,8 @@
 //! (<https://automerge.org/automerge-binary-format-spec/>). A message is read twice, here and by automerge, so that a count that
 //! would make automerge run or grow never reaches it.
 
+use std::ops::Range;
+
 use super::{Code, MAX_CHANGE, MAX_ENTRIES_PER_CHANGE, MAX_HEADS, MAX_MESSAGE, MAX_OPS, Violation};
 
 /// The first byte of a message of version 1, and of version 2.
@@ -30,12 +32,16 @@ const PROBES: u64 = 7;
 const ACTION_COLUMN: u64 = 0x42;
 const DEFLATED_COLUMN: u64 = 0x08;
 
+/// The columns of a change in which the keys stand, and the bytes of the values.
+const KEY_COLUMN: u64 = 0x15;
+const VALUE_COLUMN: u64 = 0x57;
+
 /// Bytes of an actor's id.
 const ACTOR: usize = 16;
 
 /// Bytes that are still to be read. Every method answers `None` where they end too early or make no sense.
 #[derive(Clone, Copy)]
-struct Rest<'a>(&'a [u8]);
+pub(in crate::sync) struct Rest<'a>(pub(in crate::sync) &'a [u8]);
 
 impl<'a> Rest<'a> {
     fn take(&mut self, count: u64) -> Option<&'a [u8]> {
@@ -66,7 +72,7 @@ impl<'a> Rest<'a> {
     }
 
     /// A signed LEB128 number.
-    fn signed(&mut self) -> Option<i64> {
+    pub(in crate::sync) fn signed(&mut self) -> Option<i64> {
         let mut number = 0_i64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -79,7 +85,8 @@ impl<'a> Rest<'a> {
         None
     }
 
-    fn prefixed(&mut self) -> Option<&'a [u8]> {
+    /// Bytes behind their length.
+    pub(in crate::sync) fn prefixed(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(length)
     }
@@ -98,6 +105,51 @@ fn cut() -> Violation {
 
 /// The chunks of changes in a message. Each has been looked at with [`change`].
 pub(in crate::sync) fn message(bytes: &[u8]) -> Result<Vec<&[u8]>, Violation> {
+    Ok(chunks(bytes)?.into_iter().map(|(_, chunk)| chunk).collect())
+}
+
+/// Where in a message a change has its keys and its values: each is one column.
+pub(in crate::sync) struct Columns {
+    /// The keys, in runs.
+    pub(in crate::sync) keys: Range<usize>,
+    /// The values, one after the other.
+    pub(in crate::sync) values: Range<usize>,
+}
+
+/// The columns of each change of a message; `None` where it is none that [`message`] lets through.
+pub(in crate::sync) fn columns(bytes: &[u8]) -> Option<Vec<Columns>> {
+    chunks(bytes).ok()?.into_iter().map(|(at, chunk)| columns_of(at, chunk)).collect()
+}
+
+/// The columns of the change in `chunk`, which begins at `at`.
+fn columns_of(at: usize, chunk: &[u8]) -> Option<Columns> {
+    let mut rest = Rest(chunk.get(TYPE_AT + 1..)?);
+    let mut rest = Rest(rest.prefixed()?);
+    rest.hashes()?;
+    rest.prefixed()?;
+    (rest.number()?, rest.number()?, rest.signed()?, rest.prefixed()?);
+    for _ in 0..rest.number()? {
+        rest.prefixed()?;
+    }
+    let (mut keys, mut values, mut end) = (0..0, 0..0, 0_usize);
+    for _ in 0..rest.number()? {
+        let (kind, length) = (rest.number()?, usize::try_from(rest.number()?).ok()?);
+        let column = end..end.checked_add(length)?;
+        end = column.end;
+        match kind {
+            KEY_COLUMN => keys = column,
+            VALUE_COLUMN => values = column,
+            _ => {}
+        }
+    }
+    // What the columns hold is what the chunk ends with.
+    let data = at + chunk.len().checked_sub(end)?;
+    let placed = |column: Range<usize>| data + column.start..data + column.end;
+    Some(Columns { keys: placed(keys), values: placed(values) })
+}
+
+/// The chunks of changes in a message, and where each begins.
+fn chunks(bytes: &[u8]) -> Result<Vec<(usize, &[u8])>, Violation> {
     if bytes.len() > MAX_MESSAGE {
         return Err(Violation::new(Code::TooBig, format!("{} bytes; at most {MAX_MESSAGE}", bytes.len())));
     }
@@ -125,7 +177,7 @@ pub(in crate::sync) fn message(bytes: &[u8]) -> Result<Vec<&[u8]>, Violation> {
     for _ in 0..count {
         let chunk = rest.prefixed().ok_or_else(cut)?;
         change(chunk)?;
-        changes.push(chunk);
+        changes.push((bytes.len() - rest.0.len() - chunk.len(), chunk));
     }
     if !rest.0.is_empty() {
         return Err(Violation::new(Code::Version, "it offers other forms of message"));

@@ -56,6 +56,8 @@ pub(super) enum Event {
     Stop(oneshot::Sender<()>),
     CalledToPair(Connection),
     Found(DeviceId, Vec<SocketAddr>),
+    /// This device is reached elsewhere.
+    Moved,
     Contacted(String, &'static str),
     Greeted(Greeted, Connection),
     NotGreeted(DeviceId, Option<EventId>, Ended),
@@ -79,6 +81,8 @@ pub(super) struct Conductor {
     pub(super) problem: Option<String>,
     /// Why events wait for their documents.
     pub(super) stuck: Option<String>,
+    /// Why what peers send cannot be stored, until something was.
+    pub(super) full: Option<String>,
     pub(super) peers: HashMap<Key, Peer>,
     pub(super) teams: watch::Sender<Vec<EventId>>,
     pub(super) flushing: AbortHandle,
@@ -112,6 +116,7 @@ impl Conductor {
             transport: None,
             problem: None,
             stuck: None,
+            full: None,
             peers: HashMap::new(),
             teams,
             flushing,
@@ -151,7 +156,7 @@ impl Conductor {
     /// When there is something to do though nobody says so; `None` is for ever.
     fn due(&self) -> Option<Instant> {
         let of_peers = self.peers.values().filter_map(|peer| match &peer.live {
-            Some(live) => Some(live.compare),
+            Some(live) => Some(live.doubt.map_or(live.compare, |(at, _)| at.min(live.compare))),
             None => peer.due.filter(|_| !peer.dialling && self.transport.is_some()),
         });
         of_peers.chain(self.relay.values().map(|(at, _)| *at)).chain(self.tidy).min()
@@ -174,6 +179,7 @@ impl Conductor {
             tokio::spawn(index::tidy(self.context.clone(), self.teams.borrow().clone()));
         }
         for peer in self.peers.values_mut() {
+            peer.end_doubt(now);
             if let Some(live) = &mut peer.live
                 && live.compare <= now
             {
@@ -262,6 +268,12 @@ impl Conductor {
             Event::Found(device, addresses) => {
                 let local = addresses.into_iter().filter(|address| is_local(address.ip())).collect();
                 self.learn(device, local).await;
+            }
+            Event::Moved => {
+                for peer in self.peers.values_mut() {
+                    peer.doubt();
+                    peer.hurry(Duration::ZERO);
+                }
             }
             Event::Contacted(address, what) => self.note(address, what).await,
             Event::Greeted(greeted, connection) => self.greeted(greeted, connection).await,
@@ -409,6 +421,11 @@ impl Conductor {
         for key in keys {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
             let new = peer.learn(addresses.iter().copied());
+            // It is elsewhere than where this device speaks with it.
+            let reached = peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
+            if !addresses.is_empty() && !reached.iter().any(|at| addresses.contains(at)) {
+                peer.doubt();
+            }
             peer.hurry(schedule::courtesy(self.me, device));
             if new {
                 self.remember(key).await;

@@ -42,6 +42,8 @@ pub(super) struct Live {
     pub(super) compare: Instant,
     /// When it began.
     pub(super) since: Instant,
+    /// Whether the other end is still there is not known: it has until then to be heard from beyond so many bytes.
+    pub(super) doubt: Option<(Instant, u64)>,
 }
 
 /// Another member of a team.
@@ -145,6 +147,27 @@ impl Peer {
         self.live.as_ref().and_then(|live| live.connection.upgrade())
     }
 
+    /// The other end may be gone: it is asked for a sign of life, once.
+    pub(super) fn doubt(&mut self) {
+        let Some(connection) = self.connection() else { return };
+        self.send(Command::Compare);
+        if let Some(live) = &mut self.live {
+            let heard = endpoint::traffic(&connection).received;
+            live.doubt.get_or_insert((Instant::now() + schedule::ANSWER, heard));
+        }
+    }
+
+    /// Gives up a session whose other end was asked and has not been heard from in time.
+    pub(super) fn end_doubt(&mut self, now: Instant) {
+        let Some(connection) = self.connection() else { return };
+        let Some(live) = &mut self.live else { return };
+        if let Some((_, heard)) = live.doubt.take_if(|(at, _)| *at <= now)
+            && endpoint::traffic(&connection).received == heard
+        {
+            endpoint::give_up(&connection);
+        }
+    }
+
     pub(super) fn status(&self, (team, device): Key) -> PeerStatus {
         let view = self.live.as_ref().map(|live| live.view.borrow().clone());
         let connection = self.connection();
@@ -169,6 +192,7 @@ impl Peer {
             round: view.as_ref().map_or(0, |view| view.round).max(self.rounds.1),
             skew: view.as_ref().map(|view| view.skew),
             quarantined: view.as_ref().map_or(0, |view| view.quarantined),
+            not_taken: view.as_ref().map_or(0, |view| view.not_taken),
             trouble: minor.or_else(|| self.trouble.clone().filter(|_| self.live.is_none())),
         }
     }

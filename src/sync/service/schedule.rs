@@ -13,6 +13,17 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// How long the device with the larger id lets the other call first, so that the two seldom call at once.
 const COURTESY: Duration = Duration::from_secs(1);
 
+/// How long a peer that may be gone has to give a sign of life.
+pub(super) const ANSWER: Duration = Duration::from_secs(4);
+
+/// After this long both sides of a session have known of it: whoever calls anew has lost it. A call and its greeting take no longer.
+const KNOWN: Duration = Duration::from_secs(15);
+
+/// Whether a session that is so old is dead, since its peer has called anew: who has a session does not call.
+pub(super) fn is_dead(age: Duration, restarted: bool) -> bool {
+    restarted || age > KNOWN
+}
+
 /// How long to wait after so many failures in a row. `chance` is 0 to 1: half as long to half as long again, so that many laptops that
 /// lost the same network do not all come back at once.
 pub(super) fn backoff(failures: u32, chance: f64) -> Duration {
@@ -58,11 +69,11 @@ pub(super) enum Choice {
 }
 
 /// Chooses between two sessions with one peer, the same on both sides. `old` and `new` say which side of each we are;
-/// `restarted`: the peer has started anew since the old one began, which is therefore dead.
-pub(super) fn choose(me: DeviceId, peer: DeviceId, old: Side, new: Side, restarted: bool) -> Choice {
+/// `dead`: that the old one is over is known ([`is_dead`]).
+pub(super) fn choose(me: DeviceId, peer: DeviceId, old: Side, new: Side, dead: bool) -> Choice {
     // The session that the device with the smaller id dialled.
     let preferred = if me < peer { Side::Dialler } else { Side::Acceptor };
-    if restarted || (new == preferred && old != preferred) { Choice::New } else { Choice::Old }
+    if dead || (new == preferred && old != preferred) { Choice::New } else { Choice::Old }
 }
 
 #[cfg(test)]
@@ -83,6 +94,14 @@ mod tests {
         assert_eq!(room(&[of(9, false), of(3, true)], 3), Room::Free);
         assert_eq!(room(&[of(9, false), of(3, true), of(5, true)], 3), Room::Instead(2));
         assert_eq!(room(&[of(9, false), of(0, true)], 2), Room::None, "one is at work, the other has just begun");
+    }
+
+    #[test]
+    fn who_calls_anew_has_lost_a_session_that_both_had() {
+        assert!(is_dead(Duration::ZERO, true), "it was started anew");
+        assert!(!is_dead(Duration::from_secs(10), false), "the two called at once");
+        assert!(is_dead(Duration::from_secs(20), false));
+        assert!(crate::sync::endpoint::DIAL + crate::sync::session::Limits::default().handshake <= KNOWN);
     }
 
     #[test]

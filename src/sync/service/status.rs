@@ -59,6 +59,8 @@ pub struct PeerStatus {
     pub skew: Option<i64>,
     /// Events that it brought and that were not let in.
     pub quarantined: u64,
+    /// Events that this device brought and that it did not let in, as it last said; said of a live session alone.
+    pub not_taken: u64,
     /// What went wrong last.
     pub trouble: Option<Trouble>,
 }
@@ -113,6 +115,14 @@ impl Trouble {
     pub(super) fn of_end(ended: &Ended) -> Option<Self> {
         let (code, words, by_peer) = match ended {
             Ended::Closed => return None,
+            Ended::Refused(Code::CannotStore, words) => {
+                let words = format!("what comes cannot be stored here: {words}");
+                return Some(Self::loud(words, "make room on this device's disk; it is tried again by itself"));
+            }
+            Ended::RefusedByPeer(Code::CannotStore, words) => {
+                let words = format!("the peer cannot store what it is sent: {words}");
+                return Some(Self::loud(words, "whoever sits there makes room on its disk; it is tried again by itself"));
+            }
             Ended::Interrupted(words) => return Some(Self::quiet(format!("the connection was lost: {words}"))),
             Ended::Refused(code, words) => (code, format!("this device refused: {words}"), false),
             Ended::RefusedByPeer(code, words) => (code, format!("the peer refused: {words}"), true),
@@ -133,7 +143,7 @@ impl Trouble {
             }
             Code::DocPoisoned => "`ergo sync export` and `ergo sync import` carry the events past it",
             Code::Version => "install the same version of ergo on both devices",
-            Code::Busy | Code::Other(_) => "it is tried again by itself",
+            Code::Busy | Code::CannotStore | Code::Other(_) => "it is tried again by itself",
         };
         Some(Self::loud(words, advice))
     }
@@ -155,6 +165,13 @@ mod tests {
                 let trouble = Trouble::of_end(&ended).unwrap();
                 assert!(!trouble.quiet && trouble.advice.is_some() && trouble.words.ends_with("refused: no"));
             }
+        }
+        let full = || "the disk that holds the store is full".to_owned();
+        let here = Trouble::of_end(&Ended::Refused(Code::CannotStore, full())).unwrap();
+        let there = Trouble::of_end(&Ended::RefusedByPeer(Code::CannotStore, full())).unwrap();
+        for (trouble, whose) in [(here, "this device's disk"), (there, "whoever sits there")] {
+            assert!(!trouble.quiet && trouble.words.ends_with("full"), "{trouble:?}");
+            assert!(trouble.advice.unwrap().contains(whose));
         }
         assert!(!Trouble::of_call(&EndpointError::NotPaired).quiet);
         assert!(Trouble::of_call(&EndpointError::Silent("10.0.0.1:1".into())).quiet);

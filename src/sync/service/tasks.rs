@@ -88,6 +88,10 @@ impl Listener for Ear {
         self.tell(Event::Found(device, addresses));
     }
 
+    fn moved(&self) {
+        self.tell(Event::Moved);
+    }
+
     fn contacted(&self, address: &str, what: &'static str) {
         self.tell(Event::Contacted(address.to_owned(), what));
     }

@@ -54,8 +54,8 @@ impl Conductor {
         }
         let Some(peer) = self.peers.get_mut(&key) else { return };
         if let Some(old) = &peer.live {
-            let restarted = old.instance != greeted.instance();
-            if schedule::choose(self.me, greeted.peer, old.side, greeted.side, restarted) == Choice::Old {
+            let dead = schedule::is_dead(old.since.elapsed(), old.instance != greeted.instance());
+            if schedule::choose(self.me, greeted.peer, old.side, greeted.side, dead) == Choice::Old {
                 return drop(tokio::spawn(async move {
                     greeted.refuse(Code::Busy, "the two are connected already").await;
                     drop(timeout(FAREWELL, connection.closed()).await);
@@ -75,6 +75,7 @@ impl Conductor {
             view: seen,
             connection: connection.weak_handle(),
             since: Instant::now(),
+            doubt: None,
             compare: Instant::now() + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance()),
         });
         peer.due = None;
@@ -112,6 +113,9 @@ impl Conductor {
             // It works: the next failure is the first.
             peer.failures = 0;
         }
+        if view.equal {
+            self.full = None;
+        }
         let caught_up =
             view.equal && peer.last_sync.is_none_or(|last| view.last_sync.is_some_and(|now| now > last + IN_STEP));
         peer.lacks = (view.we_lack, view.they_lack);
@@ -133,6 +137,11 @@ impl Conductor {
         peer.lacks = (view.we_lack, view.they_lack);
         peer.received += view.received;
         peer.rounds.1 = view.round.max(peer.rounds.1);
+        if let Ended::Refused(Code::CannotStore, words) = &ended {
+            self.full = Some(format!(
+                "what peers send cannot be stored: {words}; make room there, or mend what keeps ergo from writing: it goes on by itself"
+            ));
+        }
         match Trouble::of_end(&ended) {
             Some(trouble) => peer.fail(trouble, tasks::chance()),
             // It said goodbye: it calls when it is back, and is called now and then.
@@ -147,6 +156,7 @@ impl Conductor {
 
     pub(super) async fn news(&mut self, News { team, from, roster, undocumented, bodies }: News) {
         self.stirred();
+        self.full = None;
         if bodies {
             for ((of, device), peer) in &self.peers {
                 if *of == team && *device != from {

@@ -1,8 +1,12 @@
 //! The reconciliation of one document: turns on a fork in the worker, then the bodies, then one transaction.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{Place, Side, Stop, live::Session, plain};
+use super::{
+    Place, Side, Stop,
+    live::Session,
+    plain::{self, Owed},
+};
 use crate::{
     domain::{
         EventId, SignedEvent,
@@ -28,6 +32,9 @@ const MAX_NEW: usize = crate::sync::document::HARD_ENTRIES;
 /// Bytes of bodies that one exchange may bring: they are in memory until all of it is stored. More comes plain, page by page.
 const MAX_BODIES: usize = 128 * 1024 * 1024;
 
+/// What is said where an exchange would bring more than that.
+pub(super) const TOO_MANY_BODIES: &str = "more bodies than one exchange may hold: they come plain";
+
 /// One document under reconciliation.
 pub(super) struct Exchange {
     number: u64,
@@ -39,6 +46,8 @@ pub(super) struct Exchange {
     new: Vec<Entry>,
     /// Of these the bodies are on their way.
     waiting: HashSet<EventId>,
+    /// Bodies that the peer sends unasked, in this order; `None` where the entry is not new.
+    follows: VecDeque<Option<EventId>>,
     bodies: HashMap<EventId, Body>,
     body_bytes: usize,
     converged: bool,
@@ -47,6 +56,22 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
+    /// Whether it has this number.
+    pub(super) fn is(&self, number: u64) -> bool {
+        self.number == number
+    }
+
+    /// Takes the next bodies that the peer sends unasked; `false` where there are more than it announced.
+    pub(super) fn take_following(&mut self, bodies: Vec<Option<Body>>) -> bool {
+        bodies.into_iter().all(|body| {
+            let next = self.follows.pop_front();
+            if let Some(Some(id)) = next {
+                self.take_body(id, body);
+            }
+            next.is_some()
+        })
+    }
+
     /// Whether it waits for this body.
     pub(super) fn waits_for(&self, id: &EventId) -> bool {
         self.waiting.contains(id)
@@ -87,8 +112,8 @@ impl Session<'_> {
         {
             let number = self.next_exchange;
             self.next_exchange += 2;
-            if let Some((exchange, first)) = self.begin(place, number, true).await? {
-                self.say(&exchange, Turn::First, first.into_iter().collect())?;
+            if let Some((exchange, first)) = self.begin(place.clone(), number, true).await? {
+                self.speak(&place, number, Turn::First, first.into_iter().collect()).await?;
                 self.open(exchange);
             }
         }
@@ -117,6 +142,7 @@ impl Session<'_> {
                     fork,
                     new: Vec::new(),
                     waiting: HashSet::new(),
+                    follows: VecDeque::new(),
                     bodies: HashMap::new(),
                     body_bytes: 0,
                     converged: false,
@@ -131,22 +157,20 @@ impl Session<'_> {
         }
     }
 
-    fn say(&self, exchange: &Exchange, turn: Turn, messages: Vec<Vec<u8>>) -> Result<(), Stop> {
-        self.say_at(&exchange.place, exchange.number, turn, messages)
-    }
-
-    fn say_at(&self, place: &Place, exchange: u64, turn: Turn, messages: Vec<Vec<u8>>) -> Result<(), Stop> {
+    /// Says a turn as it is.
+    pub(super) fn say_at(&self, place: &Place, exchange: u64, turn: Turn, messages: Vec<Vec<u8>>) -> Result<(), Stop> {
         let Place { scope, month, part } = place.clone();
         let messages = messages.into_iter().map(Into::into).collect();
         Ok(self.wire.send(&Message::Doc(DocMessage { scope, month, part, exchange, turn, messages }))?)
     }
 
-    /// A turn of the peer.
-    pub(super) async fn take_doc(&mut self, message: DocMessage) -> Result<(), Stop> {
+    /// A turn of the peer, and the entries whose bodies follow it.
+    pub(super) async fn take_doc(&mut self, message: DocMessage, follow: Vec<EventId>) -> Result<(), Stop> {
         let DocMessage { scope, month, part, exchange: number, turn, messages } = message;
         let place = Place { scope, month, part };
         let document = place.document(self.team);
         if turn == Turn::Dropped {
+            self.forget_following(&place, Some(number));
             let given_up = self.exchanges.get(&document).is_some_and(|open| open.number == number);
             if given_up
                 && let Some(open) = self.exchanges.remove(&document)
@@ -172,7 +196,7 @@ impl Session<'_> {
             },
             None => return Ok(()),
         };
-        let mut replies = Vec::new();
+        let (mut replies, before) = (Vec::new(), exchange.new.len());
         for message in messages {
             match exchange.fork.message(message.into()).await {
                 Ok(step) => {
@@ -187,8 +211,12 @@ impl Session<'_> {
             let words = format!("a document with more than {MAX_NEW} new events");
             return self.failed(place, number, DocumentError::TooLarge { why: words }).await;
         }
+        if !follow.is_empty() {
+            let new: HashSet<EventId> = exchange.new.iter().skip(before).map(|entry| entry.id).collect();
+            exchange.follows.extend(follow.into_iter().map(|id| new.contains(&id).then_some(id)));
+        }
         if !replies.is_empty() {
-            self.say(&exchange, Turn::Next, replies)?;
+            self.speak(&place, number, Turn::Next, replies).await?;
         }
         if exchange.converged {
             self.want_bodies(&mut exchange).await?;
@@ -233,8 +261,14 @@ impl Session<'_> {
         exchange.new.retain(|entry| seen.insert(entry.id));
         let ids: Vec<EventId> = exchange.new.iter().map(|entry| entry.id).collect();
         let (known, ids) = self.context.engine(move |engine| Ok((engine.sync_read(|r| r.known(&ids))?, ids))).await?;
-        let mut wanted = Vec::new();
-        for id in ids.into_iter().filter(|id| !known.contains(id)) {
+        let (mut wanted, followed) = (Vec::new(), exchange.follows.iter().flatten().copied().collect::<HashSet<_>>());
+        let here = |id: &EventId| known.contains(id) || exchange.bodies.contains_key(id);
+        let missing: Vec<EventId> = ids.into_iter().filter(|id| !here(id)).collect();
+        for id in missing {
+            if followed.contains(&id) {
+                exchange.waiting.insert(id);
+                continue;
+            }
             match self.stash.take(&id) {
                 Some(body) => drop(exchange.bodies.insert(id, body)),
                 None => wanted.push(id),
@@ -288,7 +322,7 @@ impl Session<'_> {
         let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
         let (imported, row) = match stored {
             Ok(stored) => stored,
-            Err(Stop::Refuse(refused)) => return self.refuse_document(place, refused.code, refused.words),
+            Err(Stop::Refuse(refused)) if refused.code != Code::CannotStore => return self.refuse_document(place, refused.code, refused.words),
             Err(other) => return Err(other),
         };
         staged.commit().await;
@@ -298,6 +332,10 @@ impl Session<'_> {
             super::offer::note(&mut self.theirs, &place.scope, document);
             super::offer::note(&mut self.mine, &place.scope, document);
             self.wire.send(&Message::Durable(Durable { scope: place.scope.clone(), document }))?;
+        }
+        if changes && !self.exchanges.is_empty() {
+            // More is under way: how far it has come is shown.
+            self.look().await?;
         }
         if changes {
             self.changed = true;
@@ -337,6 +375,7 @@ impl Session<'_> {
 
     /// The worker, or its rules, put an end to an exchange.
     async fn failed(&mut self, place: Place, number: u64, error: DocumentError) -> Result<(), Stop> {
+        self.forget_following(&place, Some(number));
         match error {
             DocumentError::Interrupted => {
                 self.say_at(&place, number, Turn::Dropped, Vec::new())?;
@@ -373,6 +412,8 @@ impl Session<'_> {
     /// The peer refuses a document.
     pub(super) fn refused_document(&mut self, document: DocumentId, refused: Refused) -> Result<(), Stop> {
         self.paused.insert(document);
+        let team = self.team;
+        self.owed.retain(|owed| !matches!(owed, Owed::Following(rest) if rest.place.document(team) == document));
         let open = self.exchanges.remove(&document).map(|open| open.place.scope);
         self.trouble(format!("the peer refuses a document ({}): {}", refused.code, refused.words));
         match open {

@@ -2,7 +2,7 @@
 
 use super::wire::WireError;
 use crate::{
-    api::ApiError,
+    api::{ApiError, ErrorCode},
     sync::frame::{Code, Refused},
 };
 
@@ -77,6 +77,10 @@ impl From<WireError> for Stop {
 
 impl From<ApiError> for Stop {
     fn from(error: ApiError) -> Self {
-        Self::Here(error.to_string())
+        match error.code {
+            // The peer has to know as well: it would wonder why what it sends does not arrive.
+            ErrorCode::Unavailable => Self::refuse(Code::CannotStore, error.message),
+            _ => Self::Here(error.to_string()),
+        }
     }
 }

@@ -11,7 +11,10 @@ use super::{Context, Ended, Side, Stop, wire::Wire};
 use crate::{
     domain::{DeviceId, EventId, event},
     engine::Engine,
-    sync::frame::{Code, Hello, MINOR, Message, Refused},
+    sync::{
+        frame::{Code, Hello, MINOR, Message, Refused},
+        lean,
+    },
 };
 
 /// A session whose greeting is over.
@@ -131,7 +134,7 @@ async fn hello(context: &Context, team: EventId) -> Result<Hello, Stop> {
         .await?;
     Ok(Hello {
         minor: MINOR,
-        features: Vec::new(),
+        features: vec![lean::FEATURE.to_owned()],
         versions: vec![event::VERSION],
         team: Some(team),
         instance: context.instance,

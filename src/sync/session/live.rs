@@ -23,7 +23,10 @@ use crate::{
         replica::{ChainEnd, DocumentId, SetDigest},
         roster::{Role, Roster},
     },
-    sync::frame::{Code, Hello, Message, Nudge, Offer},
+    sync::{
+        frame::{Code, Hello, Message, Nudge, Offer},
+        lean,
+    },
 };
 
 /// The state of a session.
@@ -33,6 +36,8 @@ pub(super) struct Session<'a> {
     pub(super) team: EventId,
     pub(super) peer: DeviceId,
     pub(super) side: Side,
+    /// The peer understands [`Message::Lean`].
+    pub(super) lean: bool,
     pub(super) roster: Option<Arc<Roster>>,
     /// The roster events that the peer has.
     pub(super) their_roster: Vec<ChainEnd>,
@@ -88,6 +93,7 @@ impl<'a> Session<'a> {
             team,
             peer,
             side,
+            lean: hello.features.iter().any(|word| word == lean::FEATURE),
             roster: None,
             their_roster: hello.roster,
             mine: Offer::default(),
@@ -172,6 +178,7 @@ impl<'a> Session<'a> {
         let more = !self.owed.is_empty();
         let drained = self.wire.drained();
         tokio::select! {
+            biased;
             message = self.wire.next() => {
                 self.heard = Instant::now();
                 self.message(message?).await
@@ -226,7 +233,9 @@ impl<'a> Session<'a> {
                 Ok(())
             }
             Message::Offer(offer) => self.take_offer(offer).await,
-            Message::Doc(message) => self.take_doc(message).await,
+            Message::Doc(message) => self.take_doc(message, Vec::new()).await,
+            Message::Lean(message) => self.take_lean(message).await,
+            Message::Following(following) => self.take_following(following).await,
             Message::Want(want) => self.give_bodies(want),
             Message::Bodies(bodies) => self.take_bodies(bodies).await,
             Message::WantSince(want) => self.give_since(want),
@@ -292,12 +301,13 @@ impl<'a> Session<'a> {
     /// Offers; with `reply` the peer is asked for its own offer.
     async fn offer(&mut self, reply: bool) -> Result<(), Stop> {
         self.look().await?;
-        self.wire.send(&Message::Offer(Offer { scopes: self.mine.scopes.clone(), reply }))?;
+        self.wire.send(&Message::Offer(Offer { reply, ..self.mine.clone() }))?;
         Ok(())
     }
 
     async fn take_offer(&mut self, offer: Offer) -> Result<(), Stop> {
-        let reply = offer.reply;
+        let (reply, not_taken) = (offer.reply, offer.waiting.unwrap_or_default());
+        self.view.send_if_modified(|view| std::mem::replace(&mut view.not_taken, not_taken) != not_taken);
         self.theirs = offer;
         self.offered = true;
         if reply {

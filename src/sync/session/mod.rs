@@ -6,6 +6,7 @@
 //!           OFFER ────────▶            ◀──────── OFFER                  (chains and documents, by scope)
 //!   per document that differs:  DOC ⇄ DOC … until both say the same heads
 //!                               WANT ▶ ◀ BODIES, one transaction, DURABLE
+//!                               (much at once: LEAN instead of DOC, and FOLLOWING bodies unasked)
 //!   and then: pushes (BODIES, DOC …), NUDGE with a hash of all that is offered, OFFER where the hashes differ
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 mod exchange;
 mod fault;
+mod following;
 mod greet;
 mod live;
 mod offer;
@@ -177,6 +179,8 @@ pub struct View {
     pub received: u64,
     /// Events that it brought and that were not let in.
     pub quarantined: u64,
+    /// Events that this device brought and that the peer did not let in, as it last said.
+    pub not_taken: u64,
     /// How far the peer's clock is ahead of ours, in milliseconds.
     pub skew: i64,
     /// The last [`Command::Round`] that is over: the two compared, and have the same.

@@ -45,7 +45,8 @@ pub(super) fn of_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Resu
         let documents = documents.collect();
         scopes.push(ScopeOffer { chains: reader.vector(&team, &row.scope)?, scope: row.scope, documents });
     }
-    Ok(Offer { scopes, reply: false })
+    let waiting = reader.quarantined_by(&team)?.get(&Some(*peer)).map(|count| *count as u64);
+    Ok(Offer { scopes, reply: false, waiting })
 }
 
 /// The documents of the scopes that both offer, in both states.
@@ -153,7 +154,7 @@ mod tests {
     }
 
     fn offers(scopes: Vec<ScopeOffer>) -> Offer {
-        Offer { scopes, reply: false }
+        Offer { scopes, ..Offer::default() }
     }
 
     #[test]

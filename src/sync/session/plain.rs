@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Stop, live::Session};
+use super::{Stop, exchange::TOO_MANY_BODIES, following, live::Session};
 use crate::{
-    domain::{EventId, Scope, SignedEvent, replica::ChainEnd},
+    domain::{EventId, Scope, SignedEvent, event::SealedBody, replica::ChainEnd},
     engine::Engine,
     store::{SyncCursor, SyncImport, SyncImported},
     sync::frame::{self, Bodies, Body, Code, Events, Message, Want, WantSince, WireEvent},
@@ -17,7 +17,7 @@ const PAGE: usize = 1_000;
 pub(super) const BODIES: usize = 1_000;
 
 /// Bytes of bodies in a frame; a single body is at most 32 KiB.
-const FRAME_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const FRAME_BYTES: usize = 4 * 1024 * 1024;
 
 /// Bytes of bodies kept that came ahead of their events.
 const STASH_BYTES: usize = 8 * 1024 * 1024;
@@ -59,6 +59,8 @@ pub(super) enum Owed {
     Bodies(Want),
     /// Plain events, as far as they were sent.
     Since(Pages),
+    /// Bodies of a turn that was sent.
+    Following(following::Rest),
 }
 
 /// Plain events of a scope beyond a vector.
@@ -143,15 +145,8 @@ impl Session<'_> {
     pub(super) async fn bodies(&self, scope: Scope, ids: Vec<EventId>) -> Result<Vec<Vec<u8>>, Stop> {
         let team = self.team;
         let frames = self.context.engine(move |engine| {
-            let mut found: HashMap<EventId, Option<Body>> = engine
-                .sync_read(|r| r.bodies(&team, &scope, &ids))?
-                .into_iter()
-                .map(|(id, body)| (id, body.as_ref().map(Body::from)))
-                .collect();
-            // Whatever was asked for is answered, so that nobody waits.
-            let all: Vec<_> = ids.iter().map(|id| (*id, found.remove(id).flatten())).collect();
             let mut frames = Vec::new();
-            let mut rest = all.into_iter().peekable();
+            let mut rest = bodies_of(engine, team, &scope, ids)?.into_iter().peekable();
             while rest.peek().is_some() {
                 let (mut bodies, mut bytes) = (Vec::new(), 0);
                 while bytes < FRAME_BYTES
@@ -186,8 +181,7 @@ impl Session<'_> {
             }
         }
         if let Some(place) = too_big {
-            let words = "more bodies than one exchange may hold: they come plain".to_owned();
-            self.refuse_document(place, Code::TooBig, words)?;
+            self.refuse_document(place, Code::TooBig, TOO_MANY_BODIES.to_owned())?;
         }
         self.fill(bodies.scope, late).await?;
         self.finish_complete().await
@@ -243,6 +237,7 @@ impl Session<'_> {
                     }
                 }
                 Owed::Since(pages) => self.send_page(pages).await?,
+                Owed::Following(rest) => self.send_following(rest).await?,
             }
         }
         Ok(())
@@ -346,6 +341,19 @@ impl Session<'_> {
         );
         Err(Stop::refuse(Code::Paused, words))
     }
+}
+
+/// The bodies of events of a scope, each once and in this order: whatever was asked for is answered, so that nobody waits.
+pub(super) fn bodies_of(
+    engine: &Engine,
+    team: EventId,
+    scope: &Scope,
+    ids: Vec<EventId>,
+) -> Result<Vec<(EventId, Option<Body>)>, crate::api::ApiError> {
+    let found = engine.sync_read(|r| r.bodies(&team, scope, &ids))?;
+    let mut found: HashMap<EventId, Option<Body>> =
+        found.into_iter().map(|(id, body)| (id, body.map(|SealedBody { salt, bytes }| Body { salt, bytes }))).collect();
+    Ok(ids.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
 }
 
 /// Stores what came, all of it or nothing. The store verifies each event; where it refuses, this says whether one was forged.

@@ -83,9 +83,18 @@ impl Wire {
         }
     }
 
-    /// The next message. Safe to cancel.
+    /// The next message; an error also where nothing can be said any more. Safe to cancel.
     pub(super) async fn next(&mut self) -> Result<Message, WireError> {
-        self.incoming.recv().await.unwrap_or_else(|| Err(WireError::Cut("the stream is over".to_owned())))
+        let over = || Err(WireError::Cut("the stream is over".to_owned()));
+        tokio::select! {
+            biased;
+            message = self.incoming.recv() => message.unwrap_or_else(over),
+            // The peer may have said why before it ceased to listen.
+            () = self.outgoing.closed() => match timeout(LAST_WORDS, self.incoming.recv()).await {
+                Ok(Some(message)) => message,
+                _ => Err(WireError::Cut("the peer does not listen any more".to_owned())),
+            },
+        }
     }
 
     /// Sends a message when those before it have gone.
@@ -261,6 +270,30 @@ mod tests {
         tokio::time::sleep(Duration::from_mins(2)).await;
         assert!(a.send(&nudge(2)).is_err(), "the writer has given up");
         drop(b);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_only_listens_hears_that_it_cannot_speak_any_more() {
+        let (a, b) = duplex(16);
+        let mut a = wire(a);
+        a.send(&nudge(1)).unwrap();
+        let begun = tokio::time::Instant::now();
+        assert!(matches!(a.next().await, Err(WireError::Cut(why)) if why.contains("listen")));
+        let took = begun.elapsed();
+        assert!(took <= Limits::default().idle + 2 * LAST_WORDS, "it was waited for {took:?}");
+        drop(b);
+    }
+
+    #[tokio::test]
+    async fn the_last_words_of_a_peer_that_listens_no_more_are_heard() {
+        let ((to_a, from_b), (b_reads, _b_writes)) = (duplex(1024), duplex(16));
+        let mut a = Wire::new(to_a, b_reads, Limits::default());
+        let (_, mut from_b) = tokio::io::split(from_b);
+        drop(_b_writes);
+        a.send(&nudge(1)).unwrap();
+        tokio::task::yield_now().await;
+        from_b.write_all(&frame::encode(&nudge(7)).unwrap()).await.unwrap();
+        assert_eq!(a.next().await.unwrap(), nudge(7));
     }
 
     #[tokio::test]

@@ -186,6 +186,10 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
         let text = format!("{} events that it brought; ergo sync quarantine list shows them", peer.quarantined);
         sheet.styled("not let in", &text, theme.warn);
     }
+    if peer.not_taken > 0 {
+        let text = format!("{} events that this device brought wait in its quarantine", peer.not_taken);
+        sheet.styled("not let in there", &text, theme.warn);
+    }
     if let Some(error) = &peer.last_error {
         sheet.styled("last error", error, theme.warn);
     }

@@ -2,6 +2,7 @@
 //!
 //! Where this machine lets nobody make network namespaces, these tests say so and are skipped.
 
+mod internet;
 mod meet;
 mod quiet;
 mod watch;

@@ -25,19 +25,7 @@ fn until_there_is_somebody_to_talk_to_no_network_socket_is_open() {
 fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
     let Some(mut network) = Network::new("what is sent on a LAN") else { return };
     let places = [network.plugged(), network.plugged()];
-    for place in &places {
-        // Whatever is for somewhere else goes this way, and is counted: names, relays, gateways that map ports.
-        place.ip_tool("link add leak type veth peer name nowhere");
-        for end in ["leak", "nowhere"] {
-            let mut quiet = Command::new("sh");
-            quiet.args(["-c", &format!("echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")]);
-            assert!(place.inside(quiet).status().unwrap().success());
-            place.ip_tool(&format!("link set {end} up"));
-        }
-        place.ip_tool("route add default dev leak");
-        // Groups of this link alone, such as mDNS's, are on the link.
-        place.ip_tool("route add 224.0.0.0/24 dev eth0");
-    }
+    places.iter().for_each(crate::support::network::Place::leak);
     let watch = Watch::begin(&places[0]);
     let (mut ada, mut bob) = (Laptop::off("ada"), Laptop::off("bob"));
     ada.start_in(&places[0]);

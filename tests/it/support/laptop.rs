@@ -41,7 +41,12 @@ impl Laptop {
 
     /// In a network of its own, with the usual settings; its daemon does not run yet.
     pub(crate) fn off(who: &'static str) -> Self {
-        Self { home: TestHome::with_config(&format!("who = \"{who}\"\n{USUAL}")), daemon: None, who }
+        Self::off_with(who, "")
+    }
+
+    /// [`Laptop::off`] with more settings of sync.
+    pub(crate) fn off_with(who: &'static str, sync: &str) -> Self {
+        Self { home: TestHome::with_config(&format!("who = \"{who}\"\n{USUAL}{sync}")), daemon: None, who }
     }
 
     /// Starts the daemon in a place.

@@ -130,6 +130,20 @@ impl Place {
         run(self.keeper.pid(), &format!("ip {args}"));
     }
 
+    /// Whatever is for somewhere else goes out by the interface `leak`, where it can be counted: names, relays, gateways that map ports.
+    pub(crate) fn leak(&self) {
+        self.ip_tool("link add leak type veth peer name nowhere");
+        for end in ["leak", "nowhere"] {
+            let mut quiet = Command::new("sh");
+            quiet.args(["-c", &format!("echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")]);
+            assert!(self.inside(quiet).status().unwrap().success());
+            self.ip_tool(&format!("link set {end} up"));
+        }
+        self.ip_tool("route add default dev leak");
+        // Groups of this link alone, such as mDNS's, are on the link.
+        self.ip_tool("route add 224.0.0.0/24 dev eth0");
+    }
+
     /// What has gone out by an interface so far: packets.
     pub(crate) fn sent_by(&self, interface: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/net/dev", self.keeper.pid())).unwrap();

@@ -57,7 +57,7 @@ impl Shelf for StoreShelf {
 
 /// A device. Its store goes with it.
 pub struct Node {
-    _dir: TempDir,
+    dir: TempDir,
     pub key: SigningKey,
     pub engine: Arc<Engine>,
     pub context: Context,
@@ -91,7 +91,7 @@ impl Node {
         let (send, news) = mpsc::unbounded_channel();
         let documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&engine))));
         let context = Context { engine: Arc::clone(&engine), documents, instance: u64::from(n), limits, news: send };
-        Self { _dir: dir, key, engine, context, news, ops: AtomicUsize::new(0) }
+        Self { dir, key, engine, context, news, ops: AtomicUsize::new(0) }
     }
 
     pub fn device(&self) -> DeviceId {
@@ -176,6 +176,14 @@ impl Node {
 
     pub async fn flush(&self, team: EventId) {
         index::flush(&self.context, team).await.unwrap();
+    }
+
+    /// Whether a text stands anywhere in the files of the store, documents included.
+    pub fn holds(&self, text: &str) -> bool {
+        std::fs::read_dir(self.dir.path()).unwrap().any(|entry| {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap_or_default();
+            bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        })
     }
 
     /// Nothing is wrong with the store.

@@ -3,10 +3,10 @@
 use ergo::{
     api::{Caller, QuarantineRequest, QuarantinedQuery},
     domain::{
-        EventId,
+        Body, ClaimKind, EventId, EventKind, OpId,
         roster::{Role, RosterChange},
     },
-    store::SyncImport,
+    store::{Act, Draft, SyncImport},
     sync::{
         frame::Code,
         index,
@@ -111,6 +111,70 @@ async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
     for node in [&a, &c, &d] {
         node.assert_sound();
     }
+}
+
+/// Writes facts past the guard, so many in each act, each act so many milliseconds after the one before.
+fn many(node: &Node, acts: u64, facts: usize, apart: u64) {
+    let start = node.engine.now();
+    for n in 0..acts {
+        let fact = |m: usize| {
+            let (key, statement) = (format!("host{n}-{m}"), format!("host{n}-{m} is up."));
+            let body = Body { key: Some(key), statement: Some(statement), ..Body::default() };
+            Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
+        };
+        let mut op = [0xaa; 16];
+        op[0] = u8::try_from(n).unwrap();
+        let act = Act {
+            scope: scope("api"),
+            identity: None,
+            who: "bob".into(),
+            agent: None,
+            op: OpId(op),
+            now: start + n * apart,
+            drafts: (0..facts).map(fact).collect(),
+        };
+        node.engine.sync_write(|store| store.commit(act)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_history_is_not() {
+    let (a, flood, history) = (Node::new(75), Node::new(76), Node::new(77));
+    let team = a.found(&["api"]);
+    a.let_in(team, &flood, Role::Writer, None);
+    a.let_in(team, &history, Role::Writer, None);
+    let told = |limit: usize| {
+        let says = a.engine.team_notes(team).unwrap().says;
+        says.iter().filter(|said| said.contains(&format!("wrote {limit} events in one hour"))).count()
+    };
+    let take = |from: &Node| {
+        let mut cursor = None;
+        loop {
+            let page = from.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], cursor.as_ref(), 2_000));
+            let page = page.unwrap();
+            let (from, now) = (Some(from.device()), a.engine.now());
+            let import = SyncImport { team, from, events: page.events, document: None, peer: None, now };
+            a.engine.import_synced(import).unwrap();
+            cursor = page.next;
+            if cursor.is_none() {
+                return;
+            }
+        }
+    };
+    // Six hours of work that come at once: no hour of it has more than 5,000.
+    many(&history, 6, 1_000, 60 * 60 * 1000);
+    take(&history);
+    assert_eq!((a.set(team, "api").0, a.engine.team_notes(team).unwrap().says.len()), (6_000, 0));
+    // Exactly as many as are usual, and one more.
+    many(&flood, 5, 1_000, 0);
+    take(&flood);
+    assert_eq!(told(5_000), 0);
+    flood.fact("api", "last", "one too many");
+    take(&flood);
+    assert_eq!((told(5_001), a.set(team, "api").0), (1, 11_001), "all of it was taken");
+    let busy = |since| a.engine.sync_read(|r| r.busy_authors(&team, since, 5_000)).unwrap();
+    assert_eq!(busy(0).len(), 1);
+    assert_eq!(busy(a.engine.now() + 1), [], "an hour later nothing is said any more");
 }
 
 #[tokio::test]

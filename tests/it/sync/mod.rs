@@ -2,6 +2,7 @@
 
 pub(crate) mod bed;
 mod clock;
+mod first;
 mod hostile;
 mod limits;
 mod network;

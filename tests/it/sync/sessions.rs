@@ -132,6 +132,34 @@ async fn a_reader_gets_everything_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_redacted_text_is_in_no_byte_of_any_peers_files() {
+    let (a, b, c) = (Node::new(23), Node::new(24), Node::new(25));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.let_in(team, &c, Role::Writer, None);
+    let secret = "hunter2swordfish";
+    let id = a.fact("api", "password", secret);
+    meet(&a, &b, team).await;
+    meet(&b, &c, team).await;
+    assert!([&a, &b, &c].iter().all(|node| node.holds(secret)), "it would be found");
+    let caller = ergo::api::Caller {
+        org_id: "acme".into(),
+        project: "api".into(),
+        who: "ada".into(),
+        ..ergo::api::Caller::default()
+    };
+    let act = ergo::api::ActRequest { caller, target: id.to_hex(), reason: "gone".into(), ..Default::default() };
+    a.engine.redact(act).unwrap();
+    meet(&a, &b, team).await;
+    meet(&b, &c, team).await;
+    for node in [&a, &b, &c] {
+        assert!(node.engine.claim(&id.to_hex()).unwrap().flags.redacted);
+        assert!(!node.holds(secret), "it is still there");
+        node.assert_sound();
+    }
+}
+
+#[tokio::test]
 async fn scopes_that_were_not_granted_do_not_travel() {
     let (a, b) = (Node::new(12), Node::new(13));
     let team = a.found(&["api", "web"]);

@@ -1,0 +1,80 @@
+//! `sync.mode = "internet"`, in networks that lead nowhere: what it would contact.
+
+use std::{collections::BTreeSet, thread, time::Duration};
+
+use super::watch::Watch;
+use crate::support::{laptop::Laptop, network::Network, until};
+
+/// A relay that is not there, at an address that is nobody's (RFC 5737).
+const RELAY: &str = "198.51.100.9";
+
+#[test]
+fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
+    let Some(mut network) = Network::new("internet mode with a relay of one's own") else { return };
+    let places = [network.plugged(), network.plugged()];
+    for place in &places {
+        place.leak();
+        // Packets to the relay leave, rather than questions about who it is.
+        place.ip_tool(&format!("neigh add {RELAY} lladdr 02:00:00:00:00:09 dev leak"));
+    }
+    let watch = Watch::begin(&places[0]);
+    let settings = format!("mode = \"internet\"\nrelay = \"https://{RELAY}:8443\"\n");
+    let (mut ada, mut bob) = (Laptop::off_with("ada", &settings), Laptop::off_with("bob", &settings));
+    ada.start_in(&places[0]);
+    bob.start_in(&places[1]);
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    ada.takes_in(&bob, &[]);
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    bob.remember("Logs are kept for thirty days.");
+    until("ada has it", || ada.knows("Logs are kept for thirty days."));
+    until("both are level", || ada.level_with(1) && bob.level_with(1));
+    assert_eq!(ada.status()["mode"], "internet");
+    thread::sleep(Duration::from_secs(8));
+    // Every address is listed, and the mode is said.
+    let told = ada.run(&["doctor"]).stdout;
+    assert!(told.contains(&format!("https://{RELAY}:8443")) && told.contains(&places[1].ip()), "{told}");
+    bob.stop();
+    ada.stop();
+    let Some(watch) = watch else { return };
+    let mut beyond = BTreeSet::new();
+    for packet in watch.end() {
+        let (protocol, to) = (packet.protocol.as_str(), packet.to.as_str());
+        let to_bob = to == places[1].ip() || to.starts_with("fe80:");
+        if packet.interface == "leak" {
+            beyond.insert(format!("{protocol} {to} {}", packet.port));
+            let relay = matches!(protocol, "tcp" | "udp" | "arp") && to == RELAY;
+            assert!(relay || matches!(protocol, "igmp" | "icmp6"), "{packet:?} was sent beyond the network");
+            continue;
+        }
+        let fine = match (protocol, packet.port) {
+            ("udp", 5353) => to == "224.0.0.251" || to == "ff02::fb",
+            ("udp", _) => to_bob,
+            ("arp", _) => to_bob || to == places[0].ip(),
+            ("igmp" | "icmp6", _) => true,
+            _ => false,
+        };
+        assert!(fine || packet.interface == "lo", "{packet:?} was sent");
+    }
+    println!("beyond the network: {beyond:?}");
+    assert!(beyond.iter().any(|at| at.contains(RELAY)), "the relay was asked for: {beyond:?}");
+}
+
+#[test]
+fn without_one_doctor_lists_whose_relays_and_directory_are_used() {
+    let Some(mut network) = Network::new("internet mode as it comes") else { return };
+    let (here, there) = (network.plugged(), network.plugged());
+    let (mut ada, mut bob) = (Laptop::off_with("ada", "mode = \"internet\"\n"), Laptop::off_with("bob", ""));
+    ada.start_in(&here);
+    bob.start_in(&there);
+    ada.found();
+    ada.takes_in(&bob, &[]);
+    until("they are level", || ada.level_with(1));
+    let told = ada.run(&["doctor"]).stdout;
+    for listed in ["https://dns.iroh.link/pkarr (directory", "(relay", "name servers of this machine (names"] {
+        assert!(told.contains(listed), "{listed}: {told}");
+    }
+    // The one on the local network alone has nothing of the kind.
+    let told = bob.run(&["doctor"]).stdout;
+    assert!(!told.contains("dns.iroh.link") && !told.contains("(relay"), "{told}");
+}
