@@ -8,7 +8,8 @@ use ergo::{
     domain::{SignedEvent, event::SealedBody},
     sync::{
         bundle::{BundleReader, Item, note},
-        frame,
+        frame::{self, Message},
+        gate::MAX_MESSAGE,
         ticket::Ticket,
     },
 };
@@ -20,6 +21,17 @@ pub fn frame(bytes: &[u8]) {
         assert!(frame::length(*head).is_err() || frame::length(*head).is_ok_and(|length| length <= frame::MAX_FRAME));
     }
     let Ok(message) = frame::decode(bytes) else { return };
+    match &message {
+        // What is put together again is no longer than a message, and as long as what it is said to hold.
+        Message::Lean(doc) => {
+            if let Ok((doc, entries)) = doc.clone().restore() {
+                let length: usize = doc.messages.iter().map(|message| message.len()).sum();
+                assert!(length >= entries.len() * 129 && length <= doc.messages.len() * MAX_MESSAGE);
+            }
+        }
+        Message::Following(following) => drop(following.bodies()),
+        _ => {}
+    }
     // What can be read can be said, and means the same.
     if let Ok(again) = frame::encode(&message) {
         let read = frame::decode(&again[frame::LENGTH..]);

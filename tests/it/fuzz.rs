@@ -23,8 +23,10 @@ use ergo::{
     },
     sync::{
         frame::{
-            self, Bodies, DocMessage, DocOffer, Events, Hello, Message, Nudge, Offer, ScopeOffer, Turn, WireEvent,
+            self, Bodies, DocMessage, DocOffer, Events, Following, Hello, LeanDoc, Message, Nudge, Offer, ScopeOffer,
+            Turn, WireEvent,
         },
+        lean::Lean,
         ticket::{Secret, Ticket},
     },
 };
@@ -203,12 +205,38 @@ fn messages() -> Vec<(&'static str, Message)> {
         turn: Turn::First,
         messages: vec![vec![0x42, 0, 0, 0, 0].into()],
     };
+    let event = event(1, true);
+    let (kept, tail) = event.header_bytes.split_at(event.header_bytes.len() - 32);
+    let taken = Lean {
+        rest: b"before and after".to_vec(),
+        gaps: vec![6, 1, 0, 5, 0, 1],
+        lengths: vec![event.header_bytes.len() as u32],
+        back: vec![0],
+        at: vec![0],
+        noise: [&event.signature, tail].concat(),
+        headers: kept.to_vec(),
+    };
+    let (turn, messages) = (Turn::Next, vec![taken]);
+    let lean = LeanDoc { scope: scope(), month: Month(202_611), part: 1, exchange: 2, turn, messages };
+    let mut following = Following {
+        scope: scope(),
+        month: Month(202_611),
+        part: 1,
+        exchange: 2,
+        lengths: vec![],
+        salts: vec![],
+        bytes: vec![],
+    };
+    following.push(Some(body.clone()));
+    following.push(None);
     vec![
         ("hello", Message::Hello(hello)),
         ("roster", Message::Roster(Events { events, last: true, scope: None })),
         ("offer", Message::Offer(Offer { scopes: vec![offer], reply: true, ..Offer::default() })),
         ("doc", Message::Doc(doc)),
         ("bodies", Message::Bodies(Bodies { scope: scope(), bodies: vec![(EventId([7; 32]), Some(body))] })),
+        ("lean", Message::Lean(lean)),
+        ("following", Message::Following(following)),
         ("nudge", Message::Nudge(Nudge { state: [1; 32] })),
         ("bye", Message::Bye),
     ]

@@ -107,6 +107,11 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
         let where_ = count(team.forks, "place", "places");
         return (Style::Bad, format!("Not in sync: a device wrote two different events in {where_}."));
     }
+    let not_taken: usize = active.iter().map(|peer| peer.not_taken).sum();
+    if not_taken > 0 {
+        let (what, wait) = (count(not_taken, "event", "events"), if not_taken == 1 { "waits" } else { "wait" });
+        return (Style::Bad, format!("Not in sync: {what} from here {wait} in a peer's quarantine."));
+    }
     if team.role.is_none() {
         return (Style::Warn, "Nothing is exchanged with it any more.".to_owned());
     }
@@ -239,6 +244,9 @@ pub(super) mod tests {
         team.forks = 2;
         assert!(verdict(&team).1.starts_with("Not in sync: a device wrote two different events in 2 places"));
         team.forks = 0;
+        team.peers[0].not_taken = 1;
+        assert_eq!(verdict(&team).1, "Not in sync: 1 event from here waits in a peer's quarantine.");
+        team.peers[0].not_taken = 0;
         team.in_sync = false;
         assert_eq!(verdict(&team).1, "Not in sync yet.");
         team.peers.push(PeerView { connected: false, ..peer("carol-desk") });

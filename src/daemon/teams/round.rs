@@ -82,7 +82,7 @@ fn told(status: SyncStatus, only: Option<DeviceId>, done: bool, before: &Receive
             let key = (peer.team, peer.device);
             let count = |of: &Received| of.get(&key).copied().unwrap_or_default();
             RoundPeer {
-                result: match (peer.connected, peer.digests_equal) {
+                result: match (peer.connected, peer.digests_equal && peer.not_taken == 0) {
                     (true, true) => RoundResult::InStep,
                     (true, false) => RoundResult::NotYet,
                     (false, _) => RoundResult::NotReached,

@@ -121,7 +121,7 @@ impl Trouble {
             }
             Ended::RefusedByPeer(Code::CannotStore, words) => {
                 let words = format!("the peer cannot store what it is sent: {words}");
-                return Some(Self::loud(words, "whoever sits there makes room on its disk; it is tried again by itself"));
+                return Some(Self::loud(words, "make room on the disk of that device; it is tried again by itself"));
             }
             Ended::Interrupted(words) => return Some(Self::quiet(format!("the connection was lost: {words}"))),
             Ended::Refused(code, words) => (code, format!("this device refused: {words}"), false),
@@ -169,7 +169,7 @@ mod tests {
         let full = || "the disk that holds the store is full".to_owned();
         let here = Trouble::of_end(&Ended::Refused(Code::CannotStore, full())).unwrap();
         let there = Trouble::of_end(&Ended::RefusedByPeer(Code::CannotStore, full())).unwrap();
-        for (trouble, whose) in [(here, "this device's disk"), (there, "whoever sits there")] {
+        for (trouble, whose) in [(here, "this device's disk"), (there, "the disk of that device")] {
             assert!(!trouble.quiet && trouble.words.ends_with("full"), "{trouble:?}");
             assert!(trouble.advice.unwrap().contains(whose));
         }

@@ -45,6 +45,8 @@ pub(super) struct Session<'a> {
     pub(super) mine: Offer,
     /// What the peer offered last, and said of documents since.
     pub(super) theirs: Offer,
+    /// What the peer was told of what it brought and that waits here ([`Offer::waiting`]).
+    told: Option<u64>,
     /// The peer has offered: until then nothing is known of what it has.
     offered: bool,
     /// Documents that wait for their exchange.
@@ -98,6 +100,7 @@ impl<'a> Session<'a> {
             their_roster: hello.roster,
             mine: Offer::default(),
             theirs: Offer::default(),
+            told: None,
             offered: false,
             queue: VecDeque::new(),
             exchanges: HashMap::new(),
@@ -301,8 +304,12 @@ impl<'a> Session<'a> {
     /// Offers; with `reply` the peer is asked for its own offer.
     async fn offer(&mut self, reply: bool) -> Result<(), Stop> {
         self.look().await?;
-        self.wire.send(&Message::Offer(Offer { reply, ..self.mine.clone() }))?;
-        Ok(())
+        self.say_offer(reply)
+    }
+
+    fn say_offer(&mut self, reply: bool) -> Result<(), Stop> {
+        self.told = self.mine.waiting;
+        Ok(self.wire.send(&Message::Offer(Offer { reply, ..self.mine.clone() }))?)
     }
 
     async fn take_offer(&mut self, offer: Offer) -> Result<(), Stop> {
@@ -331,6 +338,10 @@ impl<'a> Session<'a> {
     }
 
     fn nudge(&mut self) -> Result<(), Stop> {
+        if self.told != self.mine.waiting {
+            // Both may hold the same and yet not be in step: what waits here is not let in.
+            self.say_offer(false)?;
+        }
         let state = offer::state(&self.mine, &self.theirs);
         Ok(self.wire.send(&Message::Nudge(Nudge { state }))?)
     }

@@ -133,6 +133,10 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
     if mode == Some(SyncMode::Off) {
         return ("sync is off".to_owned(), false);
     }
+    let not_taken: usize = active().map(|peer| peer.not_taken).sum();
+    if not_taken > 0 {
+        return (format!("{not_taken} not let in by a peer"), false);
+    }
     match active().filter(|peer| peer.connected).count() {
         0 => ("nobody is connected".to_owned(), false),
         _ if team.in_sync => ("in sync".to_owned(), true),

@@ -239,7 +239,9 @@ async fn a_hand_that_says_it_right_is_understood() {
     bad.facts("api", "theirs", 3);
     let (mut hand, row, lean, ids) = about_to_say(&good, &bad, team).await;
     // Of an exchange that there is not: passed over.
-    hand.say(&following(&row, vec![None])).await;
+    let Message::Following(mut other) = following(&row, vec![None]) else { unreachable!() };
+    other.exchange = 98;
+    hand.say(&Message::Following(other)).await;
     hand.say(&Message::Lean(lean)).await;
     let all = bodies(&bad, team, &ids);
     hand.say(&following(&row, all[..1].to_vec())).await;
@@ -330,8 +332,13 @@ async fn a_bit_that_was_changed_on_the_way_is_noticed_before_anything_is_taken()
     assert_eq!(good.set(team, "api").0, 0);
 }
 
-/// Has `bad` write entries into its document that it could not have written honestly, and says them; what it is told.
-async fn with_entries(good: &Node, bad: &Node, team: EventId, spoil: fn(&SignedEvent, &Node) -> SignedEvent) -> Refused {
+/// Has `bad` write an entry into its document that it could not have written honestly, and says it.
+async fn with_entry(
+    good: &Node,
+    bad: &Node,
+    team: EventId,
+    spoil: fn(&SignedEvent, &Node) -> SignedEvent,
+) -> (Hand, DocumentRow) {
     bad.facts("api", "theirs", 2);
     bad.flush(team).await;
     let row = row(bad, team);
@@ -346,34 +353,39 @@ async fn with_entries(good: &Node, bad: &Node, team: EventId, spoil: fn(&SignedE
     assert_eq!(ids, [spoiled.id]);
     hand.say(&Message::Lean(lean)).await;
     hand.say(&following(&row, vec![spoiled.body.as_ref().map(Body::from)])).await;
-    let told = refuses_the_document(&mut hand, &row).await;
-    assert_eq!(good.set(team, "api").0, 0);
-    good.assert_sound();
-    told
+    (hand, row)
 }
 
 #[tokio::test]
 async fn an_event_whose_author_did_not_sign_it_refuses_the_document() {
     let (good, bad, team) = two(168);
-    let told = with_entries(&good, &bad, team, |event, _| {
+    let (mut hand, row) = with_entry(&good, &bad, team, |event, _| {
         let mut header = event.header.clone();
         header.author = ergo::domain::DeviceId([7; 32]);
         let body = event.body.clone().unwrap();
         SignedEvent::sign(header, body, &ed25519_dalek::SigningKey::from_bytes(&[99; 32])).unwrap()
     })
     .await;
-    assert_eq!(told.code, Code::BadEvent, "{told:?}");
+    assert_eq!(refuses_the_document(&mut hand, &row).await.code, Code::BadEvent);
+    assert_eq!(good.set(team, "api").0, 0);
+    good.assert_sound();
 }
 
 #[tokio::test]
-async fn an_event_of_another_team_refuses_the_document() {
+async fn an_event_of_another_team_is_not_let_in_and_both_sides_are_told() {
     let (good, bad, team) = two(170);
-    let told = with_entries(&good, &bad, team, |event, bad| {
+    let (mut hand, _) = with_entry(&good, &bad, team, |event, bad| {
         let header = ergo::domain::Header { team: Some(EventId([9; 32])), ..event.header.clone() };
         SignedEvent::sign(header, event.body.clone().unwrap(), &bad.key).unwrap()
     })
     .await;
-    assert!(!told.words.is_empty(), "{told:?}");
+    hand.good.until(|view| view.quarantined == 1).await;
+    // Once it is known what the other has.
+    hand.say(&Message::Offer(frame::Offer::default())).await;
+    let told = hand.hear(|message| matches!(message, Message::Offer(offer) if offer.waiting.is_some())).await;
+    assert!(matches!(told, Message::Offer(offer) if offer.waiting == Some(1)));
+    assert_eq!(good.set(team, "api").0, 0);
+    good.assert_sound();
 }
 
 #[tokio::test]

@@ -93,6 +93,13 @@ fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
     assert_eq!(state.peers.attention(), 2);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
     assert!(shown.contains("2 not let in") && !shown.contains("in sync"), "{shown}");
+    // Nor while a peer did not let in what this device brought.
+    let mut status = sync_status();
+    let peer = status.teams[0].peers.iter_mut().find(|peer| !peer.you && peer.connected).unwrap();
+    peer.not_taken = 3;
+    state.peers.accept(status, vec![]);
+    let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(shown.contains("3 not let in by a peer") && !shown.contains("in sync"), "{shown}");
 }
 
 #[test]
