@@ -229,8 +229,7 @@ async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
 fn of_peer(peer: &PeerView) -> Option<Finding> {
     let (error, advice) = (peer.last_error.as_ref()?, peer.advice.clone()?);
     // Who is away is no finding.
-    peer.needs_person
-        .then(|| Finding { hint: Some(advice), ..note("peer", format!("{}: {error}", peer.name)) })
+    peer.needs_person.then(|| Finding { hint: Some(advice), ..note("peer", format!("{}: {error}", peer.name)) })
 }
 
 /// Every address that was contacted, each with what for and when.

@@ -173,10 +173,7 @@ fn most(kind: u8) -> usize {
     }
 }
 
-fn unframe_within(
-    frame: &[u8],
-    most: impl Fn(u8) -> usize,
-) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
+fn unframe_within(frame: &[u8], most: impl Fn(u8) -> usize) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
     if frame.len() > MAX_FRAME {
         return Err(FrameError::TooLong(frame.len() as u64));
     }

@@ -409,7 +409,8 @@ fn beyond(options: &Options) -> Vec<(String, &'static str)> {
     match &options.relay {
         Some(relay) => {
             let by_name = relay.parse::<RelayUrl>().ok().and_then(|url| url.host_str().map(str::to_owned));
-            let by_name = by_name.is_some_and(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
+            let by_name =
+                by_name.is_some_and(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
             [Some((relay.clone(), "relay")), by_name.then_some(names)].into_iter().flatten().collect()
         }
         None => {

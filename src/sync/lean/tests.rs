@@ -128,12 +128,8 @@ fn bodies_come_back_in_their_order() {
     let mut sent = following();
     all.iter().cloned().for_each(|body| sent.push(body));
     assert_eq!(sent.bodies().unwrap(), all);
-    let wrong: [fn(&mut Following); 4] = [
-        |f| f.lengths.push(1),
-        |f| f.lengths[0] = u32::MAX,
-        |f| f.salts.truncate(40),
-        |f| f.bytes.push(0),
-    ];
+    let wrong: [fn(&mut Following); 4] =
+        [|f| f.lengths.push(1), |f| f.lengths[0] = u32::MAX, |f| f.salts.truncate(40), |f| f.bytes.push(0)];
     for spoil in wrong {
         let mut sent = sent.clone();
         spoil(&mut sent);

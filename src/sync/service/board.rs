@@ -25,7 +25,14 @@ impl Conductor {
             mode: transport.map_or(Mode::Off, Transport::mode),
             addresses: transport.map(Transport::addresses).unwrap_or_default(),
             discovers: transport.is_some_and(Transport::discovers),
-            problems: self.problem.iter().chain(&self.stuck).chain(&self.full).cloned().chain(self.limits_reached()).collect(),
+            problems: self
+                .problem
+                .iter()
+                .chain(&self.stuck)
+                .chain(&self.full)
+                .cloned()
+                .chain(self.limits_reached())
+                .collect(),
             peers,
         };
         self.shared.board.send_if_modified(|board| {

@@ -422,7 +422,8 @@ impl Conductor {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
             let new = peer.learn(addresses.iter().copied());
             // It is elsewhere than where this device speaks with it.
-            let reached = peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
+            let reached =
+                peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
             if !addresses.is_empty() && !reached.iter().any(|at| addresses.contains(at)) {
                 peer.doubt();
             }

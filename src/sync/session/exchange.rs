@@ -322,7 +322,9 @@ impl Session<'_> {
         let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
         let (imported, row) = match stored {
             Ok(stored) => stored,
-            Err(Stop::Refuse(refused)) if refused.code != Code::CannotStore => return self.refuse_document(place, refused.code, refused.words),
+            Err(Stop::Refuse(refused)) if refused.code != Code::CannotStore => {
+                return self.refuse_document(place, refused.code, refused.words);
+            }
             Err(other) => return Err(other),
         };
         staged.commit().await;

@@ -190,7 +190,9 @@ async fn say_lean(
     };
     hand.say(&Message::Doc(turn(Turn::First, first.unwrap()))).await;
     loop {
-        let Message::Doc(answer) = hand.hear(|message| matches!(message, Message::Doc(_))).await else { unreachable!() };
+        let Message::Doc(answer) = hand.hear(|message| matches!(message, Message::Doc(_))).await else {
+            unreachable!()
+        };
         for message in answer.messages {
             let Some(reply) = fork.message(message.into()).await.unwrap().reply else { continue };
             let next = turn(Turn::Next, reply);
