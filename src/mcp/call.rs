@@ -195,15 +195,19 @@ impl<'a> Call<'a> {
         Ok(shape::conflicts(&page))
     }
 
+    /// The session's scope, under the name by which the daemon knows it; `None` where it belongs to no project, and means all.
+    pub(super) async fn own(&self) -> Result<Option<Scope>, Failed> {
+        match self.settings().scope {
+            Some(_) => self.known(&mut JsonObject::new()).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The open cards of the session's scope.
-    pub(super) async fn open_cards(&self) -> Result<(ConflictsPage, Scope), Failed> {
-        let scope = self.known(&mut JsonObject::new()).await?;
-        let query = ConflictsQuery {
-            org_id: Some(scope.org_id.clone()),
-            project: Some(scope.project.clone()),
-            limit: Some(20),
-            ..ConflictsQuery::default()
-        };
+    pub(super) async fn open_cards(&self) -> Result<(ConflictsPage, Option<Scope>), Failed> {
+        let scope = self.own().await?;
+        let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
+        let query = ConflictsQuery { org_id, project, limit: Some(20), ..ConflictsQuery::default() };
         Ok((self.get("/conflicts", &encode(&query)?).await?, scope))
     }
 
@@ -259,7 +263,7 @@ impl<'a> Call<'a> {
     }
 
     /// Where to read, by the arguments or the session; what says so is taken out of the arguments.
-    pub(super) async fn known(&self, arguments: &mut JsonObject) -> Result<Scope, Failed> {
+    async fn known(&self, arguments: &mut JsonObject) -> Result<Scope, Failed> {
         let place = self.place(arguments)?;
         if place.identities.is_empty() {
             return Ok(place.scope);

@@ -25,7 +25,7 @@ pub(super) async fn get(call: &Call<'_>, name: &str) -> Result<GetPromptResult, 
         return Err(ErrorData::invalid_params(said, None));
     }
     let (page, scope) = call.open_cards().await.map_err(Failed::protocol)?;
-    let scope = sanitize_line(&scope.to_string());
+    let scope = scope.map_or_else(|| "all projects".to_owned(), |scope| sanitize_line(&scope.to_string()));
     let mut text = if page.items.is_empty() {
         format!("No conflict waits for a decision in {scope}. Say so, and do nothing.")
     } else {

@@ -36,14 +36,9 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 
 /// The claims in force in the session's scope, a page at a time.
 pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
-    let scope = call.known(&mut rmcp::model::JsonObject::new()).await.map_err(Failed::protocol)?;
-    let query = ClaimsQuery {
-        org_id: Some(scope.org_id),
-        project: Some(scope.project),
-        limit: Some(50),
-        cursor,
-        ..ClaimsQuery::default()
-    };
+    let (org_id, project) =
+        call.own().await.map_err(Failed::protocol)?.map(|scope| (scope.org_id, scope.project)).unzip();
+    let query = ClaimsQuery { org_id, project, limit: Some(50), cursor, ..ClaimsQuery::default() };
     let query = encode(&query).map_err(Failed::protocol)?;
     let page: ClaimsPage = call.get("/claims", &query).await.map_err(Failed::protocol)?;
     let item = |claim: &ClaimView| {

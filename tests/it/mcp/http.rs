@@ -31,6 +31,9 @@ fn each_request_stands_alone_and_says_its_scope() {
     let answer = message(&post(&home, &[], &hello));
     assert_eq!(answer["result"]["serverInfo"]["name"], "ergo", "{answer}");
 
+    let list = message(&post(&home, &[], &json!({"jsonrpc": "2.0", "id": 3, "method": "resources/list"})));
+    assert_eq!(list["result"]["resources"], json!([]), "of all projects: {list}");
+
     let meta = json!({"io.modelcontextprotocol/protocolVersion": CURRENT,
         "io.modelcontextprotocol/clientInfo": {"name": "web", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {}});
