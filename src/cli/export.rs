@@ -7,10 +7,10 @@ use crate::{
     api::{ClaimView, ClaimsQuery, EventView, LogQuery, MAX_PAGE},
     client::Client,
     domain::Scope,
-    interchange::{adr_export, jsonl},
+    interchange::{adr_export, agents_export, jsonl},
 };
 
-/// Write what this project holds as JSON lines or as decision records.
+/// Write what this project holds as JSON lines, as decision records, or into a file for agents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -31,6 +31,12 @@ enum Form {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
+    /// What is in force, as a marked block in AGENTS.md or its kin; the rest of the file stays.
+    Agents {
+        /// The file, which is made where there is none [default: stdout].
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
 }
 
 /// Runs the verb.
@@ -45,6 +51,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Form::Adr { folder } => {
             let claims = claims(cx, &client, &scope).await?;
             write_records(cx, &scope, &claims, &folder)
+        }
+        Form::Agents { file } => {
+            let claims = claims(cx, &client, &scope).await?;
+            write_block(cx, &scope, &claims, file)
         }
     }
 }
@@ -73,6 +83,27 @@ fn write_lines(
     } else {
         cx.ui.note(format_args!("{} of {scope} written to {}.", count(total, "claim", "claims"), file.display()));
     }
+    Ok(Exit::Ok)
+}
+
+fn write_block(cx: &mut Context, scope: &Scope, claims: &[ClaimView], file: Option<PathBuf>) -> Result<Exit, CliError> {
+    let block = agents_export::block(scope, claims);
+    let Some(file) = file else {
+        cx.ui.raw(block.as_bytes());
+        return Ok(Exit::Ok);
+    };
+    let old = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(CliError::file("read", &file, &error)),
+    };
+    let new = agents_export::put(&old, &block);
+    if new == old {
+        cx.ui.line(format_args!("{} says so already.", file.display()));
+        return Ok(Exit::Ok);
+    }
+    fs::write(&file, new).map_err(|error| CliError::file("write", &file, &error))?;
+    cx.ui.line(format_args!("What holds in {scope} stands in {}.", file.display()));
     Ok(Exit::Ok)
 }
 

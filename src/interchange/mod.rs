@@ -6,10 +6,13 @@
 
 pub mod adr;
 pub mod adr_export;
+pub mod agents_export;
+pub mod chat;
 #[cfg(test)]
 mod fixture;
 pub mod jsonl;
 pub mod markdown;
+pub mod memory;
 pub mod plan;
 pub mod rules;
 pub mod sentence;

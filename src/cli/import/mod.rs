@@ -5,7 +5,9 @@
 //! which `ergo undo --import` takes it back whole.
 
 mod adr;
+mod chat;
 mod jsonl;
+mod memory;
 mod report;
 mod rules;
 mod send;
@@ -23,7 +25,7 @@ pub(crate) use send::NUMBER;
 /// The largest file that is read, in bytes: what is larger is no record and no rule file.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Take over decision records, rule files, or an export.
+/// Take over decision records, rule files, an export, another tool's memories, or what chats decided.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every row passes the guard. One that contradicts what is in force is kept on a conflict card, and the import goes on; it
@@ -38,6 +40,9 @@ enum What {
     Adr(adr::Args),
     Rules(rules::Args),
     Jsonl(jsonl::Args),
+    Memory(memory::Args),
+    Chat(chat::Args),
+    Proposals(chat::Ticked),
 }
 
 /// Runs the verb.
@@ -46,6 +51,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         What::Adr(args) => adr::run(args, cx).await,
         What::Rules(args) => rules::run(args, cx).await,
         What::Jsonl(args) => jsonl::run(args, cx).await,
+        What::Memory(args) => memory::run(args, cx).await,
+        What::Chat(args) => chat::run(args, cx),
+        What::Proposals(args) => chat::ticked(args, cx).await,
     }
 }
 

@@ -62,15 +62,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for (source, text, why) in &left {
         sender.report.skipped(source, text, why);
     }
-    for (at, row) in rows.iter().enumerate() {
-        cx.ui.progress(format_args!("importing {} of {}", at + 1, rows.len()));
-        let sent = sender.store(row).await;
-        if sent.is_err() {
-            cx.ui.progress_done();
-        }
-        sent?;
-    }
-    cx.ui.progress_done();
+    sender.all(cx, &rows).await?;
     sender.report.show(cx, args.details);
     if rows.is_empty() {
         cx.ui.note("No rule was found: list items and sentences that ask for something are taken.");

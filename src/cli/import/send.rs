@@ -47,6 +47,20 @@ impl Sender {
         Ok(Self { client, caller, number, report })
     }
 
+    /// Stores rows, one after the other, and says how far it is.
+    pub(super) async fn all(&mut self, cx: &mut Context, rows: &[Row]) -> Result<(), CliError> {
+        for (at, row) in rows.iter().enumerate() {
+            cx.ui.progress(format_args!("importing {} of {}", at + 1, rows.len()));
+            let sent = self.store(row).await;
+            if sent.is_err() {
+                cx.ui.progress_done();
+            }
+            sent?;
+        }
+        cx.ui.progress_done();
+        Ok(())
+    }
+
     /// Stores one row, and gives the id of its claim: the new one, or that which says the same already.
     pub(super) async fn store(&mut self, row: &Row) -> Result<Option<ClaimId>, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();

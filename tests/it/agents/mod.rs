@@ -2,4 +2,5 @@
 
 mod commit;
 mod hooks;
+mod import;
 mod setup;

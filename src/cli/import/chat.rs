@@ -1,0 +1,97 @@
+//! `ergo import chat` and `ergo import proposals`: what chats decided, by way of a list that a person ticks.
+
+use std::{fs, io::Write, path::PathBuf};
+
+use super::{
+    MAX_FILE, destination, read,
+    report::preview,
+    send::{Row, Sender},
+    shown,
+};
+use crate::{
+    api::RememberRequest,
+    cli::{CliError, Context, Exit, show::text::count},
+    interchange::chat,
+};
+
+/// The largest export of chats that is read, in bytes.
+const MAX_CHATS: u64 = 512 * 1024 * 1024;
+
+/// Write down what in an export of chats (ChatGPT, Claude: conversations.json) sounds like a decision, for a person to tick.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The export.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The list to write; it must not exist.
+    #[arg(long, value_name = "LIST", default_value = "proposals.md")]
+    to: PathBuf,
+}
+
+/// Take over the ticked lines of a list that `ergo import chat` wrote.
+#[derive(Debug, clap::Args)]
+pub(super) struct Ticked {
+    /// The list.
+    #[arg(value_name = "LIST")]
+    file: PathBuf,
+    /// Show what would be imported: store nothing, ask no daemon.
+    #[arg(long)]
+    dry_run: bool,
+    /// List what is skipped, and why.
+    #[arg(long)]
+    details: bool,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let path = shown(&args.file);
+    let proposals = chat::read(&read(&args.file, MAX_CHATS)?)
+        .map_err(|error| CliError::usage(format_args!("{path}: {error}")).hint("it is called conversations.json"))?;
+    if proposals.is_empty() {
+        cx.ui.line("Nothing in these chats sounds like a decision; no list was written.");
+        return Ok(Exit::Ok);
+    }
+    let text = chat::list(&proposals);
+    let written = fs::File::create_new(&args.to).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| CliError::file("make", &args.to, &error).hint("name another list with --to"))?;
+    let many = count(proposals.len(), "proposal", "proposals");
+    let list = args.to.display();
+    cx.ui.line(format_args!(
+        "{many} in {list}: tick what holds, then `ergo import proposals {list}`. Nothing was stored."
+    ));
+    Ok(Exit::Ok)
+}
+
+pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliError> {
+    let path = shown(&args.file);
+    let (found, wrong) = chat::ticked(&read(&args.file, MAX_FILE)?);
+    let row = |(line, one): &(usize, chat::Proposal)| {
+        let place = format!("{path}:{line}");
+        let source = if one.source.is_empty() { place.clone() } else { one.source.clone() };
+        let claim = RememberRequest {
+            statement: one.statement.clone(),
+            kind: Some(one.kind),
+            reason: Some(one.reason.clone()).filter(|reason| !reason.is_empty()),
+            source: Some(source),
+            ..RememberRequest::default()
+        };
+        Row { claim, targets: Vec::new(), file: path.clone(), source: place }
+    };
+    let rows: Vec<Row> = found.iter().map(row).collect();
+    let why = "expected: - [x] KIND: STATEMENT | because: REASON | from: SOURCE";
+    let left: Vec<_> = wrong.iter().map(|line| (format!("{path}:{line}"), String::new(), why.to_owned())).collect();
+    if args.dry_run {
+        preview(cx, &rows, &left, args.details);
+        return Ok(Exit::Ok);
+    }
+    let scope = destination(cx)?;
+    let mut sender = Sender::new(cx, "proposals", &path, &scope).await?;
+    for (source, text, why) in &left {
+        sender.report.skipped(source, text, why);
+    }
+    sender.all(cx, &rows).await?;
+    sender.report.show(cx, args.details);
+    if rows.is_empty() {
+        cx.ui.note("Nothing is ticked in it.");
+    }
+    Ok(Exit::Ok)
+}

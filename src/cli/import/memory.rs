@@ -1,0 +1,69 @@
+//! `ergo import memory`: takes over what another memory tool exported.
+
+use std::path::PathBuf;
+
+use super::{
+    destination, read,
+    report::preview,
+    send::{Row, Sender},
+    shown,
+};
+use crate::{
+    api::RememberRequest,
+    cli::{CliError, Context, Exit},
+    interchange::memory,
+};
+
+/// The largest export that is read, in bytes.
+const MAX_EXPORT: u64 = 64 * 1024 * 1024;
+
+/// Take over another memory tool's export: the official MCP memory server's JSON lines, or a JSON list of memories (mem0, Engram).
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show what would be imported: store nothing, ask no daemon.
+    #[arg(long)]
+    dry_run: bool,
+    /// List what is skipped, and why.
+    #[arg(long)]
+    details: bool,
+}
+
+pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let path = shown(&args.file);
+    let found = memory::read(&read(&args.file, MAX_EXPORT)?).map_err(|error| {
+        CliError::usage(format_args!("{path}: {error}")).hint("ergo's own exports are read by `ergo import jsonl`")
+    })?;
+    let name = args.file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+    let row = |one: &memory::Memory| {
+        let source = format!("{path}:{}", one.line);
+        let told = format!("Taken over from {name}, which gives no reason.");
+        let reason = one.reason.clone().or_else(|| one.kind.is_guarded().then_some(told));
+        let claim = RememberRequest {
+            statement: one.statement.clone(),
+            kind: Some(one.kind),
+            reason,
+            source: Some(source.clone()),
+            key: one.key.clone(),
+            ..RememberRequest::default()
+        };
+        Row { claim, targets: Vec::new(), file: name.clone(), source }
+    };
+    let rows: Vec<Row> = found.memories.iter().map(row).collect();
+    let left: Vec<_> =
+        found.skipped.into_iter().map(|skip| (format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
+    if args.dry_run {
+        preview(cx, &rows, &left, args.details);
+        return Ok(Exit::Ok);
+    }
+    let scope = destination(cx)?;
+    let mut sender = Sender::new(cx, "memory", &path, &scope).await?;
+    for (source, text, why) in &left {
+        sender.report.skipped(source, text, why);
+    }
+    sender.all(cx, &rows).await?;
+    sender.report.show(cx, args.details);
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,146 @@
+//! Chats as the two great chat programs export them, and proposals: what in them sounds like a decision, in a list for a person to tick.
+//! Nothing of a chat is stored without that.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::rules;
+use crate::domain::ClaimKind;
+
+/// The most characters of a message that are looked at: what is longer was pasted.
+const MESSAGE: usize = 20_000;
+
+/// Something that may be worth a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// What it would be.
+    pub kind: ClaimKind,
+    /// In one sentence.
+    pub statement: String,
+    /// Why.
+    pub reason: String,
+    /// The chat that it is from.
+    pub source: String,
+}
+
+/// Reads an export of chats.
+///
+/// # Errors
+/// A sentence where it is none.
+pub fn read(text: &str) -> Result<Vec<Proposal>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("this is no JSON ({error})"))?;
+    let list = value.as_array().or_else(|| value.get("conversations")?.as_array());
+    let chats = list.ok_or("this is JSON, but no list of chats")?;
+    let mut out: Vec<Proposal> = Vec::new();
+    for chat in chats {
+        let title = ["title", "name"].iter().find_map(|name| chat.get(*name)?.as_str()).unwrap_or("without a title");
+        let title: String = title.chars().filter(|c| !c.is_control() && *c != '|').take(80).collect();
+        for message in messages(chat) {
+            let message: String = message.chars().take(MESSAGE).collect();
+            for rule in rules::parse("the chat", &message).rules {
+                let new = !out.iter().any(|other| other.statement == rule.statement);
+                if new {
+                    let source = format!("chat “{title}”");
+                    out.push(Proposal { kind: rule.kind, statement: rule.statement, reason: rule.reason, source });
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// What was said in a chat, in either program's form.
+fn messages(chat: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(list) = chat.get("chat_messages").and_then(Value::as_array) {
+        return list.iter().filter_map(|message| text(message.get("text")?)).collect();
+    }
+    let nodes = chat.get("mapping").and_then(Value::as_object).into_iter().flatten();
+    let parts = nodes.filter_map(|(_, node)| node.pointer("/message/content/parts")?.as_array());
+    parts.flatten().filter_map(text).collect()
+}
+
+/// A list of proposals as Markdown, to be ticked.
+pub fn list(proposals: &[Proposal]) -> String {
+    let mut text = String::from(
+        "# Proposals\n\nPut an x between the brackets of what shall be stored, change words where they are wrong, then: `ergo import proposals FILE`.\n\n",
+    );
+    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "/");
+    for Proposal { kind, statement, reason, source } in proposals {
+        // Writing to a string does not fail.
+        let _ =
+            writeln!(text, "- [ ] {kind}: {} | because: {} | from: {}", line(statement), line(reason), line(source));
+    }
+    text
+}
+
+/// The proposals that are ticked, with their lines from 1; and the lines that are ticked but not understood.
+pub fn ticked(text: &str) -> (Vec<(usize, Proposal)>, Vec<usize>) {
+    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let Some(rest) = ["- [x] ", "- [X] ", "* [x] "].iter().find_map(|mark| line.strip_prefix(mark)) else {
+            continue;
+        };
+        match proposal(rest) {
+            Some(proposal) => found.push((at + 1, proposal)),
+            None => wrong.push(at + 1),
+        }
+    }
+    (found, wrong)
+}
+
+fn proposal(text: &str) -> Option<Proposal> {
+    let mut parts = text.split('|').map(str::trim);
+    let (kind, statement) = parts.next()?.split_once(':')?;
+    let (mut reason, mut source) = (String::new(), String::new());
+    for part in parts {
+        if let Some(text) = part.strip_prefix("because:") {
+            text.trim().clone_into(&mut reason);
+        } else if let Some(text) = part.strip_prefix("from:") {
+            text.trim().clone_into(&mut source);
+        }
+    }
+    let statement = statement.trim().to_owned();
+    let kind = kind.trim().parse().ok()?;
+    (!statement.is_empty()).then_some(Proposal { kind, statement, reason, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sounds_like_a_decision_is_proposed_from_both_forms() {
+        let one = r#"[{"title": "Plan | x", "mapping": {"a": {"message": {"content": {"parts": ["- Never log request bodies, because they hold card numbers."]}}}, "b": {"message": null}}}]"#;
+        let two = r#"[{"name": "Plan", "chat_messages": [{"sender": "human", "text": "Hello!"}, {"sender": "assistant", "text": "- Never log request bodies, because they hold card numbers.\n- Never log request bodies, because they hold card numbers."}]}]"#;
+        for text in [one, two] {
+            let found = read(text).unwrap();
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(
+                found[0].statement.contains("log request bodies") && found[0].reason.contains("card numbers"),
+                "{found:?}"
+            );
+            assert!(found[0].source.starts_with("chat “Plan"), "{found:?}");
+        }
+        assert!(read("5").is_err() && read("no").is_err());
+        assert_eq!(read("[]").unwrap(), []);
+    }
+
+    #[test]
+    fn only_what_is_ticked_comes_back() {
+        let proposal = |statement: &str| Proposal {
+            kind: ClaimKind::Constraint,
+            statement: statement.into(),
+            reason: "It is so.".into(),
+            source: "chat “x”".into(),
+        };
+        let (yes, no) = (proposal("Never log."), proposal("Always log."));
+        let text = list(&[yes.clone(), no]);
+        assert_eq!(ticked(&text), (vec![], vec![]));
+        let text = text.replacen("[ ]", "[x]", 1) + "- [x] nonsense\n- [x] wish: to fly\n";
+        let (found, wrong) = ticked(&text);
+        assert_eq!((found, wrong), (vec![(5, yes)], vec![7, 8]));
+    }
+}
