@@ -89,7 +89,40 @@ conformance() {
   return "$failed"
 }
 
+# cogito-ergo: its published command line, without the server that it would bring along, against the listener that speaks as it does.
+cogito() {
+  if ! { python3 -m venv "$work/cogito" && "$work/cogito/bin/pip" install --quiet --disable-pip-version-check --no-deps cogito-ergo; } 2>"$work/log"; then
+    skip "the client of cogito-ergo cannot be installed: $(tail -1 "$work/log")"
+    return
+  fi
+  local home=$work/cogito-home port notes=$work/cogito-notes
+  mkdir -p "$home" "$notes"
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  printf '[daemon]\ntcp = false\n[compat.cogito]\nlisten = "127.0.0.1:%s"\n' "$port" >"$home/config.toml"
+  printf '# Backups\n\nThe nightly backup goes to the vault in Bonn.\n' >"$notes/backups.md"
+  ERGO_HOME=$home "$program" daemon start >/dev/null
+  says() { # text, arguments of the client
+    local wanted=$1 said
+    shift
+    said=$(COGITO_PORT=$port "$work/cogito/bin/cogito" "$@")
+    if [[ $said != *"$wanted"* ]]; then
+      printf '%s\ncogito-ergo %s: lacks “%s”\n' "$said" "$1" "$wanted" >&2
+      ERGO_HOME=$home "$program" daemon stop >/dev/null
+      return 1
+    fi
+  }
+  says 'status: ok  |  memories: 0' health
+  says 'Added 1 memories.' add 'The api listens on port 8080'
+  says 'facts written   : 1' seed --add "$notes"
+  says 'memories: 2' health
+  says 'The api listens on port 8080' recall 'which port does the api listen on?'
+  says 'vault in Bonn' query 'where does the nightly backup go'
+  ERGO_HOME=$home "$program" daemon stop >/dev/null
+  echo "cogito-ergo: health, add, seed, recall, query"
+}
+
 python
+if command -v python3 >/dev/null; then cogito; else skip "the client of cogito-ergo: there is no python3"; fi
 if command -v npm >/dev/null; then
   typescript
   inspector

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ClaimView;
-use crate::domain::ClaimKind;
+use crate::domain::{ClaimKind, EventId};
 
 /// The most claims that one recall answers with.
 pub const MAX_RECALL: usize = 50;
@@ -48,9 +48,32 @@ pub struct RecallAnswer {
     pub known: bool,
     /// The claims: those in force first.
     pub hits: Vec<RecallHit>,
+    /// Pieces of files that were taken in, the best first: nobody's word, never compared with anything, no answer to `why`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<Reference>,
     /// What did not work, or is to be known about the answer; in sentences.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// A piece of a file that was taken in for reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Reference {
+    /// The event that took it in.
+    pub id: EventId,
+    /// The file.
+    pub path: String,
+    /// Its first line, from 1.
+    pub first: usize,
+    /// Its last line.
+    pub last: usize,
+    /// Its text, word for word.
+    pub text: String,
+    /// What it is ranked by; comparable among references of one answer.
+    pub score: f32,
+    /// How near it is in meaning, -1 to 1. Absent without a vector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
 }
 
 /// One claim that was recalled, and why.

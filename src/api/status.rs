@@ -72,6 +72,35 @@ pub struct Diagnose {
     /// How long parts of a write took since the daemon started.
     #[serde(default)]
     pub timings: Vec<Timing>,
+    /// What waits for its vector, and is found by its words until then.
+    #[serde(default)]
+    pub unembedded: Unembedded,
+}
+
+/// The answer to `POST /reembed`: how far the vectors of the present embedder are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reembedded {
+    /// The embedder's name.
+    pub model: String,
+    /// Texts that are done.
+    pub done: usize,
+    /// Texts in all.
+    pub total: usize,
+    /// All vectors in use are of this model. Else call it again.
+    pub finished: bool,
+}
+
+/// What waits for its vector.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Unembedded {
+    /// Active claims.
+    pub claims: usize,
+    /// Reference chunks.
+    pub chunks: usize,
+    /// Why it goes on waiting, where that is known; it is tried again with the next change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// How long something took.

@@ -83,6 +83,9 @@ pub(super) enum Command {
     Log(super::log::Args),
     Status(super::status::Args),
     Import(super::import::Args),
+    Snapshot(super::snapshot::Args),
+    Ingest(super::ingest::Args),
+    Seed(super::seed::Args),
     Export(super::export::Args),
     /// Open the review app: claims, why-chains, conflicts.
     Tui(super::tui::Args),
@@ -97,6 +100,7 @@ pub(super) enum Command {
     Sync(super::sync::Args),
     /// List, fetch, import, check, choose and measure models.
     Models(super::models::Args),
+    Reembed(super::reembed::Args),
     Doctor(super::doctor::Args),
     Backup(super::backup::Args),
     /// Make a small store to try things in, and open it.

@@ -136,6 +136,11 @@ impl Context {
         Ok(Here { scope, identities })
     }
 
+    /// Whether the scope is that of the working directory: then its files are those that claims name.
+    pub(crate) fn is_in_project(&self) -> bool {
+        self.globals.scope.is_none() && self.globals.project.is_none()
+    }
+
     /// A client, and where to read; a scope that is none is told before any daemon is started.
     pub(crate) async fn reader(&self) -> Result<(Client, Scope), CliError> {
         self.here()?;

@@ -13,7 +13,7 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{ContactView, ModelsStatus, PeerView, StoreCheck},
+    api::{ContactView, ModelsStatus, PeerView, StoreCheck, Unembedded},
     client::{Client, Connect},
     config::{Config, Paths, StoreLock},
     domain::text::sanitize,
@@ -189,6 +189,7 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             ];
             out.extend(diagnose.problems.into_iter().map(|told| problem("daemon", told, None)));
             out.extend(models(&diagnose.models));
+            out.push(vectors(&diagnose.unembedded));
             match connect.client().await {
                 Ok(client) => out.extend(ask_more(&client, &diagnose.store).await),
                 Err(error) => out.push(problem("daemon", error.to_string(), error.hint())),
@@ -230,6 +231,24 @@ fn of_peer(peer: &PeerView) -> Option<Finding> {
     let (error, advice) = (peer.last_error.as_ref()?, peer.advice.clone()?);
     // Who is away is no finding.
     peer.needs_person.then(|| Finding { hint: Some(advice), ..note("peer", format!("{}: {error}", peer.name)) })
+}
+
+/// What waits for its vector.
+fn vectors(waiting: &Unembedded) -> Finding {
+    let Unembedded { claims, chunks, problem: why } = waiting;
+    if claims + chunks == 0 {
+        return fine("vectors", "everything has one".to_owned());
+    }
+    let told = format!("{} and {} wait", count(*claims, "claim", "claims"), count(*chunks, "reference", "references"));
+    match why {
+        Some(why) => problem(
+            "vectors",
+            format!("{told}, found by their words alone: {why}"),
+            "it is caught up by itself once the embedder answers; `ergo reembed` where another one is wanted"
+                .to_owned(),
+        ),
+        None => fine("vectors", format!("{told}, found by their words until then")),
+    }
 }
 
 /// Every address that was contacted, each with what for and when.

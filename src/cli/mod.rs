@@ -25,6 +25,7 @@ mod history;
 mod hook;
 mod import;
 mod injected;
+mod ingest;
 mod learn;
 mod log;
 mod man;
@@ -32,6 +33,7 @@ mod mcp;
 mod models;
 mod recall;
 mod redact;
+mod reembed;
 mod reference;
 mod reinstate;
 mod remember;
@@ -42,8 +44,10 @@ mod review;
 mod reviewed;
 mod scope;
 mod scopes;
+mod seed;
 mod setup;
 mod show;
+mod snapshot;
 mod status;
 mod supersede;
 mod sync;
@@ -121,6 +125,10 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Log(args) => cx.block_on(async |cx| log::run(args, cx).await),
         Command::Status(args) => cx.block_on(async |cx| status::run(args, cx).await),
         Command::Import(args) => cx.block_on(async |cx| import::run(args, cx).await),
+        Command::Reembed(args) => cx.block_on(async |cx| reembed::run(args, cx).await),
+        Command::Snapshot(args) => cx.block_on(async |cx| snapshot::run(args, cx).await),
+        Command::Ingest(args) => cx.block_on(async |cx| ingest::run(args, cx).await),
+        Command::Seed(args) => cx.block_on(async |cx| seed::run(args, cx).await),
         Command::Export(args) => cx.block_on(async |cx| export::run(args, cx).await),
         Command::Tui(args) => tui::run(args, cx),
         Command::Daemon(args) => daemon::run(args, cx),

@@ -3,7 +3,7 @@
 use super::{CliError, Context, Exit, show::time, ui::Style};
 use crate::{
     api::{RecallAnswer, RecallRequest},
-    domain::{ClaimKind, Status},
+    domain::{ClaimKind, Status, text::sanitize_line},
 };
 
 /// Find what is known about a question, in the words in which it was written.
@@ -34,6 +34,9 @@ pub(crate) struct Args {
     limit: usize,
 }
 
+/// How many lines of a reference are shown.
+const SHOWN: usize = 3;
+
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let as_of = args.as_of.map(|when| time::moment(&when, -1)).transpose()?;
@@ -54,7 +57,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else {
         show(cx, &answer);
     }
-    Ok(if answer.hits.is_empty() { Exit::Usage } else { Exit::Ok })
+    Ok(if answer.hits.is_empty() && answer.references.is_empty() { Exit::Usage } else { Exit::Ok })
 }
 
 fn show(cx: &mut Context, answer: &RecallAnswer) {
@@ -73,6 +76,16 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         cx.ui.claim_row(&hit.claim, now);
         if let Some(reason) = &hit.claim.reason {
             cx.ui.field("because", reason);
+        }
+    }
+    if !answer.references.is_empty() {
+        let heading = cx.ui.paint(Style::Strong, "For reference, in files that were taken in");
+        cx.ui.line(format_args!("\n{heading}"));
+        for found in &answer.references {
+            let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));
+            cx.ui.line(format_args!("  {place}"));
+            let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN).collect();
+            cx.ui.prose(4, Some(Style::Dim), &shown.join("\n"));
         }
     }
     let commands = match answer.hits.first() {

@@ -2,10 +2,15 @@
 
 use super::{
     CliError, Context, Exit,
+    scope::top_of,
     show::{card::origin, time},
     ui::Style,
 };
-use crate::api::{WhyAnswer, WhyRequest};
+use crate::{
+    api::{ClaimView, WhyAnswer, WhyRequest},
+    client::drift,
+    domain::drift::Drift,
+};
 
 /// Answer why: the best reasoned claim, its reason, its source, and what led to it.
 #[derive(Debug, clap::Args)]
@@ -31,15 +36,38 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let request =
         WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question: question.clone(), as_of };
     let answer = client.why(&request).await?;
+    let drift = answer.answer.as_ref().filter(|_| cx.is_in_project()).and_then(drift_of);
     if cx.ui.json {
-        cx.ui.value(&answer);
+        let mut value = serde_json::to_value(&answer).map_err(CliError::internal)?;
+        if let (Some(drift), Some(fields)) = (drift, value.as_object_mut()) {
+            fields.insert("drift".to_owned(), words(drift).into());
+        }
+        cx.ui.value(&value);
     } else {
-        show(cx, &answer, &format!("Nothing in {scope} answers “{question}”."));
+        show(cx, &answer, drift, &format!("Nothing in {scope} answers “{question}”."));
     }
     Ok(if answer.answer.is_some() { Exit::Ok } else { Exit::Usage })
 }
 
-fn show(cx: &mut Context, answer: &WhyAnswer, nothing: &str) {
+/// What became of the file that a claim names as its source; `None` where it names none of this project.
+fn drift_of(claim: &ClaimView) -> Option<Drift> {
+    let folder = top_of(&std::env::current_dir().ok()?);
+    let source = claim.source.clone()?;
+    let found = drift::compare(&folder, &[(claim.id, source, claim.statement.clone())]);
+    found.first().map(|(_, drift)| *drift)
+}
+
+/// What became of a source, in words.
+fn words(drift: Drift) -> String {
+    match drift {
+        Drift::Same => "still says so".to_owned(),
+        Drift::Moved(line) => format!("says so in line {line} now"),
+        Drift::Changed => "no longer says so".to_owned(),
+        Drift::Gone => "is gone".to_owned(),
+    }
+}
+
+fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &str) {
     let now = Context::now();
     let ui = &mut cx.ui;
     let Some(claim) = &answer.answer else {
@@ -59,6 +87,9 @@ fn show(cx: &mut Context, answer: &WhyAnswer, nothing: &str) {
         return;
     };
     ui.claim(claim, now);
+    if let Some(drift) = drift {
+        ui.field("the file", &words(drift));
+    }
     if answer.chain.len() > 1 {
         heading(cx, "How it came about");
         cx.ui.chain(&answer.chain, now);

@@ -3,6 +3,7 @@
 //! [`HttpApi`] speaks HTTP over the daemon's Unix socket or TCP; [`FakeApi`] answers from a script, for tests.
 
 mod bundle;
+pub mod drift;
 mod error;
 pub mod fake;
 pub mod http;

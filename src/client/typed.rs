@@ -11,13 +11,14 @@ use http::Method;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Api, ClientError, LONG_DEADLINE, Request, Response};
+use super::{Api, ClientError, DEADLINE, LONG_DEADLINE, Request, Response};
 use crate::{
     api::{
         ActRequest, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
         ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
-        History, Inbox, InboxQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, RememberRequest,
-        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Stopping, StoreCheck, SupersedeRequest, UndoOutcome,
+        History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery,
+        ModelsStatus, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
+        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck, SupersedeRequest, UndoOutcome,
         UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
@@ -87,7 +88,8 @@ impl Client {
 
     /// `GET /claims`: one page.
     pub async fn claims(&self, query: &ClaimsQuery) -> Answer<ClaimsPage> {
-        self.get("/claims", &encode(query)?).await
+        let deadline = if query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/claims") }).await
     }
 
     /// `GET /claims/{id}`, by id or prefix.
@@ -102,7 +104,9 @@ impl Client {
 
     /// [`Client::history`] as it was at a time.
     pub async fn history_at(&self, id: &str, at: &AsOf) -> Answer<History> {
-        self.get(&format!("/claims/{}/history", segment(id)), &encode(at)?).await
+        let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        let path = format!("/claims/{}/history", segment(id));
+        self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, path) }).await
     }
 
     /// `GET /inbox`.
@@ -130,14 +134,40 @@ impl Client {
         self.get("/openapi.json", "").await
     }
 
+    /// `POST /reembed`: one step of making the vectors anew.
+    pub async fn reembed(&self) -> Answer<Reembedded> {
+        self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/reembed") }).await
+    }
+
+    /// `GET /snapshot`.
+    pub async fn snapshot(&self, query: &SnapshotQuery) -> Answer<Snapshot> {
+        let deadline = if query.rebuild || query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/snapshot") }).await
+    }
+
+    /// `POST /ingest`: one file.
+    pub async fn ingest(&self, request: &IngestRequest) -> Answer<Ingested> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/ingest", request)? }).await
+    }
+
+    /// `GET /ingested`: the files that were taken in.
+    pub async fn ingested(&self, query: &IngestedQuery) -> Answer<IngestedFiles> {
+        self.get("/ingested", &encode(query)?).await
+    }
+
     /// `POST /why`.
     pub async fn why(&self, request: &WhyRequest) -> Answer<WhyAnswer> {
-        self.post("/why", request).await
+        // The past is made first.
+        let deadline = if request.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { deadline, ..posting("/why", request)? }).await
     }
 
     /// `POST /recall`.
     pub async fn recall(&self, request: &RecallRequest) -> Answer<RecallAnswer> {
-        self.post("/recall", request).await
+        // The past is made first, and a language model takes seconds.
+        let long = request.as_of.is_some() || request.filter;
+        let deadline = if long { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { deadline, ..posting("/recall", request)? }).await
     }
 
     /// `POST /remember`.

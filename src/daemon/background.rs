@@ -4,7 +4,7 @@ use std::{
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
     time::Duration,
@@ -22,6 +22,9 @@ pub(super) struct Background {
 
 /// How long the end of the daemon waits for what the thread is at: a batch of vectors is done by then, a language model may not be.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// After so long an embedder that failed is asked again.
+const RETRY: Duration = Duration::from_mins(1);
 
 impl Background {
     /// Starts it: what waits from earlier is done at once.
@@ -58,6 +61,14 @@ impl Drop for Background {
     }
 }
 
+/// A time that passed is a reason to look; an owner that is gone is none.
+fn timed_out(error: RecvTimeoutError) -> Result<(), ()> {
+    match error {
+        RecvTimeoutError::Timeout => Ok(()),
+        RecvTimeoutError::Disconnected => Err(()),
+    }
+}
+
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     loop {
         while !ending.load(Ordering::Relaxed) {
@@ -71,7 +82,13 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
                 }
             }
         }
-        if ending.load(Ordering::Relaxed) || woken.recv().is_err() {
+        if ending.load(Ordering::Relaxed) {
+            return;
+        }
+        // A model that failed may be well again without anything having changed here.
+        let waits = engine.upgrade().is_some_and(|engine| engine.embedder_failed());
+        let woke = if waits { woken.recv_timeout(RETRY).or_else(timed_out) } else { woken.recv().map_err(drop) };
+        if woke.is_err() {
             return;
         }
         // Many changes are one reason to look.

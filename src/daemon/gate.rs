@@ -32,7 +32,10 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
     let _busy = Busy::new(&shared);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let limit = match path.as_str() {
-        "/audit" | "/backup" | "/sync/export" | "/sync/import" => LONG_LIMIT,
+        "/audit" | "/backup" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => LONG_LIMIT,
+        // The past of a large scope takes a rebuild of it.
+        _ if request.uri().query().is_some_and(|query| query.contains("as_of=")) => LONG_LIMIT,
+        "/why" | "/recall" | "/snapshot" => LONG_LIMIT,
         _ => LIMIT,
     };
     let mut response = match admit(&shared, &request) {
@@ -77,7 +80,7 @@ fn admit(shared: &Shared, request: &Request) -> Result<(), ApiError> {
 }
 
 /// Only pages of another site send an `Origin`, and only a name that was bent to this machine gives a foreign `Host`.
-fn check_origin(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
+pub(super) fn check_origin(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
     let hosts = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
     for host in hosts.chain(target.authority().map(Authority::as_str)) {
         if !is_local(host) {

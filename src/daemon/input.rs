@@ -15,7 +15,7 @@ use utoipa::{
 
 use super::answer::Failure;
 use crate::{
-    api::{ApiError, ErrorCode, MAX_BODY, MAX_TEXT},
+    api::{ApiError, ErrorCode, MAX_BODY, MAX_FILE, MAX_INGEST_BODY, MAX_TEXT},
     domain::id,
 };
 
@@ -24,6 +24,9 @@ const MAX_DRAIN: usize = 16 * 1024 * 1024;
 
 /// A JSON object in the body, as a `T`.
 pub(super) struct Input<T>(pub(super) T);
+
+/// A JSON object in the body, as a `T`, whose texts may be whole files.
+pub(super) struct Large<T>(pub(super) T);
 
 /// The query, as a `T`.
 pub(super) struct Query<T>(pub(super) T);
@@ -39,8 +42,21 @@ where
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let bytes = read(request).await?;
-        Ok(Self(parse(&bytes)?))
+        let bytes = read(request, MAX_BODY).await?;
+        Ok(Self(parse(&bytes, MAX_TEXT)?))
+    }
+}
+
+impl<T, S> FromRequest<S> for Large<T>
+where
+    T: DeserializeOwned + ToSchema,
+    S: Sync,
+{
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = read(request, MAX_INGEST_BODY).await?;
+        Ok(Self(parse(&bytes, MAX_FILE)?))
     }
 }
 
@@ -68,20 +84,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
 const ID_HINT: &str = "an id is 64 hexadecimal digits; its first 4 or more do where they are unambiguous";
 
-/// Reads the body up to its limit.
-async fn read(request: Request) -> Result<Vec<u8>, ApiError> {
+/// Reads the body up to its limit, in bytes.
+async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
     let too_large = || {
-        ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {MAX_BODY} bytes")).hint(
+        ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {most} bytes")).hint(
             "statements and reasons hold at most 8 KiB each; keep documents where they are and name them as source",
         )
     };
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     let mut body = request.into_body();
-    if declared.is_some_and(|length| length > MAX_BODY) {
+    if declared.is_some_and(|length| length > most) {
         drain(&mut body).await;
         return Err(too_large());
     }
-    match Limited::new(&mut body, MAX_BODY).collect().await {
+    match Limited::new(&mut body, most).collect().await {
         Ok(whole) => Ok(whole.to_bytes().into()),
         Err(error) if error.is::<LengthLimitError>() => {
             drain(&mut body).await;
@@ -96,8 +112,8 @@ async fn drain(body: &mut Body) {
     drop(Limited::new(body, MAX_DRAIN).collect().await);
 }
 
-/// Reads a JSON object as a `T`: its fields are known, hold no NUL and are not overlong.
-fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, ApiError> {
+/// Reads a JSON object as a `T`: its fields are known, hold no NUL and no more than `most` bytes.
+fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8], most: usize) -> Result<T, ApiError> {
     if bytes.is_empty() {
         return Err(ApiError::new(ErrorCode::BadRequest, "the body is empty").hint("send a JSON object"));
     }
@@ -108,7 +124,7 @@ fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8]) -> Result<T, ApiError> {
     let known = fields_of::<T>();
     for (field, value) in &fields {
         check_known(field, &known)?;
-        check_text(field, value)?;
+        check_text(field, value, most)?;
     }
     serde_json::from_slice(bytes).map_err(|error| {
         let said = plain(&error.to_string());
@@ -157,17 +173,17 @@ fn check_known(field: &str, known: &[String]) -> Result<(), ApiError> {
 }
 
 /// No text may hold a NUL or be overlong, wherever in the body it stands.
-fn check_text(field: &str, value: &Value) -> Result<(), ApiError> {
+fn check_text(field: &str, value: &Value, most: usize) -> Result<(), ApiError> {
     match value {
         Value::String(text) if text.contains('\0') => {
             Err(ApiError::field(field, format!("`{field}` holds a NUL character")))
         }
-        Value::String(text) if text.len() > MAX_TEXT => {
-            let message = format!("`{field}` has {} bytes; at most {MAX_TEXT} are accepted", text.len());
+        Value::String(text) if text.len() > most => {
+            let message = format!("`{field}` has {} bytes; at most {most} are accepted", text.len());
             Err(ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) })
         }
-        Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item)),
-        Value::Object(items) => items.values().try_for_each(|item| check_text(field, item)),
+        Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item, most)),
+        Value::Object(items) => items.values().try_for_each(|item| check_text(field, item, most)),
         _ => Ok(()),
     }
 }
@@ -225,7 +241,7 @@ mod tests {
     use crate::api::{ActRequest, ClaimsQuery, RememberRequest, ResolveRequest, SupersedeRequest};
 
     fn refused<T: DeserializeOwned + ToSchema>(body: &str) -> ApiError {
-        match parse::<T>(body.as_bytes()) {
+        match parse::<T>(body.as_bytes(), MAX_TEXT) {
             Ok(_) => panic!("accepted: {body}"),
             Err(error) => error,
         }

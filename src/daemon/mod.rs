@@ -6,6 +6,7 @@
 mod answer;
 mod background;
 mod bus;
+mod compat;
 mod gate;
 mod input;
 pub mod install;

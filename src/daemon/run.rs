@@ -9,6 +9,7 @@ use std::{
 
 use rustix::fs::Mode;
 use tokio::{
+    net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
 };
@@ -17,12 +18,13 @@ use super::{
     DaemonError,
     background::Background,
     bus::Bus,
-    keys, listen, log, models, routes,
+    compat, keys, listen, log, models, routes,
     state::{Shared, State},
     teams::Teams,
 };
 use crate::{
     config::{AgentsMay, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreLock, recall::KEY_VARIABLE},
+    domain::Scope,
     engine::{self, Engine, EngineConfig},
     infer::{Endpoint, Models},
 };
@@ -104,6 +106,7 @@ async fn live(
         store: paths.store(),
         log: paths.log(),
     };
+    let compat = cogito(config, &mut problems).await;
     let shared = Shared::new(State {
         engine,
         models,
@@ -120,6 +123,9 @@ async fn live(
         busy: watch::Sender::new(0),
         ending: watch::Sender::new(false),
     });
+    if let Some((listener, voice)) = compat {
+        tokio::spawn(compat::serve(listener, shared.clone(), voice));
+    }
     let app = routes::router(shared.clone(), more);
     record.write(&paths.record())?;
     tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
@@ -136,6 +142,20 @@ async fn live(
     teams.stop().await;
     drop(background);
     Ok(())
+}
+
+/// The listener for clients of cogito-ergo, where the settings ask for one. A port that is taken is a problem to tell.
+async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::Voice)> {
+    let settings = config.compat.cogito.as_ref()?;
+    let scope = Scope::new(config.org_id.as_str(), settings.project.as_str());
+    let opened = match scope {
+        Ok(scope) => TcpListener::bind(settings.listen)
+            .await
+            .map(|listener| (listener, compat::Voice { scope, who: config.who.clone() }))
+            .map_err(|error| format!("cannot listen on {} for clients of cogito-ergo: {error}", settings.listen)),
+        Err(error) => Err(format!("`project` in [compat.cogito]: {error}")),
+    };
+    opened.inspect_err(|why| tracing::warn!("{why}")).map_err(|why| problems.push(why)).ok()
 }
 
 /// The language model behind an address, where the settings name one and there is a key.

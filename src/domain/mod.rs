@@ -4,9 +4,11 @@
 //! can be replayed.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod chunk;
 pub mod claim;
 pub mod clock;
 pub mod derive;
+pub mod drift;
 pub mod event;
 pub mod id;
 pub mod norm;
@@ -16,6 +18,7 @@ pub mod scope;
 pub mod text;
 pub mod verdict;
 
+pub use chunk::ChunkPlace;
 pub use claim::{ClaimKind, Flags, Qualifiers, Status};
 pub use clock::Hlc;
 pub use event::{Body, EventKind, Header, ResolveAct, SignedEvent};

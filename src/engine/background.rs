@@ -8,10 +8,10 @@ use std::{
 
 use super::Engine;
 use crate::{
-    api::ApiError,
-    domain::ClaimId,
+    api::{ApiError, Unembedded},
+    domain::EventId,
     infer::{Call, InferError, Role},
-    store::StoreError,
+    store::{Reader, StoreError, VectorModel},
 };
 
 /// Claims that are embedded in one go: a few hundred milliseconds of one core.
@@ -25,13 +25,24 @@ const MOST_READ: usize = 4096;
 
 /// Claims whose text the embedder refused: they are found by their words, and asked about again by the next daemon.
 #[derive(Debug, Default)]
-pub(super) struct Unembeddable(Mutex<HashSet<ClaimId>>);
+pub(super) struct Unembeddable {
+    refused: Mutex<HashSet<EventId>>,
+    /// Why nothing could be embedded the last time that it was tried.
+    problem: Mutex<Option<String>>,
+}
 
 impl Unembeddable {
-    fn lock(&self) -> MutexGuard<'_, HashSet<ClaimId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashSet<EventId>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, problem: Option<String>) {
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 }
+
+/// Puts vectors where they belong; answers how many found their place.
+type Write<'a> = dyn Fn(&VectorModel, &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> + 'a;
 
 /// What became of a few claims that were to be embedded.
 enum Fate {
@@ -60,35 +71,74 @@ impl Engine {
             let mut waiting = self.readers.lend().claims_without_vector(most)?;
             waiting.retain(|(id, _)| !refused.contains(id));
             waiting.truncate(BATCH);
-            let stored = self.embed_claims(&waiting);
-            // Where all of these were refused, others may wait behind them.
-            if stored > 0 || self.unembeddable.lock().len() == refused.len() {
+            let stored = self.embed_each(&waiting, &|model, vectors| self.write_vectors(model, vectors));
+            if stored > 0 {
                 return Ok(stored);
+            }
+            // Where all of these were refused, others may wait behind them.
+            if self.unembeddable.lock().len() == refused.len() {
+                return if waiting.is_empty() { self.fill_chunk_vectors() } else { Ok(0) };
             }
         }
     }
 
-    /// Embeds claims together, and where one of them is refused each by itself. Answers how many got a vector.
-    fn embed_claims(&self, claims: &[(ClaimId, String)]) -> usize {
-        match self.try_embed(claims) {
-            Fate::Stored(stored) => stored,
+    /// Embeds a few reference chunks that have no vector yet; claims go first.
+    fn fill_chunk_vectors(&self) -> Result<usize, ApiError> {
+        let refused = self.unembeddable.lock().clone();
+        let most = (BATCH + refused.len()).min(MOST_READ);
+        let mut waiting = self.readers.lend().chunks_without_vector(most)?;
+        waiting.retain(|(id, _)| !refused.contains(id));
+        waiting.truncate(BATCH);
+        if waiting.is_empty() {
+            self.unembeddable.note(None);
+        }
+        Ok(self.embed_each(&waiting, &|model, vectors| self.write_chunk_vectors(model, vectors)))
+    }
+
+    /// Whether something waits for a vector since the embedder failed the last time.
+    pub fn embedder_failed(&self) -> bool {
+        self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// What waits for its vector.
+    pub(super) fn unembedded(&self, reader: &Reader) -> Result<Unembedded, ApiError> {
+        let (claims, chunks) = reader.without_vector()?;
+        let known = self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing = || {
+            let none = self.models.info().role(Role::Embedder).is_none();
+            none.then(|| InferError::NoModel { role: Role::Embedder }.to_string())
+        };
+        let problem = if claims + chunks > 0 { known.or_else(missing) } else { None };
+        Ok(Unembedded { claims, chunks, problem })
+    }
+
+    /// Embeds texts together, and where one of them is refused each by itself. Answers how many got a vector.
+    fn embed_each(&self, claims: &[(EventId, String)], write: &Write<'_>) -> usize {
+        match self.try_embed(claims, write) {
+            Fate::Stored(stored) => {
+                if stored > 0 {
+                    self.unembeddable.note(None);
+                }
+                stored
+            }
             Fate::Refused(why) => match claims {
                 [] => 0,
                 [(id, _)] => {
-                    tracing::warn!(why, claim = %id.short(), "a claim stays without a vector");
+                    tracing::warn!(why, id = %id.short(), "a text stays without a vector");
                     self.unembeddable.lock().insert(*id);
                     0
                 }
-                several => several.chunks(1).map(|one| self.embed_claims(one)).sum(),
+                several => several.chunks(1).map(|one| self.embed_each(one, write)).sum(),
             },
             Fate::Failed(why) => {
-                tracing::warn!(why, "claims are without a vector");
+                tracing::warn!(why, "texts are without a vector");
+                self.unembeddable.note(Some(why));
                 0
             }
         }
     }
 
-    fn try_embed(&self, claims: &[(ClaimId, String)]) -> Fate {
+    fn try_embed(&self, claims: &[(EventId, String)], write: &Write<'_>) -> Fate {
         if claims.is_empty() {
             return Fate::Stored(0);
         }
@@ -102,7 +152,7 @@ impl Engine {
         };
         let model = self.vector_model(vectors.first().map_or(0, Vec::len));
         let named: Vec<_> = claims.iter().map(|(id, _)| *id).zip(vectors).collect();
-        match self.write_vectors(&model, &named) {
+        match write(&model, &named) {
             Ok(stored) => Fate::Stored(stored),
             Err(error @ StoreError::BadVector(_)) => Fate::Refused(error.to_string()),
             Err(error) => Fate::Failed(error.to_string()),

@@ -19,6 +19,7 @@ mod lookup;
 mod past;
 mod readers;
 mod reads;
+mod reembed;
 mod refine;
 mod session;
 mod team;
@@ -45,11 +46,12 @@ use crate::{
     api::{
         ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
         ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts, History, Inbox, InboxQuery,
-        LogPage, LogQuery, RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest,
-        ResolvedMany, ScopeThreshold, Scopes, StoreCheck, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
-        WhyAnswer, WhyRequest, WriteOutcome,
+        IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest,
+        RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes, Snapshot,
+        SnapshotQuery, StoreCheck, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded, WhyAnswer,
+        WhyRequest, WriteOutcome,
     },
-    domain::{ClaimId, DeviceId},
+    domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
     infer::{Models, NoModels, Role},
     store::{CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
@@ -85,6 +87,8 @@ pub struct Counts {
     pub thresholds: Vec<ScopeThreshold>,
     /// How long parts of a write took.
     pub timings: Vec<Timing>,
+    /// What waits for its vector.
+    pub unembedded: Unembedded,
 }
 
 /// The one owner of a store.
@@ -103,6 +107,7 @@ pub struct Engine {
     deep_queue: deep::Queue,
     unembeddable: background::Unembeddable,
     past: past::Kept,
+    pages: reads::Pages,
 }
 
 /// What the guard did, counted.
@@ -156,6 +161,7 @@ impl Engine {
             deep_queue: deep::Queue::default(),
             unembeddable: background::Unembeddable::default(),
             past: past::Kept::default(),
+            pages: reads::Pages::default(),
         };
         engine.resume_deepening()?;
         Ok(engine)
@@ -231,6 +237,16 @@ impl Engine {
         acts::audit(self, &request)
     }
 
+    /// Takes in a file for reference, as it is now.
+    pub fn ingest(&self, request: &IngestRequest) -> Result<Ingested, ApiError> {
+        acts::ingest(self, request)
+    }
+
+    /// The files that were taken in.
+    pub fn ingested(&self, query: &IngestedQuery) -> Result<IngestedFiles, ApiError> {
+        reads::ingested(self, query)
+    }
+
     /// The best reasoned claim for a question, and the chain that led to it.
     pub fn why(&self, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
         reads::why(self, request)
@@ -244,6 +260,11 @@ impl Engine {
     /// [`Engine::recall`] by some of its means, to measure what each of them brings.
     pub fn recall_by(&self, request: &RecallRequest, ways: Ways) -> Result<RecallAnswer, ApiError> {
         reads::recall(self, request, ways)
+    }
+
+    /// A scope on one page: the last one that was made, unless a new one is asked for.
+    pub fn snapshot(&self, query: &SnapshotQuery) -> Result<Snapshot, ApiError> {
+        reads::snapshot(self, query)
     }
 
     /// A page of claims.
@@ -342,7 +363,13 @@ impl Engine {
             nli: self.model_name(Role::Nli),
             thresholds: self.thresholds(&reader)?,
             timings: self.clocks.timings(),
+            unembedded: self.unembedded(&reader)?,
         })
+    }
+
+    /// Stores vectors of chunks under the write lock.
+    fn write_chunk_vectors(&self, model: &VectorModel, vectors: &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_chunk_vectors(model, vectors)
     }
 
     /// Stores vectors of claims under the write lock.

@@ -7,11 +7,13 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod chunk;
 pub mod decompose;
 pub mod filter;
 pub mod floor;
 pub mod fuse;
 pub mod rank;
+pub mod snapshot;
 pub mod vocabulary;
 mod words;
 

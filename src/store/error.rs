@@ -63,7 +63,7 @@ pub enum StoreError {
     /// Vectors of two models cannot be compared.
     #[error(
         "the store's vectors were made with {stored}, and these are of {given}: choose the embedding model that they \
-         were made with; until then claims are found by their words alone"
+         were made with, or make them anew with `ergo reembed`; until then claims are found by their words alone"
     )]
     VectorModel {
         /// The model that the first vector locked.

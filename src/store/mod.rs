@@ -6,6 +6,7 @@
 mod act;
 mod backup;
 mod check;
+mod chunks;
 mod commit;
 mod dump;
 mod error;
@@ -32,6 +33,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 
 pub use act::{Act, Committed, Draft, Imported, Ref};
+pub use chunks::{ChunkMark, ChunkRow, IngestedRow};
 pub use error::StoreError;
 pub use past::PastMark;
 pub use row::{
@@ -44,14 +46,14 @@ pub use team::rows::{
     TeamScopeRow,
 };
 pub use team::{BusyAuthor, MOST_QUARANTINED};
-pub use vectors::VectorModel;
+pub use vectors::{Reembedding, VectorModel, Waiting};
 
 use rusqlite::Connection;
 
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -10,7 +10,7 @@ const BATCH: usize = 1_000;
 
 /// The tables that hold nothing but projections, what refers to others first. The vector index is emptied beside them, and
 /// filled from the vectors, which are kept.
-const DERIVED: [&str; 11] = [
+const DERIVED: [&str; 13] = [
     "card_members",
     "card_sources",
     "cards",
@@ -22,6 +22,8 @@ const DERIVED: [&str; 11] = [
     "claims",
     "lanes",
     "texts",
+    "chunks",
+    "chunk_texts",
 ];
 
 /// The version of how projections are made here: grows whenever the same log would give other tables.

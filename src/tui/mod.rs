@@ -5,7 +5,6 @@
 
 pub mod action;
 pub mod diff;
-pub mod drift;
 pub mod files;
 pub mod graph;
 pub mod hits;
@@ -23,5 +22,6 @@ pub mod update;
 pub mod view;
 pub mod when;
 
+pub(crate) use crate::domain::drift;
 pub use options::{Options, Starter, TuiError};
 pub use runtime::{capture, record, run};

@@ -62,6 +62,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0040-a-peer-that-moved-is-asked-for-a-sign-of-life.md"),
     record!("0041-the-second-stage-answers-with-numbers.md"),
     record!("0042-the-past-is-projected-anew.md"),
+    record!("0043-reference-chunks-are-events-of-the-local-log.md"),
     record!("0044-the-bridge-for-agents.md"),
     record!("0045-injections-beside-the-store.md"),
     record!("0046-agents-files-are-given-back.md"),

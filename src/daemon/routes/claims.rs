@@ -1,6 +1,6 @@
 //! Reading claims.
 
-use axum::extract::State;
+use axum::{Json, extract::State};
 
 use super::super::{
     answer::{Answer, value},
@@ -8,8 +8,8 @@ use super::super::{
     state::Shared,
 };
 use crate::api::{
-    ApiError, AsOf, ClaimView, ClaimsPage, ClaimsQuery, History, LogPage, LogQuery, RecallAnswer, RecallRequest,
-    WhyAnswer, WhyRequest,
+    ApiError, AsOf, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles, IngestedQuery, LogPage, LogQuery,
+    RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, WhyAnswer, WhyRequest,
 };
 
 /// A page of claims.
@@ -69,4 +69,34 @@ pub(in crate::daemon) async fn recall(
     (status = 200, body = LogPage), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn log(State(shared): State<Shared>, Query(query): Query<LogQuery>) -> Answer<LogPage> {
     value(shared.engine(move |engine| engine.log(&query)).await)
+}
+
+/// The files that were taken in for reference.
+#[utoipa::path(get, path = "/ingested", tag = "claims", params(IngestedQuery), responses(
+    (status = 200, body = IngestedFiles), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn ingested(
+    State(shared): State<Shared>,
+    Query(query): Query<IngestedQuery>,
+) -> Answer<IngestedFiles> {
+    value(shared.engine(move |engine| engine.ingested(&query)).await)
+}
+
+/// A scope on one page: the last one that was made, at once; where something changed since, another is made meanwhile.
+#[utoipa::path(get, path = "/snapshot", tag = "claims", params(SnapshotQuery), responses(
+    (status = 200, body = Snapshot), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn snapshot(
+    State(shared): State<Shared>,
+    Query(query): Query<SnapshotQuery>,
+) -> Answer<Snapshot> {
+    let again = SnapshotQuery { rebuild: true, ..query.clone() };
+    let answer = shared.engine(move |engine| engine.snapshot(&query)).await?;
+    if answer.stale {
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            if let Err(error) = shared.engine(move |engine| engine.snapshot(&again)).await {
+                tracing::warn!(%error, "a snapshot could not be made anew");
+            }
+        });
+    }
+    Ok(Json(answer))
 }

@@ -2,8 +2,11 @@
 
 use axum::{Json, extract::State};
 
-use super::super::{answer::Answer, state::Shared};
-use crate::api::{ApiError, ErrorCode, ModelsStatus};
+use super::super::{
+    answer::{Answer, value},
+    state::Shared,
+};
+use crate::api::{ApiError, ErrorCode, ModelsStatus, Reembedded};
 
 /// The models that serve, and their processes.
 #[utoipa::path(get, path = "/models", tag = "models", responses((status = 200, body = ModelsStatus)))]
@@ -26,4 +29,12 @@ pub(in crate::daemon) async fn reload(State(shared): State<Shared>) -> Answer<Mo
         Ok(Err(error)) => Err(ApiError::new(ErrorCode::BadRequest, format!("nothing was taken up: {error}")).into()),
         Err(_) => Err(ApiError::internal("the daemon failed at this request; it goes on with others").into()),
     }
+}
+
+/// Makes a few vectors with the present embedder; once all are there, they take the place of those of another one. Called again until it is finished.
+#[utoipa::path(post, path = "/reembed", tag = "models", responses(
+    (status = 200, body = Reembedded),
+    (status = 503, description = "There is no embedder, or it fails; what was made stays", body = ApiError)))]
+pub(in crate::daemon) async fn reembed(State(shared): State<Shared>) -> Answer<Reembedded> {
+    value(shared.engine(crate::engine::Engine::reembed).await)
 }

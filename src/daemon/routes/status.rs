@@ -43,6 +43,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         problems: shared.problems.clone(),
         models: shared.models.status(),
         timings: counts.timings,
+        unembedded: counts.unembedded,
     }))
 }
 

@@ -4,12 +4,12 @@ use axum::extract::State;
 
 use super::super::{
     answer::{Answer, Written, value, written},
-    input::Input,
+    input::{Input, Large},
     state::Shared,
 };
 use crate::api::{
-    ActRequest, ApiError, AuditOutcome, AuditRequest, DependRequest, RememberRequest, SupersedeRequest, UndoOutcome,
-    UndoRequest, WriteOutcome,
+    ActRequest, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested, RememberRequest,
+    SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
 };
 
 /// Writes a claim; guarded kinds pass the guard, facts upsert by key.
@@ -111,4 +111,15 @@ pub(in crate::daemon) async fn audit(
     Input(request): Input<AuditRequest>,
 ) -> Answer<AuditOutcome> {
     value(shared.engine(move |engine| engine.audit(request)).await)
+}
+
+/// Takes in a file for reference, as it is now: in pieces that recall finds, on this machine alone, past the guard.
+#[utoipa::path(post, path = "/ingest", tag = "writes", request_body = IngestRequest, responses(
+    (status = 200, body = Ingested), (status = 400, body = ApiError),
+    (status = 413, description = "The file is larger than 2 MiB", body = ApiError)))]
+pub(in crate::daemon) async fn ingest(
+    State(shared): State<Shared>,
+    Large(request): Large<IngestRequest>,
+) -> Answer<Ingested> {
+    value(shared.engine(move |engine| engine.ingest(&request)).await)
 }

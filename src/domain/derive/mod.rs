@@ -53,6 +53,10 @@ pub mod local {
     pub const RETRACTED: &str = "retracted";
     /// A person has looked at notices; the targets.
     pub const SEEN: &str = "seen";
+    /// A piece of a file, for reference: the text is the statement, where it stands the data (see [`crate::domain::ChunkPlace`]).
+    pub const CHUNK: &str = "chunk";
+    /// Chunks are no longer what their file says; the targets.
+    pub const CHUNK_GONE: &str = "chunk_gone";
     /// What a person should have a look at although nothing waits for them: see [`super::is_notice`].
     pub const NOTICES: [&str; 3] = [WARNED, FORCED, RETRACTED];
 }

@@ -5,19 +5,23 @@ mod chain;
 mod claims;
 mod history;
 mod inbox;
+mod ingested;
 mod log;
 mod recall;
 mod scopes;
+mod snapshot;
 mod why;
 
 pub(super) use card::{cards_of, conflicts, view as card_view};
 pub(super) use claims::{claim, claims};
 pub(super) use history::history;
 pub(super) use inbox::inbox;
+pub(super) use ingested::ingested;
 pub(super) use log::log;
 pub use recall::Ways;
 pub(super) use recall::recall;
 pub(super) use scopes::scopes;
+pub(super) use snapshot::{Pages, snapshot};
 pub(super) use why::why;
 
 use crate::api::{ApiError, MAX_PAGE};

@@ -1,11 +1,12 @@
 //! `recall`: what is known about a question, by words and by meaning.
 
 mod filter;
+mod references;
 
 use std::{collections::HashMap, thread, time::Duration};
 
 use crate::{
-    api::{ApiError, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest},
+    api::{ApiError, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
     engine::{Engine, check, foresee::Vector, gate, past::At, view},
     infer::{Call, InferError},
@@ -100,6 +101,8 @@ pub(super) fn find(
         kinds: kinds.to_vec(),
         history: false,
         at: At::of(scope, as_of),
+        // What nobody said is no answer to why.
+        references: false,
         ways: Ways::default(),
     };
     Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()
@@ -114,6 +117,8 @@ struct Wanted {
     history: bool,
     /// Where it is read; `None` for the present.
     at: Option<At>,
+    /// Whether chunks are looked for too.
+    references: bool,
     ways: Ways,
 }
 
@@ -145,6 +150,7 @@ impl Wanted {
             history: request.include_history,
             at: At::of(&scope, request.as_of),
             scope,
+            references: true,
             ways: Ways::default(),
         })
     }
@@ -168,6 +174,7 @@ pub(super) struct Findings {
     pub(super) question: Question,
     by_meaning: bool,
     pub(super) found: Vec<Found>,
+    references: Vec<Reference>,
     notes: Vec<String>,
 }
 
@@ -229,7 +236,12 @@ impl Asked<'_> {
                 found.answers = floor::answers(&found.score, found.cosine, unknown);
             }
             self.cut(&mut found);
-            Ok(Findings { question: question.clone(), by_meaning, found, notes })
+            let references = if self.wanted.references {
+                self.references(reader, &question, &queries, vector.as_ref())?
+            } else {
+                Vec::new()
+            };
+            Ok(Findings { question: question.clone(), by_meaning, found, references, notes })
         })
     }
 
@@ -381,7 +393,7 @@ impl Asked<'_> {
     }
 
     fn answer(&self, findings: Findings) -> RecallAnswer {
-        let Findings { question, by_meaning, found, mut notes } = findings;
+        let Findings { question, by_meaning, found, references, mut notes } = findings;
         let known = found.iter().any(|found| found.answers);
         if found.is_empty() {
             notes.push(format!("Nothing in {} has to do with this.", self.wanted.scope));
@@ -395,7 +407,7 @@ impl Asked<'_> {
             cosine: found.cosine,
             claim: view::claim(found.row, &self.today),
         });
-        RecallAnswer { method: question.method(), by_meaning, known, hits: hits.collect(), notes }
+        RecallAnswer { method: question.method(), by_meaning, known, hits: hits.collect(), references, notes }
     }
 }
 

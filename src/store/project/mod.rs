@@ -5,6 +5,7 @@
 //! step recomputes what it touches from the whole log, so the order of arrival leaves no trace.
 
 mod cards;
+mod chunks;
 mod claims;
 mod contests;
 mod effect;
@@ -32,6 +33,7 @@ use crate::domain::{
 };
 
 pub(in crate::store) use cards::{events_of_card, verdict_of};
+pub(in crate::store) use chunks::content_of;
 pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::Line;
 pub(in crate::store) use index::{
@@ -63,6 +65,8 @@ struct Dirty {
     cards: BTreeSet<CardId>,
     /// Members of cards that were just derived.
     members: BTreeMap<CardId, BTreeSet<ClaimId>>,
+    /// Chunks that may have come or gone.
+    chunks: BTreeSet<i64>,
     /// Claims whose row is to be written anew.
     rows: BTreeSet<i64>,
     /// Claims of which something beside the row changed: they get a new rev.
@@ -138,6 +142,7 @@ impl<'a> Projector<'a> {
         self.update_contradictions()?;
         self.update_exceptions()?;
         self.update_cards()?;
+        self.update_chunks()?;
         let texts = std::mem::take(&mut self.dirty.texts);
         self.dirty.rows.extend(texts);
         self.update_rows()?;
@@ -211,6 +216,7 @@ impl<'a> Projector<'a> {
 
     fn mark_local(&mut self, event: &Loaded, kind: &str) -> Result<()> {
         match kind {
+            local::CHUNK | local::CHUNK_GONE => self.mark_chunks(event)?,
             local::EVIDENCE => {
                 if let Some(refusal) = event.header.targets.first()
                     && let Some(refusal) = log::load_id(self.db, refusal)?

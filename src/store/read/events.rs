@@ -17,10 +17,20 @@ use crate::{
 
 /// Acts that never are what a caller means by "my last act": undoing itself, what cannot be undone, and refusals, which
 /// changed nothing.
-const NOT_UNDONE: [&str; 6] = ["undo", "local.undo", "redact", "local.redact", "local.refused", "local.evidence"];
+const NOT_UNDONE: [&str; 8] = [
+    "undo",
+    "local.undo",
+    "redact",
+    "local.redact",
+    "local.refused",
+    "local.evidence",
+    "local.chunk",
+    "local.chunk_gone",
+];
 
 /// What stands in no list of what was done: parts of other events.
-const UNLISTED: &str = "('local.evidence', 'local.warned', 'local.forced', 'local.retracted')";
+const UNLISTED: &str =
+    "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone')";
 
 /// What a list of the log picks, as a condition on `?1`, the scope, and `?2`, the earliest time. A scope is asked for as an equality,
 /// so that its index serves.

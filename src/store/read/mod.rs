@@ -10,6 +10,8 @@ pub(super) mod pages;
 mod recall;
 mod search;
 
+pub(super) use recall::quoted;
+
 use crate::store::StoreError;
 
 /// A place in a list that is ordered by event clock.

@@ -11,7 +11,7 @@ use super::{
     search::within,
 };
 use crate::{
-    domain::Scope,
+    domain::{Scope, Status},
     store::{
         ClaimFilter, ClaimRow, Reader, Result, Spot, Standing, VectorModel, WordList, WordLists, WordQuery, log,
         project::{kind_of, status_of},
@@ -116,6 +116,22 @@ impl Reader {
         })
     }
 
+    /// The newest active claims of a scope, at most `most`, without their relations; and how many there are.
+    pub fn newest_active(&self, scope: &Scope, most: usize) -> Result<(Vec<ClaimRow>, usize)> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let Some(n) = log::known_scope(db, scope)? else { return Ok((Vec::new(), 0)) };
+            let filter =
+                ClaimFilter { scope: Some(scope.clone()), status: Some(Status::Active), ..ClaimFilter::default() };
+            let mut read = db.prepare_cached(
+                "SELECT n FROM claims WHERE scope = ?1 AND status = 0 ORDER BY wall DESC, tick DESC, n DESC LIMIT ?2",
+            )?;
+            let places = read.query_map(params![n, most], |row| row.get(0))?;
+            let places = places.collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok((bare_claims_at_places(db, places)?, pages::total(db, &filter)?))
+        })
+    }
+
     /// Claims without their relations (see [`Reader::candidates`]), in that order.
     pub fn bare_at(&self, spots: &[Spot]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
@@ -128,7 +144,7 @@ impl Reader {
 }
 
 /// A stem as FTS5 is asked for it: a string without quotes.
-fn quoted(stem: &str) -> Option<String> {
+pub(in crate::store) fn quoted(stem: &str) -> Option<String> {
     let stem: String = stem.chars().filter(|c| c.is_alphanumeric()).collect();
     (!stem.is_empty()).then(|| format!("\"{stem}\""))
 }

@@ -1,6 +1,6 @@
 //! The table of sqlite-vec: the signs of active claims' vectors, by lane.
 //!
-//! A lane is what one search reads: the guarded claims of a scope, or its facts.
+//! A lane is what one search reads: the guarded claims of a scope, its facts, or its reference chunks.
 
 use std::{mem::transmute, sync::OnceLock};
 
@@ -24,6 +24,11 @@ pub(in crate::store) fn lane(scope: i64, kind: ClaimKind) -> i64 {
 /// [`lane`], by whether the kind is guarded.
 pub(in crate::store) fn lane_of(scope: i64, guarded: bool) -> i64 {
     scope * 2 + i64::from(guarded)
+}
+
+/// The reference chunks of a scope.
+pub(in crate::store) fn chunks_of(scope: i64) -> i64 {
+    -scope
 }
 
 /// Gives sqlite-vec to every connection that this process opens from now on. Once is enough.

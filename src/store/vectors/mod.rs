@@ -10,10 +10,12 @@
 
 mod code;
 pub(super) mod index;
+mod reembed;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub(super) use code::{bytes, cosine};
+pub use reembed::{Reembedding, Waiting};
 
 use super::{Act, Committed, Ref, Result, Store, StoreError, commit, open, project};
 use crate::domain::{ClaimId, Status};
@@ -129,6 +131,17 @@ pub(super) fn put<'a>(
     Ok(stored)
 }
 
+/// Stores the vector of a chunk in force that is not in the index.
+pub(super) fn put_chunk(db: &Connection, n: i64, scope: i64, code: &[u8]) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO vectors (claim, code) VALUES (?1, ?2) ON CONFLICT (claim) DO UPDATE SET code = excluded.code",
+    )?
+    .execute(params![n, code])?;
+    index::add(db, n, index::chunks_of(scope), code)?;
+    db.prepare_cached("UPDATE chunks SET indexed = 1 WHERE n = ?1")?.execute([n])?;
+    Ok(())
+}
+
 /// Makes the index for a model, and holds the store to it.
 pub(super) fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
     if model.name.trim().is_empty() || model.dimension == 0 || model.dimension > MAX_DIMENSION {
@@ -149,6 +162,7 @@ pub(super) fn stored(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
 /// Drops the exact vector of a claim.
 pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM vectors WHERE claim = ?1")?.execute([n])?;
+    db.prepare_cached("DELETE FROM vectors_next WHERE claim = ?1")?.execute([n])?;
     Ok(())
 }
 
@@ -173,9 +187,16 @@ pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
     let wanted: usize = read.query_row([project::VECTOR], |row| row.get(0))?;
     let mut read = db.prepare("SELECT count(*) FROM claims WHERE indexed & ?1 = ?1")?;
     let marked: usize = read.query_row([project::VECTOR], |row| row.get(0))?;
-    let wrong = indexed != wanted || indexed != marked;
+    let chunks: usize =
+        db.query_row("SELECT count(*) FROM chunks c JOIN vectors v ON v.claim = c.n WHERE c.indexed = 1", [], |row| {
+            row.get(0)
+        })?;
+    let wrong = indexed != wanted + chunks || wanted != marked;
     Ok(wrong.then(|| {
-        format!("the vector index holds {indexed} claims, and {wanted} belong there: `ergo doctor --rebuild` mends it")
+        format!(
+            "the vector index holds {indexed} claims, and {} belong there: `ergo doctor --rebuild` mends it",
+            wanted + chunks
+        )
     }))
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::{calls, cast::Cast, drift, now, opening, settings, svg};
+use super::{calls, cast::Cast, now, opening, settings, svg};
 use crate::{
     client::Client,
     tui::{
@@ -88,7 +88,11 @@ impl<'a> Player<'a> {
                     (ticket, self.runtime.block_on(calls::write(self.client, *write)))
                 }
                 Effect::Compare(sources) => {
-                    let found = self.folder.as_ref().map(|folder| drift::compare(folder, &sources)).unwrap_or_default();
+                    let found = self
+                        .folder
+                        .as_ref()
+                        .map(|folder| crate::client::drift::compare(folder, &sources))
+                        .unwrap_or_default();
                     queue.extend(update::update(&mut self.state, Msg::Drifted(found)));
                     continue;
                 }

@@ -4,7 +4,6 @@ mod background;
 mod calls;
 mod capture;
 mod cast;
-mod drift;
 mod editor;
 mod live;
 mod memory;
@@ -333,7 +332,8 @@ impl App {
                     let Some(folder) = self.folder.clone() else { continue };
                     let sender = self.sender.clone();
                     self.tasks.spawn(async move {
-                        let found = tokio::task::spawn_blocking(move || drift::compare(&folder, &sources)).await;
+                        let found =
+                            tokio::task::spawn_blocking(move || crate::client::drift::compare(&folder, &sources)).await;
                         drop(sender.send(Msg::Drifted(found.unwrap_or_default())).await);
                     });
                 }

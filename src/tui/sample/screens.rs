@@ -179,6 +179,7 @@ pub(crate) fn diagnose() -> Diagnose {
             failures: [("timeout".to_owned(), 2)].into(),
             problems: vec![],
         },
+        unembedded: crate::api::Unembedded::default(),
         timings: vec![
             Timing { stage: "models, before a write".into(), count: 1_220, mean_us: 41_200, max_us: 412_000 },
             Timing { stage: "an act, judged and stored".into(), count: 1_224, mean_us: 1_830, max_us: 22_100 },

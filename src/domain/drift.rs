@@ -1,5 +1,4 @@
-//! Whether a source still says what a claim says: the named line of a file, compared by its words. Pure; reading the file is the
-//! runtime's.
+//! Whether a source still says what a claim says: the named line of a file, compared by its words. Reading the file is for others.
 
 /// What became of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

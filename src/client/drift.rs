@@ -2,16 +2,16 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use crate::{
-    domain::ClaimId,
-    tui::drift::{self, Drift},
+use crate::domain::{
+    ClaimId,
+    drift::{self, Drift},
 };
 
 /// The largest file that is read, in bytes.
 const MOST: u64 = 1024 * 1024;
 
 /// Compares each source with the file that it names below `folder`. What names no file there, or one that is too large, is left out.
-pub(super) fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(ClaimId, Drift)> {
+pub fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(ClaimId, Drift)> {
     let mut texts: HashMap<&str, Option<String>> = HashMap::new();
     let mut found = Vec::new();
     for (id, source, statement) in sources {

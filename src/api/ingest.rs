@@ -1,0 +1,72 @@
+//! Ingest: files taken in for reference, in pieces.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Caller;
+
+/// The largest file that is taken in, in bytes.
+pub const MAX_FILE: usize = 2 * 1024 * 1024;
+
+/// The largest body of `POST /ingest`, in bytes: a file as JSON.
+pub const MAX_INGEST_BODY: usize = 3 * MAX_FILE;
+
+/// `POST /ingest`: one file as it is now. What is stored of it already stays; what it no longer says is taken out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct IngestRequest {
+    /// Who acts, and where.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The file's name, as it is to stand beside what is found in it: best relative to the project.
+    pub path: String,
+    /// Its text, at most 2 MiB; without one the file is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// The answer to `ingest`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ingested {
+    /// The file.
+    pub path: String,
+    /// Chunks of it that are in force now.
+    pub chunks: usize,
+    /// Of those, how many are new.
+    pub added: usize,
+    /// How many were stored already.
+    pub kept: usize,
+    /// Chunks that it no longer says, and that were taken out.
+    pub retired: usize,
+}
+
+/// `GET /ingested`: files of which there are chunks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct IngestedQuery {
+    /// The organisation.
+    pub org_id: String,
+    /// The project.
+    pub project: String,
+    /// Only files whose names begin so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
+}
+
+/// The files of a scope of which there are chunks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IngestedFiles {
+    /// The files, by name.
+    pub items: Vec<IngestedFile>,
+    /// Chunks of all of them together.
+    pub chunks: usize,
+}
+
+/// A file of which there are chunks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IngestedFile {
+    /// Its name.
+    pub path: String,
+    /// How many chunks of it are in force.
+    pub chunks: usize,
+}

@@ -1,0 +1,241 @@
+//! `ergo ingest`: takes in files for reference, in pieces that recall finds. Nothing of them becomes a claim.
+//!
+//! Each file is one act: an ingest that is interrupted has lost nothing, and one that is run again doubles nothing.
+
+mod walk;
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use super::{CliError, Context, Exit, scope::top_of, show::text::count, ui::Style};
+use crate::{
+    api::{Caller, IngestRequest, Ingested, IngestedQuery},
+    client::Client,
+};
+use walk::{Found, Unread};
+
+/// The width of the bar.
+const BAR: usize = 24;
+
+/// Take in files for reference: recall finds their pieces, beside what was said.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ergo ingest docs README.md
+  ergo ingest src
+
+Markdown is divided at its headings, prose at paragraphs, source at definitions. The pieces stay on this machine, pass no guard and
+answer no `why`; `ergo learn` makes a claim of one. Taking in again what changed takes out what a file no longer says, and files that
+are gone. Hidden files, build folders and what is no text are left out.")]
+pub(crate) struct Args {
+    /// Files, or folders with all that is in them.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// What became of an ingest.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    /// Files that were taken in.
+    files: usize,
+    /// Files of which nothing is left.
+    gone: usize,
+    /// Chunks of the files that are in force.
+    chunks: usize,
+    /// Of those, how many are new.
+    added: usize,
+    /// Chunks that were taken out.
+    retired: usize,
+    /// What was left out, and why.
+    skipped: Vec<Skipped>,
+}
+
+#[derive(Debug, Serialize)]
+struct Skipped {
+    path: String,
+    why: String,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    take_in(&args.paths, cx).await
+}
+
+/// Takes in files and folders.
+pub(super) async fn take_in(named: &[PathBuf], cx: &mut Context) -> Result<Exit, CliError> {
+    let here = std::env::current_dir().map_err(|error| CliError::file("look at", Path::new("."), &error))?;
+    let top = top_of(&here);
+    let (client, caller) = cx.writer().await?;
+    let mut report = Report::default();
+    let (mut found, mut folders) = (Found::default(), Vec::new());
+    for path in named {
+        let path = std::path::absolute(path).map_err(CliError::usage)?;
+        walk::files(&path, &mut found);
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    let sent = send(cx, &Sending { client: &client, caller: &caller, top: &top }, &found, &mut seen, &mut report).await;
+    cx.ui.progress_done();
+    sent?;
+    let skipped = found.skipped.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
+    let known: Vec<Skipped> = skipped.collect();
+    // What cannot be looked at may still be there.
+    seen.extend(known.iter().map(|skipped| skipped.path.clone()));
+    report.skipped.extend(known);
+    for folder in folders {
+        retire(&client, &caller, &named_in(&top, &folder), &seen, &mut report).await?;
+    }
+    show(cx, &report);
+    let nothing = report.files == 0 && report.gone == 0 && !report.skipped.is_empty();
+    Ok(if nothing { Exit::Usage } else { Exit::Ok })
+}
+
+/// What every file is sent with.
+struct Sending<'a> {
+    client: &'a Client,
+    caller: &'a Caller,
+    top: &'a Path,
+}
+
+async fn send(
+    cx: &mut Context,
+    with: &Sending<'_>,
+    found: &Found,
+    seen: &mut BTreeSet<String>,
+    report: &mut Report,
+) -> Result<(), CliError> {
+    for (at, path) in found.files.iter().enumerate() {
+        let name = named_in(with.top, path);
+        cx.ui.progress(format_args!(
+            "{} {} of {}, {}  {name}",
+            bar(at, found.files.len()),
+            at + 1,
+            found.files.len(),
+            count(report.chunks, "chunk", "chunks")
+        ));
+        let text = match walk::text(path) {
+            Ok(text) => text,
+            Err(Unread::NoText(why)) => {
+                report.skipped.push(Skipped { path: name, why });
+                continue;
+            }
+            Err(Unread::Failed(why)) => {
+                seen.insert(name.clone());
+                report.skipped.push(Skipped { path: name, why });
+                continue;
+            }
+        };
+        let request = IngestRequest { caller: with.caller.clone(), path: name.clone(), text: Some(text) };
+        let done = with.client.ingest(&request).await?;
+        seen.insert(name);
+        report.files += 1;
+        report.add(&done);
+    }
+    Ok(())
+}
+
+/// Takes out the files under a folder that are no longer there.
+async fn retire(
+    client: &Client,
+    caller: &Caller,
+    folder: &str,
+    seen: &BTreeSet<String>,
+    report: &mut Report,
+) -> Result<(), CliError> {
+    let under = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let query = IngestedQuery {
+        org_id: caller.org_id.clone(),
+        project: caller.project.clone(),
+        under: (!under.is_empty()).then_some(under),
+    };
+    for file in client.ingested(&query).await?.items {
+        // Where the top of the project was named, files from elsewhere are not its own.
+        if seen.contains(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
+            continue;
+        }
+        let request = IngestRequest { caller: caller.clone(), path: file.path, text: None };
+        report.add(&client.ingest(&request).await?);
+        report.gone += 1;
+    }
+    Ok(())
+}
+
+impl Report {
+    fn add(&mut self, done: &Ingested) {
+        self.chunks += done.chunks;
+        self.added += done.added;
+        self.retired += done.retired;
+    }
+}
+
+/// A file's name as it is to be known: relative to the top of the project, else absolute.
+fn named_in(top: &Path, path: &Path) -> String {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // The folder is real; the name stays, so that a link is known by its own.
+    let whole = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if !path.is_dir() => real(folder).join(name),
+        _ => real(path),
+    };
+    whole.strip_prefix(real(top)).unwrap_or(&whole).display().to_string()
+}
+
+fn bar(done: usize, all: usize) -> String {
+    let full = BAR * done / all.max(1);
+    format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))
+}
+
+fn show(cx: &mut Context, report: &Report) {
+    if cx.ui.json {
+        cx.ui.value(report);
+        return;
+    }
+    let ui = &mut cx.ui;
+    ui.line(format_args!(
+        "Took in {}: {}, {} new, {} taken out.",
+        count(report.files, "file", "files"),
+        count(report.chunks, "chunk", "chunks"),
+        report.added,
+        report.retired
+    ));
+    if report.gone > 0 {
+        ui.line(format_args!("{} no longer there.", count(report.gone, "file is", "files are")));
+    }
+    if !report.skipped.is_empty() {
+        let title = ui.paint(Style::Strong, format!("Left out: {}", report.skipped.len()));
+        ui.line(format_args!("\n{title}"));
+        for skipped in &report.skipped {
+            ui.field("", &format!("{}: {}", skipped.path, skipped.why));
+        }
+    }
+    ui.line("");
+    ui.commands(&[("ergo recall '…'".to_owned(), "finds them beside what was said".to_owned())]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = std::fs::canonicalize(dir.path()).unwrap();
+        std::fs::create_dir(top.join("docs")).unwrap();
+        std::fs::write(top.join("docs/a.md"), "").unwrap();
+        assert_eq!(named_in(&top, &top.join("docs/../docs/a.md")), "docs/a.md");
+        assert_eq!(named_in(&top, &top.join("docs")), "docs");
+        assert_eq!(named_in(&top, &top), "");
+        assert_eq!(named_in(&top.join("docs"), &top.join("b")), top.join("b").display().to_string());
+    }
+
+    #[test]
+    fn the_bar_is_full_at_the_end() {
+        assert_eq!((bar(0, 4), bar(4, 4)), (format!("[{}]", "-".repeat(BAR)), format!("[{}]", "#".repeat(BAR))));
+        assert!(bar(0, 0).starts_with("[-"));
+    }
+}

@@ -1,0 +1,317 @@
+//! A listener that speaks as cogito-ergo does, so that its clients work unchanged: the same paths and shapes, over ergo's memory.
+//!
+//! It asks for no token, as that one asks for none: it is off unless the settings name an address, which is of this machine alone. Web pages are
+//! refused. What is stored here is a fact under its own id; recalls answer with claims in force, word for word.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{DefaultBodyLimit, Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse, Json, Response},
+    routing::{get, post},
+};
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::{gate, state::Shared};
+use crate::{
+    api::{ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RememberRequest, SnapshotQuery, WriteOutcome},
+    domain::{ClaimKind, Scope},
+    engine::Ways,
+};
+
+/// The largest body, in bytes: that of the original.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// The organisation, project and person for whom it speaks.
+#[derive(Clone, Debug)]
+pub(super) struct Voice {
+    pub(super) scope: Scope,
+    pub(super) who: String,
+}
+
+#[derive(Clone)]
+struct Cogito {
+    shared: Shared,
+    voice: Arc<Voice>,
+}
+
+/// A failure in the original's form.
+struct Refused(StatusCode, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (self.0, Json(json!({ "error": self.1 }))).into_response()
+    }
+}
+
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self(status, error.to_string())
+    }
+}
+
+type Answer = Result<Json<Value>, Refused>;
+
+/// Serves until the daemon ends.
+pub(super) async fn serve(listener: TcpListener, shared: Shared, voice: Voice) {
+    let mut ending = shared.ending.subscribe();
+    let ended = async move {
+        // The sender lives in `shared`: this cannot fail.
+        drop(ending.wait_for(|ending| *ending).await);
+    };
+    if let Err(error) = axum::serve(listener, router(shared, voice)).with_graceful_shutdown(ended).await {
+        tracing::warn!(%error, "the listener for clients of cogito-ergo ended");
+    }
+}
+
+fn router(shared: Shared, voice: Voice) -> Router {
+    Router::new()
+        .route("/health", get(health))
+        .route("/snapshot", get(snapshot))
+        .route("/recall", post(recall))
+        .route("/recall_b", post(recall_b))
+        .route("/query", post(query))
+        .route("/store", post(store))
+        .route("/add", post(add))
+        .fallback(async || Refused(StatusCode::NOT_FOUND, "not found".to_owned()))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(CatchPanicLayer::custom(gate::panicked))
+        .layer(middleware::from_fn(admit))
+        .with_state(Cogito { shared, voice: Arc::new(voice) })
+}
+
+/// Web pages, and names that were bent to this machine, are refused.
+async fn admit(request: Request<Body>, next: Next) -> Response {
+    match gate::check_origin(request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => Refused::from(error).into_response(),
+    }
+}
+
+/// The body as a JSON object; one that is none is empty, as in the original, where `lenient`.
+fn fields(bytes: &[u8], lenient: bool) -> Result<Map<String, Value>, Refused> {
+    match serde_json::from_slice::<Map<String, Value>>(bytes) {
+        Ok(fields) => Ok(fields),
+        Err(_) if lenient => Ok(Map::new()),
+        Err(_) => Err(Refused(StatusCode::BAD_REQUEST, "invalid json".to_owned())),
+    }
+}
+
+fn text(fields: &Map<String, Value>) -> String {
+    fields.get("text").and_then(Value::as_str).unwrap_or_default().trim().to_owned()
+}
+
+async fn health(State(cogito): State<Cogito>) -> Answer {
+    let query = cogito.claims();
+    let count = cogito.shared.engine(move |engine| engine.claims(&query)).await?.total;
+    Ok(Json(json!({
+        "status": "ok",
+        "count": count,
+        "version": env!("CARGO_PKG_VERSION"),
+        "calibrated": false,
+        "snapshot": count > 0,
+    })))
+}
+
+async fn snapshot(State(cogito): State<Cogito>) -> Answer {
+    let Scope { org_id, project } = cogito.voice.scope.clone();
+    let query = SnapshotQuery { org_id, project, rebuild: true, ..SnapshotQuery::default() };
+    let page = cogito.shared.engine(move |engine| engine.snapshot(&query)).await?;
+    if page.claims == 0 {
+        return Err(Refused(StatusCode::NOT_FOUND, "no snapshot: nothing is stored yet".to_owned()));
+    }
+    Ok(Json(json!({ "snapshot": page.snapshot, "path": cogito.shared.store.display().to_string() })))
+}
+
+async fn recall(State(cogito): State<Cogito>, body: Bytes) -> Answer {
+    cogito.find(&body, 50, true, Ways::default()).await
+}
+
+async fn recall_b(State(cogito): State<Cogito>, body: Bytes) -> Answer {
+    cogito.find(&body, 50, false, Ways::default()).await
+}
+
+/// By vectors alone; by words where there is no embedder.
+async fn query(State(cogito): State<Cogito>, body: Bytes) -> Answer {
+    let narrow = Ways { words: false, vocabulary: false, meaning: true };
+    let Json(mut answer) = cogito.find(&body, 5, false, narrow).await?;
+    let none = answer.get("memories").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if none {
+        let words = Ways { meaning: false, ..Ways::default() };
+        Json(answer) = cogito.find(&body, 5, false, words).await?;
+    }
+    if let Some(fields) = answer.as_object_mut() {
+        fields.remove("method");
+    }
+    Ok(Json(answer))
+}
+
+async fn store(State(cogito): State<Cogito>, body: Bytes) -> Answer {
+    let fields = fields(&body, true)?;
+    let text = text(&fields);
+    if text.len() < 3 {
+        return Err(Refused(StatusCode::BAD_REQUEST, "no text".to_owned()));
+    }
+    let id = fields.get("id").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
+    let id = cogito.keep(&text, id).await?;
+    Ok(Json(json!({ "id": id, "text": text, "status": "stored", "queued_total": 0 })))
+}
+
+/// Stored as it was written: nothing here puts it into other words, and the answer says so.
+async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
+    let text = text(&fields(&body, true)?);
+    if text.is_empty() {
+        return Err(Refused(StatusCode::BAD_REQUEST, "no text".to_owned()));
+    }
+    cogito.keep(&text, None).await?;
+    Ok(Json(json!({
+        "status": "stored",
+        "count": 1,
+        "memories": [text],
+        "note": "stored word for word: nothing was extracted",
+    })))
+}
+
+impl Cogito {
+    fn claims(&self) -> ClaimsQuery {
+        let Scope { org_id, project } = self.voice.scope.clone();
+        ClaimsQuery { org_id: Some(org_id), project: Some(project), limit: Some(1), ..ClaimsQuery::default() }
+    }
+
+    /// Recalls in the original's form. A question of nothing has the original's answer.
+    async fn find(&self, body: &[u8], usual: usize, filter: bool, ways: Ways) -> Answer {
+        let fields = fields(body, false)?;
+        let query = text(&fields);
+        if query.is_empty() {
+            return Ok(Json(json!({ "memories": [], "method": "empty_query" })));
+        }
+        let limit = fields.get("limit").and_then(Value::as_u64).map_or(usual, |limit| limit as usize);
+        let Scope { org_id, project } = self.voice.scope.clone();
+        let limit = Some(limit.clamp(1, MAX_RECALL));
+        let request = RecallRequest { org_id, project, query, limit, filter, ..RecallRequest::default() };
+        let answer = self.shared.engine(move |engine| engine.recall_by(&request, ways)).await?;
+        let memory = |hit: &crate::api::RecallHit| json!({ "text": hit.claim.statement, "score": hit.score });
+        Ok(Json(json!({ "memories": answer.hits.iter().map(memory).collect::<Vec<_>>(), "method": answer.method })))
+    }
+
+    /// Stores a text as a fact under an id: the given one, or one that follows from the text. Answers with it.
+    async fn keep(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
+        let id = id.unwrap_or_else(|| blake3::hash(text.as_bytes()).to_hex().chars().take(32).collect());
+        let Scope { org_id, project } = self.voice.scope.clone();
+        let request = RememberRequest {
+            caller: Caller { org_id, project, who: self.voice.who.clone(), ..Caller::default() },
+            statement: text.to_owned(),
+            kind: Some(ClaimKind::Fact),
+            key: Some(id.clone()),
+            ..RememberRequest::default()
+        };
+        match self.shared.engine(move |engine| engine.remember(request)).await? {
+            WriteOutcome::Stored(_) => Ok(id),
+            _ => Err(Refused(StatusCode::CONFLICT, "it was not stored".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::daemon::state::testing::shared;
+
+    struct Bed {
+        router: Router,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Bed {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let scope = Scope::new("acme", "agent").unwrap();
+            let router = router(shared(folder.path()), Voice { scope, who: "ada".into() });
+            Self { router, _folder: folder }
+        }
+
+        async fn send(&mut self, request: Request<Body>) -> (u16, Value) {
+            let response = self.router.call(request).await.unwrap();
+            let status = response.status().as_u16();
+            let bytes = response.into_body().collect().await.unwrap().to_bytes();
+            (status, serde_json::from_slice(&bytes).unwrap())
+        }
+
+        async fn get(&mut self, path: &str) -> (u16, Value) {
+            self.send(Request::get(path).body(Body::empty()).unwrap()).await
+        }
+
+        async fn post(&mut self, path: &str, body: Value) -> (u16, Value) {
+            self.send(Request::post(path).body(Body::from(body.to_string())).unwrap()).await
+        }
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[tokio::test]
+    async fn each_path_has_the_shape_that_its_clients_know() {
+        let mut bed = Bed::new();
+        let (status, health) = bed.get("/health").await;
+        assert_eq!((status, keys(&health)), (200, vec!["calibrated", "count", "snapshot", "status", "version"]));
+        assert_eq!((&health["count"], &health["snapshot"]), (&json!(0), &json!(false)));
+        assert_eq!(bed.get("/snapshot").await.0, 404);
+
+        let (status, stored) = bed.post("/store", json!({"text": " The api listens on 8080 ", "id": "n-1"})).await;
+        assert_eq!((status, &stored["id"], &stored["text"]), (200, &json!("n-1"), &json!("The api listens on 8080")));
+        let (status, added) = bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
+        assert_eq!(
+            (status, &added["count"], &added["memories"]),
+            (200, &json!(1), &json!(["Deploys run on green CI"]))
+        );
+        assert!(added["note"].as_str().unwrap().contains("word for word"));
+        // The same text is stored once, and the same id keeps the last text.
+        bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
+        bed.post("/store", json!({"text": "The api listens on 9090", "id": "n-1"})).await;
+        assert_eq!(bed.get("/health").await.1["count"], json!(2));
+
+        let (status, snapshot) = bed.get("/snapshot").await;
+        assert_eq!((status, keys(&snapshot)), (200, vec!["path", "snapshot"]));
+        assert!(snapshot["snapshot"].as_str().unwrap().contains("9090"));
+        let asked = json!({"text": "where does the api listen", "limit": 50, "threshold": 400.0});
+        let (status, found) = bed.post("/recall", asked.clone()).await;
+        assert_eq!((status, keys(&found)), (200, vec!["memories", "method"]));
+        assert_eq!(found["method"], "fallback_no_endpoint");
+        assert_eq!(keys(&found["memories"][0]), ["score", "text"]);
+        assert_eq!(found["memories"][0]["text"], "The api listens on 9090");
+        let (_, found) = bed.post("/recall_b", asked.clone()).await;
+        assert!(found["method"].as_str().unwrap().starts_with("decompose_"));
+        let (_, found) = bed.post("/query", asked).await;
+        assert_eq!(
+            (keys(&found), &found["memories"][0]["text"]),
+            (vec!["memories"], &json!("The api listens on 9090"))
+        );
+        let (_, empty) = bed.post("/recall", json!({"text": "  "})).await;
+        assert_eq!(empty, json!({"memories": [], "method": "empty_query"}));
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_told_as_its_clients_know_it() {
+        let mut bed = Bed::new();
+        assert_eq!(bed.get("/nothing").await, (404, json!({"error": "not found"})));
+        let (status, told) = bed.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;
+        assert_eq!((status, told), (400, json!({"error": "invalid json"})));
+        assert_eq!(bed.post("/store", json!({"text": "ab"})).await, (400, json!({"error": "no text"})));
+        assert_eq!(bed.post("/add", json!({})).await, (400, json!({"error": "no text"})));
+        let page = Request::get("/health").header("origin", "https://evil.example").body(Body::empty()).unwrap();
+        assert_eq!(bed.send(page).await.0, 403);
+        let bent = Request::get("/health").header("host", "evil.example").body(Body::empty()).unwrap();
+        assert_eq!(bed.send(bent).await.0, 403);
+    }
+}

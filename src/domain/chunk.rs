@@ -1,0 +1,21 @@
+//! A piece of a file that was taken in for reference: said by nobody, compared with nothing.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a chunk stands: the data of a `local.chunk` event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkPlace {
+    /// The file, as it was named when it was taken in.
+    pub path: String,
+    /// Its first line, from 1.
+    pub first: usize,
+    /// Its last line.
+    pub last: usize,
+}
+
+impl ChunkPlace {
+    /// As a source: `path:line`.
+    pub fn source(&self) -> String {
+        format!("{}:{}", self.path, self.first)
+    }
+}

@@ -1,0 +1,93 @@
+//! Reference chunks beside claims: pieces of files that have to do with a question. They are nobody's word, and are never mixed with claims.
+
+use std::collections::HashMap;
+
+use super::{Asked, Queries};
+use crate::{
+    api::{ApiError, Reference},
+    domain::ClaimKind,
+    engine::foresee::Vector,
+    recall::{
+        Question, floor, fuse,
+        rank::{Candidate, Score, Weights},
+    },
+    store::{ChunkRow, Reader, Spot, StoreError},
+};
+
+/// How many are answered with.
+const LIMIT: usize = 5;
+
+/// How many the words and the vectors bring into the ranking, each.
+const BY_EACH: usize = 32;
+
+impl Asked<'_> {
+    /// The chunks that answer best, none below the floor.
+    pub(super) fn references(
+        &self,
+        reader: &Reader,
+        question: &Question,
+        queries: &Queries,
+        vector: Option<&Vector>,
+    ) -> Result<Vec<Reference>, ApiError> {
+        let scope = &self.wanted.scope;
+        if reader.chunk_count(scope, 1)? == 0 {
+            return Ok(Vec::new());
+        }
+        let lists = reader.chunk_lists(scope, &queries.all)?;
+        let known = queries.known(question, &lists);
+        let weights = Weights::new(question, lists.claims, &known);
+        let by_words: Vec<Spot> = fuse::by_weight(queries.weighed(&lists, &weights))
+            .into_iter()
+            .take(BY_EACH)
+            .map(|(spot, _)| spot)
+            .collect();
+        let near = match vector {
+            Some(vector) => match reader.near_chunks(scope, &vector.model, &vector.numbers, BY_EACH) {
+                Ok(near) => near,
+                // Said where the claims are looked for.
+                Err(StoreError::VectorModel { .. } | StoreError::BadVector(_)) => Vec::new(),
+                Err(error) => return Err(error.into()),
+            },
+            None => Vec::new(),
+        };
+        let by_meaning: Vec<Spot> = near.iter().map(|(spot, _)| *spot).collect();
+        let fused = fuse::reciprocal([by_words.as_slice(), by_meaning.as_slice()]);
+        let pool: Vec<Spot> = fused.into_iter().map(|(spot, _)| spot).collect();
+        let mut cosines: HashMap<Spot, f32> = near.into_iter().collect();
+        if let Some(vector) = vector {
+            let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
+            let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest).unwrap_or_default();
+            cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
+        }
+        let rank = |(spot, row): (Spot, ChunkRow)| {
+            let cosine = cosines.get(&spot).copied();
+            let source = row.place.source();
+            let candidate = Candidate {
+                statement: &row.text,
+                reason: None,
+                source: Some(&source),
+                kind: ClaimKind::Fact,
+                at: row.at,
+                needs_review: false,
+                expired: false,
+                cosine,
+            };
+            let score = weights.score(&candidate, vector.is_some(), self.now);
+            (score, cosine, row)
+        };
+        let mut ranked: Vec<(Score, Option<f32>, ChunkRow)> = reader.chunks_at(&pool)?.into_iter().map(rank).collect();
+        ranked.retain(|(score, cosine, _)| floor::answers(score, *cosine, weights.unknown()));
+        ranked.sort_by(|a, b| b.0.total.total_cmp(&a.0.total).then(b.2.id.cmp(&a.2.id)));
+        ranked.truncate(LIMIT.min(self.wanted.limit));
+        let view = |(score, cosine, row): (Score, Option<f32>, ChunkRow)| Reference {
+            id: row.id,
+            path: row.place.path,
+            first: row.place.first,
+            last: row.place.last,
+            text: row.text,
+            score: score.total as f32,
+            cosine,
+        };
+        Ok(ranked.into_iter().map(view).collect())
+    }
+}

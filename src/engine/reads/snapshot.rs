@@ -1,0 +1,99 @@
+//! `snapshot`: a scope on one page. Made once, kept until the scope changes; who asks meanwhile gets the last one at once.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{
+    api::{ApiError, Snapshot, SnapshotQuery},
+    domain::Scope,
+    engine::{Engine, check, past::At},
+    recall::snapshot::{Entry, Page, TOKENS, page},
+    store::{PastMark, Reader},
+};
+
+/// The newest claims that are read for a page: it has room for a few hundred.
+const READ: usize = 20_000;
+
+/// The least and the most tokens of a page.
+const LEAST: usize = 100;
+const MOST: usize = 20_000;
+
+/// How many pages are kept.
+const KEPT: usize = 32;
+
+/// The pages that were made, by scope and budget.
+#[derive(Default)]
+pub(in crate::engine) struct Pages(Mutex<HashMap<(Scope, usize), Made>>);
+
+#[derive(Clone)]
+struct Made {
+    page: Page,
+    claims: usize,
+    mark: PastMark,
+    at: u64,
+}
+
+/// Any time that there will be: the present as a past.
+const EVER: u64 = u64::MAX >> 1;
+
+/// `GET /snapshot`.
+pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Result<Snapshot, ApiError> {
+    let scope =
+        check::named(&query.org_id, &query.project).map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let budget = query.tokens.unwrap_or(TOKENS);
+    if !(LEAST..=MOST).contains(&budget) {
+        return Err(ApiError::field("tokens", format!("`tokens` is {budget}: expected {LEAST} to {MOST}")));
+    }
+    if let Some(as_of) = query.as_of {
+        let at = At { scope: Some(scope.clone()), as_of };
+        let made = engine.look(Some(&at), |reader| make(reader, &scope, budget, as_of))?;
+        return Ok(view(made, false));
+    }
+    let known = engine.pages.lock().get(&(scope.clone(), budget)).cloned();
+    match known.filter(|_| !query.rebuild) {
+        Some(made) => {
+            let stale = engine.readers.lend().past_mark(Some(&scope), EVER)? != made.mark;
+            Ok(view(made, stale))
+        }
+        None => rebuild(engine, &scope, budget).map(|made| view(made, false)),
+    }
+}
+
+/// Makes a page anew and keeps it.
+fn rebuild(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError> {
+    let now = (engine.config.clock)();
+    let made = engine.look(None, |reader| make(reader, scope, budget, now))?;
+    let mut pages = engine.pages.lock();
+    if pages.len() >= KEPT && !pages.contains_key(&(scope.clone(), budget)) {
+        let oldest = pages.iter().min_by_key(|(_, made)| made.at).map(|(key, _)| key.clone());
+        pages.retain(|key, _| Some(key) != oldest.as_ref());
+    }
+    pages.insert((scope.clone(), budget), made.clone());
+    Ok(made)
+}
+
+fn make(reader: &Reader, scope: &Scope, budget: usize, at: u64) -> Result<Made, ApiError> {
+    let (rows, claims) = reader.newest_active(scope, READ)?;
+    let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| Entry {
+        id: row.id,
+        kind: row.kind,
+        subject: row.norms.into_iter().map(|norm| norm.subject).find(|subject| !subject.is_empty()).unwrap_or_default(),
+        statement: row.statement,
+        at: row.clock.wall,
+    });
+    let page = page(&scope.to_string(), entries.collect(), claims, budget);
+    Ok(Made { page, claims, mark: reader.past_mark(Some(scope), EVER)?, at })
+}
+
+fn view(made: Made, stale: bool) -> Snapshot {
+    let Made { page, claims, at, .. } = made;
+    Snapshot { snapshot: page.text, claims, shown: page.shown, tokens: page.tokens, at, stale }
+}
+
+impl Pages {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Scope, usize), Made>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,213 @@
+//! Reading reference chunks: by file, by words, by vector.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::{
+    Reader, Result, Spot, Store, VectorModel, WordList, WordLists, WordQuery, commit, log,
+    project::place,
+    vectors::{self, index},
+};
+use crate::domain::{ChunkPlace, EventId, Scope};
+
+/// How many rows of the vector index are compared exactly for each that is asked for.
+const OVERSAMPLED: usize = 3;
+
+/// A reference chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkRow {
+    /// The event that took it in.
+    pub id: EventId,
+    /// Where it stands.
+    pub place: ChunkPlace,
+    /// Its text, word for word.
+    pub text: String,
+    /// When it was taken in, in milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+/// A file of which there are chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestedRow {
+    /// Its name.
+    pub path: String,
+    /// How many chunks of it are in force.
+    pub chunks: usize,
+}
+
+/// A chunk as its file is compared with what is stored of it: lines, and a hash of the text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ChunkMark {
+    /// Its first and its last line, from 1.
+    pub lines: (usize, usize),
+    /// A hash of its text: see [`ChunkMark::new`].
+    pub content: [u8; 32],
+}
+
+impl ChunkMark {
+    /// The mark of a chunk.
+    pub fn new(first: usize, last: usize, text: &str) -> Self {
+        Self { lines: (first, last), content: super::project::content_of(text) }
+    }
+}
+
+impl Store {
+    /// Stores the vectors of chunks, by their events; answers how many were stored. What is no chunk in force is passed over.
+    ///
+    /// # Errors
+    /// As for [`Store::put_vectors`].
+    pub fn put_chunk_vectors(&mut self, model: &VectorModel, vectors: &[(EventId, Vec<f32>)]) -> Result<usize> {
+        let tx = commit::begin(&mut self.reader.db)?;
+        // Locks the model, or refuses another.
+        vectors::put(&tx, model, [])?;
+        let mut stored = 0;
+        for (id, vector) in vectors {
+            let code = vectors::bytes(&vectors::unit(model, vector)?);
+            let mut read = tx.prepare_cached(
+                "SELECT c.n, c.scope FROM chunks c JOIN events e ON e.n = c.n WHERE e.id = ?1 AND c.active = 1 AND c.indexed = 0",
+            )?;
+            let found: Option<(i64, i64)> = read.query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            if let Some((n, scope)) = found {
+                vectors::put_chunk(&tx, n, scope, &code)?;
+                stored += 1;
+            }
+        }
+        tx.commit()?;
+        Ok(stored)
+    }
+}
+
+impl Reader {
+    /// How many chunks of a scope are in force; counts no further than `most`.
+    pub fn chunk_count(&self, scope: &Scope, most: usize) -> Result<usize> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(0) };
+        let mut read = self
+            .db
+            .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM chunks WHERE scope = ?1 AND active = 1 LIMIT ?2)")?;
+        Ok(read.query_row(params![scope, most], |row| row.get(0))?)
+    }
+
+    /// The chunks of a file that are in force, in the order of the file.
+    pub fn chunks_of(&self, scope: &Scope, path: &str) -> Result<Vec<(EventId, ChunkMark)>> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached(
+            "SELECT e.id, c.first, c.last, c.content FROM chunks c JOIN events e ON e.n = c.n
+             WHERE c.scope = ?1 AND c.path = ?2 AND c.active = 1 ORDER BY c.first, c.n",
+        )?;
+        let rows = read.query_map(params![scope, path], |row| {
+            let mark = ChunkMark { lines: (row.get(1)?, row.get(2)?), content: row.get(3)? };
+            Ok((log::id_at(row, 0)?, mark))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The files of a scope of which there are chunks, by name; those whose names begin with `under`.
+    pub fn ingested(&self, scope: &Scope, under: &str) -> Result<Vec<IngestedRow>> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached(
+            "SELECT path, count(*) FROM chunks WHERE scope = ?1 AND active = 1 AND substr(path, 1, length(?2)) = ?2
+             GROUP BY path ORDER BY path",
+        )?;
+        let rows =
+            read.query_map(params![scope, under], |row| Ok(IngestedRow { path: row.get(0)?, chunks: row.get(1)? }))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Who among the chunks has which words, the newest first.
+    pub fn chunk_lists(&self, scope: &Scope, queries: &[WordQuery]) -> Result<WordLists> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let Some(n) = log::known_scope(db, scope)? else { return Ok(WordLists::default()) };
+            let mut read = db.prepare_cached(
+                "SELECT rowid FROM chunk_texts WHERE chunk_texts MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
+            )?;
+            let mut lists = Vec::with_capacity(queries.len());
+            for query in queries {
+                let words: Vec<String> = query.stems.iter().filter_map(|stem| super::read::quoted(stem)).collect();
+                if words.is_empty() {
+                    lists.push(WordList::default());
+                    continue;
+                }
+                let asked = format!("{{text path}} : ({}) AND place : {}", words.join(" AND "), place(n));
+                let rows = read.query_map(params![asked, query.limit], |row| row.get(0).map(Spot))?;
+                let spots = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+                lists.push(WordList { claims: spots.len(), complete: spots.len() < query.limit, spots });
+            }
+            Ok(WordLists { claims: reader.chunk_count(scope, usize::MAX >> 1)?, lists })
+        })
+    }
+
+    /// The chunks of a scope whose vectors are nearest, with their cosines, the nearest first.
+    ///
+    /// # Errors
+    /// As for [`Reader::near`].
+    pub fn near_chunks(
+        &self,
+        scope: &Scope,
+        model: &VectorModel,
+        vector: &[f32],
+        limit: usize,
+    ) -> Result<Vec<(Spot, f32)>> {
+        self.snapshot(|reader| {
+            let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
+            let (Some(stored), Some(scope)) = (stored, log::known_scope(db, scope)?) else { return Ok(Vec::new()) };
+            vectors::must_be(&stored, model)?;
+            let unit = vectors::unit(&stored, vector)?;
+            let mut ranked = Vec::new();
+            for n in
+                index::nearest(db, index::chunks_of(scope), &vectors::bytes(&unit), limit.saturating_mul(OVERSAMPLED))?
+            {
+                ranked.extend(vectors::stored(db, n)?.map(|code| (Spot(n), vectors::cosine(&unit, &code))));
+            }
+            ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+            ranked.truncate(limit);
+            Ok(ranked)
+        })
+    }
+
+    /// Chunks at these places, in that order; what is no chunk in force is passed over.
+    pub fn chunks_at(&self, spots: &[Spot]) -> Result<Vec<(Spot, ChunkRow)>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT e.id, c.path, c.first, c.last, e.wall FROM chunks c JOIN events e ON e.n = c.n
+                 WHERE c.n = ?1 AND c.active = 1",
+            )?;
+            let mut found = Vec::with_capacity(spots.len());
+            for spot in spots {
+                let row = read.query_row([spot.0], |row| {
+                    let place = ChunkPlace { path: row.get(1)?, first: row.get(2)?, last: row.get(3)? };
+                    Ok((log::id_at(row, 0)?, place, row.get::<_, i64>(4)?.unsigned_abs()))
+                });
+                let Some((id, place, at)) = row.optional()? else { continue };
+                let text = log::body(&reader.db, spot.0)?.and_then(|body| body.statement).unwrap_or_default();
+                found.push((*spot, ChunkRow { id, place, text, at }));
+            }
+            Ok(found)
+        })
+    }
+
+    /// Chunks in force that have no vector yet, with their texts, the newest first.
+    pub fn chunks_without_vector(&self, limit: usize) -> Result<Vec<(EventId, String)>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT c.n, e.id FROM chunks c JOIN events e ON e.n = c.n WHERE c.active = 1 AND c.indexed = 0
+                 ORDER BY c.n DESC LIMIT ?1",
+            )?;
+            let rows = read.query_map([limit], |row| Ok((row.get::<_, i64>(0)?, log::id_at(row, 1)?)))?;
+            let mut found = Vec::new();
+            for row in rows {
+                let (n, id) = row?;
+                let text = log::body(&reader.db, n)?.and_then(|body| body.statement);
+                found.extend(text.map(|text| (id, text)));
+            }
+            Ok(found)
+        })
+    }
+
+    /// How many claims, and how many chunks, wait for their vector.
+    pub fn without_vector(&self) -> Result<(usize, usize)> {
+        let claims = "SELECT count(*) FROM claims WHERE status = 0 AND indexed & 5 = 1";
+        let chunks = "SELECT count(*) FROM chunks WHERE active = 1 AND indexed = 0";
+        let count = |sql: &str| self.db.query_row(sql, [], |row| row.get(0));
+        Ok((count(claims)?, count(chunks)?))
+    }
+}

@@ -1,0 +1,165 @@
+//! Files taken in for reference: their pieces are found, are nobody's word, and follow the file.
+
+use ergo::{
+    api::{IngestRequest, Ingested, IngestedQuery, RecallAnswer, RecallRequest, WhyRequest},
+    infer::{FakeModels, InferError, Role},
+};
+use proptest::{prelude::*, test_runner::Config};
+
+use super::*;
+
+const GUIDE: &str = "# Backups\n\nThe nightly backup goes to the vault in Bonn.\n\n# Printing\n\nThe office printer is called Gutenberg.\n";
+
+fn bed() -> Bed {
+    Bed::new().reopen_with_models(
+        Guard::default(),
+        Arc::new(FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)))),
+    )
+}
+
+fn take_in(bed: &Bed, path: &str, text: Option<&str>) -> Ingested {
+    let request = IngestRequest { caller: caller(), path: path.into(), text: text.map(str::to_owned) };
+    bed.engine.ingest(&request).unwrap()
+}
+
+fn recall(bed: &Bed, query: &str, as_of: Option<u64>) -> RecallAnswer {
+    let request = RecallRequest {
+        org_id: "acme".into(),
+        project: "api".into(),
+        query: query.into(),
+        as_of,
+        ..RecallRequest::default()
+    };
+    bed.engine.recall(&request).unwrap()
+}
+
+fn found(bed: &Bed, query: &str) -> Vec<(String, usize, String)> {
+    let answer = recall(bed, query, None);
+    answer.references.into_iter().map(|found| (found.path, found.first, found.text)).collect()
+}
+
+fn told(done: &Ingested) -> (usize, usize, usize, usize) {
+    (done.chunks, done.added, done.kept, done.retired)
+}
+
+#[test]
+fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
+    let bed = bed();
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 0));
+    while bed.engine.fill_vectors().unwrap() > 0 {}
+    let piece = "# Backups\n\nThe nightly backup goes to the vault in Bonn.".to_owned();
+    assert_eq!(found(&bed, "where does the nightly backup go"), [("docs/guide.md".to_owned(), 1, piece)]);
+    let answer = recall(&bed, "where does the nightly backup go", None);
+    assert!(answer.hits.is_empty() && !answer.known, "a reference is no claim");
+    assert!(answer.references[0].cosine.is_some(), "it has a vector");
+    let why = WhyRequest {
+        org_id: "acme".into(),
+        project: "api".into(),
+        question: "why does the nightly backup go to the vault".into(),
+        as_of: None,
+    };
+    let why = bed.engine.why(&why).unwrap();
+    assert!(why.answer.is_none() && why.others.is_empty(), "{why:?}");
+    assert!(found(&bed, "how do vans refuel").is_empty(), "a stranger is not shown");
+    // Nothing of it is a claim, a card, or an act to be undone by chance.
+    let counts = bed.engine.counts().unwrap();
+    assert_eq!((counts.claims, counts.open_cards), (0, 0));
+    assert!(bed.engine.undo(UndoRequest { caller: caller(), target_op: None }).is_err());
+    assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn taking_in_again_doubles_nothing_and_takes_out_what_is_gone() {
+    let bed = bed();
+    take_in(&bed, "docs/guide.md", Some(GUIDE));
+    while bed.engine.fill_vectors().unwrap() > 0 {}
+    let then = bed.clock.load(Ordering::Relaxed);
+    bed.clock.fetch_add(1000, Ordering::Relaxed);
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(GUIDE))), (2, 0, 2, 0));
+    let changed = GUIDE.replace("Bonn", "Mainz");
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
+    assert!(found(&bed, "nightly backup vault")[0].2.contains("Mainz"));
+    assert!(found(&bed, "Bonn").is_empty());
+    // What only moved keeps its vector.
+    let moved = format!("Intro.\n\n{changed}");
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(&moved))), (3, 3, 0, 2));
+    let waiting = bed.engine.counts().unwrap().unembedded;
+    assert_eq!(waiting.chunks, 2, "the changed one, which had none yet, and the new one");
+    assert_eq!(found(&bed, "nightly backup vault")[0].1, 3);
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", None)), (0, 0, 0, 3));
+    assert!(found(&bed, "nightly backup vault").is_empty());
+    assert!(recall(&bed, "nightly backup vault", Some(then)).references[0].text.contains("Bonn"), "as it was");
+    assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn scopes_do_not_mix_and_files_are_listed() {
+    let bed = bed();
+    take_in(&bed, "docs/guide.md", Some(GUIDE));
+    take_in(&bed, "docs/empty.md", Some("\n \n"));
+    let elsewhere = Caller { project: "web".into(), ..caller() };
+    let other =
+        IngestRequest { caller: elsewhere, path: "x.txt".into(), text: Some("The nightly backup is ours".into()) };
+    bed.engine.ingest(&other).unwrap();
+    let query = IngestedQuery { org_id: "acme".into(), project: "api".into(), under: None };
+    let listed = bed.engine.ingested(&query).unwrap();
+    assert_eq!((listed.chunks, listed.items.len(), listed.items[0].path.as_str()), (2, 1, "docs/guide.md"));
+    let none = IngestedQuery { under: Some("src/".into()), ..query };
+    assert!(bed.engine.ingested(&none).unwrap().items.is_empty());
+    assert!(found(&bed, "nightly backup").iter().all(|(path, ..)| path == "docs/guide.md"));
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_named() {
+    let bed = bed();
+    for (path, text, field) in [
+        ("", Some("x".to_owned()), "path"),
+        ("a\nb", Some("x".to_owned()), "path"),
+        (&"x".repeat(2_000), Some("x".to_owned()), "path"),
+        ("big.txt", Some("x".repeat(ergo::api::MAX_FILE + 1)), "text"),
+    ] {
+        let error = bed.engine.ingest(&IngestRequest { caller: caller(), path: path.to_owned(), text }).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some(field), "{error}");
+    }
+}
+
+#[test]
+fn without_an_embedder_words_find_and_what_waits_is_told_and_caught_up() {
+    let dead = FakeModels::new()
+        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
+    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(dead));
+    bed.remember("Doors are blue", "taste");
+    take_in(&bed, "docs/guide.md", Some(GUIDE));
+    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+    assert_eq!(found(&bed, "nightly backup vault").len(), 1);
+    let waiting = bed.engine.counts().unwrap().unembedded;
+    assert_eq!((waiting.claims, waiting.chunks), (1, 2));
+    assert!(waiting.problem.unwrap().contains("signal 11"));
+    let well = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+    let bed = bed.reopen_with_models(Guard::default(), Arc::new(well));
+    while bed.engine.fill_vectors().unwrap() > 0 {}
+    let waiting = bed.engine.counts().unwrap().unembedded;
+    assert_eq!((waiting.claims, waiting.chunks, waiting.problem), (0, 0, None));
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 16, failure_persistence: None, ..Config::default() })]
+
+    /// Whatever a file says, and said before: what is in force is what it says now, byte for byte.
+    #[test]
+    fn what_is_in_force_is_what_the_file_says(versions in prop::collection::vec("([a-d# ]{1,12}\n{1,3}){0,12}", 1..4)) {
+        let bed = bed();
+        for text in &versions {
+            let done = take_in(&bed, "x.md", Some(text));
+            let again = take_in(&bed, "x.md", Some(text));
+            prop_assert_eq!((again.added, again.retired, again.kept), (0, 0, done.added + done.kept));
+        }
+        let last = versions.last().unwrap();
+        for found in recall(&bed, "a b c d", None).references {
+            prop_assert!(last.contains(&found.text), "{found:?}");
+            let line = last.lines().nth(found.first - 1).unwrap();
+            prop_assert!(found.text.starts_with(line), "{found:?}");
+        }
+        prop_assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
+    }
+}
