@@ -17,6 +17,9 @@ use crate::{
 /// Claims that are embedded in one go: a few hundred milliseconds of one core.
 const BATCH: usize = 16;
 
+/// Chunks that are embedded in one go: they are longer, and a question waits for what is at work.
+const CHUNK_BATCH: usize = 4;
+
 /// How long nobody waits.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -85,10 +88,10 @@ impl Engine {
     /// Embeds a few reference chunks that have no vector yet; claims go first.
     fn fill_chunk_vectors(&self) -> Result<usize, ApiError> {
         let refused = self.unembeddable.lock().clone();
-        let most = (BATCH + refused.len()).min(MOST_READ);
+        let most = (CHUNK_BATCH + refused.len()).min(MOST_READ);
         let mut waiting = self.readers.lend().chunks_without_vector(most)?;
         waiting.retain(|(id, _)| !refused.contains(id));
-        waiting.truncate(BATCH);
+        waiting.truncate(CHUNK_BATCH);
         if waiting.is_empty() {
             self.unembeddable.note(None);
         }

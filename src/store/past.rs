@@ -27,6 +27,11 @@ pub struct PastMark {
 }
 
 impl PastMark {
+    /// Whether words were redacted between this mark and a later one.
+    pub fn lost_words(&self, now: &Self) -> bool {
+        now.events.saturating_sub(now.bodies) > self.events.saturating_sub(self.bodies)
+    }
+
     /// Nothing happened since: the past is the present.
     pub fn is_present(&self) -> bool {
         !self.over

@@ -54,7 +54,12 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
     let known = engine.pages.lock().get(&(scope.clone(), budget)).cloned();
     match known.filter(|_| !query.rebuild) {
         Some(made) => {
-            let stale = engine.readers.lend().past_mark(Some(&scope), EVER)? != made.mark;
+            let now = engine.readers.lend().past_mark(Some(&scope), EVER)?;
+            if made.mark.lost_words(&now) {
+                // What was redacted is shown to nobody, not even once more.
+                return rebuild(engine, &scope, budget).map(|made| view(made, false));
+            }
+            let stale = now != made.mark;
             Ok(view(made, stale))
         }
         None => rebuild(engine, &scope, budget).map(|made| view(made, false)),

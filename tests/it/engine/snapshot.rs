@@ -32,6 +32,15 @@ fn the_last_page_is_shown_at_once_and_says_that_something_changed() {
 }
 
 #[test]
+fn what_was_redacted_is_not_even_on_the_last_page() {
+    let bed = Bed::new();
+    let secret = bed.remember("The token is hunter2", "oops");
+    assert!(snapshot(&bed, |_| ()).snapshot.contains("hunter2"));
+    bed.engine.redact(on(secret, "a secret")).unwrap();
+    assert!(!snapshot(&bed, |_| ()).snapshot.contains("hunter2"));
+}
+
+#[test]
 fn an_empty_scope_has_a_page_and_a_budget_has_bounds() {
     let bed = Bed::new();
     assert_eq!(snapshot(&bed, |_| ()).snapshot, "# acme/api: 0 in force\n");

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// How long an answer waits for the language model, loading included.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why nothing was chosen, as `method` says it, and in words.
 struct Fallback(&'static str, String);
