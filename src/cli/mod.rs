@@ -141,7 +141,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
         Command::Mcp(args) => mcp::run(args, cx),
-        Command::Hook(args) => hook::run(args, cx),
+        Command::Hook(args) => Ok(hook::run(args, cx)),
         Command::Injected(args) => injected::run(args, cx),
         Command::Setup(args) => setup::run(args, cx),
         Command::CommitCheck(args) => cx.block_on(async |cx| commit_check::run(args, cx).await),

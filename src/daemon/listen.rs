@@ -193,7 +193,7 @@ mod tests {
         let path = folder.join("ergo.sock");
         let socket = unix(&path).unwrap();
         tokio::spawn(async move {
-            serve(routes::router(shared.clone(), axum::Router::new()), &shared, socket, None, || {}).await
+            serve(routes::router(shared.clone(), axum::Router::new()), &shared, socket, None, || {}).await;
         });
         UnixStream::connect(path).await.unwrap()
     }

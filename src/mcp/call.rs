@@ -276,16 +276,15 @@ impl<'a> Call<'a> {
         let both = text(arguments, "scope")?;
         let (org, project) = (text(arguments, "org_id")?, text(arguments, "project")?);
         let (org, project) = match both {
-            Some(both) => match both.split_once('/') {
-                Some((org, project)) => (Some(org.to_owned()), Some(project.to_owned())),
-                None => {
-                    let said = format!(
-                        "`scope` is “{}”, and a scope is ORG/PROJECT. Next: ergo_scopes lists them",
-                        sanitize(&both)
-                    );
-                    return Err(Failed::new(said));
-                }
-            },
+            Some(both) => {
+                let (org, project) = both.split_once('/').ok_or_else(|| {
+                    let given = sanitize(&both);
+                    Failed::new(format!(
+                        "`scope` is “{given}”, and a scope is ORG/PROJECT. Next: ergo_scopes lists them"
+                    ))
+                })?;
+                (Some(org.to_owned()), Some(project.to_owned()))
+            }
             None => (org, project),
         };
         let missing =

@@ -62,13 +62,11 @@ pub(super) async fn ask(
     // Versions are dates, and compare as text.
     let now = context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
     if now {
-        return match request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
-            Some(answer) => serde_json::from_value(answer.clone()).map_or(Reply::None, read),
-            None => {
-                let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
-                Reply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)))
-            }
-        };
+        if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
+            return serde_json::from_value(answer.clone()).map_or(Reply::None, read);
+        }
+        let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
+        return Reply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
     }
     let options = PeerRequestOptions::with_timeout(PATIENCE);
     let sent = context.peer.send_request_with_option(ServerRequest::ElicitRequest(question), options).await;

@@ -99,7 +99,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
     }
 
     /// The next message, or the answer to what is none; `None` where there is nothing to say.
-    fn message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, (Option<RequestId>, ErrorData)>> {
+    fn message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refusal>> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
         if text.is_empty() {
@@ -118,6 +118,9 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
     }
 }
 
+/// The answer to what is no message, and to which request where it names one.
+type Refusal = (Option<RequestId>, ErrorData);
+
 struct Parsed {
     message: RxJsonRpcMessage<RoleServer>,
     /// It opens a session: `initialize`, or a request that brings its own version.
@@ -125,7 +128,7 @@ struct Parsed {
 }
 
 /// Reads one message; `None` for a notification that nobody knows.
-fn parse(text: &[u8]) -> Result<Option<Parsed>, (Option<RequestId>, ErrorData)> {
+fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| (None, ErrorData::parse_error(format!("this is no JSON: {error}"), None)))?;
     let wrong = |id, said: String| (id, ErrorData::invalid_request(said, None));

@@ -10,7 +10,7 @@ use crate::{
         CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
         RecallAnswer, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
     },
-    domain::{ClaimId, Scope, Status, text::sanitize},
+    domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
 
 /// The most claims that stand beside an answer.
@@ -109,7 +109,7 @@ pub(super) fn outcome(outcome: WriteOutcome) -> Value {
         WriteOutcome::Done(done) => lean(json!({
             "result": "done",
             "summary": safe(&done.summary),
-            "claim_id": done.claim_id.map(|id| id.short()),
+            "claim_id": done.claim_id.map(ClaimId::short),
             "op_id": done.op_id,
             "scope": safe(&done.scope.to_string()),
             "needs_review": ids(&done.needs_review),
@@ -163,7 +163,7 @@ fn conflict(refused: &Refused) -> Value {
     lean(json!({
         "result": "conflict",
         "scope": safe(&refused.scope.to_string()),
-        "card_id": refused.card_id.map(|card| card.short()),
+        "card_id": refused.card_id.map(CardId::short),
         "conflicts": refused.conflicts.iter().map(evidence).collect::<Value>(),
         "ways_on": [
             {"way": "cancel", "how": "keep what is in force and act by it; the refused write waits on its card for a person"},

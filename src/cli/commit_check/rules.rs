@@ -3,7 +3,7 @@
 //! Few rules, each of which a person can check with their eyes: what is only likely is not said here, since a check that cries wolf is
 //! switched off.
 
-use std::sync::LazyLock;
+use std::{path::Path, sync::LazyLock};
 
 use regex::Regex;
 use serde::Serialize;
@@ -165,7 +165,8 @@ fn is_prose(path: &str) -> bool {
 
 fn is_manifest(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    MANIFESTS.contains(&name) || (name.starts_with("requirements") && name.ends_with(".txt"))
+    MANIFESTS.contains(&name)
+        || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
 }
 
 /// Whether a line holds a word, whole.

@@ -51,9 +51,9 @@ pub(crate) struct Args {
 }
 
 /// Runs the verb. Never fails.
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
     if std::env::var_os("ERGO_HOOKS").is_some_and(|value| value == "off") {
-        return Ok(Exit::Ok);
+        return Exit::Ok;
     }
     let input = Input::given();
     if let Some(folder) = &input.cwd {
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let Ok(Some(given)) = given {
         cx.ui.line(input.answer(&moment, &given));
     }
-    Ok(Exit::Ok)
+    Exit::Ok
 }
 
 /// What a hook has to say.

@@ -151,7 +151,9 @@ pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     if matches!(found.as_slice(), [(_, true)]) {
         return Ok(text.to_owned());
     }
-    found.into_iter().for_each(|(node, _)| node.remove());
+    for (node, _) in found {
+        node.remove();
+    }
     list.append(input(&element(hook)));
     Ok(root.to_string())
 }
@@ -166,7 +168,9 @@ pub(super) fn unset_hook(text: &str, hook: &Hook) -> Result<String, String> {
     if found.is_empty() {
         return Ok(text.to_owned());
     }
-    found.into_iter().for_each(|(node, _)| node.remove());
+    for (node, _) in found {
+        node.remove();
+    }
     if list.elements().is_empty()
         && let Some(property) = hooks.get(hook.event)
     {

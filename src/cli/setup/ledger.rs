@@ -25,6 +25,9 @@ struct Kept {
     after: String,
 }
 
+/// What was in a file before setup; `None` where there was no such file.
+pub(super) struct Before(pub(super) Option<String>);
+
 fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
@@ -49,16 +52,16 @@ impl Ledger {
         serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.path == path)
     }
 
-    /// What was in the file before setup, where it holds what setup wrote and nothing else; the inner `None` where it was not there.
-    pub(super) fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
-        self.kept(path).filter(|kept| kept.after == hash(now)).map(|kept| kept.before)
+    /// The file before setup, where it holds what setup wrote and nothing else.
+    pub(super) fn before(&self, path: &Path, now: &str) -> Option<Before> {
+        self.kept(path).filter(|kept| kept.after == hash(now)).map(|kept| Before(kept.before))
     }
 
     /// Keeps a file as it is, before it is changed to `after`.
     pub(super) fn keep(&self, path: &Path, now: Option<&str>, after: &str) -> Result<(), CliError> {
         // Where setup writes over what it wrote, what was there before the first time is what counts.
         let first = now.and_then(|now| self.before(path, now));
-        let before = first.unwrap_or_else(|| now.map(str::to_owned));
+        let before = first.map_or_else(|| now.map(str::to_owned), |Before(text)| text);
         let kept = Kept { path: path.to_owned(), before, after: hash(after) };
         let file = self.file(path);
         let failed = |error: std::io::Error| CliError::file("write", &file, &error);

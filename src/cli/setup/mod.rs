@@ -21,7 +21,7 @@ use similar::TextDiff;
 
 use super::{CliError, Context, Exit, ask::Asker, scope::top_of, show::text::count};
 use clients::{Client, Target, Where};
-use ledger::Ledger;
+use ledger::{Before, Ledger};
 
 /// Tell coding agents of ergo: its MCP server, its hooks, and how to use it.
 #[derive(Debug, clap::Args)]
@@ -184,7 +184,7 @@ fn change(target: Target, remove: bool, ledger: &Ledger) -> Result<Option<Change
     let after = match (&before, remove) {
         (None, true) => return Ok(None),
         (Some(text), true) => match ledger.before(&path, text) {
-            Some(kept) => kept,
+            Some(Before(kept)) => kept,
             None => Some(edit::unset(text, &target)?),
         },
         (text, false) => Some(edit::set(text.as_deref(), &target)?),
