@@ -135,8 +135,8 @@ struct GuardArgs {
     /// With a language model, fit the deep stage on so many pairs.
     #[arg(long, value_name = "N", default_value_t = 360)]
     deep_pairs: usize,
-    /// How many of 1,000 sentences the deep stage may find wrongly.
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    /// How many of 1,000 sentences the deep stage may find wrongly: what it finds is a card to look at, not a refusal.
+    #[arg(long, value_name = "N", default_value_t = 3.0)]
     deep_per_1000: f64,
     /// The least probability from which a pair comes to the deep stage.
     #[arg(long, value_name = "P")]

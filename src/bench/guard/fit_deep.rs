@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_mins(5);
 /// The penalty of large weights.
 const RIDGE: f64 = 1e-3;
 
+/// How many of 1,000 writes the deep stage may warn about wrongly.
+const WARNS: f64 = 4.0;
+
 /// A pair that the language model was asked about.
 struct Asked {
     contradiction: bool,
@@ -91,7 +94,7 @@ pub(super) fn fit(
         of_replay.len()
     )];
     let wanted = asked.iter().filter(|pair| pair.contradiction).count();
-    for per_1000 in [0.0, 0.5, 1.0, 2.0, 4.0, 8.0] {
+    for per_1000 in [0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 8.0] {
         let limit = at(per_1000);
         let found = asked.iter().filter(|pair| pair.contradiction && score(pair) >= limit).count();
         notes.push(format!(
@@ -100,7 +103,7 @@ pub(super) fn fit(
             found as f64 / wanted.max(1) as f64
         ));
     }
-    let (block, warn) = (at(options.deep_per_1000), at(4.0 * options.deep_per_1000));
+    let (block, warn) = (at(options.deep_per_1000), at(WARNS));
     deep.block = probability(block);
     deep.warn = probability(warn.min(block));
     Ok((deep, notes))
