@@ -49,12 +49,11 @@ impl Engine {
         if mark.is_present() {
             return self.readers.lend().snapshot(reads);
         }
-        let past = match kept.take().filter(|past| past.at == *at && past.mark == mark) {
-            Some(past) => past,
-            None => {
-                let reader = self.readers.lend().past(at.scope.as_ref(), at.as_of)?;
-                Past { at: at.clone(), mark, reader }
-            }
+        let past = if let Some(past) = kept.take().filter(|past| past.at == *at && past.mark == mark) {
+            past
+        } else {
+            let reader = self.readers.lend().past(at.scope.as_ref(), at.as_of)?;
+            Past { at: at.clone(), mark, reader }
         };
         kept.insert(past).reader.snapshot(reads)
     }

@@ -15,6 +15,9 @@ const STEP: usize = 64;
 /// How long a step waits for the embedder.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// A text and its new vector; none where the embedder refuses it.
+type Made = (Waiting, Option<Vec<f32>>);
+
 impl Engine {
     /// Makes a few vectors of the present embedder; when all are there they take the place of the old ones. Call it until it says that it is finished.
     ///
@@ -39,7 +42,7 @@ impl Engine {
         Ok(Reembedded { model: name, done: state.done, total: state.total, finished: state.finished })
     }
 
-    fn embed_waiting(&self, waiting: Vec<Waiting>) -> Result<Vec<(Waiting, Option<Vec<f32>>)>, ApiError> {
+    fn embed_waiting(&self, waiting: Vec<Waiting>) -> Result<Vec<Made>, ApiError> {
         let texts: Vec<String> = waiting.iter().map(|waiting| waiting.text.clone()).collect();
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -55,10 +58,12 @@ impl Engine {
             // One of them is refused: each by itself, and the refused one is found by its words.
             Err(InferError::Refused(_)) => waiting
                 .into_iter()
-                .map(|waiting| match self.models.embed(&[waiting.text.clone()], Call::background(PATIENCE)) {
-                    Ok(vectors) => Ok((waiting, vectors.into_iter().next())),
-                    Err(InferError::Refused(_)) => Ok((waiting, None)),
-                    Err(error) => Err(unavailable(&error)),
+                .map(|waiting| {
+                    match self.models.embed(std::slice::from_ref(&waiting.text), Call::background(PATIENCE)) {
+                        Ok(vectors) => Ok((waiting, vectors.into_iter().next())),
+                        Err(InferError::Refused(_)) => Ok((waiting, None)),
+                        Err(error) => Err(unavailable(&error)),
+                    }
                 })
                 .collect(),
             Err(error) => Err(unavailable(&error)),

@@ -193,7 +193,7 @@ mod tests {
                 entry(n as u8, KINDS[*kind].0, subject, statement)
             }).collect();
             let first = page("acme/api", entries.clone(), entries.len(), budget);
-            prop_assert!(first.tokens <= budget.max(tokens(&first.text.lines().next().unwrap_or_default()) + 30), "{first:?}");
+            prop_assert!(first.tokens <= budget.max(tokens(first.text.lines().next().unwrap_or_default()) + 30), "{first:?}");
             if !entries.is_empty() {
                 let by = turn % entries.len();
                 entries.rotate_left(by);

@@ -53,7 +53,7 @@ impl Reader {
     pub fn past_mark(&self, scope: Option<&Scope>, as_of: u64) -> Result<PastMark> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let Some(scope) = number(db, scope)? else { return Ok(PastMark::default()) };
+            let Some(scope) = place(db, scope)? else { return Ok(PastMark::default()) };
             let mut read =
                 db.prepare_cached(of_the_past!("SELECT count(*), count(e.body), coalesce(max(e.n), 0) FROM events e"))?;
             let (events, bodies, last) =
@@ -84,8 +84,8 @@ impl Reader {
         for table in WHOLE {
             copy(&self.db, then, table, &format!("SELECT * FROM {table}"), &[])?;
         }
-        let Some(scope) = number(&self.db, scope)? else { return Ok(()) };
-        let bound = [Value::from(scope), Value::from(log::wall(as_of))];
+        let Some(scope) = place(&self.db, scope)? else { return Ok(()) };
+        let bound = [scope, Value::from(log::wall(as_of))];
         copy(&self.db, then, "events", of_the_past!("SELECT e.* FROM events e"), &bound)?;
         let edges = concat!(of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"), " AND x.role <> ?3");
         // Which card an event speaks of is a projection.
@@ -105,11 +105,11 @@ impl Reader {
     }
 }
 
-/// The number to bind: NULL for all scopes; `None` where the scope is not known.
-fn number(db: &Connection, scope: Option<&Scope>) -> Result<Option<Option<i64>>> {
+/// What to bind for a scope: its number, NULL for all; `None` where the scope is not known.
+fn place(db: &Connection, scope: Option<&Scope>) -> Result<Option<Value>> {
     match scope {
-        Some(scope) => Ok(log::known_scope(db, scope)?.map(Some)),
-        None => Ok(Some(None)),
+        Some(scope) => Ok(log::known_scope(db, scope)?.map(Value::from)),
+        None => Ok(Some(Value::Null)),
     }
 }
 

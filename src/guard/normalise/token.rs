@@ -158,7 +158,7 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
         && !begins_sentence(tokens)
         && let Some((_, name)) = BY_CAPITAL.iter().find(|(word, _)| *word == lower)
     {
-        lower = (*name).to_owned();
+        (*name).clone_into(&mut lower);
     }
     tokens.push(Token { kind, start, end, lower, capital, surface: word.to_owned() });
 }

@@ -46,7 +46,7 @@ impl Projector<'_> {
             let found = body.as_ref().and_then(place_of);
             match body.zip(found) {
                 Some((body, found)) if event.effective && !self.is_gone(&event)? => {
-                    self.take_chunk(&event, &body, &found)?
+                    self.take_chunk(&event, &body, &found)?;
                 }
                 _ => leaving.push(n),
             }

@@ -406,18 +406,14 @@ fn beyond(options: &Options) -> Vec<(String, &'static str)> {
         return Vec::new();
     }
     let names = ("the name servers of this machine".to_owned(), "names");
-    match &options.relay {
-        Some(relay) => {
-            let by_name = relay.parse::<RelayUrl>().ok().and_then(|url| url.host_str().map(str::to_owned));
-            let by_name =
-                by_name.is_some_and(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
-            [Some((relay.clone(), "relay")), by_name.then_some(names)].into_iter().flatten().collect()
-        }
-        None => {
-            let relays = RelayMode::Default.relay_map().urls::<Vec<RelayUrl>>();
-            let relays = relays.into_iter().map(|relay| (relay.to_string(), "relay"));
-            relays.chain([(DIRECTORY.to_owned(), "directory"), names]).collect()
-        }
+    if let Some(relay) = &options.relay {
+        let by_name = relay.parse::<RelayUrl>().ok().and_then(|url| url.host_str().map(str::to_owned));
+        let by_name = by_name.is_some_and(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
+        [Some((relay.clone(), "relay")), by_name.then_some(names)].into_iter().flatten().collect()
+    } else {
+        let relays = RelayMode::Default.relay_map().urls::<Vec<RelayUrl>>();
+        let relays = relays.into_iter().map(|relay| (relay.to_string(), "relay"));
+        relays.chain([(DIRECTORY.to_owned(), "directory"), names]).collect()
     }
 }
 

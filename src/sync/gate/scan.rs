@@ -127,7 +127,10 @@ fn columns_of(at: usize, chunk: &[u8]) -> Option<Columns> {
     let mut rest = Rest(rest.prefixed()?);
     rest.hashes()?;
     rest.prefixed()?;
-    (rest.number()?, rest.number()?, rest.signed()?, rest.prefixed()?);
+    rest.number()?;
+    rest.number()?;
+    rest.signed()?;
+    rest.prefixed()?;
     for _ in 0..rest.number()? {
         rest.prefixed()?;
     }

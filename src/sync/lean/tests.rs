@@ -75,10 +75,13 @@ fn a_message_without_entries_and_nonsense_are_no_harm() {
     assert_eq!(Lean::of(&[]), None);
 }
 
+/// What is done to a whole page.
+type Spoil = fn(&mut Lean);
+
 #[test]
 fn parts_that_do_not_fit_together_are_refused() {
     let (_, good, _) = lean(&chain(1, 20));
-    let wrong: [(&str, fn(&mut Lean)); 9] = [
+    let wrong: [(&str, Spoil); 9] = [
         ("a header too many", |l| l.lengths.push(200)),
         ("a header that is longer", |l| l.lengths[3] += 1),
         ("a header without its end", |l| l.lengths[0] = 31),

@@ -286,10 +286,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_words_of_a_peer_that_listens_no_more_are_heard() {
-        let ((to_a, from_b), (b_reads, _b_writes)) = (duplex(1024), duplex(16));
+        let ((to_a, from_b), (b_reads, b_writes)) = (duplex(1024), duplex(16));
         let mut a = Wire::new(to_a, b_reads, Limits::default());
         let (_, mut from_b) = tokio::io::split(from_b);
-        drop(_b_writes);
+        drop(b_writes);
         a.send(&nudge(1)).unwrap();
         tokio::task::yield_now().await;
         from_b.write_all(&frame::encode(&nudge(7)).unwrap()).await.unwrap();
