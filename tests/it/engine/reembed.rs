@@ -66,7 +66,7 @@ fn all_vectors_change_at_once_and_what_was_begun_goes_on() {
     assert!(recall(&bed, "vault in Bonn").references[0].cosine.is_some());
     assert!(recall(&bed, "doors open").hits.iter().any(|hit| hit.claim.id == late && hit.cosine.is_some()));
     assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
-    assert_eq!(bed.engine.reembed().unwrap().finished, true, "there is nothing to do");
+    assert!(bed.engine.reembed().unwrap().finished, "there is nothing to do");
 }
 
 #[test]

@@ -216,7 +216,9 @@ fn following(row: &DocumentRow, bodies: Vec<Option<Body>>) -> Message {
         salts: vec![],
         bytes: vec![],
     };
-    bodies.into_iter().for_each(|body| following.push(body));
+    for body in bodies {
+        following.push(body);
+    }
     Message::Following(following)
 }
 
