@@ -158,6 +158,7 @@ impl Projector<'_> {
 
     /// Nothing is to be done for claims that are no more.
     fn pass_over(&mut self, leaving: &[Loaded]) {
+        let gone: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let dirty = &mut self.dirty;
         for places in [
             &mut dirty.states,
@@ -170,11 +171,11 @@ impl Projector<'_> {
             &mut dirty.rows,
             &mut dirty.touched,
         ] {
-            for event in leaving {
-                places.remove(&event.n);
+            for n in &gone {
+                places.remove(n);
             }
         }
-        dirty.origins.retain(|origin| !leaving.iter().any(|event| contests::Origin::Claim(event.n) == *origin));
+        dirty.origins.retain(|origin| !matches!(origin, contests::Origin::Claim(n) if gone.contains(n)));
     }
 }
 

@@ -217,10 +217,27 @@ fn share(db: &Connection, team: &Team, roster: &Roster, bound: &Bound, me: &Devi
     Ok(changed)
 }
 
+/// From so many events on, what refers to them is looked up in indexes.
+const MANY: usize = 32;
+
+/// What refers to events and claims, and is never asked for by them but here. SQLite looks for rows that refer to one which goes, in the
+/// whole table where there is no index; keeping these would cost every write.
+const REFERENCES: [(&str, &str); 5] = [
+    ("leaving_postings", "postings (claim)"),
+    ("leaving_phrases", "phrases (claim)"),
+    ("leaving_acts", "live_acts (act)"),
+    ("leaving_authors", "cards (author)"),
+    ("leaving_settled", "cards (settled)"),
+];
+
 /// Moves events from the log to the quarantine, and takes back what they did in the projections. Answers what changed there.
 pub(super) fn withdraw(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[Withdrawn]) -> Result<Changes> {
     // Rows that refer to each other go one after the other.
     db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+    let indexes = if events.len() < MANY { &REFERENCES[..0] } else { &REFERENCES[..] };
+    for (name, column) in indexes {
+        db.execute_batch(&format!("CREATE INDEX {name} ON {column}"))?;
+    }
     let mut projector = Projector::new(db, check)?;
     let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
     let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
@@ -250,6 +267,9 @@ pub(super) fn withdraw(db: &Connection, check: &dyn PairCheck, team: &Team, even
     }
     for (shared, events) in lost {
         ledger::subtract(db, shared, &events)?;
+    }
+    for (name, _) in indexes {
+        db.execute_batch(&format!("DROP INDEX {name}"))?;
     }
     Ok(changes)
 }

@@ -178,6 +178,33 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
 }
 
 #[tokio::test]
+async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
+    let (a, eve) = (Node::new(78), Node::new(79));
+    let team = a.found(&["api"]);
+    a.let_in(team, &eve, Role::Writer, None);
+    a.facts("api", "mine", 5);
+    many(&eve, 2, 100, 0);
+    hand(&eve, &a, team);
+    assert_eq!(a.set(team, "api").0, 205);
+    // As an admin revokes who had seen none of it.
+    a.change(Some(team), RosterChange::Revoke { device: eve.device(), cuts: vec![] });
+    assert_eq!(a.set(team, "api").0, 5);
+    assert_eq!(a.engine.sync_read(|r| r.quarantined_count(&team)).unwrap(), 200, "they wait, and are not lost");
+    a.assert_sound();
+    let before = a.engine.sync_read(ergo::store::Reader::projection).unwrap();
+    a.engine.sync_write(|store| store.rebuild()).unwrap();
+    assert_eq!(a.engine.sync_read(ergo::store::Reader::projection).unwrap(), before, "as if they had never come");
+    // A second time finds no trace of the first.
+    let again = Node::new(80);
+    a.let_in(team, &again, Role::Writer, None);
+    many(&again, 1, 100, 0);
+    hand(&again, &a, team);
+    a.change(Some(team), RosterChange::Revoke { device: again.device(), cuts: vec![] });
+    assert_eq!(a.set(team, "api").0, 5);
+    a.assert_sound();
+}
+
+#[tokio::test]
 async fn documents_in_many_pieces_are_put_together_when_nothing_else_is_to_do() {
     let (a, b) = (Node::new(67), Node::new(68));
     let team = a.found(&["api"]);
