@@ -6,22 +6,29 @@
 
 #[path = "../tests/it/support/crowd.rs"]
 mod crowd;
+mod crowded_store;
 
 use std::{
     fs,
     time::{Duration, Instant},
 };
 
-use ergo::tui::{
-    key::KeyPress,
-    msg::{Answer, Effect, Msg, Read},
-    state::{Screen, Settings, State},
-    theme::Theme,
-    update::{self, Opening},
-    view,
+use ergo::{
+    api::InboxQuery,
+    config::Paths,
+    engine::{Engine, EngineConfig},
+    guard::Guard,
+    tui::{
+        key::KeyPress,
+        msg::{Answer, Effect, Msg, Read},
+        state::{Screen, Settings, State},
+        theme::Theme,
+        update::{self, Opening},
+        view,
+    },
 };
 use ratatui::{buffer::Buffer, layout::Rect};
-use termlens::{Key, Terminal};
+use termlens::{Key, Terminal, TerminalBuilder};
 
 /// How often each thing is measured.
 const ROUNDS: usize = 200;
@@ -52,6 +59,74 @@ fn main() {
     let draws: Vec<Duration> = draws(rounds);
     line("one frame of 200 x 60, the median", p(&draws, 50), 1.0, "ms");
     line("one frame of 200 x 60, 95 of 100", p(&draws, 95), 4.0, "ms");
+    inbox(rounds, if brief { 2_000 } else { crowded_store::CLAIMS });
+}
+
+/// The Inbox of a real store in which a great deal wants a person: what the daemon takes to answer, and the app to show it.
+fn inbox(rounds: usize, claims: usize) {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("work")).unwrap();
+    fs::write(home.path().join("tui.json"), r#"{"toured":true}"#).unwrap();
+    fs::write(home.path().join("config.toml"), "[daemon]\ntcp = false\n").unwrap();
+    let begin = Instant::now();
+    crowded_store::fill(home.path(), claims);
+    println!(
+        "{:42} {:>12}",
+        format!("a store of {claims} claims was made"),
+        format!("{:.0} s", begin.elapsed().as_secs_f64())
+    );
+    let config = EngineConfig::new(Paths::under(home.path()).store(), crowded_store::key());
+    let engine = Engine::open_with(config, Guard::default()).unwrap();
+    let whole = InboxQuery { limit: Some(50), ..InboxQuery::default() };
+    let total = engine.inbox(&whole).unwrap().total;
+    let times: Vec<Duration> = (0..rounds.min(50))
+        .map(|_| {
+            let begin = Instant::now();
+            engine.inbox(&whole).unwrap();
+            begin.elapsed()
+        })
+        .collect();
+    line(&format!("the inbox, of which {total} are counted"), p(&times, 50), 50.0, "ms");
+    for group in engine.inbox(&whole).unwrap().groups {
+        let one = InboxQuery { group: Some(group.group), ..whole.clone() };
+        let begin = Instant::now();
+        engine.inbox(&one).unwrap();
+        println!(
+            "{:42} {:>12}",
+            format!("  {}: {}", group.group.title(), group.total),
+            format!("{:.2} ms", begin.elapsed().as_secs_f64() * 1000.0)
+        );
+    }
+    drop(engine);
+    let program = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ergo"));
+        command.args(args).current_dir(home.path().join("work")).env("ERGO_HOME", home.path()).env("HOME", home.path());
+        command
+    };
+    assert!(program(&["daemon", "start"]).status().unwrap().success());
+    let first: Vec<Duration> = (0..(rounds / 20).max(3))
+        .map(|_| {
+            let begin = Instant::now();
+            let mut app = terminal(&home).args(["tui", "--no-spawn"]).spawn(env!("CARGO_BIN_EXE_ergo")).unwrap();
+            app.wait_until(|screen| screen.contains("Need review")).unwrap();
+            begin.elapsed()
+        })
+        .collect();
+    line("first paint of that inbox, with its rows", p(&first, 50), 250.0, "ms");
+    assert!(program(&["daemon", "stop"]).status().unwrap().success());
+}
+
+fn terminal(home: &tempfile::TempDir) -> TerminalBuilder {
+    Terminal::builder()
+        .size(200, 60)
+        .env_clear()
+        .env("TERM", "xterm-256color")
+        .env("LANG", "C.UTF-8")
+        .env("USER", "ada")
+        .env("HOME", home.path())
+        .env("ERGO_HOME", home.path())
+        .current_dir(home.path().join("work"))
+        .timeout(Duration::from_mins(1))
 }
 
 fn line(what: &str, measured: f64, bar: f64, unit: &str) {
@@ -70,18 +145,9 @@ fn p(times: &[Duration], percent: usize) -> f64 {
 /// Starts the app and waits until the first claims are on the screen.
 fn first_paint(home: &tempfile::TempDir, url: &str) -> (Duration, Terminal) {
     let begin = Instant::now();
-    let mut app = Terminal::builder()
-        .size(200, 60)
-        .env_clear()
-        .env("TERM", "xterm-256color")
-        .env("LANG", "C.UTF-8")
-        .env("USER", "ada")
-        .env("HOME", home.path())
-        .env("ERGO_HOME", home.path())
+    let mut app = terminal(home)
         .env("ERGO_API_URL", url)
         .env("ERGO_API_TOKEN", "crowd")
-        .current_dir(home.path().join("work"))
-        .timeout(Duration::from_mins(1))
         .args(["tui", "--no-spawn", "--screen", "claims"])
         .spawn(env!("CARGO_BIN_EXE_ergo"))
         .unwrap();

@@ -23,6 +23,12 @@ pub struct InboxQuery {
     /// At most so many of each group, up to 200; default 50. Every group says how many there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// This group alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<InboxKind>,
+    /// Go on after this place of that group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 /// The answer to `GET /inbox`. Groups with nothing in them are left out.
@@ -30,7 +36,7 @@ pub struct InboxQuery {
 pub struct Inbox {
     /// The groups, what is most urgent first.
     pub groups: Vec<InboxGroup>,
-    /// How many things want a person, all groups together.
+    /// How many things want a person, all groups of this answer together.
     pub total: usize,
 }
 
@@ -41,8 +47,14 @@ pub struct InboxGroup {
     pub group: InboxKind,
     /// How many there are.
     pub total: usize,
+    /// There may be more than `total`: beyond some thousands they are no longer counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// The newest of them.
     pub items: Vec<InboxItem>,
+    /// Where the rest of the group begins; absent where this is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// Why something wants a person.
@@ -61,7 +73,7 @@ pub enum InboxKind {
     Proposed,
     /// An audit or a model found a contradiction among what is active.
     Found,
-    /// An agent did what it might have proposed: stored past a block, or retracted a person's claim.
+    /// An agent did what it might have proposed: let stand what the guard was against, or retracted a person's claim.
     ByAgents,
     /// What a claim rests on has changed.
     NeedsReview,
@@ -69,6 +81,24 @@ pub enum InboxKind {
     Warned,
     /// An event came from a peer and was not let in.
     Quarantined,
+}
+
+impl InboxKind {
+    /// The heading under which its things are listed.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Joining => "At the door",
+            Self::Refused => "Refused writes",
+            Self::Contradiction => "Contradictions",
+            Self::Contested => "Replaced twice",
+            Self::Proposed => "Proposed by agents",
+            Self::Found => "Found by models and audits",
+            Self::ByAgents => "Done by agents on their own",
+            Self::NeedsReview => "Need review",
+            Self::Warned => "Stored with a warning",
+            Self::Quarantined => "Not let in from peers",
+        }
+    }
 }
 
 /// One thing that wants a person.
@@ -103,6 +133,9 @@ pub struct NoticeItem {
     pub id: EventId,
     /// What was done.
     pub what: NoticeKind,
+    /// What disagrees, in one sentence.
+    #[serde(default)]
+    pub sentence: String,
     /// The claim that it is about.
     pub claim: ClaimView,
     /// The claims that it may not fit with, or that it was stored against.
@@ -130,8 +163,10 @@ pub struct NoticeItem {
 pub enum NoticeKind {
     /// A claim was stored with a warning.
     Warned,
-    /// An agent stored a claim past a block.
+    /// An agent let a claim stand beside what it contradicts.
     Forced,
+    /// An agent said of claims that they do not contradict each other, and let them stand.
+    Dismissed,
     /// An agent retracted a person's claim.
     Retracted,
 }

@@ -76,6 +76,7 @@ pub(super) enum Command {
     Recall(super::recall::Args),
     History(super::history::Args),
     Claims(super::claims::Args),
+    Inbox(super::inbox::Args),
     Conflicts(super::conflicts::Args),
     Resolve(Box<super::resolve::Args>),
     Audit(super::audit::Args),

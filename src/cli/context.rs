@@ -141,6 +141,12 @@ impl Context {
         self.globals.scope.is_none() && self.globals.project.is_none()
     }
 
+    /// Whether a flag names the place where the verb acts.
+    pub(crate) fn names_scope(&self) -> bool {
+        let Globals { scope, org, project, .. } = &self.globals;
+        scope.is_some() || org.is_some() || project.is_some()
+    }
+
     /// A client, and where to read; a scope that is none is told before any daemon is started.
     pub(crate) async fn reader(&self) -> Result<(Client, Scope), CliError> {
         self.here()?;

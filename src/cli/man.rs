@@ -3,6 +3,7 @@
 use clap::CommandFactory;
 
 use super::{Cli, CliError, Context, Exit, reference};
+use crate::tui::action::keys_roff;
 
 /// Print the manual page.
 #[derive(Debug, clap::Args)]
@@ -36,6 +37,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     clap_mangen::Man::new(command)
         .render(&mut page)
         .map_err(|error| CliError::internal(format_args!("cannot make the manual page: {error}")))?;
+    if args.verb.as_deref() == Some("tui") {
+        page.extend_from_slice(keys_roff().as_bytes());
+    }
     cx.ui.raw(&page);
     Ok(Exit::Ok)
 }

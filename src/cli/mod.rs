@@ -24,6 +24,7 @@ mod export;
 mod history;
 mod hook;
 mod import;
+mod inbox;
 mod ingest;
 mod injected;
 mod learn;
@@ -51,6 +52,7 @@ mod snapshot;
 mod status;
 mod supersede;
 mod sync;
+mod triage;
 mod tui;
 mod ui;
 mod undo;
@@ -118,6 +120,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Recall(args) => cx.block_on(async |cx| recall::run(args, cx).await),
         Command::History(args) => cx.block_on(async |cx| history::run(args, cx).await),
         Command::Claims(args) => cx.block_on(async |cx| claims::run(args, cx).await),
+        Command::Inbox(args) => cx.block_on(async |cx| inbox::run(args, cx).await),
         Command::Conflicts(args) => cx.block_on(async |cx| conflicts::run(args, cx).await),
         Command::Resolve(args) => cx.block_on(async |cx| resolve::run(*args, cx).await),
         Command::Audit(args) => cx.block_on(async |cx| audit::run(args, cx).await),

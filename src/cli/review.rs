@@ -1,4 +1,4 @@
-//! The line-based review of conflicts: what `ergo resolve --interactive` and `ergo tui --plain` print and ask.
+//! The line-based review of conflicts: what `ergo resolve --interactive` prints and asks, and `ergo tui --plain` for each card.
 //!
 //! No drawing, no cursor, no colour that carries meaning: it reads well aloud and in a log. Without someone to answer, it
 //! prints every card with its ways on and ends.
@@ -113,7 +113,12 @@ async fn cards(cx: &Context, client: &Client, which: &Which) -> Result<Vec<Strin
 }
 
 /// Shows one card and asks until it is settled or left; `false` ends the review.
-async fn one(cx: &mut Context, client: &Client, id: &str, mut asker: Option<&mut Asker>) -> Result<bool, CliError> {
+pub(super) async fn one(
+    cx: &mut Context,
+    client: &Client,
+    id: &str,
+    mut asker: Option<&mut Asker>,
+) -> Result<bool, CliError> {
     let mut card = client.card(id).await?;
     let now = Context::now();
     cx.ui.card(&card, now);

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::FutureExt;
 
-use super::{CliError, Context, Exit, args::When, review};
+use super::{CliError, Context, Exit, args::When, review, triage};
 use crate::{
     client::{Client, Connect},
     config::{ConfigError, TuiTheme},
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Draw lines and marks in ASCII.
     #[arg(long)]
     ascii: bool,
-    /// The same review as lines: no drawing, no cursor; reads well aloud. Also where there is no terminal.
+    /// The whole review as lines: no drawing, no cursor, no colour; reads well aloud. Also where there is no terminal.
     #[arg(long)]
     plain: bool,
     /// Write a picture of the app to this SVG file instead of opening it.
@@ -66,10 +66,15 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let lines = args.plain || cx.ui.json || !interactive();
     if lines && args.capture.is_none() && args.record.is_none() {
+        cx.ui.plainly();
         let which = review::Which { card: args.conflict, claim: args.claim, read_only: args.read_only };
         return cx.block_on(async |cx| {
             let client = cx.client().await?;
-            review::run(cx, &client, which).await
+            if which.card.is_some() || which.claim.is_some() {
+                return review::run(cx, &client, which).await;
+            }
+            let scope = if cx.names_scope() { Some(cx.known_scope(&client).await?) } else { None };
+            triage::run(cx, &client, scope, which.read_only).await
         });
     }
     let here = cx.here()?;
@@ -82,8 +87,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         ascii: if args.ascii { Some(true) } else { set.ascii },
         mouse: set.mouse && !args.no_mouse,
         identities: here.identities.clone(),
-        scope: (cx.globals.scope.is_some() || cx.globals.org.is_some() || cx.globals.project.is_some())
-            .then(|| here.scope.clone()),
+        scope: cx.names_scope().then(|| here.scope.clone()),
         conflict: args.conflict,
         claim: args.claim,
         screen: args.screen.as_deref().and_then(screen),

@@ -181,6 +181,11 @@ impl Ui {
         if self.color { format!("{}{text}\x1b[0m", style.ansi()) } else { text.to_string() }
     }
 
+    /// Writes text and nothing else from now on: no colour, no line that is written over.
+    pub(crate) fn plainly(&mut self) {
+        (self.color, self.color_err, self.progress) = (false, false, false);
+    }
+
     /// Whether stdout has colour.
     pub(crate) fn has_color(&self) -> bool {
         self.color

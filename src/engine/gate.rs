@@ -6,7 +6,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     api::Warning,
-    domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict},
+    domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict, verdict::Stage},
     guard::{self, Candidate, Circumstances, Guard, MAX_CANDIDATES, Said},
 };
 
@@ -63,6 +63,13 @@ pub(super) fn judge(
         tracing::error!("the guard panicked; the claim is stored un-gated");
         Box::new(ungated("the guard", "it failed on this statement"))
     })
+}
+
+/// Why two claims may not both hold, in one sentence, as the rules see them now; `stage` is that which spoke when one was written.
+/// `None` where the rules see nothing.
+pub(super) fn explain(guard: &Guard, ours: &Candidate, theirs: &Candidate, stage: Option<Stage>) -> Option<String> {
+    let said = catch_unwind(AssertUnwindSafe(|| guard.explain(ours, theirs, stage == Some(Stage::Nli))));
+    said.ok().flatten()
 }
 
 /// Which claims that an index found a write is compared with. A failure takes those that share most words.

@@ -216,6 +216,18 @@ impl Guard {
         ruling
     }
 
+    /// Why two claims may not both hold, in one sentence: as the rules see it, or, where inference spoke, by the words that only one of
+    /// them has. `None` where the rules see nothing against them.
+    pub fn explain(&self, ours: &Candidate, theirs: &Candidate, inferred: bool) -> Option<String> {
+        let (a, b) = (judge::prepare(ours), judge::prepare(theirs));
+        if inferred {
+            let (words, their_words) = explain::apart(&a.parsed, &b.parsed);
+            return Some(explain::inferred(&words, &their_words, false));
+        }
+        let ruling = judge::rule(&a, &ours.statement, &b, &theirs.statement, self.stages);
+        (ruling.tier > Tier::Clean).then_some(ruling.evidence.sentence).filter(|sentence| !sentence.is_empty())
+    }
+
     /// The figures of one pair as the judge weighs them; `None` where the rules decide it; for fitting.
     pub fn figures(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Option<features::Figures> {
         let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));

@@ -77,6 +77,8 @@ pub enum Slot {
     Sync,
     /// What wants a person.
     Inbox,
+    /// The page of a long group that was turned to.
+    InboxPage,
     /// The list of the Timeline.
     Timeline,
     /// The list of the Log.
@@ -89,7 +91,7 @@ pub enum Slot {
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 13;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.

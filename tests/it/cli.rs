@@ -4,6 +4,7 @@ mod care;
 mod docs;
 mod flow;
 mod import;
+mod inbox;
 mod resolve;
 mod scope;
 mod usage;

@@ -63,6 +63,14 @@ impl App {
         assert!(std::process::Command::new("kill").args(["-TERM", process.trim()]).status().unwrap().success());
     }
 
+    /// Closes the terminal of an app that a shell has opened, as by closing its window; gives the app's process.
+    pub(crate) fn closed(self, home: &TestHome) -> u32 {
+        let process = std::fs::read_to_string(home.path().join("app.pid")).unwrap();
+        // The shell leads the session: with it goes the terminal, and the app is told so.
+        drop(self);
+        process.trim().parse().unwrap()
+    }
+
     /// Waits until the screen shows a text.
     #[track_caller]
     pub(crate) fn sees(&mut self, text: &str) -> Screen {

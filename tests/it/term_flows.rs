@@ -183,7 +183,7 @@ fn a_window_made_tiny_and_large_again_shows_the_same() {
 fn without_a_daemon_the_app_says_how_to_start_one_and_starts_it() {
     let home = TestHome::new();
     let mut app = App::open(&home, &["--no-spawn"], USUAL, &[]);
-    app.sees("Press s to start it, or run: ergo daemon start");
+    app.sees("s starts it, or run: ergo daemon start");
     app.keys("s");
     app.sees("Nothing waits");
     app.sees("live");

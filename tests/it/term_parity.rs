@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ergo::{
-    api::{ClaimsQuery, ConflictsQuery},
+    api::{ClaimsQuery, ConflictsQuery, InboxKind},
     tui::action::{ACTIONS, Action, Danger},
 };
 use termlens::Key;
@@ -161,6 +161,27 @@ fn lines(app: &mut App) -> Vec<String> {
         }
     }
     out
+}
+
+#[test]
+fn the_inbox_of_the_command_line_is_that_of_the_app() {
+    let home = prepared();
+    let _daemon = home.daemon();
+    let told = home.run(["inbox", "--json"]).ok().json();
+    let mut app = App::open(&home, &[], HUGE, &[]);
+    app.sees(&format!("1 Inbox {}", told["total"]));
+    let lines = home.run(["inbox"]).ok().stdout;
+    for group in told["groups"].as_array().unwrap() {
+        let kind: InboxKind = serde_json::from_value(group["group"].clone()).unwrap();
+        let (title, total) = (kind.title(), &group["total"]);
+        app.sees(&format!("{title} {total}"));
+        assert!(lines.contains(&format!("{title}: {total}")), "{lines}");
+    }
+    // What is under the cursor first is what the command line says is next.
+    let first = &told["groups"][0]["items"][0];
+    let id = &first["id"].as_str().unwrap()[..10];
+    assert!(told["next"]["command"].as_str().unwrap().contains(id), "{told}");
+    app.sees(&format!("card {id}"));
 }
 
 #[test]

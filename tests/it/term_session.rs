@@ -2,8 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
+use rustix::process::Signal;
+
 use crate::{
-    support::TestHome,
+    support::{TestHome, signal, until},
     term::{App, assert_clean},
     term_flows::{USUAL, WIDE, home},
 };
@@ -103,4 +105,32 @@ fn a_daemon_that_dies_in_mid_session_is_noticed_and_started_again() {
     app.sees("The canary deployment is always blue");
     app.keys("q");
     assert!(app.ends().0);
+}
+
+/// Whether a process runs.
+fn runs(process: u32) -> bool {
+    // One that nobody has waited for is gone, too.
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_terminal_that_is_closed_leaves_no_process_and_loses_no_act() {
+    let (home, daemon) = home();
+    let mut app = App::within_shell(&home, &[]);
+    app.sees("A  decision · refused");
+    app.keys("a");
+    app.sees("A is stored and supersedes B");
+    // The act is on its way when the window is closed.
+    signal(daemon.pid(), Signal::STOP);
+    app.enter();
+    app.sees("Sending");
+    let process = app.closed(&home);
+    signal(daemon.pid(), Signal::CONT);
+    until("the app is gone", || !runs(process));
+    let why = home.run(["why", "deploy on Fridays", "--json"]).ok().json();
+    assert_eq!(why["answer"]["statement"], "Always deploy on Fridays");
+    assert_eq!(home.run(["conflicts", "--all", "--json"]).ok().json()["total"], 1, "it was done, and once");
+    // The next one finds everything as it should be.
+    let mut app = App::open(&home, &[], USUAL, &[]);
+    app.sees("1 of 1");
 }

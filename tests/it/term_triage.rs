@@ -124,7 +124,7 @@ fn ten_cards_are_settled_by_the_mouse_alone() {
         });
         app.click(if at % 2 == 0 { "Keep A" } else { "Keep B" });
         app.sees("Reason");
-        app.click("ctrl-s save");
+        app.click("enter do it");
     }
     app.sees("Nothing waits");
     assert_eq!((cards(&home, "open"), active(&home).len()), (0, 10));

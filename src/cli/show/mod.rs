@@ -3,6 +3,7 @@
 pub(crate) mod card;
 pub(crate) mod chain;
 pub(crate) mod claim;
+pub(crate) mod inbox;
 pub(crate) mod outcome;
 pub(crate) mod qr;
 pub(crate) mod text;

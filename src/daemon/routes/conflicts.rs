@@ -26,14 +26,15 @@ pub(in crate::daemon) async fn conflicts(
 #[utoipa::path(get, path = "/inbox", tag = "conflicts", params(InboxQuery), responses(
     (status = 200, body = Inbox), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn inbox(State(shared): State<Shared>, Query(query): Query<InboxQuery>) -> Answer<Inbox> {
+    let asked = query.group.is_none_or(|group| group == InboxKind::Joining);
     let mut inbox = shared.engine(move |engine| engine.inbox(&query)).await?;
     let waiting = shared.teams.pending().items;
-    if !waiting.is_empty() {
+    if asked && !waiting.is_empty() {
         inbox.total += waiting.len();
         let total = waiting.len();
         let items = waiting.into_iter().map(|join| InboxItem::Joining(Box::new(join))).collect();
         // Whoever stands at the door goes away after some minutes.
-        inbox.groups.insert(0, InboxGroup { group: InboxKind::Joining, total, items });
+        inbox.groups.insert(0, InboxGroup { group: InboxKind::Joining, total, at_least: false, items, next: None });
     }
     Ok(Json(inbox))
 }

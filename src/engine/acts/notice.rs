@@ -19,6 +19,8 @@ pub(in crate::engine) struct Note {
     pub(in crate::engine) rule: Option<String>,
     /// How strongly the two contradict, 0 to 1.
     pub(in crate::engine) score: Option<f32>,
+    /// That they contradict each other was denied, and no exception made.
+    pub(in crate::engine) dismissed: bool,
 }
 
 fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, note: &Note) -> Draft {
@@ -42,8 +44,21 @@ pub(in crate::engine) fn of_write(session: &Session<'_>, judged: &Judged, forced
         stage: Some(first.stage),
         rule: Some(first.rule.clone()).filter(|rule| !rule.is_empty()),
         score: Some(first.score),
+        dismissed: false,
     };
     Some(draft(kind, Ref::Draft(0), against.map(|conflict| conflict.claim.id), &note))
+}
+
+/// Of a claim that an agent is about to let stand beside others, by settling their card: as an exception, or since it sees no
+/// contradiction.
+pub(in crate::engine) fn of_card(
+    session: &Session<'_>,
+    claim: Ref,
+    against: impl IntoIterator<Item = ClaimId>,
+    dismissed: bool,
+) -> Option<Draft> {
+    session.actor.agent.as_ref()?;
+    Some(draft(local::FORCED, claim, against, &Note { dismissed, ..Note::default() }))
 }
 
 /// Of a person's claim that an agent is about to retract.

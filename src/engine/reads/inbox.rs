@@ -10,8 +10,8 @@ use crate::{
         EventKind, Scope, Status,
         derive::{CardKind, local},
     },
-    engine::{Engine, acts, check, gate, view},
-    store::{CardFilter, ClaimFilter, NoticeRow, Reader},
+    engine::{Engine, acts, check, gate, judged, view, words},
+    store::{CardFilter, ClaimFilter, NoticeRow, Page, Reader},
 };
 
 /// The groups that are cards, in the order of the inbox.
@@ -30,34 +30,66 @@ const MAX_CAUSES: usize = 5;
 pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<Inbox, ApiError> {
     let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = limit(query.limit)?;
+    if query.cursor.is_some() && query.group.is_none() {
+        return Err(ApiError::field("cursor", "`cursor` goes on in one group: name it with `group`"));
+    }
+    let cursor = query.cursor.as_deref();
+    let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
     let now = (engine.config.clock)();
     let today = gate::day(now);
     let mut groups = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
-        for (group, kind) in CARDS {
+        for (group, kind) in CARDS.into_iter().filter(|(group, _)| wanted(*group)) {
             let filter = CardFilter { scope: scope.clone(), now, kinds: vec![kind], ..CardFilter::default() };
-            let page = reader.cards(&filter, limit, None)?;
+            let page = reader.cards(&filter, limit, cursor)?;
             let items: Vec<CardSummary> = super::card::summaries(reader, page.items, now, &today)?;
             let items = items.into_iter().map(|card| InboxItem::Card(Box::new(card))).collect();
-            groups.push(InboxGroup { group, total: page.total, items });
+            groups.push(InboxGroup { group, total: page.total, at_least: page.at_least, items, next: page.next });
         }
-        groups.push(noted(InboxKind::ByAgents, reader.notices(scope.as_ref(), false, limit)?, &today));
-        groups.push(review(reader, scope.clone(), limit, &today)?);
-        groups.push(noted(InboxKind::Warned, reader.notices(scope.as_ref(), true, limit)?, &today));
+        for group in [InboxKind::ByAgents, InboxKind::NeedsReview, InboxKind::Warned].into_iter().filter(|g| wanted(*g))
+        {
+            groups.push(match group {
+                InboxKind::NeedsReview => review(reader, scope.clone(), limit, cursor, &today)?,
+                _ => {
+                    let page = reader.notices(scope.as_ref(), group == InboxKind::Warned, limit, cursor)?;
+                    noted(engine, group, page, &today)
+                }
+            });
+        }
         Ok::<_, ApiError>(groups)
     })?;
-    let list = engine.quarantined(&QuarantinedQuery { limit: Some(limit), ..QuarantinedQuery::default() })?;
-    let items = list.items.into_iter().map(|item| InboxItem::Quarantined(Box::new(item))).collect();
-    groups.push(InboxGroup { group: InboxKind::Quarantined, total: list.total, items });
+    if wanted(InboxKind::Quarantined) {
+        groups.push(quarantined(engine, limit, cursor)?);
+    }
     groups.retain(|group| group.total > 0);
     Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups })
 }
 
+/// What was not let in. Its cursor is how many come before.
+fn quarantined(engine: &Engine, limit: usize, cursor: Option<&str>) -> Result<InboxGroup, ApiError> {
+    let before = match cursor {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| ApiError::field("cursor", "`cursor` is none that this group gave"))?,
+    };
+    let most = before + limit;
+    let list = engine.kept_out(&QuarantinedQuery::default(), most)?;
+    let items: Vec<InboxItem> =
+        list.items.into_iter().skip(before).map(|item| InboxItem::Quarantined(Box::new(item))).collect();
+    let next = (!items.is_empty() && before + items.len() < list.total).then(|| (before + items.len()).to_string());
+    Ok(InboxGroup { group: InboxKind::Quarantined, total: list.total, at_least: false, items, next })
+}
+
 /// Active claims that need review, each with what changed.
-fn review(reader: &Reader, scope: Option<Scope>, limit: usize, today: &str) -> Result<InboxGroup, ApiError> {
+fn review(
+    reader: &Reader,
+    scope: Option<Scope>,
+    limit: usize,
+    cursor: Option<&str>,
+    today: &str,
+) -> Result<InboxGroup, ApiError> {
     let filter =
         ClaimFilter { scope, status: Some(Status::Active), needs_review: Some(true), ..ClaimFilter::default() };
-    let page = reader.claims(&filter, limit, None)?;
+    let page = reader.claims(&filter, limit, cursor)?;
     let mut items = Vec::new();
     for row in page.items {
         let mut causes = Vec::new();
@@ -66,23 +98,28 @@ fn review(reader: &Reader, scope: Option<Scope>, limit: usize, today: &str) -> R
         }
         items.push(InboxItem::Review(Box::new(ReviewItem { claim: view::claim(row, today), causes })));
     }
-    Ok(InboxGroup { group: InboxKind::NeedsReview, total: page.total, items })
+    let (total, at_least, next) = (page.total, page.at_least, page.next);
+    Ok(InboxGroup { group: InboxKind::NeedsReview, total, at_least, items, next })
 }
 
-fn noted(group: InboxKind, (rows, total): (Vec<NoticeRow>, usize), today: &str) -> InboxGroup {
-    let items = rows.into_iter().map(|row| InboxItem::Notice(Box::new(notice(row, today)))).collect();
-    InboxGroup { group, total, items }
+fn noted(engine: &Engine, group: InboxKind, page: Page<NoticeRow>, today: &str) -> InboxGroup {
+    let items = page.items.into_iter().map(|row| InboxItem::Notice(Box::new(notice(engine, row, today)))).collect();
+    InboxGroup { group, total: page.total, at_least: page.at_least, items, next: page.next }
 }
 
-fn notice(row: NoticeRow, today: &str) -> NoticeItem {
-    let note: acts::Note = row.event.body.and_then(|body| serde_json::from_str(&body.data?).ok()).unwrap_or_default();
+fn notice(engine: &Engine, row: NoticeRow, today: &str) -> NoticeItem {
+    let body = row.event.body.as_ref();
+    let note: acts::Note = body.and_then(|body| serde_json::from_str(body.data.as_ref()?).ok()).unwrap_or_default();
+    let what = match &row.event.kind {
+        EventKind::Local(kind) if kind == local::FORCED && note.dismissed => NoticeKind::Dismissed,
+        EventKind::Local(kind) if kind == local::FORCED => NoticeKind::Forced,
+        EventKind::Local(kind) if kind == local::RETRACTED => NoticeKind::Retracted,
+        _ => NoticeKind::Warned,
+    };
     NoticeItem {
         id: row.event.id,
-        what: match &row.event.kind {
-            EventKind::Local(kind) if kind == local::FORCED => NoticeKind::Forced,
-            EventKind::Local(kind) if kind == local::RETRACTED => NoticeKind::Retracted,
-            _ => NoticeKind::Warned,
-        },
+        what,
+        sentence: sentence(engine, what, &note, &row),
         claim: view::claim(row.claim, today),
         against: view::claims(row.against, today),
         stage: note.stage,
@@ -92,4 +129,21 @@ fn notice(row: NoticeRow, today: &str) -> NoticeItem {
         who: row.event.who,
         agent: row.event.agent,
     }
+}
+
+/// What disagrees, in one sentence. A notice keeps no words, so that the guard says it anew of the words as they are.
+fn sentence(engine: &Engine, what: NoticeKind, note: &acts::Note, row: &NoticeRow) -> String {
+    let claim = words::quote(&row.claim.statement);
+    if what == NoticeKind::Retracted {
+        let by = row.event.agent.as_deref().unwrap_or(&row.event.who);
+        return format!("{by} took out {claim}, which {} wrote.", row.claim.who);
+    }
+    let Some(other) = row.against.first() else {
+        return format!("What {claim} was compared with is no longer there.");
+    };
+    if row.claim.flags.redacted || other.flags.redacted {
+        return "The two did not fit together; the text of one of them was redacted.".to_owned();
+    }
+    let said = gate::explain(&engine.guard, &judged::candidate(&row.claim), &judged::candidate(other), note.stage);
+    said.unwrap_or_else(|| format!("{claim} may not fit with {}.", words::quote(&other.statement)))
 }

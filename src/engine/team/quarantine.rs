@@ -18,7 +18,15 @@ const PER_EVENT: usize = 500;
 impl Engine {
     /// Events that teams of this device do not take, the latest to come first in each.
     pub fn quarantined(&self, query: &QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, MOST);
+        self.kept_out(query, query.limit.unwrap_or(PAGE).clamp(1, MOST))
+    }
+
+    /// [`Engine::quarantined`] with whatever limit.
+    pub(in crate::engine) fn kept_out(
+        &self,
+        query: &QuarantinedQuery,
+        limit: usize,
+    ) -> Result<QuarantinedList, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let teams: Vec<EventId> = match query.in_team.as_deref() {
                 Some(text) => vec![team_named(reader, Some(text))?],

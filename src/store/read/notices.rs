@@ -4,35 +4,46 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, params};
 
-use super::claims::claim;
+use super::{Place, claims::claim};
 use crate::{
     domain::{ClaimId, EventId, Scope, derive::NOTICE_LIST},
     store::{
-        NoticeRow, Reader, Result,
+        NoticeRow, Page, Reader, Result,
         log::{self, Role},
     },
 };
 
-/// The most notices that are looked at: those that come after are counted no more.
+/// The most notices that are counted.
 const MOST: usize = 10_000;
 
-/// The notices of a scope, or of a claim, that nobody has seen and that are still true, newest first; only warnings, or all but those,
-/// where `warned` says so.
-fn open(db: &Connection, scope: Option<i64>, claim: Option<&ClaimId>, warned: Option<bool>) -> Result<Vec<i64>> {
+/// Which notices are looked at.
+#[derive(Clone, Copy, Default)]
+struct Which<'a> {
+    scope: Option<i64>,
+    claim: Option<&'a ClaimId>,
+    /// Only warnings, or all but those.
+    warned: Option<bool>,
+    /// Only those before this place.
+    before: Option<i64>,
+}
+
+/// The notices that nobody has seen and that are still true, newest first, at most `limit` of them.
+fn open(db: &Connection, which: Which<'_>, limit: usize) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
         "SELECT e.n FROM edges x JOIN events e ON e.n = x.src AND e.effective = 1
          JOIN edges t ON t.src = e.n AND t.role = 0 AND t.ord = 0
          JOIN claims c ON c.id = t.dst AND c.status = CASE e.kind WHEN 'local.retracted' THEN 2 ELSE 0 END
          WHERE x.dst = ?1 AND x.role = ?2 AND (?3 IS NULL OR e.scope = ?3) AND (?4 IS NULL OR t.dst = ?4)
-           AND (?6 IS NULL OR (e.kind = 'local.warned') = ?6)
+           AND (?6 IS NULL OR (e.kind = 'local.warned') = ?6) AND (?7 IS NULL OR x.src < ?7)
            AND NOT EXISTS (
                SELECT 1 FROM edges s JOIN events seen ON seen.n = s.src AND seen.kind = 'local.seen' AND seen.effective = 1
                WHERE s.dst = e.id AND s.role = 0)
          ORDER BY x.src DESC LIMIT ?5",
     )?;
+    let Which { scope, claim, warned, before } = which;
     let claim = claim.map(|claim| claim.0);
-    let rows =
-        read.query_map(params![NOTICE_LIST.0, Role::List as i64, scope, claim, MOST, warned], |row| row.get(0))?;
+    let rows = read
+        .query_map(params![NOTICE_LIST.0, Role::List as i64, scope, claim, limit, warned, before], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -59,30 +70,45 @@ pub(super) fn disputed(db: &Connection) -> Result<HashSet<i64>> {
 }
 
 impl Reader {
-    /// The notices that nobody has seen and that are still true, newest first: at most `limit` of them, and how many there are. Only those
-    /// of the guard's warnings, or all others.
-    pub fn notices(&self, scope: Option<&Scope>, warned: bool, limit: usize) -> Result<(Vec<NoticeRow>, usize)> {
+    /// A page of the notices that nobody has seen and that are still true, newest first: only those of the guard's warnings, or all
+    /// others.
+    pub fn notices(
+        &self,
+        scope: Option<&Scope>,
+        warned: bool,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Page<NoticeRow>> {
+        let after = Place::parse(cursor)?;
         self.snapshot(|reader| {
             let scope = match scope {
                 Some(scope) => match log::known_scope(&reader.db, scope)? {
                     Some(scope) => Some(scope),
-                    None => return Ok((Vec::new(), 0)),
+                    None => return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None }),
                 },
                 None => None,
             };
-            let places = open(&reader.db, scope, None, Some(warned))?;
-            let mut rows = Vec::new();
-            for n in places.iter().take(limit) {
-                rows.extend(reader.notice(*n)?);
+            let which = Which { scope, warned: Some(warned), ..Which::default() };
+            let mut places = open(&reader.db, which, MOST + 1)?;
+            let counted = places.len();
+            if cursor.is_some() {
+                places = open(&reader.db, Which { before: Some(after.n), ..which }, limit.saturating_add(1))?;
             }
-            Ok((rows, places.len()))
+            let more = places.len() > limit;
+            places.truncate(limit);
+            let mut items = Vec::new();
+            for n in &places {
+                items.extend(reader.notice(*n)?);
+            }
+            let next = places.last().filter(|_| more).map(|n| Place { wall: 0, tick: 0, n: *n }.cursor());
+            Ok(Page { items, total: counted.min(MOST), at_least: counted > MOST, next })
         })
     }
 
     /// The notices about a claim that nobody has seen.
     pub fn notices_of(&self, claim: &ClaimId) -> Result<Vec<EventId>> {
         self.snapshot(|reader| {
-            let places = open(&reader.db, None, Some(claim), None)?;
+            let places = open(&reader.db, Which { claim: Some(claim), ..Which::default() }, MOST)?;
             places.into_iter().map(|n| Ok(log::load(&reader.db, n)?.id)).collect()
         })
     }

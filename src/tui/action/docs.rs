@@ -2,7 +2,24 @@
 
 use std::fmt::Write;
 
-use super::{ACTIONS, Danger, KeyScope};
+use super::{ACTIONS, Danger, KeyScope, Keymap};
+
+/// The keys of the app as a section of a manual page, in roff.
+pub fn keys_roff() -> String {
+    let plain = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    let mut out =
+        String::from(".SH KEYS\nThese are the usual ones; others are set in keys.toml, beside config.toml.\n");
+    let usual = Keymap::default();
+    for scope in KeyScope::ALL {
+        let _ = write!(out, ".SS {}\n", plain(scope.title()));
+        for spec in ACTIONS.iter().filter(|spec| spec.scope == scope) {
+            let (keys, help) = (plain(&usual.all(spec.id)), plain(&usual.say(spec.help)));
+            // A line of roff that begins with a mark would be an order: a key never begins one.
+            let _ = write!(out, ".TP\n\\fB{keys}\\fR\n{}: {help}\n", plain(spec.title));
+        }
+    }
+    out
+}
 
 /// The keys of the app as Markdown: what `docs/keys.md` holds.
 pub fn keys_markdown() -> String {
@@ -15,6 +32,7 @@ pub fn keys_markdown() -> String {
          column and given a key, or a list of keys, in place of the usual ones. A mistake is told with its line when the app opens.\n\n\
          ```toml\n[conflicts]\nkeep_a = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",
     );
+    let usual = Keymap::default();
     for scope in KeyScope::ALL {
         let _ = write!(
             out,
@@ -29,8 +47,8 @@ pub fn keys_markdown() -> String {
                 Danger::Undoable => " ↩",
                 Danger::Final => " ‼",
             };
-            let _ =
-                writeln!(out, "| {} | {}{mark} | {} | `{}` |", keys.join(" "), spec.title, spec.help, spec.id.name());
+            let (title, help, name) = (spec.title, usual.say(spec.help), spec.id.name());
+            let _ = writeln!(out, "| {} | {title}{mark} | {help} | `{name}` |", keys.join(" "));
         }
     }
     out

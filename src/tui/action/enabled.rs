@@ -35,7 +35,7 @@ fn act(state: &State, act: CardAct) -> Can {
 
 /// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
 fn many(state: &State) -> Can {
-    state.conflicts.marks.scope()?;
+    state.conflicts.marks.scope().map_err(|why| state.keys.say(&why))?;
     idle(state)
 }
 
@@ -49,13 +49,13 @@ fn act_on_one(state: &State, act: CardAct) -> Can {
     if !state.is_marked() {
         return self::act(state, act);
     }
-    Err("this is another act on each card, and several are marked: esc takes the marks away".to_owned())
+    Err(state.keys.say("this is another act on each card, and several are marked: {back} takes the marks away"))
 }
 
 /// Cards are listed where they can be marked.
 pub fn markable(state: &State) -> Can {
     if state.screen == Screen::Inbox {
-        return Err("cards are marked where all of them are listed: 8".to_owned());
+        return Err(state.keys.say("cards are marked where all of them are listed: {show_cards}"));
     }
     has_cards(state)
 }
@@ -215,7 +215,7 @@ pub fn active_claim(state: &State) -> Can {
 pub fn past_claim(state: &State) -> Can {
     let claim = in_hand(state)?;
     if claim.flags.undone {
-        return Err("the act that made this claim was undone; U takes an undo back".to_owned());
+        return Err(state.keys.say("the act that made this claim was undone; {redo} takes an undo back"));
     }
     if claim.status == Status::Active { Err("this claim is active".to_owned()) } else { idle(state) }
 }
@@ -247,6 +247,21 @@ pub fn redo(state: &State) -> Can {
 /// The scope can be compared.
 pub fn audit(state: &State) -> Can {
     idle(state)
+}
+
+/// What is under the cursor can be opened.
+pub fn openable(state: &State) -> Can {
+    let some = match state.screen {
+        // Where no chain is shown, opening it is asking for one.
+        Screen::Why => true,
+        Screen::Inbox => !state.inbox.stops().is_empty(),
+        Screen::Conflicts => !state.conflicts.list.is_empty(),
+        Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
+        Screen::Peers => !state.peers.entries().is_empty(),
+        Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| !acts.list.is_empty()),
+        Screen::Models => false,
+    };
+    if some { Ok(()) } else { Err("there is nothing to open here".to_owned()) }
 }
 
 /// There is something to link to.

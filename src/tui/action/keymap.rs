@@ -95,6 +95,31 @@ impl Keymap {
         self.of(id).first().map_or_else(String::new, ToString::to_string)
     }
 
+    /// A text in which `{undo}` stands for the first key of that act, or, where it has none, for its title.
+    pub fn say(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, from)) = rest.split_once('{') {
+            out.push_str(before);
+            let named = from.split_once('}').and_then(|(name, after)| {
+                let spec = ACTIONS.iter().find(|spec| spec.id.name() == name)?;
+                Some((spec, after))
+            });
+            let Some((spec, after)) = named else {
+                out.push('{');
+                rest = from;
+                continue;
+            };
+            match self.of(spec.id).first() {
+                Some(key) => out.push_str(&key.to_string()),
+                None => out.push_str(&format!("“{}”", spec.title)),
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+
     /// All of an act's keys as written, separated by spaces.
     pub fn all(&self, id: Action) -> String {
         self.of(id).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -164,6 +189,13 @@ mod tests {
         let map = Keymap::parse("").unwrap();
         assert_eq!(map, Keymap::default());
         assert_eq!((map.first(Action::KeepA), map.all(Action::Palette)), ("a".to_owned(), "? : ctrl-p".to_owned()));
+    }
+
+    #[test]
+    fn texts_name_the_keys_that_hold() {
+        let map = Keymap::parse("[global]\nundo = \"f5\"\nredo = []\n").unwrap();
+        let text = "{undo} undoes, {redo} redoes; {quit} leaves {this} and {";
+        assert_eq!(map.say(text), "f5 undoes, “Redo” redoes; q leaves {this} and {");
     }
 
     #[test]

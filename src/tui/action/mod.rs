@@ -6,7 +6,7 @@ mod keymap;
 mod rows;
 mod table;
 
-pub use docs::keys_markdown;
+pub use docs::{keys_markdown, keys_roff};
 pub use keymap::Keymap;
 pub use table::ACTIONS;
 
@@ -110,6 +110,7 @@ pub enum Action {
     TourEnd,
     // In a form
     Submit,
+    Advance,
     NewLine,
     NextField,
     PrevField,
@@ -258,7 +259,7 @@ pub struct ActionSpec {
     pub title: &'static str,
     /// One word for the footer; empty keeps it out of there.
     pub short: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in a sentence; a key of another act in it is written as for [`Keymap::say`].
     pub help: &'static str,
     /// Its usual keys, in the written form of [`super::key::KeyPress`]; those that hold are in the [`Keymap`].
     pub keys: &'static [&'static str],

@@ -56,6 +56,9 @@ const FRAME: Duration = Duration::from_millis(16);
 /// read side by side, so that their order does not tell. With the terminal taken, Ctrl-C is a key and no interrupt.
 const ECHO: Duration = Duration::from_secs(1);
 
+/// How long an act that is on its way is waited for when the app is left, or its terminal is closed: it shall not be lost.
+const LINGER: Duration = Duration::from_secs(3);
+
 /// Messages that may wait, and the most that are taken before a frame.
 const QUEUE: usize = 256;
 
@@ -131,6 +134,8 @@ struct App {
     /// What was typed before the terminal answered.
     typed: Vec<KeyPress>,
     tasks: JoinSet<()>,
+    /// Acts on their way to the daemon.
+    acts: JoinSet<()>,
     sender: mpsc::Sender<Msg>,
     receiver: mpsc::Receiver<Msg>,
     again: Arc<Notify>,
@@ -168,6 +173,7 @@ impl App {
             swallow: Swallow::new(asked.late),
             typed: asked.typed,
             tasks: JoinSet::new(),
+            acts: JoinSet::new(),
             sender,
             receiver,
             again: Arc::new(Notify::new()),
@@ -187,19 +193,29 @@ impl App {
         self.execute(effects)?;
         let typed = std::mem::take(&mut self.typed);
         self.take(typed.into_iter().map(Msg::Key).collect())?;
+        let result = self.turn(&mut end).await;
+        // The person has the terminal back while what they did last arrives.
+        terminal::restore();
+        let arrived = async { while self.acts.join_next().await.is_some() {} };
+        let _late = tokio::time::timeout(LINGER, arrived).await;
+        if let Some(memory) = &self.memory {
+            memory.note(|kept| kept.last_here = Some(now()));
+            memory.write();
+        }
+        result
+    }
+
+    /// Until the person leaves, or the terminal is gone.
+    async fn turn(&mut self, end: &mut [Signal; 3]) -> Result<(), TuiError> {
         while !self.leave {
             self.draw_if_due()?;
-            match self.next(&mut end).await {
+            match self.next(end).await {
                 Next::Messages(messages) => self.take(messages)?,
                 Next::Time => {}
                 Next::Ended(Err(error)) if error.is_panic() => return Err(TuiError::Panicked),
                 Next::Ended(_) => {}
                 Next::Leave => break,
             }
-        }
-        if let Some(memory) = &self.memory {
-            memory.note(|kept| kept.last_here = Some(now()));
-            memory.write();
         }
         Ok(())
     }
@@ -225,6 +241,7 @@ impl App {
             }
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Next::Time,
             Some(ended) = self.tasks.join_next(), if !self.tasks.is_empty() => return Next::Ended(ended),
+            Some(ended) = self.acts.join_next(), if !self.acts.is_empty() => return Next::Ended(ended),
             _ = terminate.recv() => return Next::Leave,
             _ = hangup.recv() => return Next::Leave,
             _ = interrupt.recv() => {
@@ -319,7 +336,7 @@ impl App {
                 }
                 Effect::Write(ticket, write) => {
                     let (client, sender) = (self.client.clone(), self.sender.clone());
-                    self.tasks.spawn(async move {
+                    self.acts.spawn(async move {
                         let answer = calls::write(&client, *write).await;
                         drop(sender.send(Msg::Reply(ticket, answer)).await);
                     });

@@ -31,7 +31,8 @@ pub(crate) fn event(n: u8, kind: &str, statement: Option<&str>) -> EventView {
 }
 
 fn group(group: InboxKind, total: usize, items: Vec<InboxItem>) -> InboxGroup {
-    InboxGroup { group, total, items }
+    let next = (total > items.len()).then(|| "a.b.c".to_owned());
+    InboxGroup { group, total, at_least: false, items, next }
 }
 
 fn cards(numbers: impl IntoIterator<Item = u8>, kind: CardKind) -> Vec<InboxItem> {
@@ -46,6 +47,7 @@ pub(crate) fn inbox() -> Inbox {
     let warned = NoticeItem {
         id: EventId([0x51; 32]),
         what: NoticeKind::Warned,
+        sentence: "They set the same thing to different values: “thirty days” against “a week”.".into(),
         claim: claim(41, "Backups are kept for thirty days"),
         against: vec![claim(42, "Backups are kept for a week")],
         stage: Some(Stage::Nli),
@@ -58,6 +60,7 @@ pub(crate) fn inbox() -> Inbox {
     let forced = NoticeItem {
         id: EventId([0x52; 32]),
         what: NoticeKind::Forced,
+        sentence: "One rules out what the other asks for: “may skip the linter” against “is linted”.".into(),
         claim: claim(43, "The nightly build may skip the linter"),
         ..warned.clone()
     };

@@ -1,5 +1,9 @@
 //! The Inbox: everything that wants a person, in groups; the cursor stands on one thing, whatever comes or goes around it.
 
+mod window;
+
+pub use window::Window;
+
 use crate::{
     api::{
         ClaimView, Inbox as View, InboxItem, InboxKind, InboxQuery, NoticeItem, PendingJoin, QuarantinedView,
@@ -34,6 +38,8 @@ pub enum ItemId {
     Quarantined(EventId),
     /// A device at the door.
     Joining(String),
+    /// What comes before the page of a group that is shown.
+    Before(InboxKind),
     /// The rest of a group.
     More(InboxKind),
 }
@@ -41,12 +47,23 @@ pub enum ItemId {
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub enum Row<'a> {
-    /// The name of a group, and how many are in it. The cursor passes over it.
-    Heading(InboxKind, usize),
+    /// A group with its name and how many are in it. The cursor passes over it.
+    Heading(InboxKind, Count),
     /// A thing that wants a person.
     Item(InboxKind, &'a InboxItem),
+    /// So many of a group come before those that are listed.
+    Before(InboxKind, usize),
     /// So many more of a group, which are not listed here.
     More(InboxKind, usize),
+}
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// As far as it was counted.
+    pub total: usize,
+    /// There may be more.
+    pub at_least: bool,
 }
 
 impl Row<'_> {
@@ -55,6 +72,7 @@ impl Row<'_> {
         match self {
             Self::Heading(..) => None,
             Self::Item(_, item) => Some(id_of(item)),
+            Self::Before(kind, _) => Some(ItemId::Before(*kind)),
             Self::More(kind, _) => Some(ItemId::More(*kind)),
         }
     }
@@ -97,6 +115,8 @@ pub struct Inbox {
     pub acting: Option<ItemId>,
     /// What this app settled last: it leaves the list without a word.
     pub released: Option<ItemId>,
+    /// A group of which a later page is shown.
+    pub window: Option<Window>,
     /// How many things were settled from here since the app was opened.
     pub settled: usize,
     cursor: usize,
@@ -110,6 +130,7 @@ impl Inbox {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
             limit: Some(EACH),
+            ..InboxQuery::default()
         }
     }
 
@@ -122,15 +143,16 @@ impl Inbox {
         for group in groups {
             let here = gone.filter(|gone| gone.kind == group.group);
             placed |= here.is_some();
-            rows.push(Row::Heading(group.group, group.total));
+            let part = self.part(group);
+            rows.push(Row::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
+            rows.extend((part.before > 0).then_some(Row::Before(group.group, part.before)));
             rows.extend(here.map(|gone| Row::Item(gone.kind, &gone.item)));
-            rows.extend(group.items.iter().map(|item| Row::Item(group.group, item)));
-            let rest = group.total.saturating_sub(group.items.len());
-            rows.extend((rest > 0).then_some(Row::More(group.group, rest)));
+            rows.extend(part.items.iter().map(|item| Row::Item(group.group, item)));
+            rows.extend((part.rest > 0).then_some(Row::More(group.group, part.rest)));
         }
         if let Some(gone) = gone.filter(|_| !placed) {
             rows.insert(0, Row::Item(gone.kind, &gone.item));
-            rows.insert(0, Row::Heading(gone.kind, 0));
+            rows.insert(0, Row::Heading(gone.kind, Count { total: 0, at_least: false }));
         }
         rows
     }
@@ -164,7 +186,7 @@ impl Inbox {
     pub fn item(&self) -> Option<&InboxItem> {
         match self.current()? {
             Row::Item(_, item) => Some(item),
-            Row::Heading(..) | Row::More(..) => None,
+            Row::Heading(..) | Row::Before(..) | Row::More(..) => None,
         }
     }
 
@@ -250,13 +272,25 @@ impl Inbox {
     /// Takes what the daemon says. The cursor stays on its thing. Where that is gone and was not settled from here, it stays
     /// as [`Inbox::gone`] and is returned, so that it can be said.
     pub fn accept(&mut self, view: View) -> Option<InboxItem> {
+        self.change(|inbox| {
+            if let Some(window) = &inbox.window
+                && !view.groups.iter().any(|group| group.group == window.kind)
+            {
+                inbox.window = None;
+            }
+            inbox.view = Some(view);
+        })
+    }
+
+    /// Changes what is listed. The cursor stays on its thing, as for [`Inbox::accept`].
+    fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
             Row::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
-            Row::Heading(..) | Row::More(..) => None,
+            Row::Heading(..) | Row::Before(..) | Row::More(..) => None,
         });
         let was_gone = self.is_gone();
         self.gone = None;
-        self.view = Some(view);
+        change(self);
         self.trouble = None;
         let there = |own: &Self, id: &ItemId| own.stops().iter().any(|row| row.id().as_ref() == Some(id));
         let lost = before.filter(|gone| {

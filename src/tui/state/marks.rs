@@ -73,12 +73,14 @@ impl Marks {
         self.cards.iter().map(|card| CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }).collect()
     }
 
-    /// The one scope of them all, or why they cannot be settled by one act.
+    /// The one scope of them all, or why they cannot be settled by one act, with keys as for
+    /// [`Keymap::say`](crate::tui::action::Keymap::say).
     pub fn scope(&self) -> Result<&Scope, String> {
-        let scope = self.cards.first().map(|card| &card.scope).ok_or("no card is marked: space marks one")?;
+        let scope = self.cards.first().map(|card| &card.scope).ok_or("no card is marked: {mark} marks one")?;
         if self.cards.iter().any(|card| card.scope != *scope) {
             return Err(
-                "the marked cards are of several scopes, and one act settles cards of one: S shows one".to_owned()
+                "the marked cards are of several scopes, and one act settles cards of one: {all_scopes} shows one"
+                    .to_owned(),
             );
         }
         if self.len() > MAX_CARDS {

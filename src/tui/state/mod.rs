@@ -138,6 +138,8 @@ pub struct Wants {
     pub sync: bool,
     /// What wants a person.
     pub inbox: bool,
+    /// The page of a long group that was turned to.
+    pub inbox_page: bool,
     /// How the daemon and its models are.
     pub diagnose: bool,
     /// The card that was asked for last.

@@ -52,7 +52,8 @@ impl Palette {
         let wanted = self.input.lines().join(" ").to_lowercase();
         action::in_chain(state.screen_chain())
             .filter(|spec| {
-                let text = format!("{} {} {}", spec.title, spec.help, state.keys.all(spec.id)).to_lowercase();
+                let help = state.keys.say(spec.help);
+                let text = format!("{} {help} {}", spec.title, state.keys.all(spec.id)).to_lowercase();
                 wanted.split_whitespace().all(|word| text.contains(word))
             })
             .collect()

@@ -1,5 +1,7 @@
 //! The screens and their names.
 
+use crate::tui::action::Action;
+
 /// The screens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Screen {
@@ -26,6 +28,20 @@ impl Screen {
     /// In the order of the tabs.
     pub const ALL: [Self; 8] =
         [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Log, Self::Conflicts];
+
+    /// The act that leads to it.
+    pub fn act(self) -> Action {
+        match self {
+            Self::Inbox => Action::ShowConflicts,
+            Self::Claims => Action::ShowClaims,
+            Self::Why => Action::ShowWhy,
+            Self::Peers => Action::ShowPeers,
+            Self::Timeline => Action::ShowTimeline,
+            Self::Models => Action::ShowModels,
+            Self::Log => Action::ShowLog,
+            Self::Conflicts => Action::ShowCards,
+        }
+    }
 
     /// Its name.
     pub fn title(self) -> &'static str {

@@ -112,6 +112,7 @@ pub(super) fn rescope(state: &mut State) {
     state.conflicts.list.restart();
     state.timeline.list.restart();
     state.journal.list.restart();
+    state.inbox.window = None;
     state.wants.inbox = true;
 }
 

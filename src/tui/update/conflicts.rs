@@ -39,7 +39,7 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
         Action::Dismiss => form(state, CardAct::Dismiss, None, key),
         Action::Discard => form(state, CardAct::Discard, None, key),
         Action::Snooze => form(state, CardAct::Snooze, None, key),
-        Action::NextCard if state.screen == Screen::Inbox => state.inbox.step(1),
+        Action::NextCard if state.screen == Screen::Inbox => super::inbox::next(state),
         Action::PrevCard if state.screen == Screen::Inbox => state.inbox.step(-1),
         Action::NextCard => state.conflicts.list.step(1, state.hits.height(Pane::Cards)),
         Action::PrevCard => state.conflicts.list.step(-1, state.hits.height(Pane::Cards)),

@@ -47,6 +47,7 @@ pub(super) fn held_down(state: &mut State, key: KeyPress) -> bool {
 pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match id {
         Action::Submit => submit(state, key, out),
+        Action::Advance => advance(state, key, out),
         Action::Cancel => {
             if let Some(Overlay::Form(form)) = state.overlay.take() {
                 state.drafts.insert(form.about, *form);
@@ -71,21 +72,23 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
     }
 }
 
-/// A key that is no act: enter goes on, the rest goes into the field.
-pub(super) fn typed(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
+/// To the next field; in the last one, does it. A key that is held down does not.
+fn advance(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let Some(form) = form(state) else { return };
-    if form.sending {
+    if form.sending || key.is_some_and(|key| key.repeat) {
         return;
     }
-    if key.code == KeyCode::Enter {
-        if key.repeat {
-            return;
-        }
-        if form.at_end() {
-            submit(state, Some(key), out);
-        } else {
-            focus(state, 1);
-        }
+    if form.at_end() {
+        submit(state, key, out);
+    } else {
+        focus(state, 1);
+    }
+}
+
+/// A key that is no act goes into the field.
+pub(super) fn typed(state: &mut State, key: KeyPress) {
+    let Some(form) = form(state) else { return };
+    if form.sending {
         return;
     }
     let error_here = form.fields.get(form.focus).map(|field| field.id);
@@ -101,6 +104,8 @@ pub(super) fn typed(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
         Input::Line(area) => match key.code {
             KeyCode::Up => focus(state, -1),
             KeyCode::Down => focus(state, 1),
+            // One line has no other.
+            KeyCode::Enter => {}
             _ => drop(area.input(KeyEvent::new(key.code, key.mods))),
         },
     }

@@ -1,6 +1,6 @@
 //! Acts that work on every screen.
 
-use super::{claims, command_line, live, prompt};
+use super::{claims, command_line, live};
 use crate::{
     api::{AuditRequest, Caller, UndoRequest},
     tui::{
@@ -8,13 +8,8 @@ use crate::{
         key::KeyPress,
         msg::{Effect, Slot, Write},
         state::{
-            Acting, Daemon, Overlay, Screen, State, Tone,
-            acts::Focus as ActsFocus,
-            claims::Focus as ClaimsFocus,
-            conflicts::Focus as CardFocus,
-            inbox::Focus as InboxFocus,
-            overlay::{Asking, Palette},
-            peers::Focus as PeersFocus,
+            Acting, Daemon, Overlay, Screen, State, Tone, acts::Focus as ActsFocus, claims::Focus as ClaimsFocus,
+            conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, overlay::Palette, peers::Focus as PeersFocus,
         },
     },
 };
@@ -51,12 +46,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::ShowCards => go(state, Screen::Conflicts),
         Action::Tour => state.overlay = Some(Overlay::Tour { page: 0 }),
         Action::ShowClaims => go(state, Screen::Claims),
-        Action::ShowWhy => {
-            go(state, Screen::Why);
-            if state.why.subject.is_none() {
-                prompt::open(state, Asking::Why);
-            }
-        }
+        Action::ShowWhy => go(state, Screen::Why),
         Action::ShowPeers => go(state, Screen::Peers),
         Action::Back => back(state),
         Action::AllScopes => {

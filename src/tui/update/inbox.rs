@@ -23,7 +23,7 @@ use crate::{
 /// Does an act of this screen.
 pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>) {
     match id {
-        Action::InboxNext => state.inbox.step(1),
+        Action::InboxNext => next(state),
         Action::InboxPrev => state.inbox.step(-1),
         Action::DoorIn => answer(state, key, true),
         Action::DoorOut => answer(state, key, false),
@@ -31,11 +31,26 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>) {
     }
 }
 
+/// Goes to the next thing; from the last one that is listed of a long group, to the next page of it.
+pub(super) fn next(state: &mut State) {
+    state.inbox.step(1);
+    if let Some(Row::More(kind, _)) = state.inbox.current() {
+        state.wants.inbox_page |= state.inbox.turn_on(kind);
+    }
+}
+
 /// Opens what is under the cursor: the detail, or, from there, where it belongs.
 pub(super) fn open(state: &mut State) {
     match state.inbox.current() {
         None | Some(Row::Heading(..)) => {}
-        Some(Row::More(kind, _)) => more(state, kind),
+        Some(Row::Before(..)) => state.wants.inbox_page |= state.inbox.turn_back(),
+        Some(Row::More(kind, _)) => {
+            if state.inbox.turn_on(kind) {
+                state.wants.inbox_page = true;
+            } else {
+                more(state, kind);
+            }
+        }
         Some(Row::Item(..)) if state.inbox.focus == Focus::List => state.inbox.focus = Focus::Detail,
         Some(Row::Item(_, item)) => match item {
             InboxItem::Card(card) => {
@@ -119,7 +134,21 @@ pub(super) fn note_act(state: &mut State, acting: &Acting) {
 
 /// Takes what the daemon says; what was settled elsewhere while it was under the cursor is said, with who did it.
 pub(super) fn accept(state: &mut State, view: crate::api::Inbox, out: &mut Vec<Effect>) {
-    let Some(lost) = state.inbox.accept(view) else { return };
+    let lost = state.inbox.accept(view);
+    say_lost(state, lost, out);
+}
+
+/// [`accept`] for the page of a long group that was turned to.
+pub(super) fn accept_page(state: &mut State, view: crate::api::Inbox, out: &mut Vec<Effect>) {
+    let asked = state.inbox.page_query(None);
+    let lost = state.inbox.accept_page(view);
+    // Nothing was left on it: the page before is read instead.
+    state.wants.inbox_page |= state.inbox.page_query(None) != asked;
+    say_lost(state, lost, out);
+}
+
+fn say_lost(state: &mut State, lost: Option<InboxItem>, out: &mut Vec<Effect>) {
+    let Some(lost) = lost else { return };
     // A card is read again, and its answer says how it was settled.
     if matches!(lost, InboxItem::Card(_)) {
         state.wants.card = true;

@@ -41,7 +41,8 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         state.news = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
     }
     if change.act == "sync.pending" && !own {
-        out.push(state.toast(Tone::Warn, format!("{} 4 shows the words.", sentence(&change.summary))));
+        let how = state.keys.say("{show_peers} shows the words.");
+        out.push(state.toast(Tone::Warn, format!("{} {how}", sentence(&change.summary))));
     }
     if !here {
         return;

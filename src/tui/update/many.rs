@@ -202,12 +202,12 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
         state.undone.clear();
     }
     let left = answer.items.iter().filter(|item| !item.settled).count();
-    let more = if left == 0 { String::new() } else { " The others are still marked; @ says why.".to_owned() };
+    let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };
     for item in answer.items.iter().filter(|item| !item.settled) {
         state.note(Tone::Warn, format!("Card {} is as it was: {}", item.card.short(), item.summary));
     }
-    let undo = state.keys.first(Action::Undo);
-    out.push(state.toast(Tone::Done, format!("{} {undo} to undo.{more}", sentence(&answer.summary))));
+    let undo = state.keys.say("{undo} to undo");
+    out.push(state.toast(Tone::Done, format!("{} {undo}.{more}", sentence(&answer.summary))));
     if !answer.needs_review.is_empty() {
         let text = format!("{} claims that rested on what changed need review.", answer.needs_review.len());
         out.push(state.toast(Tone::Warn, text));

@@ -111,7 +111,7 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
     }
     let found = state.keys.resolve(state.chain(), key);
     match (&state.overlay, found) {
-        (Some(Overlay::Form(_)), None) => form::typed(state, key, out),
+        (Some(Overlay::Form(_)), None) => form::typed(state, key),
         (Some(Overlay::Palette(_)), None) => palette::typed(state, key),
         (Some(Overlay::Prompt(_)), None) => prompt::typed(state, key),
         (Some(Overlay::Tour { .. }), Some(_)) if key.repeat => {}

@@ -105,7 +105,15 @@ fn why(state: &mut State, out: &mut Vec<Effect>) {
 fn inbox(state: &mut State, out: &mut Vec<Effect>) {
     if state.wants.inbox && !state.waits(Slot::Inbox) {
         state.wants.inbox = false;
+        // What changed may be on the page that was turned to.
+        state.wants.inbox_page = true;
         read(state, Slot::Inbox, Read::Inbox(Inbox::query(state.scope.as_ref())), out);
+    }
+    if state.wants.inbox_page && !state.waits(Slot::InboxPage) {
+        state.wants.inbox_page = false;
+        if let Some(query) = state.inbox.page_query(state.scope.as_ref()) {
+            read(state, Slot::InboxPage, Read::Inbox(query), out);
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use crate::{
     client::known_scope,
     domain::{OpId, Scope},
     tui::{
-        action::Action,
         hits::Pane,
         msg::{Answer, Effect, Failure, FailureKind, Slot, Ticket},
         state::{
@@ -67,6 +66,7 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             state.why.accept(Chain::from(*answer));
             reads::compare(state, out);
         }
+        Answer::Inbox(view) if slot == Slot::InboxPage => super::inbox::accept_page(state, view, out),
         Answer::Inbox(view) => super::inbox::accept(state, view, out),
         Answer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
@@ -168,8 +168,8 @@ fn settled_by(settled: &Settlement) -> String {
 fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     close_form(state);
     remember_act(state, done.op_id, done.scope);
-    let undo = state.keys.first(Action::Undo);
-    out.push(state.toast(Tone::Done, format!("{} {undo} to undo", sentence(&done.summary))));
+    let undo = state.keys.say("{undo} to undo");
+    out.push(state.toast(Tone::Done, format!("{} {undo}", sentence(&done.summary))));
     for warning in done.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
@@ -194,7 +194,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
     } else {
         remember_act(state, stored.op_id, stored.scope);
         state.inbox.acted();
-        format!("Stored {}. {} to undo", stored.claim_id.short(), state.keys.first(Action::Undo))
+        format!("Stored {}. {}", stored.claim_id.short(), state.keys.say("{undo} to undo"))
     };
     out.push(state.toast(Tone::Done, text));
     for warning in stored.warnings {
@@ -247,8 +247,8 @@ fn undone(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
             state.done.retain(|(op, _)| *op != outcome.undone);
             let scope = if let Some(Acting::Undo(scope)) = acting { scope } else { state.scope_in_hand() };
             state.undone.push((outcome.op_id, scope));
-            let redo = state.keys.first(Action::Redo);
-            out.push(state.toast(Tone::Done, format!("{} {redo} to redo", sentence(&outcome.summary))));
+            let redo = state.keys.say("{redo} to redo");
+            out.push(state.toast(Tone::Done, format!("{} {redo}", sentence(&outcome.summary))));
         }
     }
     live::refresh_all(state);
@@ -325,7 +325,7 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
         }
         Slot::Why => state.why.trouble = Some(said),
         Slot::Sync => state.peers.trouble = Some(said),
-        Slot::Inbox => state.inbox.trouble = Some(said),
+        Slot::Inbox | Slot::InboxPage => state.inbox.trouble = Some(said),
         Slot::Timeline => {
             state.timeline.list.failed();
             state.timeline.trouble = Some(said);

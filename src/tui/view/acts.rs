@@ -122,11 +122,11 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
 
 fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     let (heading, step) = match acts.span {
-        Since::LastHere => ("Nothing happened since you were last here", "f goes further back."),
-        Since::Yesterday | Since::Week => ("Nothing happened in that time", "f goes further back."),
+        Since::LastHere => ("Nothing happened since you were last here", "{act_span} goes further back."),
+        Since::Yesterday | Since::Week => ("Nothing happened in that time", "{act_span} goes further back."),
         Since::All => ("Nothing was done yet", "ergo remember “…” --reason “…” is the first step."),
     };
-    empty::card(paint, area, heading, &[step.to_owned()]);
+    empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
 }
 
 /// An act in one line: day, minute, writer, verb, and what it was about.
@@ -217,7 +217,7 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
     out.push(Line::default());
     let back = match crate::tui::action::spec(crate::tui::action::Action::TakeBack).check(state) {
-        Ok(()) => "x takes this act back; enter opens what it was about.".to_owned(),
+        Ok(()) => state.keys.say("{take_back} takes this act back; {open} opens what it was about."),
         Err(why) => format!("It cannot be taken back: {why}."),
     };
     out.extend(text::wrap(&back, width, theme.dim));

@@ -144,7 +144,8 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     };
     let hidden = card.view.sides.len().saturating_sub(2);
     if hidden > 0 {
-        let text = format!("{hidden} more on this card: v compares A with the next one");
+        let text = paint.state.keys.say("{other_side} compares A with the next one");
+        let text = format!("{hidden} more on this card: {text}");
         out.push(Line::default());
         out.extend(text::wrap(&text, width, theme.warn));
     }
@@ -218,7 +219,7 @@ fn side(
             side.bears.iter().map(|bearing| format!("“{}”", text::fit(&bearing.statement, 60))).collect();
         let more = if named.len() < claim.dependents && !named.is_empty() { ", …" } else { "" };
         let named = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
-        field("bears", &format!("{text}{named}"));
+        field("carries", &format!("{text}{named}"));
     }
     out
 }

@@ -24,32 +24,23 @@ pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
     (top, body, bottom)
 }
 
-/// Columns from which every tab has its name.
-const NAMED: u16 = 118;
-
 /// Tabs on the left; where one is and whether the daemon answers on the right.
 pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
+    let ends: usize = ends(paint).iter().map(Span::width).sum();
+    // Where there is no room for every name, the others are their keys; where there is little, they are left out.
+    let short = area.width < 66;
+    let named = BADGE + names(paint) + ends + CRUMBS <= usize::from(area.width);
     let mut spans = vec![span(" ergo ", theme.badge), Span::raw(" ")];
     let mut x = area.x + 7;
-    // Where there is no room for every name, the others are their numbers; where there is little, they are left out.
-    let (named, short) = (area.width >= NAMED, area.width < 66);
-    for (index, screen) in Screen::ALL.into_iter().enumerate() {
+    for screen in Screen::ALL {
         let here = screen == paint.state.screen;
         if short && !here {
             continue;
         }
-        let count = match screen {
-            Screen::Inbox if paint.state.inbox.total() > 0 => format!(" {}", paint.state.inbox.total()),
-            Screen::Peers if paint.state.peers.attention() > 0 => format!(" {}", paint.state.peers.attention()),
-            _ => String::new(),
-        };
-        let label = if named || here || screen == Screen::Inbox {
-            format!("{} {}", index + 1, screen.title())
-        } else {
-            (index + 1).to_string()
-        };
-        let width = u16::try_from(label.len() + count.len()).unwrap_or(0);
+        let (key, count) = (paint.state.keys.first(screen.act()), count(paint, screen));
+        let label = if named || here || screen == Screen::Inbox || key.is_empty() { label(paint, screen) } else { key };
+        let width = u16::try_from(text::width(&label) + count.len()).unwrap_or(0);
         paint.hits.add(Rect { x, width, ..area }.intersection(area), Hit::Tab(screen));
         spans.push(span(label, if here { theme.tab } else { theme.dim }));
         spans.push(span(count, theme.warn));
@@ -65,14 +56,45 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     paint.line(place, 0, &Line::from(right));
 }
 
-fn status(paint: &Paint<'_>, room: usize) -> Vec<Span<'static>> {
+/// Columns before the first tab.
+const BADGE: usize = 7;
+
+/// Columns for where one is, in front of which names of tabs give way.
+const CRUMBS: usize = 14;
+
+/// A tab's key and name.
+fn label(paint: &Paint<'_>, screen: Screen) -> String {
+    format!("{} {}", paint.state.keys.first(screen.act()), screen.title()).trim_start().to_owned()
+}
+
+/// How much waits on a tab, in front of which there is a space; empty where nothing does.
+fn count(paint: &Paint<'_>, screen: Screen) -> String {
+    let number = match screen {
+        Screen::Inbox => paint.state.inbox.total(),
+        Screen::Peers => paint.state.peers.attention(),
+        _ => 0,
+    };
+    if number > 0 { format!(" {number}") } else { String::new() }
+}
+
+/// Columns of all tabs with their names.
+fn names(paint: &Paint<'_>) -> usize {
+    let width = |screen| text::width(&label(paint, screen)) + count(paint, screen).len() + 2;
+    Screen::ALL.into_iter().map(width).sum()
+}
+
+/// What must be said on the right: read-only, a daemon of another version, whether it answers.
+fn ends(paint: &Paint<'_>) -> Vec<Span<'static>> {
     let (state, theme) = (paint.state, paint.theme);
     let glyphs = theme.glyphs;
     let daemon = match &state.daemon {
         Daemon::Up { .. } => span(format!("{} live ", glyphs.live), theme.ok),
         Daemon::Unknown => span(format!("{} … ", glyphs.dead), theme.dim),
         Daemon::Starting => span(format!("{} starting ", glyphs.dead), theme.warn),
-        Daemon::Down { .. } => span(format!("{} no daemon: s starts it ", glyphs.dead), theme.bad),
+        Daemon::Down { .. } => {
+            let how = state.keys.say("no daemon: {start} starts it");
+            span(format!("{} {how} ", glyphs.dead), theme.bad)
+        }
     };
     let mut end = Vec::new();
     if state.settings.read_only {
@@ -86,11 +108,15 @@ fn status(paint: &Paint<'_>, room: usize) -> Vec<Span<'static>> {
         end.push(Span::raw("  "));
     }
     end.push(daemon);
+    end
+}
+
+fn status(paint: &Paint<'_>, room: usize) -> Vec<Span<'static>> {
+    let mut end = ends(paint);
     let used: usize = end.iter().map(Span::width).sum();
     let room = room.saturating_sub(used + 3);
-    let crumbs = crumbs(paint);
     if room >= 8 {
-        end.insert(0, span(text::fit(&crumbs, room), theme.dim));
+        end.insert(0, span(text::fit(&crumbs(paint), room), paint.theme.dim));
         end.insert(1, Span::raw("  "));
     }
     end
@@ -142,8 +168,8 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
         room -= width(spec);
         shown.push(*spec);
     }
-    // While something is typed, a letter is a letter: the acts of the screen are not offered.
-    if !matches!(state.overlay, Some(Overlay::Prompt(_))) {
+    // While something is typed, a letter is a letter: the acts of the screen are not offered. A form has its keys in it.
+    if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_))) {
         let mut x = area.x + 1;
         for spec in shown.into_iter().chain(ends) {
             let spans =

@@ -90,7 +90,7 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
         }
     }
     if claim.dependents > 0 {
-        field("bears", &format!("{} that rest on it", claim.dependents));
+        field("carries", &format!("{} that rest on it", claim.dependents));
     }
     for norm in &claim.norms {
         field("norm", &norms::in_one_line(norm, &claim.statement));

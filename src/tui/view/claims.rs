@@ -139,9 +139,16 @@ fn all(paint: &Paint<'_>) -> Option<usize> {
 fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
     let (heading, step) = if !claims.search.trim().is_empty() {
-        (format!("Nothing fits “{}”", claims.search.trim()), "esc shows everything again; / searches for other words.")
+        (
+            format!("Nothing fits “{}”", claims.search.trim()),
+            "{back} shows everything again; {search} searches for other words.",
+        )
     } else if claims.is_filtered() {
-        ("Nothing fits these filters".to_owned(), "c or esc clears them; f F V t m change one.")
+        (
+            "Nothing fits these filters".to_owned(),
+            "{widen} or {back} clears them; {status_filter} {kind_filter} {review_filter} {age_filter} {verdict_filter} \
+             change one.",
+        )
     } else {
         (
             "No claims yet".to_owned(),
@@ -149,7 +156,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
              that are already recorded.",
         )
     };
-    empty::card(paint, area, &heading, &[step.to_owned()]);
+    empty::card(paint, area, &heading, &[paint.state.keys.say(step)]);
 }
 
 /// A claim in one line: kind, statement, what wants attention, age.

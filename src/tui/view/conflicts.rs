@@ -54,14 +54,14 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let (heading, step) = match state.conflicts.filter {
         CardFilter::Open => (
             format!("Nothing waits {scope}"),
-            "Refused writes and contradictions arrive here by themselves. A compares what is already active; \
-             2 shows the claims; f shows settled cards.",
+            "Refused writes and contradictions arrive here by themselves. {audit} compares what is already active; \
+             {show_claims} shows the claims; {card_filter} goes on to other cards.",
         ),
-        CardFilter::Snoozed => (format!("No card is snoozed {scope}"), "f goes on to the settled ones."),
-        CardFilter::Settled => (format!("No card was settled yet {scope}"), "f goes on to all cards."),
-        CardFilter::All => (format!("There are no cards {scope}"), "A compares what is already active."),
+        CardFilter::Snoozed => (format!("No card is snoozed {scope}"), "{card_filter} goes on to the settled ones."),
+        CardFilter::Settled => (format!("No card was settled yet {scope}"), "{card_filter} goes on to all cards."),
+        CardFilter::All => (format!("There are no cards {scope}"), "{audit} compares what is already active."),
     };
-    empty::card(paint, inner, &heading, &[step.to_owned()]);
+    empty::card(paint, inner, &heading, &[state.keys.say(step)]);
 }
 
 fn title(paint: &Paint<'_>) -> String {

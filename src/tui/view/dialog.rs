@@ -29,7 +29,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     let scroll = confirm.scroll.min(list.len().saturating_sub(shown));
     let note = match list.len() {
         0 => String::new(),
-        of if of > shown => format!("{} to {} of {of}: up and down", scroll + 1, scroll + shown),
+        of if of > shown => {
+            let keys = paint.state.keys.say("{preview_up} and {preview_down} scroll");
+            format!("{} to {} of {of}: {keys}", scroll + 1, scroll + shown)
+        }
         of => format!("{of}"),
     };
     let inner = paint.pane(place, &confirm.question, &note, true);
@@ -40,8 +43,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
         paint.lines(place, &list, scroll);
     }
     let button = |label: String, focused: bool| span(label, if focused { theme.selected } else { theme.text });
-    let no = button(" n Cancel ".to_owned(), !confirm.on_yes);
-    let yes = button(format!(" y {} ", confirm.yes), confirm.on_yes);
+    let keys = &paint.state.keys;
+    let no = button(format!(" {} Cancel ", keys.first(Action::No)), !confirm.on_yes);
+    let yes = button(format!(" {} {} ", keys.first(Action::Yes), confirm.yes), confirm.on_yes);
     let row = rows(inner, usize::from(inner.height.saturating_sub(1)), 1);
     let (first, second) = (u16::try_from(no.width()).unwrap_or(0), u16::try_from(yes.width()).unwrap_or(0));
     paint.clear(row);

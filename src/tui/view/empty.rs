@@ -47,7 +47,8 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
     match &state.daemon {
         Daemon::Starting => card(paint, area, "Starting the daemon…", &[]),
         Daemon::Down { message } => {
-            let body = ["Press s to start it, or run: ergo daemon start".to_owned(), format!("({message})")];
+            let how = state.keys.say("{start} starts it, or run: ergo daemon start");
+            let body = [how, format!("({message})")];
             card(paint, area, "No daemon is running", &body);
         }
         Daemon::Up { .. } | Daemon::Unknown => return false,

@@ -9,6 +9,7 @@ use ratatui_textarea::TextArea;
 
 use super::paint::{Paint, centred, rows, span};
 use crate::tui::{
+    action::Action,
     hits::Hit,
     state::{
         Form,
@@ -53,20 +54,30 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
         paint.line(inner, y, &line);
         y += 1;
     }
-    let dot = theme.glyphs.dot;
-    let how = if form.sending {
-        span("Sending…", theme.warn)
-    } else if form.at_end() {
-        span(
-            format!("enter: do it {dot} alt-enter: new line {dot} ctrl-o: editor {dot} esc: keep as a draft"),
-            theme.dim,
-        )
-    } else {
-        span(format!("enter: next {dot} ctrl-s: do it {dot} ctrl-o: editor {dot} esc: keep as a draft"), theme.dim)
-    };
     let last = rows(inner, usize::from(inner.height.saturating_sub(1)), 1);
-    let how = span(text::fit(&how.content, columns), how.style);
-    paint.line(last, 0, &Line::from(how));
+    if form.sending {
+        return paint.line(last, 0, &Line::from(span("Sending…", theme.warn)));
+    }
+    let (go, then) =
+        if form.at_end() { ("do it", (Action::NewLine, "new line")) } else { ("next", (Action::Submit, "do it")) };
+    how(paint, last, &[(Action::Advance, go), then, (Action::Editor, "editor"), (Action::Cancel, "keep as a draft")]);
+}
+
+/// The keys of a form, each with what it does; they can be clicked.
+fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
+    let mut x = area.x;
+    for (id, words) in keys {
+        let key = paint.state.keys.first(*id);
+        if key.is_empty() {
+            continue;
+        }
+        let cells = u16::try_from(text::width(&key) + 1 + words.len()).unwrap_or(0);
+        let place = Rect { x, width: cells, ..area }.intersection(area);
+        let spans = [span(key, paint.theme.key), Span::raw(" "), span(*words, paint.theme.dim)];
+        paint.line(place, 0, &Line::from(spans.to_vec()));
+        paint.hits.add(place, Hit::Act(*id));
+        x = x.saturating_add(cells + 2);
+    }
 }
 
 /// Rows for each field: texts take what they need, and shrink together where there is not enough.
@@ -110,7 +121,11 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
         Input::Choice { options, chosen } => {
             paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
             let mut spans = Vec::new();
-            for (index, option) in options.iter().enumerate() {
+            let shown = window(options, *chosen, usize::from(value.width));
+            if shown.start > 0 {
+                spans.push(span("… ", theme.dim));
+            }
+            for (index, option) in options.iter().enumerate().take(shown.end).skip(shown.start) {
                 let on = index == *chosen;
                 let style = if on && focused {
                     theme.selected
@@ -123,7 +138,30 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
                 spans.push(span(format!("{mark}{} ", text::line(option)), style));
                 spans.push(Span::raw(" "));
             }
+            if shown.end < options.len() {
+                spans.push(span("…", theme.dim));
+            }
             paint.line(value, 0, &Line::from(spans));
+        }
+    }
+}
+
+/// Which options are shown in a row: whole ones, that which is chosen among them.
+fn window(options: &[String], chosen: usize, room: usize) -> std::ops::Range<usize> {
+    let width = |option: &String| text::width(option) + 3;
+    if options.iter().map(width).sum::<usize>() <= room {
+        return 0..options.len();
+    }
+    // Room for the marks of omission at both ends.
+    let room = room.saturating_sub(4);
+    let (mut start, mut end, mut used) = (chosen, chosen + 1, options.get(chosen).map_or(0, width));
+    loop {
+        let left = start.checked_sub(1).and_then(|at| options.get(at)).map(width).filter(|w| used + w <= room);
+        let right = options.get(end).map(width).filter(|w| used + w <= room);
+        match (left, right) {
+            (_, Some(w)) => (end, used) = (end + 1, used + w),
+            (Some(w), None) => (start, used) = (start - 1, used + w),
+            (None, None) => return start..end.min(options.len()),
         }
     }
 }
@@ -151,4 +189,20 @@ fn render(
         area.set_block(block);
     }
     (&area).render(place, paint.buffer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::window;
+
+    #[test]
+    fn what_is_chosen_is_always_among_the_options_shown() {
+        let options: Vec<String> = (0..9).map(|n| format!("docs/adr/{n}.md")).collect();
+        assert_eq!(window(&options[..2], 0, 60), 0..2);
+        for chosen in 0..9 {
+            let shown = window(&options, chosen, 60);
+            assert!(shown.contains(&chosen) && shown.len() == 3, "{chosen}: {shown:?}");
+        }
+        assert_eq!(window(&options, 4, 5), 4..5, "cut, but there");
+    }
 }

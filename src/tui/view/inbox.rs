@@ -6,7 +6,9 @@ use ratatui::{
 };
 
 use super::{
-    Shape, card, empty, item,
+    Shape, card,
+    claims::group,
+    empty, item,
     paint::{Paint, rows, span},
 };
 use crate::{
@@ -22,7 +24,7 @@ use crate::{
 const ONE_LINE: u16 = 60;
 
 /// Columns of who caused a thing, where it has one line.
-const WHO: usize = 18;
+const WHO: usize = 12;
 
 /// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
@@ -53,7 +55,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     paint.hits.add_pane(inner, Pane::Inbox, usize::from(inner.height));
     if let Some(trouble) = &state.inbox.trouble {
         let trouble = trouble.clone();
-        return empty::card(paint, inner, &trouble, &["ctrl-r tries again.".to_owned()]);
+        return empty::card(paint, inner, &trouble, &[state.keys.say("{reload} tries again.")]);
     }
     if state.inbox.view.is_none() {
         return empty::card(paint, inner, "Reading what wants you…", &[]);
@@ -62,14 +64,22 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let mut body = Vec::new();
     match state.inbox.settled {
         0 => {}
-        1 => body.push("You settled one thing. 7 shows it, and takes it back.".to_owned()),
-        n => body.push(format!("You settled {n} things. 7 shows them, and takes them back.")),
+        1 => body.push(state.keys.say("You settled one thing. {show_log} shows it, and takes it back.")),
+        n => {
+            let how = state.keys.say("{show_log} shows them, and takes them back.");
+            body.push(format!("You settled {n} things. {how}"));
+        }
     }
     if state.scopes.iter().all(|scope| scope.total == 0) {
         body.push("Nothing is remembered yet: ergo remember “…” --reason “…” is the first step.".to_owned());
     } else {
         body.push("Refused writes, contradictions and reviews arrive here by themselves.".to_owned());
-        body.push("A compares what is active · 5 tells what happened · 2 shows the claims".to_owned());
+        let ways = [
+            "{audit} compares what is active",
+            "{show_timeline} tells what happened",
+            "{show_claims} shows the claims",
+        ];
+        body.push(state.keys.say(&ways.join(&format!(" {} ", paint.theme.glyphs.dot))));
     }
     empty::card(paint, inner, &format!("Nothing waits for you {scope}"), &body);
 }
@@ -92,12 +102,16 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title, &note, focused);
     let compact = inner.width >= ONE_LINE;
     let all = inbox.rows();
-    let heights: Vec<usize> = all.iter().enumerate().map(|(index, row)| height(row, index, compact)).collect();
     let visible = usize::from(inner.height);
+    // In a low list a second line would cost the sight of the next thing.
+    let room = if visible < 16 { usize::MAX } else { usize::from(inner.width).saturating_sub(2) };
+    let heights: Vec<usize> = all.iter().enumerate().map(|(index, row)| height(row, index, compact, room)).collect();
     let per = if compact { 1 } else { 3 };
     paint.hits.add_pane(inner, Pane::Inbox, (visible / per).max(1));
     let here = all.iter().position(|row| row.id().is_some() && row.id().as_ref() == inbox.anchor());
-    let skip = scroll(&heights, here.unwrap_or(0), visible);
+    let here_at = here.unwrap_or(0);
+    let lead = here_at.checked_sub(1).and_then(|before| all.get(before)).is_some_and(|row| row.id().is_none());
+    let skip = scroll(&heights, here_at, lead, visible);
     let (mut line, mut stop) = (0, 0);
     for (index, (row, height)) in all.iter().zip(&heights).enumerate() {
         let (from, to) = (line, line + height);
@@ -116,31 +130,34 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         }
         if row.id().is_some() {
             // The empty line between things belongs to none of them.
-            let place = if compact { place } else { rows(place, 0, usize::from(place.height).min(2)) };
+            let place = if compact { place } else { rows(place, 0, usize::from(place.height)) };
             paint.row(place, Pane::Inbox, number, current, focused);
         }
     }
 }
 
 /// Lines of a row: a heading has one above it, but for the first.
-fn height(row: &Row<'_>, index: usize, compact: bool) -> usize {
+fn height(row: &Row<'_>, index: usize, compact: bool, room: usize) -> usize {
     match row {
         Row::Heading(..) if index == 0 || compact => 1,
         Row::Heading(..) => 2,
         Row::Item(..) if compact => 1,
-        Row::Item(..) => 2,
-        Row::More(..) => 1,
+        // What does not fit one line has two, and below it who and when.
+        Row::Item(_, thing) => 2 + usize::from(text::width(head(thing)) + prefix(thing).len() > room),
+        Row::Before(..) | Row::More(..) => 1,
     }
 }
 
 /// The first line shown, so that the row under the cursor is in view, with its heading where it is the first below one.
-fn scroll(heights: &[usize], here: usize, visible: usize) -> usize {
+fn scroll(heights: &[usize], here: usize, lead: bool, visible: usize) -> usize {
     let before: usize = heights.iter().take(here).sum();
     let own = heights.get(here).copied().unwrap_or(1);
     let total: usize = heights.iter().sum();
     let after = heights.get(here + 1).copied().unwrap_or(0);
+    let lead = if lead { heights.get(here.saturating_sub(1)).copied().unwrap_or(0) } else { 0 };
+    let top = if lead + own <= visible { before - lead } else { before };
     // The next row is seen too, so that it is plain what comes then.
-    (before + own + after).saturating_sub(visible).min(before).min(total.saturating_sub(visible))
+    (before + own + after).saturating_sub(visible).min(top).min(total.saturating_sub(visible))
 }
 
 fn lines(
@@ -155,15 +172,18 @@ fn lines(
     let mark = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
     match row {
         Row::Heading(kind, total) => {
-            let count = total.to_string();
-            let name = text::fit(heading(*kind), width.saturating_sub(count.len() + 1));
+            let more = if total.at_least { "+" } else { "" };
+            let count = format!("{}{more}", group(total.total));
+            let name = text::fit(kind.title(), width.saturating_sub(count.len() + 1));
             let line = Line::from(vec![span(name, theme.accent), Span::raw(" "), span(count, theme.dim)]);
             let mut lines = vec![Line::default(); height - 1];
             lines.push(line);
             lines
         }
-        Row::More(_, rest) => {
-            let text = format!("{rest} more: enter shows all");
+        Row::Before(_, count) | Row::More(_, count) => {
+            let word = if matches!(row, Row::More(..)) { "more" } else { "before" };
+            let how = paint.state.keys.say("{open} shows them");
+            let text = format!("{} {word}: {how}", group(*count));
             vec![Line::from(vec![mark, Span::raw(" "), span(text::fit(&text, width.saturating_sub(2)), theme.dim)])]
         }
         Row::Item(kind, thing) => {
@@ -184,33 +204,48 @@ fn lines(
             }
             let room = width.saturating_sub(2);
             let meta = text::pad(&said.meta, room.saturating_sub(text::width(&said.age) + 3));
-            vec![
-                Line::from(vec![mark.clone(), Span::raw(" "), span(text::fit(&said.head, room), style)]),
-                Line::from(vec![
-                    mark,
-                    Span::raw("   "),
-                    span(meta, theme.dim),
-                    Span::raw(" "),
-                    span(said.age, theme.dim),
-                ]),
-            ]
+            let mut out: Vec<Line<'static>> = two(&said.head, room, height.saturating_sub(1))
+                .into_iter()
+                .map(|line| Line::from(vec![mark.clone(), Span::raw(" "), span(line, style)]))
+                .collect();
+            let end = [Span::raw("   "), span(meta, theme.dim), Span::raw(" "), span(said.age, theme.dim)];
+            out.push(std::iter::once(mark).chain(end).collect());
+            out
         }
     }
 }
 
-/// The name of a group.
-pub(super) fn heading(kind: InboxKind) -> &'static str {
-    match kind {
-        InboxKind::Joining => "At the door",
-        InboxKind::Refused => "Refused writes",
-        InboxKind::Contradiction => "Contradictions",
-        InboxKind::Contested => "Replaced twice",
-        InboxKind::Proposed => "Proposed by agents",
-        InboxKind::Found => "Found by models and audits",
-        InboxKind::ByAgents => "Done by agents on their own",
-        InboxKind::NeedsReview => "Need review",
-        InboxKind::Warned => "Stored with a warning",
-        InboxKind::Quarantined => "Not let in from peers",
+/// A text in at most `most` lines, the last of them cut.
+fn two(text: &str, room: usize, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> =
+        text::wrap(text, room, ratatui::style::Style::default()).iter().map(ToString::to_string).collect();
+    if lines.len() > most.max(1) {
+        let rest = lines.split_off(most.max(1) - 1).join(" ");
+        lines.push(text::fit(&rest, room));
+    }
+    lines.truncate(most.max(1));
+    lines
+}
+
+/// What a thing is, without what was done to it.
+fn head(thing: &InboxItem) -> &str {
+    match thing {
+        InboxItem::Card(card) => &card.headline,
+        InboxItem::Review(item) => &item.claim.statement,
+        InboxItem::Notice(item) => &item.claim.statement,
+        InboxItem::Quarantined(item) => item.text.as_deref().unwrap_or(&item.kind),
+        InboxItem::Joining(_) => "",
+    }
+}
+
+/// What was done to a thing, as a word in front of it.
+fn prefix(thing: &InboxItem) -> &'static str {
+    let InboxItem::Notice(item) = thing else { return "" };
+    match item.what {
+        NoticeKind::Warned => "",
+        NoticeKind::Forced => "Exception: ",
+        NoticeKind::Dismissed => "Dismissed: ",
+        NoticeKind::Retracted => "Retracted: ",
     }
 }
 
@@ -233,12 +268,7 @@ fn said(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) -> Sa
             (item.claim.statement.clone(), who, cause.map_or(item.claim.at, |cause| cause.at))
         }
         InboxItem::Notice(item) => {
-            let did = match item.what {
-                NoticeKind::Warned => "",
-                NoticeKind::Forced => "Forced: ",
-                NoticeKind::Retracted => "Retracted: ",
-            };
-            (format!("{did}{}", item.claim.statement), by(&item.who, item.agent.as_deref()), item.at)
+            (format!("{}{}", prefix(thing), item.claim.statement), by(&item.who, item.agent.as_deref()), item.at)
         }
         InboxItem::Quarantined(item) => {
             let text = item.text.clone().unwrap_or_else(|| format!("an event: {}", item.kind));
@@ -286,14 +316,30 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
             card::draw(paint, area, open, &title, focused);
         }
         Some(Row::Item(kind, thing)) => {
-            let title = heading(kind);
+            let title = kind.title();
             let lines = item::lines(paint, kind, thing, width);
             paint.document(area, Pane::Item, title, &lines, inbox.scroll, focused);
         }
-        Some(Row::More(kind, rest)) => {
-            let inner = paint.pane(area, heading(kind), "", focused);
+        Some(row @ (Row::Before(kind, count) | Row::More(kind, count))) => {
+            let inner = paint.pane(area, kind.title(), "", focused);
             paint.hits.add(inner, Hit::Pane(Pane::Item));
-            empty::card(paint, inner, &format!("{rest} more"), &["enter shows all of them.".to_owned()]);
+            let keys = &paint.state.keys;
+            let (word, how) = match row {
+                Row::Before(..) => ("before", "{open} shows the page before."),
+                _ => ("more", "{open} shows the next ones, page by page."),
+            };
+            let mut body = vec![keys.say(how)];
+            if matches!(
+                kind,
+                InboxKind::Refused
+                    | InboxKind::Contradiction
+                    | InboxKind::Contested
+                    | InboxKind::Proposed
+                    | InboxKind::Found
+            ) {
+                body.push(keys.say("{show_cards} lists all cards: many can be marked there, and settled by one act."));
+            }
+            empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
         }
         Some(Row::Heading(..)) | None => {
             let inner = paint.pane(area, "", "", focused);

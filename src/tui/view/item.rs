@@ -84,13 +84,19 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
     let theme = paint.theme;
     let who = writer(&item.who, item.agent.as_deref());
     let says = match item.what {
-        NoticeKind::Warned => {
-            format!("{who} stored this although the guard warned: it may not fit with what stands below.")
+        NoticeKind::Warned => format!("{who} stored this although the guard warned."),
+        NoticeKind::Forced => {
+            format!(
+                "{who} let this stand beside what it contradicts: an exception, with its justification on the record."
+            )
         }
-        NoticeKind::Forced => format!("{who} stored this past a block, with a justification on the record."),
+        NoticeKind::Dismissed => {
+            format!("{who} said that these do not contradict each other, and let both stand.")
+        }
         NoticeKind::Retracted => format!("{who} retracted this claim, which a person wrote."),
     };
-    let mut out = text::wrap(&says, width, theme.warn);
+    let mut out = text::wrap(&item.sentence, width, theme.title);
+    out.extend(text::wrap(&says, width, theme.warn));
     if let Some(guard) = guard(item) {
         out.extend(labelled("guard", text::wrap(&guard, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
     }
@@ -98,7 +104,7 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
     out.extend(claim::lines(paint, &item.claim, width));
     for other in &item.against {
         out.push(Line::default());
-        let label = if item.what == NoticeKind::Forced { "It stands against" } else { "It may not fit with" };
+        let label = if item.what == NoticeKind::Warned { "It may not fit with" } else { "It stands beside" };
         out.push(Line::from(span(label, theme.accent)));
         out.extend(claim::lines(paint, other, width));
     }
@@ -149,7 +155,7 @@ fn acts(paint: &Paint<'_>, scopes: &[KeyScope], width: usize) -> Vec<Line<'stati
     let mut out = vec![Line::from(span("What you can do", theme.accent))];
     for spec in action::in_chain(scopes) {
         let (style, words) = match spec.check(state) {
-            Ok(()) => (theme.text, spec.help.to_owned()),
+            Ok(()) => (theme.text, state.keys.say(spec.help)),
             Err(why) => (theme.dim, format!("not now: {why}")),
         };
         let key = if spec.check(state).is_ok() { theme.key } else { theme.dim };

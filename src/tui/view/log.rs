@@ -32,7 +32,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
     }
     let height = usize::from(place.height.saturating_sub(2));
     let skip = lines.len().saturating_sub(height + up);
-    let inner = paint.pane(place, "Log of this session", "esc closes", true);
+    let inner = paint.pane(place, "What this session did", &state.keys.say("{close} closes"), true);
     paint.hits.add_pane(inner, Pane::Picks, height);
     if lines.is_empty() {
         return empty::card(

@@ -26,10 +26,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         let inner = paint.pane(area, "Models and daemon", "", true);
         paint.hits.add_pane(inner, Pane::Models, usize::from(inner.height));
         let (heading, step) = match &models.trouble {
-            Some(trouble) => (trouble.clone(), "ctrl-r tries again."),
+            Some(trouble) => (trouble.clone(), "{reload} tries again."),
             None => ("Asking the daemon how it is…".to_owned(), ""),
         };
-        return empty::card(paint, inner, &heading, &[step.to_owned()]);
+        return empty::card(paint, inner, &heading, &[paint.state.keys.say(step)]);
     };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = lines(paint, diagnose, width);
@@ -80,11 +80,7 @@ fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     for (role, use_of) in ROLES {
         let model = diagnose.models.roles.iter().find(|model| model.role == role);
         let (name, words, style) = match model {
-            None => (
-                "none".to_owned(),
-                "the guard does without; ergo models list shows what there is".to_owned(),
-                theme.dim,
-            ),
+            None => ("none".to_owned(), "the guard does without it: ergo models list".to_owned(), theme.dim),
             Some(model) => standing(paint, model),
         };
         // What a role is for gives way to how its model is.

@@ -31,7 +31,9 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], w
         if left.is_none() && right.is_none() {
             continue;
         }
-        let fired = name == evidence.field || (name == "stance" && evidence.field == "modality");
+        // A bound is a value that is written as one.
+        let bound = name == "limit" && evidence.field == "value" && left != right && evidence.norm.value.is_none();
+        let fired = name == evidence.field || (name == "stance" && evidence.field == "modality") || bound;
         let style = if fired { theme.warn } else { theme.text };
         let show = |value: Option<String>| text::pad(value.as_deref().unwrap_or("any"), cell);
         let mut spans = vec![

@@ -41,7 +41,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         let keys = text::pad(&state.keys.all(spec.id), 14);
         let check = spec.check(state);
         let (style, words) = match &check {
-            Ok(()) => (theme.text, spec.help.to_owned()),
+            Ok(()) => (theme.text, state.keys.say(spec.help)),
             Err(reason) => (theme.dim, format!("not now: {reason}")),
         };
         let title = text::pad(spec.title, 26);
@@ -60,7 +60,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below);
     if let Some(spec) = acts.get(palette.row) {
         let why = spec.check(state).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
-        let lines = text::wrap(&format!("{}{why}", spec.help), width, theme.text);
+        let lines = text::wrap(&format!("{}{why}", state.keys.say(spec.help)), width, theme.text);
         paint.lines(foot, &lines, 0);
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &Prompt) {
     let found = match prompt.asking {
         Asking::Search if paint.state.waits(Slot::Claims) => "…".to_owned(),
         Asking::Search => format!("{} found ", paint.state.claims.list.total()),
-        Asking::Why => "enter asks ".to_owned(),
+        Asking::Why => paint.state.keys.say("{pick} asks "),
     };
     paint.line(area, 0, &Line::from(span(label, theme.badge)));
     let start = u16::try_from(label.len() + 1).unwrap_or(0);

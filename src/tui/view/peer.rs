@@ -82,7 +82,8 @@ pub(super) fn pending(paint: &Paint<'_>, join: &PendingJoin, width: usize) -> Ve
     sheet.field("may", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
     sheet.field("device", &join.device.short());
     let left = join.expires_at.saturating_sub(paint.state.now) / 1000;
-    sheet.field("waits", &format!("{left} s more"));
+    let left = if left < 90 { format!("{left} s more") } else { format!("{} min more", left.div_ceil(60)) };
+    sheet.field("waits", &left);
     sheet.lines
 }
 

@@ -1,5 +1,6 @@
 //! What the screens look like, at the sizes that matter.
 
+mod keys;
 mod screens;
 
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use crate::tui::{
     update::{self, Opening},
 };
 
-const SIZES: [(u16, u16); 5] = [(200, 60), (120, 40), (80, 24), (60, 16), (20, 5)];
+const SIZES: [(u16, u16); 6] = [(200, 60), (120, 40), (80, 24), (60, 16), (40, 10), (20, 5)];
 
 fn screen(size: (u16, u16), screen: Screen) -> State {
     let claim = (screen == Screen::Why).then(|| "14".to_owned());

@@ -68,8 +68,8 @@ pub(super) fn items(paint: &Paint<'_>, chain: &Chain, cursor: Option<NodeId>, wi
 fn heading(section: Section) -> &'static str {
     match section {
         Section::Chain => "Chain",
-        Section::Premises => "Rests on",
-        Section::Dependents => "Bears (these rest on it)",
+        Section::Premises => "It rests on",
+        Section::Dependents => "What rests on it",
         Section::Cards => "Open cards",
         Section::Others => "Also fits the question",
     }

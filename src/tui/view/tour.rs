@@ -8,10 +8,11 @@ use ratatui::{
 use super::paint::{Paint, centred, rows, span};
 use crate::tui::{action::Action, hits::Hit, text};
 
-/// A card: its heading, what it says, and keys with what they do.
+/// A card: its heading, what it says, and keys with what they do; keys are written as for
+/// [`Keymap::say`](crate::tui::action::Keymap::say).
 type Card = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
-/// The cards: a heading, paragraphs, and keys with what they do.
+/// The cards.
 const CARDS: [Card; 3] = [
     (
         "Memory that says no",
@@ -20,9 +21,9 @@ const CARDS: [Card; 3] = [
             "A write that contradicts one of them is refused and waits for a person. That is you.",
         ],
         &[
-            ("1", "the Inbox: everything that wants you"),
-            ("j k", "down and up"),
-            ("enter", "open what is under the cursor"),
+            ("{show_conflicts}", "the Inbox: everything that wants you"),
+            ("{down} {up}", "down and up"),
+            ("{open}", "open what is under the cursor"),
         ],
     ),
     (
@@ -32,21 +33,21 @@ const CARDS: [Card; 3] = [
              saw. The reason is prefilled where it is known.",
         ],
         &[
-            ("a b", "keep this side; it replaces the other"),
-            ("m o x", "merge both, narrow one, or keep both as an exception"),
-            ("u", "undo, whatever it was; U takes the undo back"),
+            ("{keep_a} {keep_b}", "keep this side; it replaces the other"),
+            ("{merge} {narrow} {exception}", "merge both, narrow one, or keep both as an exception"),
+            ("{undo}", "undo, whatever it was; {redo} takes the undo back"),
         ],
     ),
     (
         "Nothing is lost, and every act has a name",
         &[
-            "What was replaced stays, with its reason: w shows why something is as it is. 5 tells what happened while you \
-             were away, 7 takes acts back.",
+            "What was replaced stays, with its reason: {claim_why} shows why something is as it is. {show_timeline} tells what \
+             happened while you were away, {show_log} takes acts back.",
         ],
         &[
-            ("?", "every act by name, with its key, and why it cannot be done now"),
-            ("@", "each act of yours as a command line"),
-            ("q", "leave"),
+            ("{palette}", "every act by name, with its key, and why it cannot be done now"),
+            ("{log}", "each act of yours as a command line"),
+            ("{quit}", "leave"),
         ],
     ),
 ];
@@ -58,13 +59,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let width = area.width.saturating_sub(4).min(68);
     let inner = usize::from(width.saturating_sub(4));
     let mut lines: Vec<Line<'static>> = Vec::new();
+    let map = &paint.state.keys;
     for paragraph in *paragraphs {
-        lines.extend(text::wrap(paragraph, inner, theme.text));
+        lines.extend(text::wrap(&map.say(paragraph), inner, theme.text));
         lines.push(Line::default());
     }
-    for (key, does) in *keys {
-        for (row, line) in text::wrap(does, inner.saturating_sub(9), theme.text).into_iter().enumerate() {
-            let key = text::pad(if row == 0 { key } else { "" }, 7);
+    let keys: Vec<(String, String)> = keys.iter().map(|(key, does)| (map.say(key), map.say(does))).collect();
+    let column = keys.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0).max(5) + 2;
+    for (key, does) in &keys {
+        for (row, line) in text::wrap(does, inner.saturating_sub(column + 2), theme.text).into_iter().enumerate() {
+            let key = text::pad(if row == 0 { key } else { "" }, column);
             let mut spans = vec![Span::raw("  "), span(key, theme.key)];
             spans.extend(line.spans);
             lines.push(Line::from(spans));
@@ -80,12 +84,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let body = paint.pane(place, heading, &dots, true);
     paint.lines(rows(body, 0, usize::from(body.height).saturating_sub(1)), &lines, 0);
     let last = page + 1 == CARDS.len();
-    let go = if last { " enter begin " } else { " enter next " };
-    let skip = if last { "" } else { "esc skip" };
+    let go = map.say(if last { " {tour_next} begin " } else { " {tour_next} next " });
+    let skip = if last { String::new() } else { map.say("{tour_end} skip") };
+    let wide = u16::try_from(text::width(&go)).unwrap_or(0);
     let row = rows(body, usize::from(body.height.saturating_sub(1)), 1);
     paint.line(row, 0, &Line::from(vec![span(go, theme.selected), Span::raw("  "), span(skip, theme.dim)]));
-    let wide = u16::try_from(go.len()).unwrap_or(0).min(row.width);
-    paint.hits.add(Rect { width: wide, ..row }, Hit::Act(Action::TourNext));
+    paint.hits.add(Rect { width: wide.min(row.width), ..row }, Hit::Act(Action::TourNext));
+    let wide = wide.min(row.width);
     let rest = Rect { x: row.x + wide, width: row.width.saturating_sub(wide), ..row };
     paint.hits.add(rest, Hit::Act(Action::TourEnd));
 }

@@ -26,15 +26,18 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         let waiting = paint.state.waits(Slot::Why);
         match &why.trouble {
             Some(trouble) => {
-                empty::card(paint, inner, trouble, &["/ asks another question; esc goes back.".to_owned()]);
+                let how = paint.state.keys.say("{ask} asks another question; {back} goes back.");
+                empty::card(paint, inner, trouble, &[how]);
             }
             None if waiting => empty::card(paint, inner, "Reading the chain…", &[]),
-            None => empty::card(
-                paint,
-                inner,
-                "Ask why",
-                &["/ asks a question in words; w on a claim shows what led to it.".to_owned()],
-            ),
+            None => {
+                let keys = &paint.state.keys;
+                let body = [
+                    keys.say("{ask} asks a question in words: the best reasoned claim answers, with what led to it."),
+                    keys.say("{claim_why} on a claim shows its own chain. {show_claims} shows the claims."),
+                ];
+                empty::card(paint, inner, "Why is it as it is?", &body);
+            }
         }
         return;
     };
@@ -50,7 +53,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title, &note, true);
     paint.hits.add_pane(inner, Pane::Chain, 3);
     if let Some(note) = chain.note.as_ref().filter(|_| chain.answer.is_none() && nodes == 0) {
-        return empty::card(paint, inner, note, &["/ asks another question; 2 shows the claims.".to_owned()]);
+        let how = paint.state.keys.say("{ask} asks another question; {show_claims} shows the claims.");
+        return empty::card(paint, inner, note, &[how]);
     }
     let (mut line, mut index) = (0, 0);
     for item in &items {

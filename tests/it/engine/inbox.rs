@@ -48,6 +48,7 @@ fn a_warned_write_waits_in_the_inbox_until_somebody_looked_at_it() {
     let notice = notices(&bed).remove(0);
     assert_eq!((notice.what, notice.claim.id, notice.against[0].id), (NoticeKind::Warned, late, early));
     assert!(notice.rule.is_some() && notice.score.is_some_and(|score| score > 0.0), "{notice:?}");
+    assert!(notice.sentence.starts_with("Read together, both may not hold:"), "{}", notice.sentence);
 
     let seen = done(bed.engine.reviewed(on(late, "Both happen")).unwrap());
     assert_eq!(groups(&bed), []);
@@ -99,6 +100,85 @@ fn what_an_agent_does_by_itself_shows_and_what_a_person_does_not() {
 }
 
 #[test]
+fn what_an_agent_settles_on_a_card_shows_as_what_it_writes_does() {
+    for (act, what) in [(CardAct::Exception, NoticeKind::Forced), (CardAct::Dismiss, NoticeKind::Dismissed)] {
+        // Of a refused write, and of two claims that stand beside each other since an undo.
+        for refused in [true, false] {
+            let bed = Bed::new();
+            let blue = bed.remember("Deployments must use a blue canary", "safe");
+            let red = "Deployments must use a red canary";
+            let card = if refused {
+                bed.refuse(red, "prettier")
+            } else {
+                let retract = bed.retract(blue, "never so");
+                bed.remember(red, "prettier");
+                bed.engine.undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id) }).unwrap();
+                bed.engine.conflicts(&ergo::api::ConflictsQuery::default()).unwrap().items[0].id
+            };
+            let by = |caller| ResolveRequest { caller, ..order(act, "both, for a week") };
+            done(bed.resolve(card, by(agent())));
+            let told = notices(&bed);
+            assert_eq!(told.iter().map(|notice| notice.what).collect::<Vec<_>>(), [what], "{act:?} {refused}");
+            assert_eq!((told[0].agent.as_deref(), told[0].against.len()), (Some("claude"), 1));
+            assert!(told[0].sentence.contains("“"), "one sentence says what disagrees: {}", told[0].sentence);
+            bed.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
+            assert_eq!(notices(&bed), [], "undo takes it along");
+            done(bed.resolve(card, by(caller())));
+            assert_eq!(notices(&bed), [], "what a person settles is no news");
+        }
+    }
+    let bed = Bed::new();
+    let never = bed.remember("We never ship on Fridays", "nobody is there");
+    let card = bed.refuse("We always ship on Fridays", "it is tradition");
+    let target = Some(never.to_hex());
+    done(bed.resolve(card, ResolveRequest { caller: agent(), target, ..order(CardAct::Retract, "we do") }));
+    assert_eq!(notices(&bed).iter().map(|notice| notice.what).collect::<Vec<_>>(), [NoticeKind::Retracted]);
+}
+
+#[test]
+fn a_group_is_read_page_by_page() {
+    let bed = Bed::new();
+    let things = ["lamp", "badge", "banner", "icon", "label"];
+    for thing in things {
+        bed.remember(&format!("The {thing} is always blue"), "calm");
+        bed.refuse(&format!("The {thing} is always red"), "alarm");
+    }
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let query = InboxQuery { limit: Some(2), group: Some(InboxKind::Refused), cursor, ..InboxQuery::default() };
+        let page = bed.engine.inbox(&query).unwrap().groups.remove(0);
+        assert_eq!((page.group, page.total), (InboxKind::Refused, things.len()));
+        for item in &page.items {
+            let InboxItem::Card(card) = item else { panic!("{item:?}") };
+            seen.push(card.id);
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let whole = bed.engine.conflicts(&ergo::api::ConflictsQuery::default()).unwrap().items;
+    assert_eq!(seen, whole.iter().map(|card| card.id).collect::<Vec<_>>());
+    let nowhere = InboxQuery { cursor: Some("1.2.3".into()), ..InboxQuery::default() };
+    assert_eq!(bed.engine.inbox(&nowhere).unwrap_err().field.as_deref(), Some("cursor"));
+
+    let bed = doubtful();
+    bed.remember(EARLY, "cheap to change");
+    for late in [LATE, "Reviews are asked for at the end", "Reviews are asked for after the last commit"] {
+        bed.remember(late, "one look is enough");
+    }
+    let page = |cursor| {
+        let query = InboxQuery { limit: Some(2), group: Some(InboxKind::Warned), cursor, ..InboxQuery::default() };
+        bed.engine.inbox(&query).unwrap().groups.remove(0)
+    };
+    let first = page(None);
+    let second = page(first.next.clone());
+    assert_eq!((first.total, first.items.len(), second.items.len(), second.next), (3, 2, 1, None));
+    assert!(!first.items.contains(&second.items[0]));
+}
+
+#[test]
 fn cards_and_reviews_are_counted_and_cut_to_what_was_asked_for() {
     let bed = Bed::new();
     let premise = bed.remember("We deploy on green CI", "red builds broke prod");
@@ -115,7 +195,9 @@ fn cards_and_reviews_are_counted_and_cut_to_what_was_asked_for() {
     let InboxItem::Review(review) = &found.groups[1].items[0] else { panic!("{found:?}") };
     assert_eq!(review.causes.len(), 1);
     assert_eq!(review.causes[0].reason.as_deref(), Some("a green build was bad"));
-    let elsewhere = InboxQuery { org_id: Some("acme".into()), project: Some("web".into()), limit: Some(1) };
+    let place = |project: &str| (Some("acme".to_owned()), Some(project.to_owned()));
+    let (org_id, project) = place("web");
+    let elsewhere = InboxQuery { org_id, project, limit: Some(1), ..InboxQuery::default() };
     assert_eq!(bed.engine.inbox(&elsewhere).unwrap(), Inbox::default());
 }
 

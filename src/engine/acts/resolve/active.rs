@@ -10,14 +10,14 @@ use crate::{
             candidate::must_narrow,
             hold,
             new_claim::NewClaim,
-            retract,
+            notice, retract,
             supersede::{not_by_a_fact, replaced_by, summary},
         },
         lookup,
         session::{Place, Session},
         words,
     },
-    store::{CardRow, ClaimRow, Draft},
+    store::{CardRow, ClaimRow, Draft, Ref},
 };
 
 pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Result<Plan, ApiError> {
@@ -39,7 +39,8 @@ pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Re
             let target = pick("target", order.side("target")?, &sides)?;
             super::refused::must_be_allowed(session, target)?;
             let summary = words::summary("Retracted", &[&target.statement]);
-            (vec![retract::event(target, order.reason.clone())], summary)
+            let notice = notice::of_retract(session, target);
+            (std::iter::once(retract::event(target, order.reason.clone())).chain(notice).collect(), summary)
         }
         CardAct::Narrow => match narrow(session, &place, &sides, order)? {
             Stored::Drafts(drafts, summary) => (drafts, summary),
@@ -49,7 +50,7 @@ pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Re
             super::refused::must_be_excepted(session, order.act)?;
             let statements: Vec<&str> = sides.iter().map(|row| row.statement.as_str()).collect();
             let verb = if order.act == CardAct::Exception { "Kept both as an exception:" } else { "No contradiction:" };
-            (Vec::new(), words::summary(verb, &statements))
+            (let_stand(session, &sides, order.act).into_iter().collect(), words::summary(verb, &statements))
         }
         CardAct::Discard | CardAct::Snooze => return Err(ApiError::internal("a local act was sent the wrong way")),
     };
@@ -58,6 +59,13 @@ pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Re
         drafts.push(hold::settled(card, order.act.as_str(), None, Some(order.reason.clone())));
     }
     Ok(Settling::plan(drafts, summary))
+}
+
+/// The notice of an agent that lets all sides stand.
+fn let_stand(session: &Session<'_>, sides: &[ClaimRow], act: CardAct) -> Option<Draft> {
+    let newest = sides.iter().max_by_key(|row| row.clock)?;
+    let others = sides.iter().filter(|row| row.id != newest.id).map(|row| row.id);
+    notice::of_card(session, Ref::Id(newest.id), others, act == CardAct::Dismiss)
 }
 
 /// What an act that stores a text comes to.
@@ -114,7 +122,9 @@ fn store(
     let heads = session.fact_heads(place, &claim)?;
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
     let summary = format!("{} into {}", words::summary(verb, &old), words::quote(&claim.draft.statement));
-    Ok(Stored::Drafts(claim.drafts(&heads), summary))
+    let mut drafts = claim.drafts(&heads);
+    drafts.extend(notice::of_write(session, &judged, false));
+    Ok(Stored::Drafts(drafts, summary))
 }
 
 fn record(card: &CardRow, order: &Order) -> Draft {

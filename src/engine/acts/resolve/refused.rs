@@ -9,6 +9,7 @@ use crate::{
             candidate::{Held, Text, must_narrow},
             hold,
             new_claim::NewClaim,
+            notice,
             propose::needs_person,
             retract,
         },
@@ -91,7 +92,9 @@ fn retract_side(session: &Session<'_>, card: &CardRow, order: &Order, held: &Hel
     let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = session.revive(held, replaces, Text::default())?;
     let extra = Extra {
-        after: vec![retract::event(&target, order.reason.clone())],
+        after: std::iter::once(retract::event(&target, order.reason.clone()))
+            .chain(notice::of_retract(session, &target))
+            .collect(),
         aside: vec![target.id],
         done: Some(words::summary("Retracted", &[&target.statement])),
     };
@@ -144,10 +147,11 @@ fn keep_both(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) 
     let mut extra = Extra { aside: against.clone(), ..Extra::default() };
     if !against.is_empty() {
         let act = if exception { ResolveAct::Exception } else { ResolveAct::Dismiss };
-        let members = std::iter::once(Ref::Draft(0)).chain(against.into_iter().map(Ref::Id));
+        let members = std::iter::once(Ref::Draft(0)).chain(against.iter().copied().map(Ref::Id));
         let mut draft = Draft::new(EventKind::Resolve(act), members);
         draft.body.reason = Some(order.reason.clone());
         extra.after.push(draft);
+        extra.after.extend(notice::of_card(session, Ref::Draft(0), against, !exception));
     }
     store(session, card, order, claim, extra)
 }
@@ -189,6 +193,7 @@ fn store(
     }
     let mut drafts = claim.drafts(&[]);
     drafts.extend(extra.after);
+    drafts.extend(notice::of_write(session, &judged, false));
     drafts.push(hold::settled(card, order.act.as_str(), Some(Ref::Draft(0)), Some(order.reason.clone())));
     let summary = told(order.act, &claim, extra.done);
     Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings }))

@@ -58,7 +58,7 @@ fn it_is_the_first_screen_and_counts_everything() {
         .rows()
         .iter()
         .filter_map(|row| match row {
-            Row::Heading(kind, total) => Some((*kind, *total)),
+            Row::Heading(kind, count) => Some((*kind, count.total)),
             _ => None,
         })
         .collect();
@@ -157,8 +157,13 @@ fn a_warned_write_is_looked_at_with_the_same_key() {
 }
 
 #[test]
-fn the_rest_of_a_group_is_one_key_away_and_esc_leads_back() {
+fn where_the_daemon_does_not_page_a_group_its_rest_is_shown_where_it_is_listed() {
     let mut state = opened();
+    if let Some(view) = &mut state.inbox.view {
+        for group in &mut view.groups {
+            group.next = None;
+        }
+    }
     go_to(&mut state, &ItemId::More(InboxKind::Found));
     press(&mut state, "enter");
     assert_eq!(state.screen, Screen::Conflicts);
@@ -206,4 +211,86 @@ fn a_lost_daemon_keeps_the_inbox_and_comes_back_to_the_same_row() {
     settle(&mut state, out);
     assert_eq!(state.inbox.anchor(), Some(&review));
     assert_eq!(state.inbox.focus, Focus::List);
+}
+
+/// A long group of reviews: `total` of them, of which a page has fifty.
+fn long(total: usize, from: usize) -> Inbox {
+    let item = |n: usize| {
+        let mut claim = crate::tui::sample::claim(1, &format!("claim {n}"));
+        claim.id.0[..8].copy_from_slice(&(n as u64 + 1).to_be_bytes());
+        InboxItem::Review(Box::new(crate::api::ReviewItem { claim, causes: vec![] }))
+    };
+    let end = (from + 50).min(total);
+    let items = (from..end).map(item).collect();
+    let next = (end < total).then(|| end.to_string());
+    let group = crate::api::InboxGroup { group: InboxKind::NeedsReview, total, at_least: false, items, next };
+    Inbox { groups: vec![group], total }
+}
+
+/// Answers what is read of the inbox out of a long group.
+fn serve(state: &mut State, effects: Vec<Effect>, total: usize) {
+    let mut queue = effects;
+    while let Some(effect) = queue.pop() {
+        if let Effect::Read(ticket, Read::Inbox(query)) = effect {
+            let from = query.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
+            assert_eq!(query.limit, Some(50), "a page, whatever there is");
+            queue.extend(step(state, Msg::Reply(ticket, Ok(Answer::Inbox(long(total, from))))));
+        }
+    }
+}
+
+/// Presses keys; what they ask for is left to be answered.
+fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
+    let mut out = Vec::new();
+    for key in keys.split(' ') {
+        state.now += 500;
+        out.extend(step(state, Msg::Key(KeyPress::parse(key).unwrap())));
+    }
+    out
+}
+
+fn under(state: &State) -> String {
+    state.inbox.claim().map_or_else(|| format!("{:?}", state.inbox.anchor()), |claim| claim.statement.clone())
+}
+
+#[test]
+fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
+    let total = 100_000;
+    let mut state = opened();
+    let out = step(&mut state, Msg::Live(Live::Change(Box::new(change("max", "x")))));
+    serve(&mut state, out, total);
+    press(&mut state, "G");
+    assert_eq!(state.inbox.anchor(), Some(&ItemId::More(InboxKind::NeedsReview)));
+    let out = keys(&mut state, "enter");
+    serve(&mut state, out, total);
+    assert_eq!(under(&state), "claim 50");
+    press(&mut state, "G k");
+    assert_eq!(under(&state), "claim 99");
+    let out = keys(&mut state, "n");
+    serve(&mut state, out, total);
+    assert_eq!(under(&state), "claim 100", "next goes on to the next page by itself");
+    assert!(state.inbox.rows().len() <= 53, "{}", state.inbox.rows().len());
+    let rest = state.inbox.rows().iter().find_map(|row| if let Row::More(_, rest) = row { Some(*rest) } else { None });
+    assert_eq!(rest, Some(total - 150));
+    // What changes meanwhile is read again on the page that is shown, and the cursor stays.
+    press(&mut state, "j");
+    let out = step(&mut state, Msg::Live(Live::Change(Box::new(change("max", "x")))));
+    serve(&mut state, out, total);
+    assert_eq!(under(&state), "claim 101");
+    press(&mut state, "g");
+    assert_eq!(state.inbox.anchor(), Some(&ItemId::Before(InboxKind::NeedsReview)));
+    let out = keys(&mut state, "enter");
+    serve(&mut state, out, total);
+    assert_eq!(under(&state), "claim 99");
+    let out = keys(&mut state, "g enter");
+    serve(&mut state, out, total);
+    assert_eq!(under(&state), "claim 49");
+    // A page on which nothing is left gives way to the one before.
+    let out = keys(&mut state, "G enter");
+    serve(&mut state, out, total);
+    assert_eq!(under(&state), "claim 50");
+    let out = step(&mut state, Msg::Live(Live::Change(Box::new(change("max", "x")))));
+    serve(&mut state, out, 50);
+    assert!(state.inbox.window.is_none());
+    assert_eq!(state.inbox.rows().len(), 51, "fifty and their heading");
 }

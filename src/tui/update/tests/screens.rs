@@ -139,3 +139,20 @@ fn the_sources_of_a_chain_are_compared_and_marked() {
     step(&mut state, Msg::Drifted(vec![(first, Drift::Moved(31))]));
     assert_eq!(state.why.drifts.get(&first), Some(&Drift::Moved(31)));
 }
+
+#[test]
+fn the_key_of_why_leads_there_and_types_nothing() {
+    let mut state = app(SIZE, Opening::default());
+    press(&mut state, "3");
+    assert_eq!((state.screen, state.overlay.is_none()), (Screen::Why, true));
+    let out = press(&mut state, "q");
+    assert!(out.contains(&Effect::Quit), "a key that follows is a key: {out:?}");
+    // The chain that was read last is there again.
+    press(&mut state, "2 w");
+    let before = state.why.subject.clone();
+    assert!(before.is_some());
+    press(&mut state, "1 3");
+    assert_eq!((state.screen, &state.why.subject), (Screen::Why, &before));
+    press(&mut state, "/");
+    assert!(matches!(state.overlay, Some(Overlay::Prompt(_))));
+}

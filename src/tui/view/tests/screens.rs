@@ -139,3 +139,46 @@ fn empty_screens_say_the_next_step() {
         shot(&format!("empty_{}_80x24", which.title().to_lowercase()), &mut state);
     }
 }
+
+#[test]
+fn a_chain_of_a_thousand_is_walked_to_its_end() {
+    let mut history = history();
+    let mut claims: Vec<_> = (0..1_000_u64)
+        .map(|n| {
+            let mut claim = claim(1, &format!("step {n}"));
+            claim.id.0[..8].copy_from_slice(&(n + 1).to_be_bytes());
+            claim
+        })
+        .collect();
+    for n in 1..claims.len() {
+        claims[n].status = crate::domain::Status::Superseded;
+        claims[n].replaced_by = vec![claims[n - 1].id];
+        let older = claims[n].id;
+        claims[n - 1].replaces = vec![older];
+    }
+    history.chain = claims
+        .iter()
+        .enumerate()
+        .map(|(n, claim)| ChainLink {
+            claim: claim.clone(),
+            depth: n,
+            replaced_by: claim.replaced_by.first().copied(),
+            change_reason: (n > 0).then(|| "it moved on".into()),
+            changed_by: None,
+            changed_on: None,
+            changed_at: None,
+        })
+        .collect();
+    history.claim = claims[0].clone();
+    let mut state = screen((80, 24), Screen::Why);
+    state.why.accept(Chain::from(history));
+    press(&mut state, "G");
+    for _ in 0..40 {
+        if state.why.current_claim().is_some_and(|claim| claim.statement == "step 999") {
+            break;
+        }
+        press(&mut state, "k");
+    }
+    let shown = text(&frame(&mut state, &Theme::ansi(true)));
+    assert!(shown.contains("step 999"), "{shown}");
+}
