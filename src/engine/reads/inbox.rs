@@ -48,12 +48,11 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
         }
         for group in [InboxKind::ByAgents, InboxKind::NeedsReview, InboxKind::Warned].into_iter().filter(|g| wanted(*g))
         {
-            groups.push(match group {
-                InboxKind::NeedsReview => review(reader, scope.clone(), limit, cursor, &today)?,
-                _ => {
-                    let page = reader.notices(scope.as_ref(), group == InboxKind::Warned, limit, cursor)?;
-                    noted(engine, group, page, &today)
-                }
+            groups.push(if group == InboxKind::NeedsReview {
+                review(reader, scope.clone(), limit, cursor, &today)?
+            } else {
+                let page = reader.notices(scope.as_ref(), group == InboxKind::Warned, limit, cursor)?;
+                noted(engine, group, page, &today)
             });
         }
         Ok::<_, ApiError>(groups)
@@ -71,7 +70,7 @@ fn quarantined(engine: &Engine, limit: usize, cursor: Option<&str>) -> Result<In
         None => 0,
         Some(text) => text.parse().map_err(|_| ApiError::field("cursor", "`cursor` is none that this group gave"))?,
     };
-    let most = before + limit;
+    let most = limit.saturating_add(before);
     let list = engine.kept_out(&QuarantinedQuery::default(), most)?;
     let items: Vec<InboxItem> =
         list.items.into_iter().skip(before).map(|item| InboxItem::Quarantined(Box::new(item))).collect();

@@ -11,7 +11,7 @@ pub fn keys_roff() -> String {
         String::from(".SH KEYS\nThese are the usual ones; others are set in keys.toml, beside config.toml.\n");
     let usual = Keymap::default();
     for scope in KeyScope::ALL {
-        let _ = write!(out, ".SS {}\n", plain(scope.title()));
+        let _ = writeln!(out, ".SS {}", plain(scope.title()));
         for spec in ACTIONS.iter().filter(|spec| spec.scope == scope) {
             let (keys, help) = (plain(&usual.all(spec.id)), plain(&usual.say(spec.help)));
             // A line of roff that begins with a mark would be an order: a key never begins one.

@@ -112,7 +112,7 @@ impl Keymap {
             };
             match self.of(spec.id).first() {
                 Some(key) => out.push_str(&key.to_string()),
-                None => out.push_str(&format!("“{}”", spec.title)),
+                None => out.extend(["“", spec.title, "”"]),
             }
             rest = after;
         }

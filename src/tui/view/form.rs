@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_chosen_is_always_among_the_options_shown() {
         let options: Vec<String> = (0..9).map(|n| format!("docs/adr/{n}.md")).collect();
-        assert_eq!(window(&options[..2], 0, 60), 0..2);
+        assert_eq!(window(options.get(..2).unwrap(), 0, 60), 0..2);
         for chosen in 0..9 {
             let shown = window(&options, chosen, 60);
             assert!(shown.contains(&chosen) && shown.len() == 3, "{chosen}: {shown:?}");

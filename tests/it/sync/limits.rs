@@ -192,7 +192,7 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     assert_eq!(a.engine.sync_read(|r| r.quarantined_count(&team)).unwrap(), 200, "they wait, and are not lost");
     a.assert_sound();
     let before = a.engine.sync_read(ergo::store::Reader::projection).unwrap();
-    a.engine.sync_write(|store| store.rebuild()).unwrap();
+    a.engine.sync_write(ergo::store::Store::rebuild).unwrap();
     assert_eq!(a.engine.sync_read(ergo::store::Reader::projection).unwrap(), before, "as if they had never come");
     // A second time finds no trace of the first.
     let again = Node::new(80);

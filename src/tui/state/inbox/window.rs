@@ -40,18 +40,14 @@ impl Inbox {
     /// What is listed of a group: its first rows, or the page that was turned to.
     pub(super) fn part<'a>(&'a self, group: &'a InboxGroup) -> Part<'a> {
         let turned = self.window.as_ref().filter(|window| window.kind == group.group);
-        match turned.and_then(|window| window.page.as_ref()) {
-            Some((page, before)) => {
-                let rest = group.total.saturating_sub(before + page.items.len());
-                // A place to go on from says that there is something, whatever the count was.
-                let rest = if page.next.is_some() { rest.max(1) } else { 0 };
-                Part { before: *before, items: &page.items, rest }
-            }
-            None => {
-                let rest = group.total.saturating_sub(group.items.len());
-                Part { before: 0, items: &group.items, rest: rest.max(usize::from(group.next.is_some())) }
-            }
+        if let Some((page, before)) = turned.and_then(|window| window.page.as_ref()) {
+            let rest = group.total.saturating_sub(before + page.items.len());
+            // A place to go on from says that there is something, whatever the count was.
+            let rest = if page.next.is_some() { rest.max(1) } else { 0 };
+            return Part { before: *before, items: &page.items, rest };
         }
+        let rest = group.total.saturating_sub(group.items.len());
+        Part { before: 0, items: &group.items, rest: rest.max(usize::from(group.next.is_some())) }
     }
 
     fn group(&self, kind: InboxKind) -> Option<&InboxGroup> {
@@ -85,7 +81,7 @@ impl Inbox {
         }
         let kind = window.kind;
         self.window = None;
-        self.to_edge(kind, Turn::Back);
+        self.move_to_edge(kind, Turn::Back);
         false
     }
 
@@ -114,12 +110,12 @@ impl Inbox {
         });
         let Some(turned) = turned else { return lost };
         self.gone = None;
-        self.to_edge(kind, turned);
+        self.move_to_edge(kind, turned);
         None
     }
 
     /// Puts the cursor on the first or the last thing that is listed of a group.
-    fn to_edge(&mut self, kind: InboxKind, turned: Turn) {
+    fn move_to_edge(&mut self, kind: InboxKind, turned: Turn) {
         let stops = self.stops();
         let own = |row: &Row<'_>| matches!(row, Row::Item(own, _) if *own == kind);
         let found = match turned {
