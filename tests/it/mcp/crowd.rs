@@ -8,20 +8,36 @@ use serde_json::json;
 use super::client::McpClient;
 use crate::support::{TestHome, block_on};
 
-/// Agents, and what each of them writes.
-const AGENTS: usize = 10;
-const WRITES: usize = 12;
+/// Agents, and what each of them writes about: no two of these are alternatives to each other.
+const AGENTS: [&str; 10] =
+    ["acacia", "basalt", "copper", "delta", "ember", "fjord", "granite", "harbour", "ivory", "juniper"];
+const THINGS: [&str; 12] = [
+    "archive",
+    "billing",
+    "crawler",
+    "dashboard",
+    "exporter",
+    "forecast",
+    "gateway",
+    "importer",
+    "ledger",
+    "mailer",
+    "planner",
+    "router",
+];
 
 #[test]
 fn ten_clients_at_once_lose_nothing_and_double_nothing() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let stored: BTreeSet<String> = std::thread::scope(|scope| {
-        let write = |agent: usize| {
+        let write = |agent: usize, name: &str| {
             let mut client = McpClient::usual(&home);
-            let ids: Vec<_> = (0..WRITES)
-                .map(|n| {
-                    let statement = format!("Service s{agent}x{n} listens on port {}.", 3000 + agent * 100 + n);
+            let ids: Vec<_> = THINGS
+                .iter()
+                .enumerate()
+                .map(|(n, thing)| {
+                    let statement = format!("The {name} {thing} listens on port {}.", 3000 + agent * 100 + n);
                     client.post(
                         "tools/call",
                         json!({"name": "ergo_remember", "arguments": {"statement": statement, "reason": "Assigned."}}),
@@ -39,10 +55,11 @@ fn ten_clients_at_once_lose_nothing_and_double_nothing() {
                 })
                 .collect::<Vec<_>>()
         };
-        let agents: Vec<_> = (0..AGENTS).map(|agent| scope.spawn(move || write(agent))).collect();
+        let agents: Vec<_> =
+            AGENTS.iter().enumerate().map(|(agent, name)| scope.spawn(move || write(agent, name))).collect();
         agents.into_iter().flat_map(|agent| agent.join().unwrap()).collect()
     });
-    assert!(stored.len() > AGENTS * WRITES / 2, "only {} were stored", stored.len());
+    assert!(stored.len() > AGENTS.len() * THINGS.len() / 2, "only {} were stored", stored.len());
     let query = ClaimsQuery { status: Some("all".into()), limit: Some(200), ..ClaimsQuery::default() };
     let page = block_on(async { home.client().claims(&query).await }).unwrap();
     let there: BTreeSet<String> = page.items.iter().map(|claim| claim.id.short()).collect();
