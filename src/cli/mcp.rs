@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
-use super::{CliError, Context, Exit, context::Here};
+use super::{CliError, Context, Exit, context::Here, scope::top_of};
 use crate::mcp::{self, Bridge, Link, Profile, Settings};
 
 /// Serve a coding agent over MCP, on stdin and stdout.
@@ -41,6 +41,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         },
         scope: Some(scope),
         identities,
+        folder: std::env::current_dir().ok().map(|here| top_of(&here)),
         who: args.who,
         ask_person: !args.no_ask,
     };

@@ -6,6 +6,7 @@ mod bundle;
 pub mod drift;
 mod error;
 pub mod fake;
+pub mod files;
 pub mod http;
 pub mod launch;
 mod scope;

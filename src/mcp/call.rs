@@ -57,7 +57,7 @@ impl From<ClientError> for Failed {
 }
 
 impl Failed {
-    fn new(said: impl Into<String>) -> Self {
+    pub(super) fn new(said: impl Into<String>) -> Self {
         Self(said.into())
     }
 
@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
         Self { inner, agent }
     }
 
-    fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &Settings {
         &self.inner.settings
     }
 
@@ -162,6 +162,7 @@ impl<'a> Call<'a> {
                 only(&arguments, &[])?;
                 shape::history(self.get::<History>(&format!("/claims/{claim}/history"), "").await?)
             }
+            Tool::Ingest => shape::ingested(&self.ingest(arguments).await?),
             Tool::Conflicts => return self.conflicts(arguments).await.map(result),
             Tool::Diagnose => {
                 only(&arguments, &[])?;
@@ -235,7 +236,7 @@ impl<'a> Call<'a> {
     }
 
     /// The body of a write: the arguments, who acts, where, and the key by which a repetition is known.
-    async fn writing(&self, mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+    pub(super) async fn writing(&self, mut arguments: JsonObject) -> Result<JsonObject, Failed> {
         let place = self.place(&mut arguments)?;
         let identity = if place.identities.is_empty() {
             None
@@ -309,11 +310,15 @@ impl<'a> Call<'a> {
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<T, Failed> {
         let request = Request { query: query.to_owned(), ..Request::new(Method::GET, path) };
-        Ok(self.inner.link.ask(request).await?)
+        self.ask(request).await
     }
 
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &JsonObject) -> Result<T, Failed> {
         let request = Request { body: Some(Value::Object(body.clone())), ..Request::new(Method::POST, path) };
+        self.ask(request).await
+    }
+
+    pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, Failed> {
         Ok(self.inner.link.ask(request).await?)
     }
 }
@@ -328,7 +333,7 @@ pub(super) fn encode(query: &impl Serialize) -> Result<String, Failed> {
 }
 
 /// Takes a text out of the arguments.
-fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, Failed> {
+pub(super) fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, Failed> {
     match arguments.remove(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -347,7 +352,7 @@ fn id(arguments: &mut JsonObject, name: &str) -> Result<String, Failed> {
 }
 
 /// Refuses arguments that nobody reads.
-fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), Failed> {
+pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), Failed> {
     let Some(stray) = arguments.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let stray = super::pipe::shown(stray);
     let expected = if known.is_empty() { "nothing more".to_owned() } else { known.join(", ") };

@@ -11,8 +11,14 @@ use super::{Bridge, Link, Profile, Settings};
 
 /// The path `/mcp`. No project is known here, so that every call says its scope. Who may speak is the daemon's to decide.
 pub fn router(link: Link) -> Router {
-    let settings =
-        Settings { profile: Profile::Default, scope: None, identities: Vec::new(), who: None, ask_person: true };
+    let settings = Settings {
+        profile: Profile::Default,
+        scope: None,
+        identities: Vec::new(),
+        folder: None,
+        who: None,
+        ask_person: true,
+    };
     let bridge = Bridge::new(settings, link);
     let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
     let service =

@@ -7,6 +7,7 @@
 mod call;
 mod gate;
 mod http;
+mod ingest;
 mod link;
 mod person;
 mod pipe;

@@ -1,9 +1,10 @@
-//! What a client may read without a tool: a claim, and why it holds.
+//! What a client may read without a tool: the scope on one page, a claim, and why it holds.
 
 use rmcp::{
     ErrorData,
     model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate},
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -12,13 +13,26 @@ use super::{
     shape,
 };
 use crate::{
-    api::{ClaimView, ClaimsPage, ClaimsQuery, History},
-    domain::{id, text::sanitize_line},
+    api::{ClaimView, ClaimsPage, ClaimsQuery, History, Snapshot, SnapshotQuery},
+    domain::{
+        Scope, id,
+        text::{sanitize, sanitize_line},
+    },
 };
 
 const CLAIM: &str = "ergo://claim/";
 const WHY: &str = "ergo://why/";
+const SNAPSHOT: &str = "ergo://snapshot";
 const JSON: &str = "application/json";
+const MARKDOWN: &str = "text/markdown";
+
+/// What may stand behind [`SNAPSHOT`], as a query.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whose {
+    /// `ORG/PROJECT`.
+    scope: String,
+}
 
 /// How resources are named.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
@@ -31,13 +45,23 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_title("A why-chain")
             .with_description("A claim, everything that it replaced, and the reason of each change.")
             .with_mime_type(JSON),
+        ResourceTemplate::new(format!("{SNAPSHOT}{{?scope}}"), "snapshot")
+            .with_title("A scope on one page")
+            .with_description("What is in force in a scope (ORG/PROJECT), by kind and subject, each claim with its id.")
+            .with_mime_type(MARKDOWN),
     ]
 }
 
-/// The claims in force in the session's scope, a page at a time.
+/// The session's scope on one page, and each of its claims in force, a page at a time.
 pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
-    let (org_id, project) =
-        call.own().await.map_err(Failed::protocol)?.map(|scope| (scope.org_id, scope.project)).unzip();
+    let scope = call.own().await.map_err(Failed::protocol)?;
+    let whole = scope.as_ref().filter(|_| cursor.is_none()).map(|_| {
+        Resource::new(SNAPSHOT, "snapshot")
+            .with_title("The project on one page")
+            .with_description("What is in force, by kind and subject, each claim with its id.")
+            .with_mime_type(MARKDOWN)
+    });
+    let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let query = ClaimsQuery { org_id, project, limit: Some(50), cursor, ..ClaimsQuery::default() };
     let query = encode(&query).map_err(Failed::protocol)?;
     let page: ClaimsPage = call.get("/claims", &query).await.map_err(Failed::protocol)?;
@@ -47,7 +71,8 @@ pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<List
             .with_description(statement)
             .with_mime_type(JSON)
     };
-    let mut list = ListResourcesResult::with_all_items(page.items.iter().map(item).collect());
+    let items = whole.into_iter().chain(page.items.iter().map(item));
+    let mut list = ListResourcesResult::with_all_items(items.collect());
     list.next_cursor = page.next;
     Ok(list)
 }
@@ -55,10 +80,17 @@ pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<List
 /// The resource of this name.
 pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || {
-        let said = format!("there is no resource {}; there are {CLAIM}ID and {WHY}ID", shown(uri));
+        let said = format!(
+            "there is no resource {}; there are {CLAIM}ID, {WHY}ID and {SNAPSHOT}?scope=ORG/PROJECT",
+            shown(uri)
+        );
         ErrorData::resource_not_found(said, None)
     };
     let part = |prefix: &str| uri.strip_prefix(prefix).filter(|text| id::is_prefix(text)).map(str::to_ascii_lowercase);
+    if let Some(query) = uri.strip_prefix(SNAPSHOT) {
+        let scope = whose(call, query).await?.ok_or_else(unknown)?;
+        return snapshot(call, scope, uri).await;
+    }
     let value: Value = if let Some(claim) = part(CLAIM) {
         let claim: ClaimView = call.get(&format!("/claims/{claim}"), "").await.map_err(Failed::not_found)?;
         shape::claim(&claim)
@@ -69,4 +101,30 @@ pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResul
         return Err(unknown());
     };
     Ok(ReadResourceResult::new(vec![ResourceContents::text(value.to_string(), uri).with_mime_type(JSON)]))
+}
+
+/// Which scope a snapshot is asked of: the one that is named, else the session's; `None` where the name is no scope's.
+async fn whose(call: &Call<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
+    if query.is_empty() {
+        let own = call.own().await.map_err(Failed::protocol)?;
+        let said = format!("this connection belongs to no project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
+        return own.map(Some).ok_or_else(|| ErrorData::resource_not_found(said, None));
+    }
+    let named: Option<Whose> = query.strip_prefix('?').and_then(|query| serde_urlencoded::from_str(query).ok());
+    let scope = named.and_then(|named| {
+        let (org, project) = named.scope.split_once('/')?;
+        Scope::new(org, project).ok()
+    });
+    Ok(scope)
+}
+
+/// A scope on one page, as it is now.
+async fn snapshot(call: &Call<'_>, scope: Scope, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    // An agent that has just written something must not read a page from before.
+    let query =
+        SnapshotQuery { org_id: scope.org_id, project: scope.project, rebuild: true, ..SnapshotQuery::default() };
+    let query = encode(&query).map_err(Failed::protocol)?;
+    let page: Snapshot = call.get("/snapshot", &query).await.map_err(Failed::protocol)?;
+    let text = sanitize(&page.snapshot);
+    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]))
 }

@@ -1,6 +1,6 @@
 //! One session: what the protocol asks, answered.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -39,6 +39,8 @@ pub struct Settings {
     pub scope: Option<Scope>,
     /// What tells the project from another of that name, the best first; none where a person named it.
     pub identities: Vec<String>,
+    /// The folder whose files may be read: the project's. `None` where none is.
+    pub folder: Option<PathBuf>,
     /// Who acts; by default the client, by the name that it gives itself.
     pub who: Option<String>,
     /// A person is asked about a conflict where the client can ask one.

@@ -8,7 +8,7 @@ use super::person::Decision;
 use crate::{
     api::{
         CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
-        RecallAnswer, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
+        Ingested, RecallAnswer, Reference, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
@@ -233,10 +233,31 @@ pub(super) fn recall(answer: RecallAnswer) -> Value {
     if !answer.known && !answer.hits.is_empty() {
         notes.insert(0, json!("nothing answers this: these are only the nearest claims"));
     }
-    json!({
+    let mut value = json!({
         "known": answer.known,
         "claims": answer.hits.iter().map(|hit| claim(&hit.claim)).collect::<Value>(),
         "notes": notes,
+    });
+    if let (Value::Object(fields), false) = (&mut value, answer.references.is_empty()) {
+        fields.insert("references".to_owned(), answer.references.iter().take(BESIDE).map(reference).collect());
+    }
+    value
+}
+
+/// A piece of a file: nobody's claim.
+fn reference(piece: &Reference) -> Value {
+    let place = format!("{}:{}-{}", piece.path, piece.first, piece.last);
+    json!({"source": safe(&place), "text": safe(&piece.text)})
+}
+
+/// What became of a file that was taken in.
+pub(super) fn ingested(done: &Ingested) -> Value {
+    json!({
+        "path": safe(&done.path),
+        "pieces": done.chunks,
+        "added": done.added,
+        "kept": done.kept,
+        "taken_out": done.retired,
     })
 }
 

@@ -24,6 +24,7 @@ pub(super) enum Tool {
     Retract,
     Why,
     Recall,
+    Ingest,
     History,
     Conflicts,
     Resolve,
@@ -33,7 +34,7 @@ pub(super) enum Tool {
 
 impl Tool {
     /// In the order of the list: what is used most stands first.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Recall,
         Self::Why,
         Self::Remember,
@@ -42,6 +43,7 @@ impl Tool {
         Self::Learn,
         Self::Retract,
         Self::Resolve,
+        Self::Ingest,
         Self::History,
         Self::Scopes,
         Self::Diagnose,
@@ -55,6 +57,7 @@ impl Tool {
             Self::Retract => "ergo_retract",
             Self::Why => "ergo_why",
             Self::Recall => "ergo_recall",
+            Self::Ingest => "ergo_ingest",
             Self::History => "ergo_history",
             Self::Conflicts => "ergo_conflicts",
             Self::Resolve => "ergo_resolve",
@@ -78,6 +81,9 @@ impl Tool {
                 "Why something is so: the claim in force, its reason, and all it replaced. Takes a question or a claim id."
             }
             Self::Recall => "What is known about a subject: claims in force, best first. Ask before you decide.",
+            Self::Ingest => {
+                "Take in a file for reference, as it is now: ergo_recall finds its pieces. Again after it changed or went."
+            }
             Self::History => "Everything that happened to a claim.",
             Self::Conflicts => "Conflicts that wait for a decision; with card, one of them in full.",
             Self::Resolve => {
@@ -127,6 +133,11 @@ impl Tool {
                     "include_history": {"type": "boolean"}, "scope": scope}),
                 &["query"],
             ),
+            Self::Ingest => (
+                json!({"path": {"type": "string", "description": "from the project's top"},
+                    "text": {"type": "string", "description": "instead of reading the file"}, "scope": scope}),
+                &["path"],
+            ),
             Self::History => (json!({"claim": text}), &["claim"]),
             Self::Conflicts => (
                 json!({"card": text, "status": {"enum": ["open", "snoozed", "settled", "all"]},
@@ -165,7 +176,8 @@ impl Tool {
                 &["result"],
             ),
             Self::Why => (json!({"answer": object_, "replaced": array, "others": array, "note": text}), &[]),
-            Self::Recall => (json!({"claims": array, "notes": array}), &[]),
+            Self::Recall => (json!({"claims": array, "references": array, "notes": array}), &[]),
+            Self::Ingest => (json!({"pieces": {"type": "integer"}, "added": {"type": "integer"}}), &[]),
             Self::History => (json!({"claim": object_, "events": array}), &["claim"]),
             Self::Conflicts => (json!({"total": {"type": "integer"}, "cards": array, "sides": array}), &[]),
             Self::Diagnose => (json!({"active": {"type": "integer"}, "problems": array}), &[]),
@@ -186,7 +198,9 @@ impl Tool {
                 closed.read_only(true)
             }
             // The same claim twice is one claim.
-            Self::Remember | Self::Learn | Self::Retract => closed.read_only(false).destructive(false).idempotent(true),
+            Self::Remember | Self::Learn | Self::Retract | Self::Ingest => {
+                closed.read_only(false).destructive(false).idempotent(true)
+            }
             Self::Supersede | Self::Resolve => closed.read_only(false).destructive(false),
         }
     }

@@ -98,6 +98,37 @@ fn every_tool_answers_as_its_schema_says() {
 }
 
 #[test]
+fn a_file_is_taken_in_found_and_taken_out_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let file = home.work().join("docs/backups.md");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "# Backups\n\nThe nightly backup goes to the vault in Bonn.\n").unwrap();
+    let taken = client.tool("ergo_ingest", json!({"path": "docs/backups.md"}));
+    assert_eq!((&taken["path"], &taken["pieces"], &taken["added"]), (&json!("docs/backups.md"), &json!(1), &json!(1)));
+    let again = client.tool("ergo_ingest", json!({"path": file.display().to_string()}));
+    assert_eq!((&again["added"], &again["kept"]), (&json!(0), &json!(1)), "{again}");
+    let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
+    assert_eq!(found["references"][0]["source"], "docs/backups.md:1-3", "{found}");
+    assert!(found["references"][0]["text"].as_str().unwrap().contains("Bonn"), "{found}");
+    assert_eq!(found["claims"], json!([]), "nobody said it: {found}");
+
+    std::fs::remove_file(&file).unwrap();
+    let gone = client.tool("ergo_ingest", json!({"path": "docs/backups.md"}));
+    assert_eq!((&gone["pieces"], &gone["taken_out"]), (&json!(0), &json!(1)), "{gone}");
+    let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
+    assert!(found.get("references").is_none(), "{found}");
+    let said = client.refusal("ergo_ingest", json!({"path": "docs/backups.md"}));
+    assert!(said.contains("no file docs/backups.md"), "{said}");
+
+    let given = json!({"path": "notes/call.md", "text": "The vault is in Bonn.\n", "scope": "acme/web"});
+    assert_eq!(client.tool("ergo_ingest", given)["added"], 1);
+    let found = client.tool("ergo_recall", json!({"query": "the vault", "scope": "acme/web"}));
+    assert_eq!(found["references"][0]["source"], "notes/call.md:1-1", "{found}");
+}
+
+#[test]
 fn claims_and_chains_are_resources_and_open_conflicts_a_prompt() {
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -108,8 +139,18 @@ fn claims_and_chains_are_resources_and_open_conflicts_a_prompt() {
     client.tool("ergo_remember", json!({"statement": NEW, "reason": "Cost."}));
 
     let list = client.request("resources/list", json!({}));
-    let uri = list["result"]["resources"][0]["uri"].as_str().unwrap().to_owned();
+    let listed: Vec<&str> =
+        list["result"]["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
+    assert_eq!((listed.len(), listed[0]), (2, "ergo://snapshot"), "{list}");
+    let uri = listed[1].to_owned();
     assert!(uri.starts_with("ergo://claim/"), "{list}");
+    for uri in ["ergo://snapshot", "ergo://snapshot?scope=claude-code%2Fwork"] {
+        let page = client.request("resources/read", json!({"uri": uri}));
+        let page = &page["result"]["contents"][0];
+        assert_eq!(page["mimeType"], "text/markdown", "{page}");
+        let text = page["text"].as_str().unwrap();
+        assert!(text.contains(OLD) && !text.contains(NEW), "what was refused is not in force: {text}");
+    }
     let read = |client: &mut McpClient, uri: &str| -> Value {
         let answer = client.request("resources/read", json!({"uri": uri}));
         serde_json::from_str(answer["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")))
@@ -118,13 +159,22 @@ fn claims_and_chains_are_resources_and_open_conflicts_a_prompt() {
     assert_eq!(read(&mut client, &uri)["statement"], OLD);
     let why = read(&mut client, &uri.replace("claim", "why"));
     assert_eq!(why["chain"][0]["reason"], "We know it.");
-    for wrong in ["ergo://claim/zzzz", "ergo://claim/ffffffff", "file:///etc/passwd", ""] {
+    for wrong in [
+        "ergo://claim/zzzz",
+        "ergo://claim/ffffffff",
+        "ergo://snapshot?scope=nowhere",
+        "ergo://snapshot?scope=%00%2Fb",
+        "ergo://snapshots",
+        "ergo://snapshot/../claim",
+        "file:///etc/passwd",
+        "",
+    ] {
         let answer = client.request("resources/read", json!({"uri": wrong}));
         assert_eq!(answer["error"]["code"], -32002, "{answer}");
     }
     assert_eq!(
         client.request("resources/templates/list", json!({}))["result"]["resourceTemplates"].as_array().unwrap().len(),
-        2
+        3
     );
 
     let list = client.request("prompts/list", json!({}));

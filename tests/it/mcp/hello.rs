@@ -16,7 +16,7 @@ fn the_versions_with_a_handshake_are_spoken() {
     for version in BEFORE {
         let mut client = McpClient::greeted(&home, &[], version, json!({}));
         let list = client.request("tools/list", json!({}));
-        assert_eq!(names(&list).len(), 11, "{list}");
+        assert_eq!(names(&list).len(), 12, "{list}");
         assert_eq!(client.request("ping", json!({}))["result"], json!({}));
         assert_eq!(client.end(), (Some(0), String::new()), "{version}: nothing is wrong, so nothing is said");
     }
@@ -34,7 +34,7 @@ fn the_current_version_needs_no_handshake() {
         assert!(versions.contains(&json!(version)), "{found}");
     }
     assert!(found["result"]["instructions"].as_str().unwrap().contains("ergo_recall"), "{found}");
-    assert_eq!(names(&client.request("tools/list", json!({}))).len(), 11);
+    assert_eq!(names(&client.request("tools/list", json!({}))).len(), 12);
     let stored =
         client.tool("ergo_remember", json!({"statement": "We deploy on Tuesdays.", "reason": "Support is there."}));
     assert_eq!(stored["result"], "stored", "{stored}");

@@ -44,7 +44,9 @@ fn wrong_arguments_are_named() {
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
     let big = "x".repeat(9 * 1024);
-    let cases: [(&str, Value, &str); 15] = [
+    std::fs::write(home.work().join(".env"), "TOKEN=1").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", home.work().join("users")).unwrap();
+    let cases: [(&str, Value, &str); 24] = [
         ("ergo_remember", json!({}), "statement"),
         ("ergo_remember", json!({"statement": 5}), "statement"),
         ("ergo_remember", json!({"statement": ["a"], "reason": "b"}), "statement"),
@@ -59,6 +61,15 @@ fn wrong_arguments_are_named() {
         ("ergo_history", json!({"claim": "../health"}), "claim"),
         ("ergo_history", json!({"claim": "ffffffff"}), "ffffffff"),
         ("ergo_conflicts", json!({"limit": "many"}), "limit"),
+        ("ergo_ingest", json!({}), "path"),
+        ("ergo_ingest", json!({"path": ["a", "b"]}), "path"),
+        ("ergo_ingest", json!({"path": "a", "text": 5}), "text"),
+        ("ergo_ingest", json!({"path": "a\u{0}b", "text": "x"}), "path"),
+        ("ergo_ingest", json!({"path": "a.md", "all": true}), "all"),
+        ("ergo_ingest", json!({"path": "/etc/passwd"}), "not in this project"),
+        ("ergo_ingest", json!({"path": "users"}), "not in this project"),
+        ("ergo_ingest", json!({"path": "../../etc/passwd"}), "upwards"),
+        ("ergo_ingest", json!({"path": ".env"}), "hidden"),
         ("ergo_diagnose", json!({"deep": true}), "deep"),
     ];
     for (tool, arguments, word) in cases {

@@ -53,6 +53,21 @@ fn each_request_stands_alone_and_says_its_scope() {
     assert_eq!(stored["structuredContent"]["result"], "stored", "{stored}");
     let known = call("ergo_recall", json!({"query": "tabs", "scope": "acme/web"}));
     assert_eq!(known["structuredContent"]["claims"][0]["by"], "web", "{known}");
+
+    let unread = call("ergo_ingest", json!({"path": "/etc/hostname", "scope": "acme/web"}));
+    assert_eq!(unread["isError"], true, "the daemon reads no files for anyone: {unread}");
+    assert!(unread["content"][0]["text"].as_str().unwrap().contains("`text` is missing"), "{unread}");
+    let taken = call("ergo_ingest", json!({"path": "call.md", "text": "The vault is in Bonn.", "scope": "acme/web"}));
+    assert_eq!(taken["structuredContent"]["added"], 1, "{taken}");
+    let read = |uri: &str| {
+        let params = json!({"uri": uri});
+        let message_ = json!({"jsonrpc": "2.0", "id": 4, "method": "resources/read", "params": params});
+        message(&post(&home, &[], &message_))
+    };
+    let page = read("ergo://snapshot?scope=acme/web");
+    assert!(page["result"]["contents"][0]["text"].as_str().unwrap().contains("Use tabs."), "{page}");
+    let none = read("ergo://snapshot");
+    assert!(none["error"]["message"].as_str().unwrap().contains("scope=ORG/PROJECT"), "{none}");
 }
 
 #[test]

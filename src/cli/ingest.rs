@@ -2,8 +2,6 @@
 //!
 //! Each file is one act: an ingest that is interrupted has lost nothing, and one that is run again doubles nothing.
 
-mod walk;
-
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -14,9 +12,11 @@ use serde::Serialize;
 use super::{CliError, Context, Exit, scope::top_of, show::text::count, ui::Style};
 use crate::{
     api::{Caller, IngestRequest, Ingested, IngestedQuery},
-    client::Client,
+    client::{
+        Client,
+        files::{self, Found, Unread, named_in},
+    },
 };
-use walk::{Found, Unread};
 
 /// The width of the bar.
 const BAR: usize = 24;
@@ -74,7 +74,7 @@ pub(super) async fn take_in(named: &[PathBuf], cx: &mut Context) -> Result<Exit,
     let (mut found, mut folders) = (Found::default(), Vec::new());
     for path in named {
         let path = std::path::absolute(path).map_err(CliError::usage)?;
-        walk::files(&path, &mut found);
+        files::files(&path, &mut found);
         if path.is_dir() {
             folders.push(path);
         }
@@ -119,7 +119,7 @@ async fn send(
             found.files.len(),
             count(report.chunks, "chunk", "chunks")
         ));
-        let text = match walk::text(path) {
+        let text = match files::text(path) {
             Ok(text) => text,
             Err(Unread::NoText(why)) => {
                 report.skipped.push(Skipped { path: name, why });
@@ -174,17 +174,6 @@ impl Report {
     }
 }
 
-/// A file's name as it is to be known: relative to the top of the project, else absolute.
-fn named_in(top: &Path, path: &Path) -> String {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    // The folder is real; the name stays, so that a link is known by its own.
-    let whole = match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) if !path.is_dir() => real(folder).join(name),
-        _ => real(path),
-    };
-    whole.strip_prefix(real(top)).unwrap_or(&whole).display().to_string()
-}
-
 fn bar(done: usize, all: usize) -> String {
     let full = BAR * done / all.max(1);
     format!("[{}{}]", "#".repeat(full), "-".repeat(BAR - full))
@@ -220,18 +209,6 @@ fn show(cx: &mut Context, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_those_of_the_project() {
-        let dir = tempfile::tempdir().unwrap();
-        let top = std::fs::canonicalize(dir.path()).unwrap();
-        std::fs::create_dir(top.join("docs")).unwrap();
-        std::fs::write(top.join("docs/a.md"), "").unwrap();
-        assert_eq!(named_in(&top, &top.join("docs/../docs/a.md")), "docs/a.md");
-        assert_eq!(named_in(&top, &top.join("docs")), "docs");
-        assert_eq!(named_in(&top, &top), "");
-        assert_eq!(named_in(&top.join("docs"), &top.join("b")), top.join("b").display().to_string());
-    }
 
     #[test]
     fn the_bar_is_full_at_the_end() {

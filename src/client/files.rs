@@ -1,4 +1,5 @@
-//! The files under what a person named: what is text and not too large, and why the rest is left out.
+//! Files that are taken in for reference: what is text and not too large under what a person named, why the rest is left out, and what a file is
+//! called.
 
 use std::{
     collections::BTreeSet,
@@ -16,15 +17,15 @@ const DEEPEST: usize = 64;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub struct Found {
     /// Files, each once, in order.
-    pub(super) files: BTreeSet<PathBuf>,
+    pub files: BTreeSet<PathBuf>,
     /// What is left out, and why.
-    pub(super) skipped: Vec<(PathBuf, String)>,
+    pub skipped: Vec<(PathBuf, String)>,
 }
 
 /// Looks for files under a path. Hidden ones, links to folders and folders of made things are passed over.
-pub(super) fn files(named: &Path, found: &mut Found) {
+pub fn files(named: &Path, found: &mut Found) {
     match fs::metadata(named) {
         Ok(meta) if meta.is_dir() => folder(named, 0, found),
         Ok(meta) => file(named, &meta, found),
@@ -66,27 +67,46 @@ fn folder(path: &Path, depth: usize, found: &mut Found) {
 }
 
 fn file(path: &Path, meta: &fs::Metadata, found: &mut Found) {
+    match fits(meta) {
+        Ok(()) => drop(found.files.insert(path.to_owned())),
+        Err(why) => found.skipped.push((path.to_owned(), why)),
+    }
+}
+
+/// Whether a file may be read; `Err` says why not.
+pub fn fits(meta: &fs::Metadata) -> Result<(), String> {
     if !meta.is_file() {
         // Reading a pipe would wait for ever.
-        found.skipped.push((path.to_owned(), "no regular file".to_owned()));
+        Err("no regular file".to_owned())
     } else if meta.len() > MAX_FILE as u64 {
-        found.skipped.push((path.to_owned(), format!("{} bytes; at most {MAX_FILE} are taken in", meta.len())));
+        Err(format!("{} bytes; at most {MAX_FILE} are taken in", meta.len()))
     } else {
-        found.files.insert(path.to_owned());
+        Ok(())
     }
+}
+
+/// A file's name as it is to be known: relative to the top of the project, else absolute.
+pub fn named_in(top: &Path, path: &Path) -> String {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // The folder is real; the name stays, so that a link is known by its own.
+    let whole = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if !path.is_dir() => real(folder).join(name),
+        _ => real(path),
+    };
+    whole.strip_prefix(real(top)).unwrap_or(&whole).display().to_string()
 }
 
 /// Why a file is not taken in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub enum Unread {
     /// It is no text: what was taken in of it before is gone.
     NoText(String),
     /// It cannot be read at present.
     Failed(String),
 }
 
-/// The text of a file.
-pub(super) fn text(path: &Path) -> Result<String, Unread> {
+/// The text of a file that [`fits`].
+pub fn text(path: &Path) -> Result<String, Unread> {
     let bytes = fs::read(path).map_err(|error| Unread::Failed(error.to_string()))?;
     if bytes.contains(&0) {
         return Err(Unread::NoText("binary".to_owned()));
@@ -128,6 +148,18 @@ mod tests {
             .map(|(path, why)| (path.file_name().unwrap().to_str().unwrap(), why.split(' ').next().unwrap()))
             .collect();
         assert_eq!(skipped, [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "no")].into());
+    }
+
+    #[test]
+    fn names_are_those_of_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir(top.join("docs")).unwrap();
+        fs::write(top.join("docs/a.md"), "").unwrap();
+        assert_eq!(named_in(&top, &top.join("docs/../docs/a.md")), "docs/a.md");
+        assert_eq!(named_in(&top, &top.join("docs")), "docs");
+        assert_eq!(named_in(&top, &top), "");
+        assert_eq!(named_in(&top.join("docs"), &top.join("b")), top.join("b").display().to_string());
     }
 
     #[test]

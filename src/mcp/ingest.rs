@@ -1,0 +1,158 @@
+//! `ergo_ingest`: a file for reference. Only the one that the call names is read, and only where it belongs to the project: an agent that was talked into
+//! it must not bring other text of this machine into memory, where recall would show it.
+
+use std::{
+    fs, io,
+    path::{Component, Path},
+};
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+use super::call::{Call, Failed, only, text};
+use crate::{
+    api::Ingested,
+    client::{
+        LONG_DEADLINE, Method, Request,
+        files::{self, Unread, named_in},
+    },
+    domain::text::sanitize_line,
+};
+
+/// A file, as it goes to the daemon.
+#[derive(Debug, PartialEq, Eq)]
+struct File {
+    /// By which name it is known.
+    name: String,
+    /// What it says; `None` where it is gone.
+    text: Option<String>,
+}
+
+impl Call<'_> {
+    /// Takes a file in, as it is now.
+    pub(super) async fn ingest(&self, mut arguments: JsonObject) -> Result<Ingested, Failed> {
+        only(&arguments, &["path", "text", "scope", "org_id", "project", "who", "op_id"])?;
+        let path = text(&mut arguments, "path")?.filter(|path| !path.trim().is_empty());
+        let path = path.ok_or_else(|| Failed::new("`path` is missing: name the file, from the project's top"))?;
+        let given = text(&mut arguments, "text")?;
+        let file = match (given, &self.settings().folder) {
+            (Some(text), _) => File { name: path, text: Some(text) },
+            (None, Some(folder)) => {
+                let folder = folder.clone();
+                let read = tokio::task::spawn_blocking(move || read(&folder, &path)).await;
+                read.map_err(|error| Failed::new(format!("the file could not be read: {error}")))??
+            }
+            (None, None) => {
+                return Err(Failed::new(
+                    "`text` is missing: this connection belongs to no folder, so no file is read. Next: give the file's text",
+                ));
+            }
+        };
+        let mut body = self.writing(arguments).await?;
+        body.insert("path".to_owned(), json!(file.name));
+        body.extend(file.text.as_ref().map(|text| ("text".to_owned(), json!(text))));
+        let request = Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/ingest") };
+        let done: Ingested = self.ask(Request { body: Some(Value::Object(body)), ..request }).await?;
+        if file.text.is_none() && done.retired == 0 {
+            let said = format!("there is no file {}. Next: name it from the project's top", shown(&done.path));
+            return Err(Failed::new(said));
+        }
+        Ok(done)
+    }
+}
+
+/// A path in an answer.
+fn shown(path: &str) -> String {
+    sanitize_line(path).chars().take(200).collect()
+}
+
+/// Reads a file of the project whose top is `folder`.
+fn read(folder: &Path, given: &str) -> Result<File, Failed> {
+    let failed = |why: &str| Failed::new(format!("{} {why}", shown(given)));
+    let outside =
+        "is not in this project, and is not read. Next: a person takes it in with `ergo ingest`, or give its `text`";
+    let path = folder.join(given.trim());
+    let within = path.strip_prefix(folder).map_err(|_| failed(outside))?;
+    let mut parts = within.components().filter(|part| *part != Component::CurDir).peekable();
+    if parts.peek().is_none() {
+        return Err(failed("is the project itself. Next: name one file, or run `ergo ingest` for a folder"));
+    }
+    let parts: Vec<_> = parts.collect();
+    if parts.iter().any(|part| !matches!(part, Component::Normal(_))) {
+        return Err(failed("leads upwards. Next: name the file from the project's top"));
+    }
+    if parts.iter().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+        return Err(failed(
+            "is hidden, and hidden files often hold secrets. Next: a person takes it in with `ergo ingest`",
+        ));
+    }
+    let real = match fs::canonicalize(&path) {
+        Ok(real) => real,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            let name: std::path::PathBuf = parts.iter().collect();
+            return Ok(File { name: name.display().to_string(), text: None });
+        }
+        Err(error) => return Err(failed(&format!("cannot be read: {error}"))),
+    };
+    let top = fs::canonicalize(folder).map_err(|error| failed(&format!("cannot be read: {error}")))?;
+    if !real.starts_with(&top) {
+        return Err(failed(outside));
+    }
+    let meta = fs::metadata(&real).map_err(|error| failed(&format!("cannot be read: {error}")))?;
+    if meta.is_dir() {
+        return Err(failed("is a folder. Next: name its files, one a call, or run `ergo ingest` for the whole"));
+    }
+    files::fits(&meta).map_err(|why| failed(&format!("is not taken in: {why}")))?;
+    match files::text(&real) {
+        Ok(text) => Ok(File { name: named_in(&top, &path), text: Some(text) }),
+        Err(Unread::NoText(why) | Unread::Failed(why)) => Err(failed(&format!("is not taken in: {why}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_files_of_the_project_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("project");
+        fs::create_dir_all(top.join("docs")).unwrap();
+        fs::write(top.join("docs/a.md"), "# A\n").unwrap();
+        fs::write(top.join("image"), b"a\0b").unwrap();
+        fs::write(top.join(".env"), "TOKEN=1").unwrap();
+        fs::write(dir.path().join("secret"), "s").unwrap();
+        symlink(dir.path().join("secret"), top.join("link")).unwrap();
+        symlink(top.join("docs/a.md"), top.join("inside.md")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, top.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        let absolute = top.join("docs/a.md").display().to_string();
+        for (given, name) in [
+            ("docs/a.md", "docs/a.md"),
+            ("./docs/./a.md", "docs/a.md"),
+            (&*absolute, "docs/a.md"),
+            ("inside.md", "inside.md"),
+        ] {
+            assert_eq!(read(&top, given).unwrap(), File { name: name.into(), text: Some("# A\n".into()) }, "{given}");
+        }
+        assert_eq!(read(&top, "./docs/gone.md").unwrap(), File { name: "docs/gone.md".into(), text: None });
+        let secret = dir.path().join("secret").display().to_string();
+        let cases = [
+            (&*secret, "not in this project"),
+            ("link", "not in this project"),
+            ("../secret", "upwards"),
+            ("docs/../../secret", "upwards"),
+            (".env", "hidden"),
+            ("docs", "a folder"),
+            (".", "the project itself"),
+            ("pipe", "no regular file"),
+            ("image", "binary"),
+        ];
+        for (given, word) in cases {
+            let said = format!("{:?}", read(&top, given).unwrap_err());
+            assert!(said.contains(word), "{given}: {said}");
+        }
+    }
+}
