@@ -22,6 +22,19 @@ pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
+/// The text, with at most `most` characters and a mark where more were left out.
+pub fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// [`cut`] of [`sanitize_line`]: a text of the store's as a part of a line.
+pub fn cut_line(text: &str, most: usize) -> String {
+    cut(&sanitize_line(text), most)
+}
+
 /// Characters that change how others are shown, or show nothing: Unicode category Cf and its kin, variation selectors,
 /// tags and fillers.
 fn is_invisible(c: char) -> bool {
@@ -58,6 +71,8 @@ mod tests {
     fn strips_what_can_lie_and_keeps_what_speaks() {
         assert_eq!(sanitize("a\u{1b}[31mb\u{202e}c\u{200b}d\te\nf"), "a[31mbcd e\nf");
         assert_eq!(sanitize_line("a\nb"), "a b");
+        assert_eq!((cut("決定は", 3), cut("決定は", 2), cut("", 0)), ("決定は".into(), "決定…".into(), String::new()));
+        assert_eq!(cut_line("a\u{202e}b\ncd", 3), "ab …", "what is not shown is not counted");
         assert_eq!(sanitize("naïve 決定 🚀 שלום"), "naïve 決定 🚀 שלום");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{self, CardKind, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance, Settlement},
-    domain::{Finding, derive},
+    domain::{Finding, derive, text::cut},
     store::{CardRow, ClaimRow, EventRow},
 };
 
@@ -167,9 +167,7 @@ pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardStatus
     })
 }
 
+/// A statement as a list of events has it.
 pub(super) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(SHORTENED) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+    cut(text, SHORTENED)
 }

@@ -12,10 +12,13 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::{api::Refused, domain::text::sanitize_line};
+use crate::{api::Refused, domain::text::cut_line};
 
 /// How long a person has. Clients give up a call of a tool after a minute.
 const PATIENCE: Duration = Duration::from_secs(45);
+
+/// The most characters of a text of the store's in a question.
+const SHOWN: usize = 300;
 
 /// Under which name the question goes out, and its answer comes back.
 const QUESTION: &str = "decision";
@@ -87,13 +90,14 @@ pub(super) async fn ask(
 fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<ElicitRequest> {
     let written = request.arguments.as_ref()?.get("statement")?.as_str()?;
     let old = &refused.conflicts.first()?.claim;
-    let because = old.reason.as_deref().map_or_else(String::new, |reason| format!(" Its reason: {}", short(reason)));
+    let because =
+        old.reason.as_deref().map_or_else(String::new, |reason| format!(" Its reason: {}", cut_line(reason, SHOWN)));
     let message = format!(
         "The agent wants to store “{}”. That contradicts “{}” ({}, by {}).{because} What shall hold?",
-        short(written),
-        short(&old.statement),
+        cut_line(written, SHOWN),
+        cut_line(&old.statement, SHOWN),
         old.id.short(),
-        short(&old.who),
+        cut_line(&old.who, SHOWN),
     );
     let choices: Vec<&str> = CHOICES.iter().map(|(words, _)| *words).collect();
     let schema = json!({
@@ -106,15 +110,6 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
     });
     let requested_schema = ElicitationSchema::from_json_schema(object(schema)).ok()?;
     Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
-}
-
-/// A text of the store's as a part of a question.
-fn short(text: &str) -> String {
-    let line = sanitize_line(text);
-    match line.char_indices().nth(300) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
 }
 
 fn read(answer: ElicitResult) -> Reply {

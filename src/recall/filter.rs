@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::domain::text::sanitize_line;
+use crate::domain::text::cut_line;
 
 /// The most candidates that are shown.
 pub const MAX_SHOWN: usize = 12;
@@ -44,21 +44,12 @@ pub const EXAMPLES: [(&str, &str); 3] = [
 
 /// What the model is asked. `candidates` are shown in their order, from 1.
 pub fn ask<'a>(question: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    let mut text = format!("Question: {}", short(question));
+    let mut text = format!("Question: {}", cut_line(question, MAX_CHARS));
     for (at, candidate) in candidates.into_iter().take(MAX_SHOWN).enumerate() {
-        // Writing into a text cannot fail.
-        let _ = write!(text, "\n{}. {}", at + 1, short(candidate));
+        // One line each, so that none can pretend to be several notes. Writing into a text cannot fail.
+        let _ = write!(text, "\n{}. {}", at + 1, cut_line(candidate, MAX_CHARS));
     }
     text
-}
-
-/// One line of a text, so that none can pretend to be several notes.
-fn short(text: &str) -> String {
-    let line = sanitize_line(text);
-    match line.char_indices().nth(MAX_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
 }
 
 /// The grammar of an answer about so many candidates: a list of their numbers, and nothing else can be said.

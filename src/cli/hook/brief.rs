@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use crate::{
     api::{ClaimView, ConflictsPage},
-    domain::{Scope, text::sanitize_line},
+    domain::{
+        Scope,
+        text::{cut_line, sanitize_line},
+    },
 };
 
 /// The most characters of one statement, and of one reason.
@@ -18,26 +21,17 @@ pub(super) fn tokens(text: &str) -> usize {
     (ascii * 2).div_ceil(7) + others
 }
 
-/// A text of the store's in one line, cut.
-fn cut(text: &str, most: usize) -> String {
-    let line = sanitize_line(text);
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
-}
-
 /// A name of the agent's in one line, cut.
 pub(super) fn plain(text: &str) -> String {
-    cut(text, STATEMENT)
+    cut_line(text, STATEMENT)
 }
 
 /// A claim in a line: what it says, why, and its id.
 fn line(claim: &ClaimView) -> String {
-    let mut line = format!("- {}: {}", claim.kind, cut(&claim.statement, STATEMENT));
+    let mut line = format!("- {}: {}", claim.kind, cut_line(&claim.statement, STATEMENT));
     if let Some(reason) = claim.reason.as_deref().filter(|reason| !reason.is_empty()) {
         // Writing to a string does not fail.
-        let _ = write!(line, " (because: {})", cut(reason, REASON));
+        let _ = write!(line, " (because: {})", cut_line(reason, REASON));
     }
     let _ = write!(line, " [{}]", claim.id.short());
     line
@@ -106,7 +100,7 @@ impl Brief {
             return;
         }
         for card in &page.items {
-            self.add(&format!("- {} [card {}]", cut(&card.headline, STATEMENT), card.id.short()), 95);
+            self.add(&format!("- {} [card {}]", cut_line(&card.headline, STATEMENT), card.id.short()), 95);
         }
     }
 
