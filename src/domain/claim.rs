@@ -141,6 +141,21 @@ pub struct Flags {
     pub redacted: bool,
 }
 
+impl Flags {
+    /// The flags that are set, in the words used on screen.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.contested, "contested"),
+            (self.needs_review, "needs review"),
+            (self.excepted, "exception"),
+            (self.expired, "expired"),
+            (self.undone, "undone"),
+            (self.redacted, "redacted"),
+        ];
+        all.into_iter().filter(|(set, _)| *set).map(|(_, word)| word)
+    }
+}
+
 /// What the writer says about where and when a claim holds; unset means everywhere and always. Overrules the normaliser.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
 #[serde(default)]

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::person::Decision;
 use crate::{
     api::{
-        CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
-        Ingested, RecallAnswer, Reference, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
+        CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History, Ingested,
+        RecallAnswer, Reference, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
@@ -56,16 +56,6 @@ fn by(who: &str, agent: Option<&String>) -> Value {
 
 /// A claim.
 pub(super) fn claim(view: &ClaimView) -> Value {
-    let flags = &view.flags;
-    let told = [
-        (flags.contested, "contested"),
-        (flags.needs_review, "needs review"),
-        (flags.excepted, "exception"),
-        (flags.expired, "expired"),
-        (flags.undone, "undone"),
-        (flags.redacted, "redacted"),
-    ];
-    let told: Vec<_> = told.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
     let status = (view.status != Status::Active).then(|| view.status.as_str());
     let holds = &view.qualifiers;
     lean(json!({
@@ -77,7 +67,7 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "by": by(&view.who, view.agent.as_ref()),
         "on": day(view.at),
         "status": status,
-        "flags": told,
+        "flags": view.flags.words().collect::<Value>(),
         "key": said(view.key.as_ref()),
         "env": said(holds.env.as_ref()),
         "team": said(holds.team.as_ref()),

@@ -4,7 +4,7 @@ use super::{text::count, time::ago};
 use crate::{
     api::ClaimView,
     cli::ui::{Style, Ui},
-    domain::{Qualifiers, Status, text::sanitize_line},
+    domain::{Flags, Qualifiers, Status, text::sanitize_line},
 };
 
 /// What stands where a statement was redacted.
@@ -17,16 +17,10 @@ pub(crate) fn statement(claim: &ClaimView) -> &str {
 
 /// The words for status and flags: “active, needs review”.
 pub(crate) fn state(claim: &ClaimView) -> String {
-    let flags = &claim.flags;
-    let status = if flags.undone { "undone" } else { claim.status.as_str() };
-    let told = [
-        (flags.contested, "contested"),
-        (flags.needs_review, "needs review"),
-        (flags.excepted, "exception"),
-        (flags.expired, "expired"),
-    ];
-    let told = told.into_iter().filter(|(set, _)| *set).map(|(_, word)| word);
-    std::iter::once(status).chain(told).collect::<Vec<_>>().join(", ")
+    let status = if claim.flags.undone { "undone" } else { claim.status.as_str() };
+    // Undone stands for the status, and what is redacted shows that by its text.
+    let told = Flags { undone: false, redacted: false, ..claim.flags };
+    std::iter::once(status).chain(told.words()).collect::<Vec<_>>().join(", ")
 }
 
 /// Who wrote it: “ada”, or “ada through claude”.

@@ -18,21 +18,7 @@ const LABEL: usize = 11;
 
 /// Status and flags in words.
 pub(super) fn status(claim: &ClaimView) -> String {
-    let flags = claim.flags;
-    let mut words = vec![claim.status.as_str()];
-    for (set, word) in [
-        (flags.contested, "contested"),
-        (flags.needs_review, "needs review"),
-        (flags.excepted, "exception"),
-        (flags.expired, "expired"),
-        (flags.undone, "undone"),
-        (flags.redacted, "redacted"),
-    ] {
-        if set {
-            words.push(word);
-        }
-    }
-    words.join(", ")
+    std::iter::once(claim.status.as_str()).chain(claim.flags.words()).collect::<Vec<_>>().join(", ")
 }
 
 /// The claim as text at this width.
