@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    MAX_FILE, destination, read,
-    report::preview,
+    How, MAX_FILE, read,
+    report::{Left, preview},
     send::{Row, Sender},
     shown,
 };
@@ -33,29 +33,21 @@ pub(super) struct Args {
     /// Take in records that are only proposed, too.
     #[arg(long)]
     proposed: bool,
-    /// Show what would be imported: store nothing, ask no daemon.
-    #[arg(long)]
-    dry_run: bool,
-    /// List what is skipped, and why.
-    #[arg(long)]
-    details: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let (records, left) = records(&args)?;
     let steps = plan(&records);
     let rows: Vec<Row> = records.iter().map(row).collect();
-    if args.dry_run {
+    if args.how.dry_run {
         let ordered: Vec<Row> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
-        preview(cx, &ordered, &left, args.details);
+        preview(cx, &ordered, &left, args.how.details);
         return Ok(Exit::Ok);
     }
     let named: Vec<_> = args.paths.iter().map(|path| shown(path)).collect();
-    let scope = destination(cx)?;
-    let mut sender = Sender::new(cx, "adr", &named.join(", "), &scope).await?;
-    for (source, text, why) in &left {
-        sender.report.skipped(source, text, why);
-    }
+    let mut sender = Sender::new(cx, "adr", &named.join(", "), &left).await?;
     let mut claims = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         cx.ui.progress(format_args!("importing {} of {}", at + 1, steps.len()));
@@ -73,7 +65,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
     }
     cx.ui.progress_done();
-    sender.report.show(cx, args.details);
+    sender.report.show(cx, args.how.details);
     if records.is_empty() {
         cx.ui.note("No record was found: a record has a section “Decision” or “Decision Outcome”.");
     }
@@ -101,8 +93,6 @@ fn row(record: &Record) -> Row {
     Row { claim, targets: Vec::new(), file, source: record.source() }
 }
 
-type Left = (String, String, String);
-
 /// The records under the paths, and the files that are none.
 fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
     let mut files = Vec::new();
@@ -121,7 +111,7 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
         let path = shown(&file);
         let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         if name == "readme.md" || name == "index.md" || name.contains("template") {
-            left.push((format!("{path}:1"), name, "no record".to_owned()));
+            left.push(Left::new(format!("{path}:1"), name, "no record"));
             continue;
         }
         // A file in a folder that cannot be read is told and left out; one that was named by itself is an error.
@@ -129,16 +119,16 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
             Ok(text) => text,
             Err(error) if args.paths.contains(&file) => return Err(error),
             Err(error) => {
-                left.push((format!("{path}:1"), name, error.error));
+                left.push(Left::new(format!("{path}:1"), name, error.error));
                 continue;
             }
         };
         match Record::parse(&path, &text) {
             Ok(record) if record.standing == Standing::Proposed && !args.proposed => {
-                left.push((record.source(), record.title, "proposed, not decided: --proposed takes it in".to_owned()));
+                left.push(Left::new(record.source(), record.title, "proposed, not decided: --proposed takes it in"));
             }
             Ok(record) => records.push(record),
-            Err(error) => left.push((format!("{path}:{}", error.line), name, error.why)),
+            Err(error) => left.push(Left::new(format!("{path}:{}", error.line), name, error.why)),
         }
     }
     Ok((records, left))

@@ -3,9 +3,9 @@
 use std::{fs, io::Write, path::PathBuf};
 
 use super::{
-    MAX_FILE, destination, read,
-    report::preview,
-    send::{Row, Sender},
+    How, MAX_FILE, read,
+    report::Left,
+    send::{Row, send_all},
     shown,
 };
 use crate::{
@@ -34,12 +34,8 @@ pub(super) struct Ticked {
     /// The list.
     #[arg(value_name = "LIST")]
     file: PathBuf,
-    /// Show what would be imported: store nothing, ask no daemon.
-    #[arg(long)]
-    dry_run: bool,
-    /// List what is skipped, and why.
-    #[arg(long)]
-    details: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
@@ -78,20 +74,10 @@ pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliEr
     };
     let rows: Vec<Row> = found.iter().map(row).collect();
     let why = "expected: - [x] KIND: STATEMENT | because: REASON | from: SOURCE";
-    let left: Vec<_> = wrong.iter().map(|line| (format!("{path}:{line}"), String::new(), why.to_owned())).collect();
-    if args.dry_run {
-        preview(cx, &rows, &left, args.details);
-        return Ok(Exit::Ok);
-    }
-    let scope = destination(cx)?;
-    let mut sender = Sender::new(cx, "proposals", &path, &scope).await?;
-    for (source, text, why) in &left {
-        sender.report.skipped(source, text, why);
-    }
-    sender.all(cx, &rows).await?;
-    sender.report.show(cx, args.details);
-    if rows.is_empty() {
+    let left: Vec<_> = wrong.iter().map(|line| Left::new(format!("{path}:{line}"), "", why)).collect();
+    let exit = send_all(cx, "proposals", &path, &rows, &left, args.how).await?;
+    if rows.is_empty() && !args.how.dry_run {
         cx.ui.note("Nothing is ticked in it.");
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }

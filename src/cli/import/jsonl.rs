@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    destination, read,
-    report::preview,
+    How, read,
+    report::{Left, preview},
     send::{Row, Sender},
     shown,
 };
@@ -27,12 +27,8 @@ pub(super) struct Args {
     /// The file that `ergo export jsonl` wrote.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show what would be imported: store nothing, ask no daemon.
-    #[arg(long)]
-    dry_run: bool,
-    /// List what is skipped, and why.
-    #[arg(long)]
-    details: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
@@ -45,19 +41,15 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         .into_iter()
         .map(|(line, claim)| {
             let why = if claim.flags.redacted { "its text was redacted" } else { "it was undone" };
-            (format!("{path}:{line}"), claim.id.short(), why.to_owned())
+            Left::new(format!("{path}:{line}"), claim.id.short(), why)
         })
         .collect();
     let rows: Vec<Row> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
-    if args.dry_run {
-        preview(cx, &rows, &left, args.details);
+    if args.how.dry_run {
+        preview(cx, &rows, &left, args.how.details);
         return Ok(Exit::Ok);
     }
-    let scope = destination(cx)?;
-    let mut sender = Sender::new(cx, "jsonl", &path, &scope).await?;
-    for (source, text, why) in &left {
-        sender.report.skipped(source, text, why);
-    }
+    let mut sender = Sender::new(cx, "jsonl", &path, &left).await?;
     let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();
     let mut replaced = BTreeSet::new();
     for (at, ((_, claim), row)) in kept.iter().zip(&rows).enumerate() {
@@ -91,7 +83,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
     }
     cx.ui.progress_done();
-    sender.report.show(cx, args.details);
+    sender.report.show(cx, args.how.details);
     Ok(Exit::Ok)
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::{
-    destination, read,
-    report::preview,
-    send::{Row, Sender},
+    How, read,
+    report::Left,
+    send::{Row, send_all},
     shown,
 };
 use crate::{
@@ -23,12 +23,8 @@ pub(super) struct Args {
     /// The file.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show what would be imported: store nothing, ask no daemon.
-    #[arg(long)]
-    dry_run: bool,
-    /// List what is skipped, and why.
-    #[arg(long)]
-    details: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
@@ -53,17 +49,6 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     };
     let rows: Vec<Row> = found.memories.iter().map(row).collect();
     let left: Vec<_> =
-        found.skipped.into_iter().map(|skip| (format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
-    if args.dry_run {
-        preview(cx, &rows, &left, args.details);
-        return Ok(Exit::Ok);
-    }
-    let scope = destination(cx)?;
-    let mut sender = Sender::new(cx, "memory", &path, &scope).await?;
-    for (source, text, why) in &left {
-        sender.report.skipped(source, text, why);
-    }
-    sender.all(cx, &rows).await?;
-    sender.report.show(cx, args.details);
-    Ok(Exit::Ok)
+        found.skipped.into_iter().map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
+    send_all(cx, "memory", &path, &rows, &left, args.how).await
 }

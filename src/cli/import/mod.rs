@@ -18,7 +18,6 @@ use std::{
 };
 
 use super::{CliError, Context, Exit, scope};
-use crate::domain::Scope;
 
 pub(crate) use send::NUMBER;
 
@@ -45,6 +44,17 @@ enum What {
     Proposals(chat::Ticked),
 }
 
+/// How an import goes, whatever it reads.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct How {
+    /// Show what would be imported: store nothing, ask no daemon.
+    #[arg(long)]
+    dry_run: bool,
+    /// List what is skipped, and why.
+    #[arg(long)]
+    details: bool,
+}
+
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
@@ -55,11 +65,6 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         What::Chat(args) => chat::run(args, cx),
         What::Proposals(args) => chat::ticked(args, cx).await,
     }
-}
-
-/// Where an import goes: the scope that the flags and the working directory name; the daemon is not asked.
-fn destination(cx: &Context) -> Result<Scope, CliError> {
-    cx.here().map(|here| here.scope)
 }
 
 /// The text of a file that a person named.

@@ -44,11 +44,18 @@ struct Turned {
 }
 
 /// A row or place that became no claim.
-#[derive(Debug, Serialize)]
-struct Left {
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Left {
     source: String,
     text: String,
     why: String,
+}
+
+impl Left {
+    /// Where it stands, what it says, and why it became none.
+    pub(super) fn new(source: impl Into<String>, text: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { source: source.into(), text: text.into(), why: why.into() }
+    }
 }
 
 /// What became of an import.
@@ -70,7 +77,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(form: &str, from: &str, scope: &Scope, import: String) -> Self {
+    pub(super) fn new(form: &str, from: &str, scope: &Scope, import: String, skipped: Vec<Left>) -> Self {
         Self {
             form: form.to_owned(),
             from: from.to_owned(),
@@ -80,7 +87,7 @@ impl Report {
             stored: vec![],
             duplicates: vec![],
             refused: vec![],
-            skipped: vec![],
+            skipped,
             closed: 0,
         }
     }
@@ -114,7 +121,7 @@ impl Report {
     }
 
     pub(super) fn skipped(&mut self, source: &str, text: &str, why: &str) {
-        self.skipped.push(Left { source: source.to_owned(), text: text.to_owned(), why: why.to_owned() });
+        self.skipped.push(Left::new(source, text, why));
     }
 
     /// Shows the summary, and what a person should look at.
@@ -185,7 +192,7 @@ impl Report {
 }
 
 /// Shows what an import would store, without asking the daemon.
-pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[(String, String, String)], details: bool) {
+pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[Left], details: bool) {
     if cx.ui.json {
         let rows: Vec<_> = rows
             .iter()
@@ -195,10 +202,6 @@ pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[(String, String, S
                     "source": row.source,
                 })
             })
-            .collect();
-        let left: Vec<_> = left
-            .iter()
-            .map(|(source, text, why)| serde_json::json!({ "source": source, "text": text, "why": why }))
             .collect();
         cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left }));
         return;
@@ -214,7 +217,7 @@ pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[(String, String, S
         }
     }
     if details {
-        for (source, text, why) in left {
+        for Left { source, text, why } in left {
             let line = format!("{source}  skipped: {why} ({text})");
             let line = ui.fit(&line, 0);
             let line = ui.paint(Style::Dim, line);

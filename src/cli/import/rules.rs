@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::{
-    MAX_FILE, destination, read,
-    report::preview,
-    send::{Row, Sender},
+    How, MAX_FILE, read,
+    report::Left,
+    send::{Row, send_all},
     shown,
 };
 use crate::{
@@ -21,12 +21,8 @@ pub(super) struct Args {
     /// The files.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Show what would be imported: store nothing, ask no daemon.
-    #[arg(long)]
-    dry_run: bool,
-    /// List what is skipped, and why.
-    #[arg(long)]
-    details: bool,
+    #[command(flatten)]
+    how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
@@ -49,23 +45,14 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             };
             Row { claim, targets: Vec::new(), file: name.clone(), source }
         }));
-        left.extend(found.skipped.into_iter().map(|skip| (format!("{path}:{}", skip.line), skip.text, skip.why)));
+        left.extend(
+            found.skipped.into_iter().map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)),
+        );
         names.push(path);
     }
-    if args.dry_run {
-        preview(cx, &rows, &left, args.details);
-        return Ok(Exit::Ok);
-    }
-    let named = names.join(", ");
-    let scope = destination(cx)?;
-    let mut sender = Sender::new(cx, "rules", &named, &scope).await?;
-    for (source, text, why) in &left {
-        sender.report.skipped(source, text, why);
-    }
-    sender.all(cx, &rows).await?;
-    sender.report.show(cx, args.details);
-    if rows.is_empty() {
+    let exit = send_all(cx, "rules", &names.join(", "), &rows, &left, args.how).await?;
+    if rows.is_empty() && !args.how.dry_run {
         cx.ui.note("No rule was found: list items and sentences that ask for something are taken.");
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }

@@ -1,11 +1,14 @@
 //! Sending the rows of an import to the daemon, one act a row.
 
-use super::report::{Fate, Report};
+use super::{
+    How,
+    report::{Fate, Left, Report, preview},
+};
 use crate::{
     api::{ActRequest, Caller, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
     cli::{CliError, Context, Exit},
     client::Client,
-    domain::{ClaimId, OpId, Scope},
+    domain::{ClaimId, OpId},
 };
 
 /// The digits of an import's number.
@@ -27,6 +30,25 @@ pub(super) struct Row {
     pub(super) source: String,
 }
 
+/// Sends rows and says what became of them, or only shows what would be sent.
+pub(super) async fn send_all(
+    cx: &mut Context,
+    form: &str,
+    named: &str,
+    rows: &[Row],
+    left: &[Left],
+    how: How,
+) -> Result<Exit, CliError> {
+    if how.dry_run {
+        preview(cx, rows, left, how.details);
+        return Ok(Exit::Ok);
+    }
+    let mut sender = Sender::new(cx, form, named, left).await?;
+    sender.all(cx, rows).await?;
+    sender.report.show(cx, how.details);
+    Ok(Exit::Ok)
+}
+
 /// Sends rows in the name of one import.
 pub(super) struct Sender {
     client: Client,
@@ -37,18 +59,20 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// An import of a form (`adr`, `rules`) from what a person named.
-    pub(super) async fn new(cx: &Context, form: &str, named: &str, scope: &Scope) -> Result<Self, CliError> {
+    /// An import of a form (`adr`, `rules`) from what a person named, in which some places became no row.
+    pub(super) async fn new(cx: &Context, form: &str, named: &str, left: &[Left]) -> Result<Self, CliError> {
+        // What the flags and the working directory name: an import's number is the same before the daemon knows the project.
+        let scope = cx.here()?.scope;
         let (client, caller) = cx.writer().await?;
         let mut number = [0; NUMBER_BYTES];
         let hash = hash(&["ergo/import/1", form, named, &scope.org_id, &scope.project]);
         number.copy_from_slice(hash.as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
-        let report = Report::new(form, named, scope, hex::encode(number));
+        let report = Report::new(form, named, &scope, hex::encode(number), left.to_vec());
         Ok(Self { client, caller, number, report })
     }
 
     /// Stores rows, one after the other, and says how far it is.
-    pub(super) async fn all(&mut self, cx: &mut Context, rows: &[Row]) -> Result<(), CliError> {
+    async fn all(&mut self, cx: &mut Context, rows: &[Row]) -> Result<(), CliError> {
         for (at, row) in rows.iter().enumerate() {
             cx.ui.progress(format_args!("importing {} of {}", at + 1, rows.len()));
             let sent = self.store(row).await;
