@@ -1,5 +1,8 @@
 //! Measurements of the shipped program on given data: `ergo bench`.
 
+pub mod agents;
+pub mod bar;
+mod daemon;
 pub mod guard;
 pub mod normalise;
 pub mod recall;

@@ -72,6 +72,14 @@ pub enum BenchError {
     /// The replication index cannot be made.
     #[error("the replication index cannot be made: {0}")]
     Index(String),
+    /// An agent's way in answered otherwise than it should.
+    #[error("`ergo {verb}` answered: {said}")]
+    Answer {
+        /// The verb.
+        verb: String,
+        /// What it said.
+        said: String,
+    },
     /// Something that was waited for did not happen.
     #[error("it was waited in vain until {what}\n{log}")]
     Late {

@@ -8,7 +8,7 @@ use crate::{
     infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
 };
 
-/// Measure the guard, recall, the store, and sync.
+/// Measure the guard, recall, the store, sync, and what agents wait for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -75,10 +75,25 @@ enum What {
         #[arg(long, value_name = "SECONDS", default_value_t = 20)]
         idle: u64,
     },
+    /// How long hooks and bridges of coding agents take, and what becomes of the writes of several agents at once.
+    Agents {
+        /// Active claims in the scope.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        claims: usize,
+        /// Runs of each hook, and bridges that are started.
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        samples: usize,
+        /// Agents that write and ask at once.
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        clients: usize,
+        /// Seconds for which they do.
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        seconds: u64,
+    },
 }
 
 /// Models other than those that ship.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 struct Named {
     /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
     #[arg(long, value_name = "FILE")]
@@ -301,6 +316,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         },
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, cx),
+        What::Agents { claims, samples, clients, seconds } => {
+            let folder = std::env::temp_dir().join(format!("ergo-bench-agents-{}", std::process::id()));
+            let program = std::env::current_exe().map_err(CliError::internal)?;
+            let time = Duration::from_secs(seconds);
+            agents(&bench::agents::Options { claims, samples, clients, time, folder, program }, cx)
+        }
     }
 }
 
@@ -329,6 +350,27 @@ fn sync(claims: usize, samples: usize, idle: u64, cx: &mut Context) -> Result<Ex
         return Ok(Exit::Ok);
     }
     Err(CliError::internal("the two daemons do not hold exactly what was written, or not the same cards"))
+}
+
+/// Measures what agents wait for. A write that is lost or doubled is an error; a bar that is missed is a figure.
+fn agents(options: &bench::agents::Options, cx: &mut Context) -> Result<Exit, CliError> {
+    let report = with_models(&Named::default(), |models| {
+        let models = models.ok_or_else(|| CliError::usage("this program has no models built in"))?;
+        bench::agents::run(options, &models, &mut |text| cx.ui.progress(text)).map_err(CliError::internal)
+    });
+    cx.ui.progress_done();
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&options.folder);
+    let report = report?;
+    if cx.ui.json {
+        cx.ui.value(&report);
+    } else {
+        cx.ui.raw(report.to_string().as_bytes());
+    }
+    if report.crowd.whole() {
+        return Ok(Exit::Ok);
+    }
+    Err(CliError::internal("the daemon does not hold exactly what it acknowledged, or calls failed"))
 }
 
 /// Measures how well recall finds.

@@ -4,6 +4,7 @@
 
 mod agents;
 mod arch;
+mod bench_agents;
 mod bench_sync;
 mod cli;
 mod crash;

@@ -1,28 +1,18 @@
 //! A home with its daemon: a process of its own, on loopback alone.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::UdpSocket,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, net::UdpSocket};
 
 use ed25519_dalek::SigningKey;
 
 use super::{Options, proc};
 use crate::{
     api::Caller,
-    bench::store::BenchError,
-    client::{Client, Connect},
+    bench::{daemon::Daemon, store::BenchError},
+    client::Client,
     config::{Paths, record::write_private},
     domain::{DeviceId, Scope},
     engine::{Engine, EngineConfig},
 };
-
-/// How long a daemon may take to start, or to end.
-const START: Duration = Duration::from_secs(30);
 
 /// One side.
 pub(super) struct Laptop {
@@ -30,10 +20,8 @@ pub(super) struct Laptop {
     pub(super) who: &'static str,
     pub(super) key: SigningKey,
     pub(super) client: Client,
-    paths: Paths,
-    program: PathBuf,
+    pub(super) daemon: Daemon,
     port: u16,
-    daemon: Option<Child>,
     /// The most memory of each process so far, in bytes.
     peaks: BTreeMap<u32, u64>,
 }
@@ -64,9 +52,8 @@ impl Laptop {
              [sync]\nloopback = true\nport = {port}\n"
         );
         write_private(&paths.config, config.as_bytes())?;
-        let client = Connect { spawn: false, ..Connect::private(paths.clone()) }.lazy()?;
-        let program = options.program.clone();
-        Ok(Self { who, key, client, paths, program, port, daemon: None, peaks: BTreeMap::new() })
+        let daemon = Daemon::new(paths, options.program.clone())?;
+        Ok(Self { who, key, client: daemon.client.clone(), daemon, port, peaks: BTreeMap::new() })
     }
 
     pub(super) fn device(&self) -> DeviceId {
@@ -84,49 +71,16 @@ impl Laptop {
 
     /// The store itself, while no daemon has it. Writes do not wait for the disk.
     pub(super) fn engine(&self) -> Result<Engine, BenchError> {
-        Ok(Engine::open(EngineConfig { durable: false, ..EngineConfig::new(self.paths.store(), self.key.clone()) })?)
-    }
-
-    /// Starts the daemon and waits until it answers.
-    pub(super) async fn start(&mut self) -> Result<(), BenchError> {
-        let mut command = Command::new(&self.program);
-        command.args(["daemon", "run"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ERGO_")) {
-            command.env_remove(name);
-        }
-        command.env("ERGO_HOME", &self.paths.data).current_dir(&self.paths.data);
-        let child = command.spawn().map_err(|error| BenchError::Io { path: self.program.clone(), error })?;
-        let (pid, begin) = (child.id(), Instant::now());
-        self.daemon = Some(child);
-        while !self.client.health_within(START).await.is_ok_and(|health| health.pid == pid) {
-            let ended = self.daemon.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
-            if ended || begin.elapsed() > START {
-                return Err(BenchError::Late { what: format!("the daemon of {} answers", self.who), log: self.log() });
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(())
-    }
-
-    /// Ends the daemon in order.
-    pub(super) async fn stop(&mut self) -> Result<(), BenchError> {
-        let Some(mut child) = self.daemon.take() else { return Ok(()) };
-        self.client.shutdown().await?;
-        let begin = Instant::now();
-        while matches!(child.try_wait(), Ok(None)) {
-            if begin.elapsed() > START {
-                self.daemon = Some(child);
-                return Err(BenchError::Late { what: format!("the daemon of {} ends", self.who), log: self.log() });
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(())
+        Ok(Engine::open(EngineConfig {
+            durable: false,
+            ..EngineConfig::new(self.daemon.paths.store(), self.key.clone())
+        })?)
     }
 
     /// The daemon and the processes that belong to it.
     pub(super) fn pids(&self) -> Vec<u32> {
-        let Some(daemon) = &self.daemon else { return Vec::new() };
-        [vec![daemon.id()], proc::children(daemon.id())].concat()
+        let Some(daemon) = self.daemon.pid() else { return Vec::new() };
+        [vec![daemon], proc::children(daemon)].concat()
     }
 
     /// Notes how much memory the processes have had. A worker may end before the end: look often.
@@ -139,28 +93,11 @@ impl Laptop {
 
     /// The most memory so far: of the daemon, and of its workers together.
     pub(super) fn peaks(&self) -> (u64, u64) {
-        let daemon = self.daemon.as_ref().map(Child::id);
+        let daemon = self.daemon.pid();
         let of = |mine: bool| {
             self.peaks.iter().filter(|(pid, _)| (Some(**pid) == daemon) == mine).map(|(_, peak)| peak).sum()
         };
         (of(true), of(false))
-    }
-
-    /// The end of the daemon's log.
-    pub(super) fn log(&self) -> String {
-        let log = fs::read_to_string(self.paths.log()).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines.get(lines.len().saturating_sub(12)..).unwrap_or_default().join("\n")
-    }
-}
-
-impl Drop for Laptop {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.daemon.take() {
-            // Gone already, perhaps.
-            drop(child.kill());
-            drop(child.wait());
-        }
     }
 }
 

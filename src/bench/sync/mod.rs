@@ -15,7 +15,7 @@ use std::{path::PathBuf, time::Duration};
 
 use self::{laptop::Laptop, steps::Meeting};
 use super::store::BenchError;
-pub use report::{Bar, Counted, First, Idle, Met, Report, Withdrawn};
+pub use report::{Counted, First, Idle, Met, Report, Withdrawn};
 
 /// What to measure.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::bench::store::Quantiles;
+use crate::bench::{bar::Bar, store::Quantiles};
 
 /// Everything that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -107,26 +107,6 @@ impl Counted {
     }
 }
 
-/// A figure and what it should be at most.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bar {
-    /// What it is.
-    pub name: String,
-    /// What was measured.
-    pub figure: f64,
-    /// The most that it should be.
-    pub at_most: f64,
-    /// The unit of both.
-    pub unit: &'static str,
-}
-
-impl Bar {
-    /// Whether it is held.
-    pub fn holds(&self) -> bool {
-        self.figure <= self.at_most
-    }
-}
-
 /// Seconds for a first sync of so many claims: 1.5 s for 10,000, and in proportion beyond.
 fn first_sync(claims: usize) -> f64 {
     1.5 * (claims as f64 / 10_000.0).max(1.0)
@@ -138,17 +118,16 @@ impl Report {
         let first = &self.first;
         let ratio = first.wire_bytes as f64 / first.deflated_bytes.max(1) as f64;
         let a_second = |count: u64| count as f64 / self.idle.seconds.max(1.0);
-        let bar = |name: &str, figure, at_most, unit| Bar { name: name.to_owned(), figure, at_most, unit };
         self.bars = vec![
-            bar("first sync", first.wall_s, first_sync(self.claims), "s"),
-            bar("memory, sender and its worker", first.sender_mib + first.sender_worker_mib, 400.0, "MiB"),
-            bar("memory, receiver and its worker", first.receiver_mib + first.receiver_worker_mib, 400.0, "MiB"),
-            bar("bytes on the wire by deflated events", ratio, 1.2, "×"),
-            bar("one claim, written until visible, p95", self.one_ms.p95, 60.0, "ms"),
-            bar("after a partition, until both are one", self.met.meet_ms, 1_000.0, "ms"),
+            Bar::new("first sync", first.wall_s, first_sync(self.claims), "s"),
+            Bar::new("memory, sender and its worker", first.sender_mib + first.sender_worker_mib, 400.0, "MiB"),
+            Bar::new("memory, receiver and its worker", first.receiver_mib + first.receiver_worker_mib, 400.0, "MiB"),
+            Bar::new("bytes on the wire by deflated events", ratio, 1.2, "×"),
+            Bar::new("one claim, written until visible, p95", self.one_ms.p95, 60.0, "ms"),
+            Bar::new("after a partition, until both are one", self.met.meet_ms, 1_000.0, "ms"),
             // Both send a packet of some 50 bytes every 5 s, and acknowledge the other's.
-            bar("idle, bytes a second", a_second(self.idle.bytes), 100.0, "B/s"),
-            bar(
+            Bar::new("idle, bytes a second", a_second(self.idle.bytes), 100.0, "B/s"),
+            Bar::new(
                 "idle, wake-ups a second and side",
                 a_second(self.idle.wake_ups.into_iter().max().unwrap_or(0)),
                 5.0,
@@ -161,11 +140,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<40} {:>10} {:>10}", format!("{} claims", self.claims), "measured", "bar")?;
-        for bar in &self.bars {
-            let held = if bar.holds() { "" } else { "  missed" };
-            writeln!(f, "{:<40} {:>10.2} {:>10.2} {}{held}", bar.name, bar.figure, bar.at_most, bar.unit)?;
-        }
+        writeln!(f, "{}", Bar::heading(&format!("{} claims", self.claims)))?;
+        self.bars.iter().try_for_each(|bar| writeln!(f, "{bar}"))?;
         let Self { first, one_ms, one_after_ms, met, idle, counted, withdrawn, .. } = self;
         writeln!(
             f,

@@ -58,8 +58,8 @@ impl<'a> Meeting<'a> {
     /// Starts both daemons and waits until both listen.
     pub(super) async fn start(&mut self) -> Result<(), BenchError> {
         self.written = self.options.claims;
-        self.ada.start().await?;
-        self.bob.start().await?;
+        self.ada.daemon.start().await?;
+        self.bob.daemon.start().await?;
         for laptop in [&self.ada, &self.bob] {
             let begin = Instant::now();
             while laptop.client.sync_status().await?.mode == SyncMode::Off {
@@ -186,8 +186,8 @@ impl<'a> Meeting<'a> {
 
     /// Ends both daemons and looks into both stores.
     pub(super) async fn count(&mut self) -> Result<Counted, BenchError> {
-        self.ada.stop().await?;
-        self.bob.stop().await?;
+        self.ada.daemon.stop().await?;
+        self.bob.daemon.stop().await?;
         let (ours, problems) = self.inside(&self.ada)?;
         let (theirs, more) = self.inside(&self.bob)?;
         let missing = ours.missing.max(theirs.missing);
@@ -248,7 +248,7 @@ impl<'a> Meeting<'a> {
     }
 
     fn late(&self, what: &str) -> BenchError {
-        BenchError::Late { what: what.to_owned(), log: format!("{}\n{}", self.ada.log(), self.bob.log()) }
+        BenchError::Late { what: what.to_owned(), log: format!("{}\n{}", self.ada.daemon.log(), self.bob.daemon.log()) }
     }
 }
 
