@@ -10,7 +10,7 @@ const client = new Client({ name: "typescript", version: "1" });
 const args = ["mcp", "--scope", "test/typescript"];
 await client.connect(new StdioClientTransport({ command: process.argv[2], args, env: process.env }));
 const { tools } = await client.listTools();
-assert.equal(tools.length, 11);
+assert.equal(tools.length, 12);
 
 async function call(name, args) {
   const result = await client.callTool({ name, arguments: args });

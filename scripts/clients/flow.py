@@ -19,7 +19,7 @@ async def main(program):
         # The client's classes name their fields in one way or the other, by its version.
         version = getattr(hello, "protocolVersion", None) or hello.protocol_version
         tools = (await session.list_tools()).tools
-        assert len(tools) == 11, [tool.name for tool in tools]
+        assert len(tools) == 12, [tool.name for tool in tools]
 
         async def call(name, **arguments):
             result = await session.call_tool(name, arguments)
@@ -38,7 +38,11 @@ async def main(program):
         assert replaced["superseded"] == [stored["claim_id"]], replaced
         why = await call("ergo_why", question="Which database for billing?")
         assert why["replaced"][0]["replaced_because"] == "The contract changed.", why
-        print(f"Python client: protocol {version}, {len(tools)} tools, remember, conflict, supersede, why")
+        taken = await call("ergo_ingest", path="README.md")
+        assert taken["pieces"] > 0, taken
+        page = (await session.read_resource("ergo://snapshot")).contents[0].text
+        assert NEW in page and OLD not in page, page
+        print(f"Python client: protocol {version}, {len(tools)} tools, remember, conflict, supersede, why, ingest, snapshot")
 
 
 asyncio.run(main(sys.argv[1]))
