@@ -23,7 +23,7 @@ pub(super) struct Input {
     pub(super) prompt: Option<String>,
     /// The file that a tool read or changed.
     pub(super) file: Option<String>,
-    /// The agent goes on because a hook told it to.
+    /// The agent is not to be told to go on: a hook told it so before, or its person stopped it.
     pub(super) stopping: bool,
     /// The event's name as the program gives it.
     event: Option<String>,
@@ -60,10 +60,14 @@ impl Input {
                 "/tool_input/absolute_path",
                 "/tool_input/notebook_path",
                 "/tool_input/path",
+                "/tool_input/filePath",
+                "/tool_input/files/0",
                 "/file_path",
-            ]),
-            stopping: value.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
-            event: text(&["/hook_event_name"]),
+            ])
+            .or_else(|| patched(&text(&["/tool_input/command", "/tool_input/input"])?)),
+            stopping: value.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false)
+                || text(&["/status"]).is_some_and(|status| status != "completed"),
+            event: text(&["/hook_event_name", "/hookEventName"]),
         }
     }
 
@@ -80,6 +84,14 @@ impl Input {
         let camel = event.starts_with(|first: char| first.is_ascii_lowercase());
         given.json(event, camel)
     }
+}
+
+/// The first file that a patch in Codex's form changes; nothing of a command that is no patch.
+fn patched(command: &str) -> Option<String> {
+    let patch = command.get(command.find("*** Begin Patch")?..)?;
+    let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+    let file = patch.lines().find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)))?;
+    Some(file.trim().to_owned()).filter(|file| !file.is_empty())
 }
 
 /// Whether a claim's source names the file: the path, alone or before a line number.
@@ -113,6 +125,18 @@ mod tests {
         let read = Input::read(other.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.cwd.as_deref()), (Some("c"), Some("/w")));
         assert_eq!(read.answer("session-start", &Given::Context("x".into())), r#"{"additional_context":"x"}"#);
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Update File: b\n+x\n*** End Patch";
+        let patch = json!({"session_id": "s", "tool_name": "apply_patch", "tool_input": {"command": patch}});
+        assert_eq!(Input::of(&patch).file.as_deref(), Some("src/a.rs"));
+        assert_eq!(Input::of(&json!({"tool_input": {"command": "ls src/a.rs"}})).file, None);
+        let camel = json!({"sessionId": "v", "hookEventName": "Stop", "tool_input": {"files": ["b.rs"]}});
+        assert_eq!(
+            (Input::of(&camel).session.as_deref(), Input::of(&camel).file.as_deref()),
+            (Some("v"), Some("b.rs"))
+        );
+        for (status, stopping) in [("completed", false), ("aborted", true), ("error", true)] {
+            assert_eq!(Input::of(&json!({"status": status})).stopping, stopping, "{status}");
+        }
         for nothing in ["", "no json", "[]", "5", r#"{"session_id": 5, "cwd": null}"#] {
             assert_eq!(Input::read(nothing.as_bytes()), Input::default(), "{nothing}");
         }

@@ -23,7 +23,7 @@ use input::Input;
 use record::Session;
 pub(super) use record::{Injection, all};
 
-/// How long a hook may take, all told. It takes far less; this is for a daemon that hangs.
+/// How long a hook may take, all told, but for a daemon that it starts. It takes far less; this is for a daemon that hangs.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a session may wait for a daemon that is started for it.
@@ -31,6 +31,10 @@ const STARTING: Duration = Duration::from_secs(3);
 
 /// How many tokens the brief of a session takes, unless it is told otherwise.
 const BRIEF_TOKENS: usize = 1_200;
+
+/// How much of a prompt is asked about, in bytes. Its vector takes a time that grows with it, and what a prompt is about mostly stands at its
+/// beginning; behind that come logs and code.
+const ASKED: usize = 320;
 
 /// How many claims a prompt or a file brings along at most.
 const FEW: usize = 5;
@@ -61,9 +65,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
         let _same = std::env::set_current_dir(folder);
     }
     let moment = args.moment.clone();
+    // Only a session waits for a daemon to start; what comes later does without.
+    let starting = if moment == "session-start" { STARTING } else { Duration::ZERO };
     let given = cx.block_on(async |cx| {
         let work = give(&args, &input, cx);
-        tokio::time::timeout(PATIENCE + STARTING, work).await.map_err(CliError::internal)?
+        tokio::time::timeout(PATIENCE + starting, work).await.map_err(CliError::internal)?
     });
     if let Ok(Some(given)) = given {
         cx.ui.line(input.answer(&moment, &given));
@@ -82,12 +88,9 @@ pub(super) enum Given {
 }
 
 async fn give(args: &Args, input: &Input, cx: &mut Context) -> Result<Option<Given>, CliError> {
-    let starting = args.moment == "session-start";
     let connect = cx.connect()?;
-    // Only a session waits for a daemon to start; what comes later does without.
-    let connect = Connect { spawn: connect.spawn && starting, ..connect };
-    let patience = if starting { STARTING } else { PATIENCE };
-    let client = tokio::time::timeout(patience, connect.client()).await.map_err(CliError::internal)??;
+    let connect = Connect { spawn: connect.spawn && args.moment == "session-start", ..connect };
+    let client = connect.client().await?;
     let scope = cx.known_scope(&client).await?;
     let folder = cx.paths()?.state.join(record::FOLDER);
     let mut session = Session::open(&folder, input.session.as_deref().unwrap_or("unnamed"))?;
@@ -174,13 +177,23 @@ async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<Cl
     let request = RecallRequest {
         org_id: scope.org_id.clone(),
         project: scope.project.clone(),
-        query: prompt.chars().take(1_000).collect(),
+        query: beginning(prompt).to_owned(),
         limit: Some(FEW),
         ..RecallRequest::default()
     };
     let answer = client.recall(&request).await?;
     // Below the floor nothing is known, and the nearest claims would only mislead.
     Ok(if answer.known { answer.hits.into_iter().map(|hit| hit.claim).collect() } else { Vec::new() })
+}
+
+/// The beginning of a prompt, up to the end of a word.
+fn beginning(prompt: &str) -> &str {
+    let prompt = prompt.trim();
+    let (head, rest) = prompt.split_at(prompt.floor_char_boundary(ASKED));
+    match head.rfind(char::is_whitespace) {
+        Some(end) if !rest.is_empty() => &head[..end],
+        _ => head,
+    }
 }
 
 /// The claims whose source is this file.
@@ -253,5 +266,19 @@ impl Given {
             Self::Person(text) => json!({"systemMessage": text}),
         }
         .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_prompt_the_beginning_is_asked_about_in_whole_words() {
+        assert_eq!(beginning("  which port?\n"), "which port?");
+        let long = "wörter ".repeat(200);
+        let asked = beginning(&long);
+        assert!(asked.len() <= ASKED && asked.len() > ASKED - 10 && asked.ends_with("wörter"), "{asked}");
+        assert!(beginning(&"決".repeat(500)).len() <= ASKED, "a text without spaces is cut between characters");
     }
 }

@@ -155,7 +155,7 @@ impl Client {
                 let entry = json!({"type": "local", "command": [program, "mcp"], "enabled": true});
                 let folder = project.map_or_else(|| place.config.join("opencode"), Path::to_owned);
                 vec![
-                    file(folder.join("opencode.json"), vec![Edit::Entry(&["mcp"], entry)]),
+                    file(opencode(&folder), vec![Edit::Entry(&["mcp"], entry)]),
                     file(folder.join("AGENTS.md"), vec![Edit::Instructions]),
                 ]
             }
@@ -171,6 +171,12 @@ impl Client {
             }
         }
     }
+}
+
+/// The file of opencode's settings in a folder: the one that is there, of the two names that it reads.
+fn opencode(folder: &Path) -> PathBuf {
+    let commented = folder.join("opencode.jsonc");
+    if commented.is_file() { commented } else { folder.join("opencode.json") }
 }
 
 /// A person's folder of VS Code's settings.
@@ -193,9 +199,10 @@ const CLAUDE: [(&str, Option<&str>, &str); 5] = [
     ("Stop", None, "stop"),
 ];
 
-const CODEX: [(&str, Option<&str>, &str); 4] = [
+const CODEX: [(&str, Option<&str>, &str); 5] = [
     ("SessionStart", None, "session-start"),
     ("UserPromptSubmit", None, "user-prompt"),
+    ("PostToolUse", Some("apply_patch"), "post-tool"),
     ("PreCompact", None, "pre-compact"),
     ("Stop", None, "stop"),
 ];
@@ -207,7 +214,9 @@ const GEMINI: [(&str, Option<&str>, &str); 4] = [
     ("PreCompress", None, "pre-compact"),
 ];
 
-const CURSOR: [(&str, Option<&str>, &str); 1] = [("sessionStart", None, "session-start")];
+// What the other events say is not sure to reach the agent, and would be on the record as given.
+const CURSOR: [(&str, Option<&str>, &str); 3] =
+    [("sessionStart", None, "session-start"), ("preCompact", None, "pre-compact"), ("stop", None, "stop")];
 
 fn hooks(events: &Events, program: &str, timeout: Option<u32>) -> Vec<Edit> {
     let hook = |(event, matcher, moment): &(&'static str, Option<&'static str>, &'static str)| {
