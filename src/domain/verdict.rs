@@ -201,4 +201,9 @@ pub trait PairCheck: Send + Sync {
 
     /// What to index of a claim. Two claims that contradict share one of the [`IndexTerms::pairs`].
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms;
+
+    /// The [`IndexTerms::pairs`] alone.
+    fn pairs(&self, norms: &[Norm]) -> Vec<String> {
+        self.index_terms(norms, "").pairs
+    }
 }

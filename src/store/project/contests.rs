@@ -1,6 +1,6 @@
 //! Contested claims: forks in the line of succession, and fact keys with several heads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -48,19 +48,26 @@ impl Lineage for Line<'_> {
 
 /// The effective settlements that speak of a claim: as a member of the card, or as stored along with it.
 pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<Settlement>> {
-    let mut read = db.prepare_cached(log::select_loaded!(
+    let named = log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src
          WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
-           AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow')
-         UNION
-         SELECT e.n, e.id, e.scope, e.effective, e.header FROM events own
-         JOIN events e ON e.op = own.op AND e.author = own.author AND e.scope = own.scope
+           AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow')"
+    );
+    // By the index `events_settling`: an act may have brought thousands of claims, and few settle anything.
+    let beside = log::select_loaded!(
+        "events own JOIN events e ON e.op = own.op AND e.author = own.author AND e.scope = own.scope
          WHERE own.id = ?1 AND own.scope = ?2 AND e.effective = 1
            AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow')"
-    ))?;
-    let events = read.query_map(params![claim.0, scope], Loaded::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    );
+    let mut events = BTreeMap::new();
+    for sql in [named, beside] {
+        for event in db.prepare_cached(sql)?.query_map(params![claim.0, scope], Loaded::read)? {
+            let event = event?;
+            events.insert(event.n, event);
+        }
+    }
     let mut found = Vec::new();
-    for event in events {
+    for event in events.into_values() {
         let EventKind::Resolve(act) = event.kind else { continue };
         let mut created = Vec::new();
         for n in claims::created_with(db, &event)? {

@@ -98,14 +98,13 @@ impl Projector<'_> {
             return Ok(found);
         }
         let line = Line { db: self.db, scope };
-        let terms = self.check.index_terms(carried.norms, carried.statement);
         let mut sharing = self.db.prepare_cached(
             "SELECT e.id, c.kind, c.wall, e.body FROM terms t
              JOIN postings p ON p.term = t.n JOIN claims c ON c.n = p.claim JOIN events e ON e.n = p.claim
              WHERE t.scope = ?1 AND t.term = ?2 AND p.claim <> ?3",
         )?;
-        for key in &terms.pairs {
-            let mut rows = sharing.query(params![scope, index::pair_term(key), n])?;
+        for key in self.check.pairs(carried.norms) {
+            let mut rows = sharing.query(params![scope, index::pair_term(&key), n])?;
             while let Some(row) = rows.next()? {
                 let theirs = Held::of(
                     claims::kind_of(row.get(1)?),

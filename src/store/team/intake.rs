@@ -45,30 +45,48 @@ impl Store {
     /// # Errors
     /// A malformed or forged event refuses the whole import: the peer that sent it is at fault.
     pub fn import_synced(&mut self, import: SyncImport) -> Result<SyncImported> {
-        verify_all(&import.events)?;
         let me = self.device();
         let tx = commit::begin(&mut self.reader.db)?;
-        let team = Team::find(&tx, import.team)?;
-        let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
-        intake.take(&import.events)?;
-        let done = intake.finish()?;
-        if let Some(update) = &import.document {
-            documents::write(&tx, &team, update)?;
-        }
-        if let Some(peer) = &import.peer {
-            documents::write_peer(&tx, peer)?;
-        }
+        let done = while_verified(&import.events, || {
+            let team = Team::find(&tx, import.team)?;
+            let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
+            intake.take(&import.events)?;
+            let done = intake.finish()?;
+            if let Some(update) = &import.document {
+                documents::write(&tx, &team, update)?;
+            }
+            if let Some(peer) = &import.peer {
+                documents::write_peer(&tx, peer)?;
+            }
+            Ok(done)
+        })?;
         tx.commit()?;
         self.scrub();
         Ok(done)
     }
 }
 
-/// Checks every signature and body; many of them on several threads.
+/// Takes events in while their signatures and bodies are checked: at once where they are few, else on other threads. What `take` writes is
+/// uncommitted, and it fails where one event is forged, so that none of it stays.
+fn while_verified<T>(events: &[SignedEvent], take: impl FnOnce() -> Result<T>) -> Result<T> {
+    if events.len() < WORTH_THREADS {
+        verify_all(events)?;
+        return take();
+    }
+    thread::scope(|scope| {
+        let verifying = scope.spawn(|| verify_all(events));
+        let taken = take();
+        // Whatever went wrong with a forged event, that it is one says more.
+        verifying.join().unwrap_or_else(|_| Err(EventError::Malformed("it cannot be checked".into()).into()))?;
+        taken
+    })
+}
+
+/// Checks every signature and body; many of them on all threads but the caller's.
 pub(super) fn verify_all(events: &[SignedEvent]) -> Result<()> {
     let verify = |events: &[SignedEvent]| events.iter().try_for_each(SignedEvent::verify);
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(4);
-    if events.len() < WORTH_THREADS || threads == 1 {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(5) - 1;
+    if events.len() < WORTH_THREADS || threads < 2 {
         return Ok(verify(events)?);
     }
     let share = events.len().div_ceil(threads);

@@ -10,8 +10,9 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// How long the device with the larger id lets the other call first, so that the two seldom call at once.
-const COURTESY: Duration = Duration::from_secs(1);
+/// How long the device with the larger id lets the other call first, so that the two seldom call at once: several times what a call takes on
+/// a local network.
+const COURTESY: Duration = Duration::from_millis(300);
 
 /// How long a peer that may be gone has to give a sign of life.
 pub(super) const ANSWER: Duration = Duration::from_secs(4);
