@@ -124,9 +124,10 @@ mod tests {
         let db = Connection::open_in_memory().unwrap();
         create(&db, 384).unwrap();
         let bits = |seed: usize| {
-            let mut random = blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof();
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(&seed.to_le_bytes());
             let mut code = vec![0; 384];
-            random.fill(&mut code);
+            hasher.finalize_xof().fill(&mut code);
             code
         };
         let asked = bits(usize::MAX);
@@ -136,8 +137,8 @@ mod tests {
             if row < close {
                 code[row + 1..].copy_from_slice(&asked[row + 1..]);
             }
-            let differ = super::super::signs(&code).iter().zip(super::super::signs(&asked));
-            distances.push(differ.map(|(a, b)| (a ^ b).count_ones()).sum());
+            let (own, theirs) = (super::super::signs(&code), super::super::signs(&asked));
+            distances.push(own.iter().zip(theirs).map(|(a, b)| (a ^ b).count_ones()).sum());
             add(&db, i64::try_from(row).unwrap(), 7, &code).unwrap();
         }
         (db, asked, distances)
