@@ -4,6 +4,7 @@
 
 pub mod batch;
 pub mod bundle;
+pub mod calibrate;
 pub mod claims;
 pub mod conflicts;
 pub mod error;
@@ -18,6 +19,7 @@ pub mod writes;
 
 pub use batch::*;
 pub use bundle::*;
+pub use calibrate::*;
 pub use claims::*;
 pub use conflicts::*;
 pub use error::*;

@@ -85,6 +85,7 @@ pub(super) enum Command {
     Status(super::status::Args),
     Import(super::import::Args),
     Snapshot(super::snapshot::Args),
+    Calibrate(super::calibrate::Args),
     Ingest(super::ingest::Args),
     Seed(super::seed::Args),
     Export(super::export::Args),

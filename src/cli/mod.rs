@@ -10,6 +10,7 @@ mod ask;
 mod audit;
 mod backup;
 mod bench;
+mod calibrate;
 mod claims;
 mod commit_check;
 mod completions;
@@ -128,6 +129,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Log(args) => cx.block_on(async |cx| log::run(args, cx).await),
         Command::Status(args) => cx.block_on(async |cx| status::run(args, cx).await),
         Command::Import(args) => cx.block_on(async |cx| import::run(args, cx).await),
+        Command::Calibrate(args) => cx.block_on(async |cx| calibrate::run(args, cx).await),
         Command::Reembed(args) => cx.block_on(async |cx| reembed::run(args, cx).await),
         Command::Snapshot(args) => cx.block_on(async |cx| snapshot::run(args, cx).await),
         Command::Ingest(args) => cx.block_on(async |cx| ingest::run(args, cx).await),

@@ -14,12 +14,12 @@ use serde_json::Value;
 use super::{Api, ClientError, DEADLINE, LONG_DEADLINE, Request, Response};
 use crate::{
     api::{
-        ActRequest, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, Caller, CardView, Change,
-        ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health,
-        History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery,
-        ModelsStatus, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
-        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck, SupersedeRequest, UndoOutcome,
-        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ActRequest, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, CalibrateRequest,
+        Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery,
+        DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles,
+        IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, Reembedded, RememberRequest,
+        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck,
+        SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -137,6 +137,11 @@ impl Client {
     /// `POST /reembed`: one step of making the vectors anew.
     pub async fn reembed(&self) -> Answer<Reembedded> {
         self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/reembed") }).await
+    }
+
+    /// `POST /calibrate`.
+    pub async fn calibrate(&self, request: &CalibrateRequest) -> Answer<Calibrated> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/calibrate", request)? }).await
     }
 
     /// `GET /snapshot`.

@@ -5,6 +5,7 @@
 
 mod acts;
 mod background;
+mod calibrate;
 mod check;
 mod clocks;
 mod config;
@@ -108,6 +109,7 @@ pub struct Engine {
     unembeddable: background::Unembeddable,
     past: past::Kept,
     pages: reads::Pages,
+    vocabularies: calibrate::Vocabularies,
 }
 
 /// What the guard did, counted.
@@ -162,6 +164,7 @@ impl Engine {
             unembeddable: background::Unembeddable::default(),
             past: past::Kept::default(),
             pages: reads::Pages::default(),
+            vocabularies: calibrate::Vocabularies::default(),
         };
         engine.resume_deepening()?;
         Ok(engine)

@@ -7,6 +7,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod calibrate;
 pub mod chunk;
 pub mod decompose;
 pub mod filter;

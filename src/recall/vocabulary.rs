@@ -67,6 +67,14 @@ impl Vocabulary {
         self.sets.get(words).map_or(&[], Vec::as_slice)
     }
 
+    /// The single words of the built-in one, as they are written.
+    pub fn built_in_words() -> Vec<String> {
+        let text = include_str!("../../assets/recall/vocabulary.txt");
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        let entries = lines.flat_map(|line| line.split([',', '>'])).map(str::trim);
+        entries.filter(|entry| !entry.is_empty() && !entry.contains(' ')).map(str::to_owned).collect()
+    }
+
     /// How many words and phrases it knows.
     pub fn len(&self) -> usize {
         self.sets.len()

@@ -5,6 +5,7 @@
 
 mod act;
 mod backup;
+mod calibration;
 mod check;
 mod chunks;
 mod commit;

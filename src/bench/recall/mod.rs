@@ -16,7 +16,7 @@ pub use report::{Report, Row, Tally};
 
 use super::store::{BenchError as StoreBenchError, key, quantiles, remove};
 use crate::{
-    api::{ApiError, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest},
+    api::{ApiError, CalibrateRequest, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest},
     domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
     engine::{Engine, EngineConfig, Ways},
     guard::{Guard, StructuralPairCheck},
@@ -24,6 +24,9 @@ use crate::{
     recall::{Question, Vocabulary},
     store::{Act, Draft, Options as StoreOptions, Store, StoreError},
 };
+
+/// The row that asks with the scope's own bridge, too.
+const CALIBRATED: &str = "calibrated";
 
 /// How many claims are asked for.
 const LIMIT: usize = 10;
@@ -119,9 +122,15 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     if models.info().role(Role::Llm).is_some() {
         ways.push(("hybrid + filter", Way::Filter));
     }
+    // The last one: what it keeps would be asked with in every other row.
+    ways.push((CALIBRATED, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
     let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
     for (name, way) in ways {
         progress(&format!("asking by {name}"));
+        if name == CALIBRATED {
+            let Scope { org_id, project } = scope();
+            engine.calibrate(&CalibrateRequest { org_id, project, dry_run: false })?;
+        }
         let misses = if options.explain && name == "hybrid" { Some(&mut report.misses) } else { None };
         report.rows.push(measure(&engine, name, way, &queries, &names, misses)?);
     }
@@ -305,7 +314,7 @@ mod tests {
             explain: true,
         };
         let report = run(&options, &mut |_| {}).unwrap();
-        assert_eq!(report.rows.len(), 6);
+        assert_eq!(report.rows.len(), 7);
         assert!(report.rows.iter().all(|row| row.stale == 0));
         let row = |name: &str| report.rows.iter().find(|row| row.name == name).unwrap();
         let plain = &row("words + vocabulary").sorts["plain"];

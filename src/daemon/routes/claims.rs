@@ -8,8 +8,8 @@ use super::super::{
     state::Shared,
 };
 use crate::api::{
-    ApiError, AsOf, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles, IngestedQuery, LogPage, LogQuery,
-    RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, WhyAnswer, WhyRequest,
+    ApiError, AsOf, CalibrateRequest, Calibrated, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles,
+    IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, WhyAnswer, WhyRequest,
 };
 
 /// A page of claims.
@@ -99,4 +99,14 @@ pub(in crate::daemon) async fn snapshot(
         });
     }
     Ok(Json(answer))
+}
+
+/// Makes the bridge from plain words to the words of a scope, of what it says; recall then asks with both.
+#[utoipa::path(post, path = "/calibrate", tag = "claims", request_body = CalibrateRequest, responses(
+    (status = 200, body = Calibrated), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn calibrate(
+    State(shared): State<Shared>,
+    Input(request): Input<CalibrateRequest>,
+) -> Answer<Calibrated> {
+    value(shared.engine(move |engine| engine.calibrate(&request)).await)
 }

@@ -34,6 +34,7 @@ routes! {
     get "/models" => models::models,
     post "/models/reload" => models::reload,
     post "/reembed" => models::reembed,
+    post "/calibrate" => claims::calibrate,
     post "/backup" => status::backup,
     post "/shutdown" => status::shutdown,
     get "/claims" => claims::claims,

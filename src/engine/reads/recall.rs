@@ -206,7 +206,10 @@ impl Asked<'_> {
         let question = match ways {
             Ways { words: false, .. } => Question::default(),
             Ways { vocabulary: false, .. } => Question::new(&self.wanted.query, &Vocabulary::default()),
-            Ways { .. } => Question::new(&self.wanted.query, Vocabulary::built_in()),
+            Ways { .. } => {
+                let own = self.engine.vocabulary(&self.engine.readers.lend(), &self.wanted.scope)?;
+                Question::new(&self.wanted.query, own.as_deref().unwrap_or(Vocabulary::built_in()))
+            }
         };
         let queries = Queries::of(&question);
         let embed = || {

@@ -12,7 +12,7 @@ use crate::{
         event::EventKind,
     },
     store::{
-        Result,
+        Result, calibration,
         log::{self, Loaded, Role},
         readings, vectors,
     },
@@ -148,6 +148,8 @@ impl Projector<'_> {
             return Ok(());
         }
         self.changes.redacted = true;
+        // Words of the claim may stand in what was made of all claims.
+        calibration::forget(self.db, event.scope)?;
         if event.is_claim() {
             // A statement can be guessed back from its vector.
             vectors::forget(self.db, event.n)?;

@@ -4,6 +4,7 @@ mod acts;
 mod audit;
 mod batch;
 mod bundles;
+mod calibrate;
 mod cards;
 mod facts;
 mod inbox;

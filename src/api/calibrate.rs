@@ -1,0 +1,43 @@
+//! The bridge from plain words to the words of a scope.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// `POST /calibrate`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct CalibrateRequest {
+    /// The organisation.
+    pub org_id: String,
+    /// The project.
+    pub project: String,
+    /// Only show the bridge: keep what is there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// The answer to `calibrate`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Calibrated {
+    /// How many claims it was made of.
+    pub claims: usize,
+    /// The bridge: what is asked for, and what it finds too.
+    pub bridges: Vec<BridgeView>,
+    /// What did not work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A plain word and a term of the scope.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BridgeView {
+    /// The plain word.
+    pub from: String,
+    /// The term.
+    pub to: String,
+    /// In how many claims they came together.
+    pub together: usize,
+    /// How near they are in meaning, -1 to 1. Absent without an embedder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
+}

@@ -1,0 +1,40 @@
+//! `ergo calibrate`: makes the bridge from plain words to the words of this project.
+
+use super::{CliError, Context, Exit, show::text::count, ui::Style};
+use crate::{api::CalibrateRequest, domain::text::sanitize_line};
+
+/// Make the bridge from plain words to the words of this project, of what it says: recall then asks with both.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only show it: keep what is there.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let request = CalibrateRequest { org_id: scope.org_id, project: scope.project, dry_run: args.dry_run };
+    let answer = client.calibrate(&request).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    if let Some(note) = &answer.note {
+        cx.ui.note(note);
+    }
+    for bridge in &answer.bridges {
+        let from = cx.ui.paint(Style::Code, sanitize_line(&bridge.from));
+        let why = match bridge.cosine {
+            Some(cosine) => format!("together {}, cosine {cosine:.2}", bridge.together),
+            None => format!("together {}", bridge.together),
+        };
+        let why = cx.ui.paint(Style::Dim, why);
+        cx.ui.line(format_args!("{from} > {}  {why}", sanitize_line(&bridge.to)));
+    }
+    let bridges = count(answer.bridges.len(), "bridge", "bridges");
+    let of = count(answer.claims, "claim", "claims");
+    let kept = if args.dry_run { "shown, not kept" } else { "kept" };
+    cx.ui.line(format_args!("{bridges} of {of}, {kept}."));
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,115 @@
+//! `calibrate`: the bridge from plain words to the words of a scope, made of the scope and kept beside it; what recall then asks with.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use super::{Engine, check};
+use crate::{
+    api::{ApiError, BridgeView, CalibrateRequest, Calibrated},
+    domain::Scope,
+    infer::{Call, InferError, Role},
+    recall::{
+        Vocabulary,
+        calibrate::{self, Bridge, Said, Word, Words},
+    },
+    store::Reader,
+};
+
+/// The newest claims that are read.
+const READ: usize = 20_000;
+
+/// Words that are embedded in one call, and how long that may take.
+const BATCH: usize = 64;
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The vocabularies of scopes that were asked about, with what they were made of.
+#[derive(Default)]
+pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>);
+
+impl Engine {
+    /// Makes the bridge of a scope anew, and keeps it unless it is only to be shown.
+    ///
+    /// # Errors
+    /// Where the store fails. That the embedder does is told in the answer: words that come together are left.
+    pub fn calibrate(&self, request: &CalibrateRequest) -> Result<Calibrated, ApiError> {
+        let scope = check::named(&request.org_id, &request.project)
+            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let said = self.readers.lend().snapshot(|reader| said(reader, &scope))?;
+        let words = calibrate::words(&said, Vocabulary::built_in_words());
+        let (bridges, note) = match self.near(&words) {
+            Ok((plain, terms)) => {
+                let cosine = |from: usize, to: usize| Some(dot(plain.get(from)?, terms.get(to)?));
+                (calibrate::bridges(&words, cosine), None)
+            }
+            Err(error) => {
+                let note = format!("By words that come together alone: {error}.");
+                (calibrate::bridges(&words, |_, _| None), Some(note))
+            }
+        };
+        if !request.dry_run {
+            let pairs: Vec<(&str, &str)> =
+                bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
+            let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
+            self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_calibration(&scope, &text)?;
+        }
+        let view =
+            |Bridge { from, to, together, cosine }| BridgeView { from: from.form, to: to.form, together, cosine };
+        Ok(Calibrated { claims: said.len(), bridges: bridges.into_iter().map(view).collect(), note })
+    }
+
+    /// Whether a scope has a bridge.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn calibrated(&self, scope: &Scope) -> Result<bool, ApiError> {
+        Ok(self.readers.lend().calibration(scope)?.is_some())
+    }
+
+    /// The words that stand for each other in a scope, those that are built in and its own; `None` where it has none of its own.
+    pub(super) fn vocabulary(&self, reader: &Reader, scope: &Scope) -> Result<Option<Arc<Vocabulary>>, ApiError> {
+        let Some(text) = reader.calibration(scope)? else { return Ok(None) };
+        let mut known = self.vocabularies.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made_of, vocabulary)) = known.get(scope)
+            && *made_of == text
+        {
+            return Ok(Some(Arc::clone(vocabulary)));
+        }
+        // What cannot be read costs the bridge, and no answer.
+        let pairs: Vec<(String, String)> = serde_json::from_str(&text).unwrap_or_default();
+        let vocabulary = Arc::new(calibrate::with(Vocabulary::built_in(), &pairs));
+        known.insert(scope.clone(), (text, Arc::clone(&vocabulary)));
+        Ok(Some(vocabulary))
+    }
+
+    /// The vectors of plain words and of terms.
+    fn near(&self, words: &Words) -> Result<(Vec<Vec<f32>>, Vec<Vec<f32>>), InferError> {
+        if self.models.info().role(Role::Embedder).is_none() {
+            return Err(InferError::NoModel { role: Role::Embedder });
+        }
+        Ok((self.embed_words(&words.plain)?, self.embed_words(&words.terms)?))
+    }
+
+    fn embed_words(&self, words: &[Word]) -> Result<Vec<Vec<f32>>, InferError> {
+        let mut all = Vec::with_capacity(words.len());
+        for some in words.chunks(BATCH) {
+            let texts: Vec<String> = some.iter().map(|word| word.form.clone()).collect();
+            all.extend(self.models.embed(&texts, Call::background(PATIENCE))?);
+        }
+        Ok(all)
+    }
+}
+
+/// What a scope says: claims in force, and why they hold.
+fn said(reader: &Reader, scope: &Scope) -> Result<Vec<Said>, ApiError> {
+    let (rows, _) = reader.newest_active(scope, READ)?;
+    let claims = rows.into_iter().map(|row| Said { statement: row.statement, beside: row.reason.unwrap_or_default() });
+    Ok(claims.collect())
+}
+
+/// The cosine of two vectors of length 1.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}

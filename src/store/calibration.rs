@@ -1,0 +1,36 @@
+//! What a scope's vocabulary adds to the built-in one, as text that the store does not read. It follows from the claims: no truth, never synced.
+
+use rusqlite::Connection;
+
+use super::{Reader, Result, Store, log, open};
+use crate::domain::Scope;
+
+impl Store {
+    /// Keeps the bridge of a scope in place of the last one; an unknown scope has none.
+    pub fn put_calibration(&mut self, scope: &Scope, text: &str) -> Result<()> {
+        match log::known_scope(&self.reader.db, scope)? {
+            Some(n) => open::set(&self.reader.db, &name(n), text),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Reader {
+    /// The bridge of a scope, where there is one.
+    pub fn calibration(&self, scope: &Scope) -> Result<Option<String>> {
+        match log::known_scope(&self.db, scope)? {
+            Some(n) => open::setting(&self.db, &name(n)),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Drops the bridge of a scope: a word of it may be one that was redacted.
+pub(super) fn forget(db: &Connection, scope: i64) -> Result<()> {
+    db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([name(scope)])?;
+    Ok(())
+}
+
+fn name(scope: i64) -> String {
+    format!("calibration.{scope}")
+}

@@ -1,0 +1,80 @@
+//! The bridge from plain words to the words of a scope.
+
+use ergo::{
+    api::{CalibrateRequest, Calibrated, RecallRequest, SnapshotQuery},
+    infer::FakeModels,
+};
+
+use super::*;
+
+fn calibrate(bed: &Bed, dry_run: bool) -> Calibrated {
+    let request = CalibrateRequest { org_id: "acme".into(), project: "api".into(), dry_run };
+    bed.engine.calibrate(&request).unwrap()
+}
+
+fn found(bed: &Bed, query: &str) -> (String, Vec<String>) {
+    let scope = RecallRequest { org_id: "acme".into(), project: "api".into(), ..RecallRequest::default() };
+    let answer = bed.engine.recall(&RecallRequest { query: query.into(), ..scope }).unwrap();
+    (answer.method, answer.hits.into_iter().map(|hit| hit.claim.statement).collect())
+}
+
+/// A scope in which parcels, in reasons, come together with Zephyr, in statements.
+fn bed() -> Bed {
+    let bed = Bed::new();
+    for n in 0..40 {
+        let key = Some(format!("shed/{n}"));
+        stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
+    }
+    for (what, why) in [
+        ("Zephyr retries uploads", "a parcel was lost once"),
+        ("Zephyr keeps receipts", "who sends a parcel asks for them"),
+        ("Zephyr signs labels", "a parcel without one strays"),
+    ] {
+        bed.remember(what, why);
+    }
+    bed
+}
+
+#[test]
+fn what_comes_together_is_asked_with_once_it_is_kept() {
+    let bed = bed();
+    bed.remember("Zephyr purges drafts", "they pile up");
+    let shown = calibrate(&bed, true);
+    let bridge = |answer: &Calibrated| answer.bridges.iter().any(|one| one.from == "parcel" && one.to == "zephyr");
+    assert!(bridge(&shown) && shown.note.unwrap().contains("no model is installed"), "{:?}", shown.bridges);
+    assert_eq!(found(&bed, "parcel").0, "decompose_1", "only shown");
+    assert!(bridge(&calibrate(&bed, false)));
+    let (method, hits) = found(&bed, "parcel");
+    assert_eq!((method.as_str(), hits.len()), ("decompose_1_v", 4), "the one that does not say so is found too");
+    // It outlives the process.
+    let bed = bed.reopen();
+    assert_eq!(found(&bed, "parcel").0, "decompose_1_v");
+}
+
+#[test]
+fn words_that_mean_the_same_are_joined_where_there_is_an_embedder() {
+    let models = FakeModels::new().embedding(|text| {
+        let said = text.to_lowercase().replace("erase", "vaporise");
+        Ok(FakeModels::bag_of_words(&said))
+    });
+    let bed = bed().reopen_with_models(Guard::default(), Arc::new(models));
+    bed.remember("Vaporise drafts nightly", "they pile up");
+    let answer = calibrate(&bed, true);
+    assert!(answer.note.is_none());
+    assert!(answer.bridges.iter().any(|one| one.to == "vaporise" && one.cosine.unwrap() > 0.9), "{:?}", answer.bridges);
+}
+
+#[test]
+fn a_redacted_word_is_in_no_bridge_and_on_no_page() {
+    let bed = bed();
+    let secret = bed.remember("Zephyr reads hunter2", "a parcel needs it");
+    let page = || {
+        let query = SnapshotQuery { org_id: "acme".into(), project: "api".into(), ..SnapshotQuery::default() };
+        bed.engine.snapshot(&query).unwrap().snapshot
+    };
+    calibrate(&bed, false);
+    assert!(page().contains("hunter2"));
+    bed.engine.redact(on(secret, "a secret")).unwrap();
+    assert!(!page().contains("hunter2"), "not even as the last page that was made");
+    assert_eq!(found(&bed, "parcel").0, "decompose_1", "the bridge went with it");
+}
