@@ -18,7 +18,7 @@ fn found(bed: &Bed, query: &str) -> (String, Vec<String>) {
     (answer.method, answer.hits.into_iter().map(|hit| hit.claim.statement).collect())
 }
 
-/// A scope in which parcels, in reasons, come together with Zephyr, in statements.
+/// A scope in which trinkets, in reasons, come together with Zephyr, in statements.
 fn bed() -> Bed {
     let bed = Bed::new();
     for n in 0..40 {
@@ -26,9 +26,9 @@ fn bed() -> Bed {
         stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
     }
     for (what, why) in [
-        ("Zephyr retries uploads", "a parcel was lost once"),
-        ("Zephyr keeps receipts", "who sends a parcel asks for them"),
-        ("Zephyr signs labels", "a parcel without one strays"),
+        ("Zephyr retries uploads", "a trinket was lost once"),
+        ("Zephyr keeps receipts", "who sends a trinket asks for them"),
+        ("Zephyr signs labels", "a trinket without one strays"),
     ] {
         bed.remember(what, why);
     }
@@ -40,15 +40,15 @@ fn what_comes_together_is_asked_with_once_it_is_kept() {
     let bed = bed();
     bed.remember("Zephyr purges drafts", "they pile up");
     let shown = calibrate(&bed, true);
-    let bridge = |answer: &Calibrated| answer.bridges.iter().any(|one| one.from == "parcel" && one.to == "zephyr");
+    let bridge = |answer: &Calibrated| answer.bridges.iter().any(|one| one.from == "trinket" && one.to == "zephyr");
     assert!(bridge(&shown) && shown.note.unwrap().contains("no model is installed"), "{:?}", shown.bridges);
-    assert_eq!(found(&bed, "parcel").0, "decompose_1", "only shown");
+    assert_eq!(found(&bed, "trinket").0, "decompose_1", "only shown");
     assert!(bridge(&calibrate(&bed, false)));
-    let (method, hits) = found(&bed, "parcel");
+    let (method, hits) = found(&bed, "trinket");
     assert_eq!((method.as_str(), hits.len()), ("decompose_1_v", 4), "the one that does not say so is found too");
     // It outlives the process.
     let bed = bed.reopen();
-    assert_eq!(found(&bed, "parcel").0, "decompose_1_v");
+    assert_eq!(found(&bed, "trinket").0, "decompose_1_v");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn words_that_mean_the_same_are_joined_where_there_is_an_embedder() {
 #[test]
 fn a_redacted_word_is_in_no_bridge_and_on_no_page() {
     let bed = bed();
-    let secret = bed.remember("Zephyr reads hunter2", "a parcel needs it");
+    let secret = bed.remember("Zephyr reads hunter2", "a trinket needs it");
     let page = || {
         let query = SnapshotQuery { org_id: "acme".into(), project: "api".into(), ..SnapshotQuery::default() };
         bed.engine.snapshot(&query).unwrap().snapshot
@@ -76,5 +76,5 @@ fn a_redacted_word_is_in_no_bridge_and_on_no_page() {
     assert!(page().contains("hunter2"));
     bed.engine.redact(on(secret, "a secret")).unwrap();
     assert!(!page().contains("hunter2"), "not even as the last page that was made");
-    assert_eq!(found(&bed, "parcel").0, "decompose_1", "the bridge went with it");
+    assert_eq!(found(&bed, "trinket").0, "decompose_1", "the bridge went with it");
 }
