@@ -4,6 +4,7 @@ pub mod agents;
 pub mod bar;
 mod daemon;
 pub mod guard;
+pub mod ingest;
 pub mod normalise;
 pub mod recall;
 pub mod store;

@@ -46,6 +46,20 @@ enum What {
         /// Questions that are timed.
         #[arg(long, value_name = "N", default_value_t = 300)]
         samples: usize,
+        /// Questions that a language model is asked, spread over all of them. By default all: it takes seconds for each.
+        #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+        sample: usize,
+        #[command(flatten)]
+        named: Named,
+    },
+    /// How fast files are taken in for reference, and how fast their pieces get vectors.
+    Ingest {
+        /// Pieces of files that are taken in.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        chunks: usize,
+        /// Pieces that get a vector, of those that were taken in. By default all.
+        #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+        embed: usize,
         #[command(flatten)]
         named: Named,
     },
@@ -310,10 +324,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
-        What::Recall { data, explain, speed, claims, samples, named } => match (data, speed) {
-            (Some(data), false) => recall(data, explain, &named, cx),
+        What::Recall { data, explain, speed, claims, samples, sample, named } => match (data, speed) {
+            (Some(data), false) => recall(data, explain, sample, &named, cx),
             _ => recall_speed(claims, samples, &named, cx),
         },
+        What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, cx),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, cx),
         What::Agents { claims, samples, clients, seconds } => {
@@ -374,10 +389,10 @@ fn agents(options: &bench::agents::Options, cx: &mut Context) -> Result<Exit, Cl
 }
 
 /// Measures how well recall finds.
-fn recall(data: PathBuf, explain: bool, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
+fn recall(data: PathBuf, explain: bool, sample: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-recall-{}", std::process::id()));
     let report = with_models(named, |models| {
-        let options = bench::recall::Options { data, folder: folder.clone(), models, explain };
+        let options = bench::recall::Options { data, folder: folder.clone(), models, explain, sample };
         bench::recall::run(&options, &mut |text| cx.ui.progress(text))
             .map_err(|error| CliError::usage(error).hint("docs/recall.md has the format of the data"))
     });
@@ -409,6 +424,25 @@ fn recall_speed(claims: Vec<usize>, samples: usize, named: &Named, cx: &mut Cont
         cx.ui.value(&rows);
     } else {
         cx.ui.raw(bench::recall::speed::table(&rows).as_bytes());
+    }
+    Ok(Exit::Ok)
+}
+
+/// Measures how fast files are taken in.
+fn ingest(chunks: usize, embed: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-ingest-{}", std::process::id()));
+    let report = with_models(named, |models| {
+        let options = bench::ingest::Options { chunks, embed, folder: folder.clone(), models };
+        bench::ingest::run(&options, &mut |text| cx.ui.progress(text)).map_err(CliError::internal)
+    });
+    cx.ui.progress_done();
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    let report = report?;
+    if cx.ui.json {
+        cx.ui.value(&report);
+    } else {
+        cx.ui.raw(report.to_string().as_bytes());
     }
     Ok(Exit::Ok)
 }

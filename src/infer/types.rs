@@ -211,6 +211,8 @@ pub struct ModelsInfo {
     pub workers: Vec<WorkerInfo>,
     /// Calls that failed since the daemon started, by [`super::InferError::kind`].
     pub failures: BTreeMap<&'static str, u64>,
+    /// Tokens that the embedder read since the daemon started.
+    pub embedded_tokens: u64,
 }
 
 impl ModelsInfo {

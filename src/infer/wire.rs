@@ -11,7 +11,7 @@ use super::{Prompt, Role};
 use crate::worker::frame;
 
 /// The version of these messages: raised with every change of their form.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The longest message, in bytes: far above 64 statements of 32 KiB, the most that one request holds.
 pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
@@ -105,9 +105,9 @@ pub(super) enum Said {
     Ready(#[n(0)] u32),
     #[n(1)]
     Loaded(#[n(0)] ModelFacts),
-    /// Vectors as little-endian numbers of four bytes.
+    /// Vectors as little-endian numbers of four bytes, and how many tokens were read for all of them.
     #[n(2)]
-    Vectors(#[n(0)] Vec<ByteVec>),
+    Vectors(#[n(0)] Vec<ByteVec>, #[n(1)] u64),
     #[n(3)]
     Logits(#[n(0)] Vec<[f32; 3]>),
     #[n(4)]
@@ -243,8 +243,8 @@ mod tests {
             (any::<String>(), vec(any::<String>(), 0..4)).prop_map(|(architecture, classes)| {
                 Said::Loaded(ModelFacts { architecture, classes, ..ModelFacts::default() })
             }),
-            vec(vec(number.clone(), 0..9), 0..4)
-                .prop_map(|vectors| Said::Vectors(vectors.iter().map(|vector| pack(vector)).collect())),
+            (vec(vec(number.clone(), 0..9), 0..4), any::<u64>())
+                .prop_map(|(vectors, tokens)| Said::Vectors(vectors.iter().map(|vector| pack(vector)).collect(), tokens)),
             vec([number.clone(), number.clone(), number.clone()], 0..4).prop_map(Said::Logits),
             any::<String>().prop_map(Said::Text),
             vec(number, 0..5).prop_map(Said::Weights),

@@ -8,6 +8,7 @@ mod bench_agents;
 mod bench_sync;
 mod cli;
 mod crash;
+mod crash_ingest;
 mod daemon_events;
 mod daemon_input;
 mod daemon_life;

@@ -28,6 +28,10 @@ use crate::{
 /// The row that asks with the scope's own bridge, too.
 const CALIBRATED: &str = "calibrated";
 
+/// The row in which a language model chooses, and that of the first stage with no more questions than it.
+const FILTER: &str = "hybrid + filter";
+const SAME_QUESTIONS: &str = "hybrid, the same questions";
+
 /// How many claims are asked for.
 const LIMIT: usize = 10;
 
@@ -45,6 +49,8 @@ pub struct Options {
     pub models: Option<Arc<dyn Models>>,
     /// List what was not found.
     pub explain: bool,
+    /// How many questions the language model is asked, spread over all of them: it takes seconds for each.
+    pub sample: usize,
 }
 
 /// Why a measurement stopped.
@@ -119,24 +125,35 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         ways.push(("hybrid without vocabulary", Way::Recall(Ways { words: true, ..meaning })));
         ways.push(("hybrid", Way::Recall(Ways::default())));
     }
+    let some = spread(&queries, options.sample);
     if models.info().role(Role::Llm).is_some() {
-        ways.push(("hybrid + filter", Way::Filter));
+        if some.len() < queries.len() {
+            ways.push((SAME_QUESTIONS, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
+        }
+        ways.push((FILTER, Way::Filter));
     }
     // The last one: what it keeps would be asked with in every other row.
     ways.push((CALIBRATED, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
     let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
     for (name, way) in ways {
+        let queries = if [SAME_QUESTIONS, FILTER].contains(&name) { &some } else { &queries };
         progress(&format!("asking by {name}"));
         if name == CALIBRATED {
             let Scope { org_id, project } = scope();
             engine.calibrate(&CalibrateRequest { org_id, project, dry_run: false })?;
         }
         let misses = if options.explain && name == "hybrid" { Some(&mut report.misses) } else { None };
-        report.rows.push(measure(&engine, name, way, &queries, &names, misses)?);
+        report.rows.push(measure(&engine, name, way, queries, &names, misses)?);
     }
     drop(engine);
     remove(&path)?;
     Ok(report)
+}
+
+/// So many of the questions, or all, spread evenly over them.
+fn spread(queries: &[Query], many: usize) -> Vec<Query> {
+    let many = many.min(queries.len());
+    (0..many).filter_map(|n| queries.get(n * queries.len() / many)).cloned().collect()
 }
 
 /// Writes the memories as they are, without the guard: it is not what is measured.
@@ -195,7 +212,7 @@ fn measure(
     names: &HashMap<ClaimId, &str>,
     mut misses: Option<&mut Vec<String>>,
 ) -> Result<Row, BenchError> {
-    let mut row = Row { name: name.to_owned(), ..Row::default() };
+    let mut row = Row { name: name.to_owned(), questions: queries.len(), ..Row::default() };
     let mut times = Vec::with_capacity(queries.len());
     if let Some(first) = queries.first() {
         // Loads the model and fills the caches.
@@ -301,7 +318,9 @@ mod tests {
     #[test]
     fn every_row_is_measured_and_nothing_retired_is_shown() {
         let folder = tempfile::tempdir().unwrap();
-        let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+        let models = FakeModels::new()
+            .embedding(|text| Ok(FakeModels::bag_of_words(text)))
+            .generating(|_| Ok("[1]".to_owned()));
         // A part of the questions: each is asked six times.
         let queries = std::fs::read_to_string(corpus().join("queries.jsonl")).unwrap();
         let some = queries.lines().step_by(4).collect::<Vec<_>>().join("\n");
@@ -312,9 +331,11 @@ mod tests {
             folder: folder.path().join("new"),
             models: Some(Arc::new(models)),
             explain: true,
+            sample: 6,
         };
         let report = run(&options, &mut |_| {}).unwrap();
-        assert_eq!(report.rows.len(), 7);
+        let questions: Vec<usize> = report.rows.iter().map(|row| row.questions).collect();
+        assert_eq!(questions, [66, 66, 66, 66, 66, 66, 6, 6, 66]);
         assert!(report.rows.iter().all(|row| row.stale == 0));
         let row = |name: &str| report.rows.iter().find(|row| row.name == name).unwrap();
         let plain = &row("words + vocabulary").sorts["plain"];

@@ -88,6 +88,8 @@ fn ratio(part: f64, whole: usize) -> f64 {
 pub struct Row {
     /// The means.
     pub name: String,
+    /// How many questions it was asked.
+    pub questions: usize,
     /// Over all questions.
     pub all: Tally,
     /// By the sort of question.
@@ -116,10 +118,11 @@ impl Report {
     /// As tables for people.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} memories, {} questions\n\n{:<26} {:>5} {:>5} {:>5} {:>7} {:>8} {:>7} {:>8} {:>9} {:>6} {:>13}\n",
+            "{} memories, {} questions\n\n{:<26} {:>9} {:>5} {:>5} {:>5} {:>7} {:>8} {:>7} {:>8} {:>9} {:>6} {:>13}\n",
             self.memories,
             self.queries,
             "",
+            "questions",
             "R@1",
             "R@5",
             "MRR",
@@ -135,8 +138,9 @@ impl Report {
             let all = &row.all;
             let _ = writeln!(
                 text,
-                "{:<26} {:>5.2} {:>5.2} {:>5.2} {:>7.2} {:>8.2} {:>7.2} {:>8.2} {:>9.2} {:>6} {:>13}",
+                "{:<26} {:>9} {:>5.2} {:>5.2} {:>5.2} {:>7.2} {:>8.2} {:>7.2} {:>8.2} {:>9.2} {:>6} {:>13}",
                 row.name,
+                row.questions,
                 all.share(|tally| tally.first),
                 all.share(|tally| tally.five),
                 all.mrr(),

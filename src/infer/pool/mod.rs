@@ -15,7 +15,10 @@ mod tests;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -114,6 +117,8 @@ pub struct Pool {
     small: Lane,
     large: Lane,
     failures: Arc<Failures>,
+    /// What the embedder read.
+    embedded_tokens: AtomicU64,
 }
 
 impl std::fmt::Debug for Pool {
@@ -147,7 +152,7 @@ impl Pool {
         let [hang_small, hang_large] = options.hang;
         let small = lane("small", &SMALL, hang_small, 0);
         let large = lane("llm", &LARGE, hang_large, NICE);
-        Self { options, set: Mutex::new(set), small, large, failures }
+        Self { options, set: Mutex::new(set), small, large, failures, embedded_tokens: AtomicU64::new(0) }
     }
 
     /// Serves other models from the next call on; what is being computed goes on.
@@ -236,7 +241,10 @@ fn sources(set: &ModelSet, roles: &[Role], options: &PoolOptions) -> BTreeMap<Ro
 impl Models for Pool {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
         self.ask_each(Role::Embedder, texts, call, What::Embed, |said| match said {
-            Said::Vectors(vectors) => vectors.iter().map(wire::unpack).collect(),
+            Said::Vectors(vectors, tokens) => {
+                self.embedded_tokens.fetch_add(tokens, Ordering::Relaxed);
+                vectors.iter().map(wire::unpack).collect()
+            }
             _ => None,
         })
     }
@@ -284,6 +292,11 @@ impl Models for Pool {
         let has = |roles: &[Role]| roles.iter().any(|role| set.role(*role).is_some());
         let lanes = [(&self.small, &SMALL[..]), (&self.large, &LARGE[..])];
         let workers = lanes.into_iter().filter(|(_, roles)| has(roles)).map(|(lane, roles)| lane.info(roles));
-        ModelsInfo { roles: roles.collect(), workers: workers.collect(), failures: self.failures.told() }
+        ModelsInfo {
+            roles: roles.collect(),
+            workers: workers.collect(),
+            failures: self.failures.told(),
+            embedded_tokens: self.embedded_tokens.load(Ordering::Relaxed),
+        }
     }
 }

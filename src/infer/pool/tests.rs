@@ -69,7 +69,10 @@ fn say(sink: &Sink, id: u64, said: Said) {
 fn well(ask: &Ask, sink: &Sink) {
     let said = match &ask.what {
         What::Load { .. } => Said::Loaded(ModelFacts { dimension: 2, computes: "CPU".into(), ..ModelFacts::default() }),
-        What::Embed(texts) => Said::Vectors(texts.iter().map(|text| wire::pack(&[text.len() as f32, 0.0])).collect()),
+        What::Embed(texts) => {
+            let vectors = texts.iter().map(|text| wire::pack(&[text.len() as f32, 0.0])).collect();
+            Said::Vectors(vectors, texts.iter().map(|text| text.len() as u64).sum())
+        }
         What::Classify(pairs) => Said::Logits(pairs.iter().map(|_| [0.0, 1.0, 2.0]).collect()),
         What::Generate { prompt, .. } => Said::Text(prompt.text.clone()),
         What::Answers { answers, .. } => Said::Weights(answers.iter().map(|_| -1.0).collect()),
@@ -145,6 +148,7 @@ fn answers_come_in_order_and_a_model_is_loaded_once() {
     assert_eq!(stage.pool.generate(&prompt("hi"), "", 9, soon()).as_deref(), Ok("hi"));
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2, "the language model has its own process");
     let info = stage.pool.info();
+    assert_eq!(info.embedded_tokens, 2 * (0..150).sum::<u64>());
     let embedder = info.role(Role::Embedder).unwrap();
     assert_eq!((embedder.loaded, embedder.dimension, embedder.computes.as_deref()), (true, Some(2), Some("CPU")));
     assert!(info.failures.is_empty());
@@ -367,7 +371,7 @@ fn a_process_without_work_ends_and_comes_back() {
 #[test]
 fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
     let stage = stage(|_, ask, sink| match ask.what {
-        What::Embed(_) => say(sink, ask.id, Said::Vectors(vec![])),
+        What::Embed(_) => say(sink, ask.id, Said::Vectors(vec![], 0)),
         What::Classify(_) => say(sink, ask.id, Said::Text("hello".into())),
         _ => well(ask, sink),
     });

@@ -94,11 +94,12 @@ impl Encoder {
         Ok(Self { model, context, batch: LlamaBatch::new(MAX_TOKENS, 1), longest, order: [0, 1, 2], bert })
     }
 
-    /// A vector of length 1 for each text.
-    pub(super) fn embed(&mut self, texts: &[String], wanted: &Wanted) -> Result<Vec<Vec<f32>>, Trouble> {
+    /// A vector of length 1 for each text, and how many tokens were read for all of them.
+    pub(super) fn embed(&mut self, texts: &[String], wanted: &Wanted) -> Result<(Vec<Vec<f32>>, u64), Trouble> {
         let sequences: Vec<_> = texts.iter().map(|text| cut(self.tokens(text), self.longest)).collect();
+        let tokens = sequences.iter().map(Vec::len).sum::<usize>() as u64;
         let vectors = self.pass_all(&sequences, wanted)?;
-        vectors.into_iter().map(normalised).collect()
+        Ok((vectors.into_iter().map(normalised).collect::<Result<_, _>>()?, tokens))
     }
 
     /// Logits for each pair, in the order of [`CLASSES`].

@@ -121,8 +121,8 @@ impl Host {
         match what {
             What::Load { role, path } => self.load(role, &path).map(Said::Loaded),
             What::Embed(texts) => {
-                let vectors = loaded(&mut self.embedder)?.embed(&texts, wanted)?;
-                Ok(Said::Vectors(vectors.iter().map(|vector| wire::pack(vector)).collect()))
+                let (vectors, tokens) = loaded(&mut self.embedder)?.embed(&texts, wanted)?;
+                Ok(Said::Vectors(vectors.iter().map(|vector| wire::pack(vector)).collect(), tokens))
             }
             What::Classify(pairs) => loaded(&mut self.nli)?.classify(&pairs, wanted).map(Said::Logits),
             What::Generate { prompt, grammar, max_tokens } => {
