@@ -33,6 +33,9 @@ pub struct Snapshot {
     pub shown: usize,
     /// About how many tokens it has.
     pub tokens: usize,
+    /// Of how many subjects a language model said which claims come first; of the others the newest do.
+    #[serde(default)]
+    pub led: usize,
     /// When it was made, in milliseconds since the Unix epoch.
     pub at: u64,
     /// Something changed since: a new one is being made.

@@ -22,7 +22,7 @@ use super::{gate, state::Shared};
 use crate::{
     api::{ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RememberRequest, SnapshotQuery, WriteOutcome},
     domain::{ClaimKind, Scope},
-    engine::Ways,
+    engine::{Engine, Extracted, Ways},
 };
 
 /// The largest body, in bytes: that of the original.
@@ -110,12 +110,14 @@ fn text(fields: &Map<String, Value>) -> String {
 
 async fn health(State(cogito): State<Cogito>) -> Answer {
     let query = cogito.claims();
-    let count = cogito.shared.engine(move |engine| engine.claims(&query)).await?.total;
+    let scope = cogito.voice.scope.clone();
+    let look = move |engine: &Engine| Ok((engine.claims(&query)?.total, engine.calibrated(&scope)?));
+    let (count, calibrated) = cogito.shared.engine(look).await?;
     Ok(Json(json!({
         "status": "ok",
         "count": count,
         "version": env!("CARGO_PKG_VERSION"),
-        "calibrated": false,
+        "calibrated": calibrated,
         "snapshot": count > 0,
     })))
 }
@@ -164,19 +166,19 @@ async fn store(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     Ok(Json(json!({ "id": id, "text": text, "status": "stored", "queued_total": 0 })))
 }
 
-/// Stored as it was written: nothing here puts it into other words, and the answer says so.
+/// Stored as it was written: the sentences that the local language model points at, else the whole text. Nothing puts it into other words, and the
+/// answer says what was done.
 async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     let text = text(&fields(&body, true)?);
     if text.is_empty() {
         return Err(Refused(StatusCode::BAD_REQUEST, "no text".to_owned()));
     }
-    cogito.keep(&text, None).await?;
-    Ok(Json(json!({
-        "status": "stored",
-        "count": 1,
-        "memories": [text],
-        "note": "stored word for word: nothing was extracted",
-    })))
+    let Extracted { claims, method, note } = cogito.shared.engine(move |engine| Ok(engine.extract(&text))).await?;
+    for claim in &claims {
+        // Each is stored under what it says: who sends the text once more doubles nothing.
+        cogito.keep(claim, None).await?;
+    }
+    Ok(Json(json!({ "status": "stored", "count": claims.len(), "memories": claims, "method": method, "note": note })))
 }
 
 impl Cogito {
@@ -225,7 +227,10 @@ mod tests {
     use tower_service::Service;
 
     use super::*;
-    use crate::daemon::state::testing::shared;
+    use crate::{
+        daemon::state::testing::shared_with,
+        infer::{FakeModels, InferError, Models, NoModels, Role},
+    };
 
     struct Bed {
         router: Router,
@@ -234,9 +239,13 @@ mod tests {
 
     impl Bed {
         fn new() -> Self {
+            Self::with(Arc::new(NoModels))
+        }
+
+        fn with(models: Arc<dyn Models>) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let scope = Scope::new("acme", "agent").unwrap();
-            let router = router(shared(folder.path()), Voice { scope, who: "ada".into() });
+            let router = router(shared_with(folder.path(), models), Voice { scope, who: "ada".into() });
             Self { router, _folder: folder }
         }
 
@@ -275,6 +284,7 @@ mod tests {
             (status, &added["count"], &added["memories"]),
             (200, &json!(1), &json!(["Deploys run on green CI"]))
         );
+        assert_eq!(keys(&added), ["count", "memories", "method", "note", "status"]);
         assert!(added["note"].as_str().unwrap().contains("word for word"));
         // The same text is stored once, and the same id keeps the last text.
         bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
@@ -299,6 +309,66 @@ mod tests {
         );
         let (_, empty) = bed.post("/recall", json!({"text": "  "})).await;
         assert_eq!(empty, json!({"memories": [], "method": "empty_query"}));
+    }
+
+    const CHAT: &str = "Morning! Invoices are kept in Postgres.\nHow was the trip?\n- Nobody edits an invoice, e.g. after it was sent.";
+
+    async fn added(says: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 'static) -> (Value, Value) {
+        let models = FakeModels::new().generating(move |prompt| says(&prompt.text));
+        let mut bed = Bed::with(Arc::new(models));
+        let (status, added) = bed.post("/add", json!({"text": CHAT})).await;
+        assert_eq!((status, &added["status"]), (200, &json!("stored")));
+        let asked = json!({"text": "invoices", "limit": 50});
+        (added, bed.post("/recall_b", asked).await.1["memories"].clone())
+    }
+
+    fn texts(memories: &Value) -> Vec<&str> {
+        memories.as_array().unwrap().iter().map(|memory| memory["text"].as_str().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_language_model_points_at_the_sentences_that_are_kept_as_they_were_written() {
+        let (answer, stored) = added(|asked| {
+            assert_eq!(asked.lines().count(), 4, "{asked}");
+            Ok("[4, 2]".into())
+        })
+        .await;
+        let kept = ["Invoices are kept in Postgres.", "Nobody edits an invoice, e.g. after it was sent."];
+        assert_eq!((&answer["memories"], &answer["count"]), (&json!(kept), &json!(2)));
+        assert_eq!((&answer["method"], &answer["note"]), (&json!("extract"), &json!("kept 2 of 4 sentences, word for word")));
+        let mut stored = texts(&stored);
+        stored.sort_unstable();
+        assert_eq!(stored, kept);
+    }
+
+    #[tokio::test]
+    async fn where_nothing_is_pointed_at_the_text_is_kept_whole_and_the_answer_says_why() {
+        let refused = || InferError::Refused("no".into());
+        let ended = || InferError::Crashed { role: Role::Llm, why: "ended".into() };
+        let cases: [(Result<&str, InferError>, &str); 6] = [
+            (Ok("Invoices are kept in MySQL."), "fallback_parse_error"),
+            (Ok("[1, 9]"), "fallback_parse_error"),
+            (Ok(""), "fallback_parse_error"),
+            (Ok("[]"), "verbatim"),
+            (Err(refused()), "fallback_error"),
+            (Err(ended()), "fallback_unreachable"),
+        ];
+        for (said, method) in cases {
+            let said = said.map(str::to_owned);
+            let (answer, stored) = added(move |_| said.clone()).await;
+            assert_eq!((&answer["method"], &answer["memories"]), (&json!(method), &json!([CHAT])));
+            assert!(answer["note"].as_str().unwrap().starts_with("stored word for word: nothing was extracted ("));
+            assert_eq!(texts(&stored), [CHAT], "{method}");
+        }
+        let mut bed = Bed::new();
+        let (_, answer) = bed.post("/add", json!({"text": CHAT})).await;
+        assert_eq!(answer["method"], "fallback_no_endpoint");
+        // What is never divided is never asked about.
+        let long = "A sentence. ".repeat(61);
+        for text in ["One sentence says one thing", long.trim()] {
+            let (_, answer) = bed.post("/add", json!({"text": text})).await;
+            assert_eq!((&answer["method"], &answer["memories"]), (&json!("verbatim"), &json!([text])));
+        }
     }
 
     #[tokio::test]

@@ -103,13 +103,20 @@ pub(super) mod testing {
     use crate::{
         config::{Config, Paths},
         engine::EngineConfig,
+        infer::{Models, NoModels},
     };
 
     /// A state over a new store in this folder, with the token `secret`.
     pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
+        shared_with(folder, Arc::new(NoModels))
+    }
+
+    /// [`shared`] with models.
+    pub(in crate::daemon) fn shared_with(folder: &std::path::Path, models: Arc<dyn Models>) -> Shared {
         let store = folder.join("ergo.db");
         let key = SigningKey::from_bytes(&[7; 32]);
-        let engine = Arc::new(Engine::open(EngineConfig::new(&store, key.clone())).unwrap());
+        let config = EngineConfig { models, ..EngineConfig::new(&store, key.clone()) };
+        let engine = Arc::new(Engine::open(config).unwrap());
         let (paths, config, bus) = (Paths::under(folder), Config::default(), Arc::new(Bus::new()));
         Shared::new(State {
             teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),

@@ -11,6 +11,7 @@ mod clocks;
 mod config;
 mod deep;
 mod error;
+mod extract;
 mod fact_key;
 mod foresee;
 mod gate;
@@ -18,6 +19,7 @@ mod judged;
 mod lean;
 mod lookup;
 mod past;
+mod pointing;
 mod readers;
 mod reads;
 mod reembed;
@@ -37,6 +39,7 @@ use std::{
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
 pub use deep::{Deep, odds as deep_odds};
+pub use extract::Extracted;
 pub use reads::Ways;
 pub use refine::norm_prompt;
 pub use team::TeamNotes;

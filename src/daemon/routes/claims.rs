@@ -7,9 +7,13 @@ use super::super::{
     input::{Id, Input, Query},
     state::Shared,
 };
-use crate::api::{
-    ApiError, AsOf, CalibrateRequest, Calibrated, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles,
-    IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, WhyAnswer, WhyRequest,
+use crate::{
+    api::{
+        ApiError, AsOf, CalibrateRequest, Calibrated, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles,
+        IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, WhyAnswer, WhyRequest,
+    },
+    domain::Scope,
+    engine::Engine,
 };
 
 /// A page of claims.
@@ -89,11 +93,19 @@ pub(in crate::daemon) async fn snapshot(
     Query(query): Query<SnapshotQuery>,
 ) -> Answer<Snapshot> {
     let again = SnapshotQuery { rebuild: true, ..query.clone() };
+    let scope = Scope { org_id: query.org_id.clone(), project: query.project.clone() };
     let answer = shared.engine(move |engine| engine.snapshot(&query)).await?;
-    if answer.stale {
-        let shared = shared.clone();
+    if answer.stale || shared.engine.snapshot_waits(&scope) {
+        let (shared, stale) = (shared.clone(), answer.stale);
         tokio::spawn(async move {
-            if let Err(error) = shared.engine(move |engine| engine.snapshot(&again)).await {
+            let work = move |engine: &Engine| {
+                if stale {
+                    engine.snapshot(&again)?;
+                }
+                // Seconds of the language model, where there is one: the page stands meanwhile.
+                engine.lead_snapshot(&scope)
+            };
+            if let Err(error) = shared.engine(work).await {
                 tracing::warn!(%error, "a snapshot could not be made anew");
             }
         });

@@ -6,6 +6,7 @@ mod claims;
 mod history;
 mod inbox;
 mod ingested;
+mod leads;
 mod log;
 mod recall;
 mod scopes;

@@ -5,6 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use super::leads::Leads;
 use crate::{
     api::{ApiError, Snapshot, SnapshotQuery},
     domain::Scope,
@@ -25,12 +26,17 @@ const KEPT: usize = 32;
 
 /// The pages that were made, by scope and budget.
 #[derive(Default)]
-pub(in crate::engine) struct Pages(Mutex<HashMap<(Scope, usize), Made>>);
+pub(in crate::engine) struct Pages {
+    made: Mutex<HashMap<(Scope, usize), Made>>,
+    leads: Leads,
+}
 
 #[derive(Clone)]
 struct Made {
     page: Page,
     claims: usize,
+    /// Of how many subjects a language model said which claims lead.
+    led: usize,
     mark: PastMark,
     at: u64,
 }
@@ -48,7 +54,7 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
     }
     if let Some(as_of) = query.as_of {
         let at = At { scope: Some(scope.clone()), as_of };
-        let made = engine.look(Some(&at), |reader| make(reader, &scope, budget, as_of))?;
+        let made = engine.look(Some(&at), |reader| make(reader, &scope, budget, as_of, &mut |_| 0))?;
         return Ok(view(made, false));
     }
     let known = engine.pages.lock().get(&(scope.clone(), budget)).cloned();
@@ -66,10 +72,28 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
     }
 }
 
-/// Makes a page anew and keeps it.
+/// Makes the kept pages of a scope anew.
+pub(super) fn again(engine: &Engine, scope: &Scope) -> Result<(), ApiError> {
+    let budgets: Vec<usize> =
+        engine.pages.lock().keys().filter(|(of, _)| of == scope).map(|(_, budget)| *budget).collect();
+    for budget in budgets {
+        keep(engine, scope, budget)?;
+    }
+    Ok(())
+}
+
+/// Makes a page anew and keeps it; what leads on it may be asked about.
 fn rebuild(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError> {
+    let made = keep(engine, scope, budget)?;
+    engine.pages.leads.made(scope);
+    Ok(made)
+}
+
+fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError> {
     let now = (engine.config.clock)();
-    let made = engine.look(None, |reader| make(reader, scope, budget, now))?;
+    let model = engine.leader();
+    let mut lead = |entries: &mut [Entry]| model.as_deref().map_or(0, |model| engine.pages.leads.apply(model, entries));
+    let made = engine.look(None, |reader| make(reader, scope, budget, now, &mut lead))?;
     let mut pages = engine.pages.lock();
     if pages.len() >= KEPT && !pages.contains_key(&(scope.clone(), budget)) {
         let oldest = pages.iter().min_by_key(|(_, made)| made.at).map(|(key, _)| key.clone());
@@ -79,7 +103,8 @@ fn rebuild(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiErr
     Ok(made)
 }
 
-fn make(reader: &Reader, scope: &Scope, budget: usize, at: u64) -> Result<Made, ApiError> {
+/// What may stand on a page, and how many claims are in force.
+pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<Entry>, usize), ApiError> {
     let (rows, claims) = reader.newest_active(scope, READ)?;
     let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| Entry {
         id: row.id,
@@ -87,18 +112,36 @@ fn make(reader: &Reader, scope: &Scope, budget: usize, at: u64) -> Result<Made, 
         subject: row.norms.into_iter().map(|norm| norm.subject).find(|subject| !subject.is_empty()).unwrap_or_default(),
         statement: row.statement,
         at: row.clock.wall,
+        lead: usize::MAX,
     });
-    let page = page(&scope.to_string(), entries.collect(), claims, budget);
-    Ok(Made { page, claims, mark: reader.past_mark(Some(scope), EVER)?, at })
+    Ok((entries.collect(), claims))
+}
+
+/// Makes a page. `lead` puts first what leads, and answers of how many subjects.
+fn make(
+    reader: &Reader,
+    scope: &Scope,
+    budget: usize,
+    at: u64,
+    lead: &mut dyn FnMut(&mut [Entry]) -> usize,
+) -> Result<Made, ApiError> {
+    let (mut entries, claims) = entries(reader, scope)?;
+    let led = lead(&mut entries);
+    let page = page(&scope.to_string(), entries, claims, budget);
+    Ok(Made { page, claims, led, mark: reader.past_mark(Some(scope), EVER)?, at })
 }
 
 fn view(made: Made, stale: bool) -> Snapshot {
-    let Made { page, claims, at, .. } = made;
-    Snapshot { snapshot: page.text, claims, shown: page.shown, tokens: page.tokens, at, stale }
+    let Made { page, claims, led, at, .. } = made;
+    Snapshot { snapshot: page.text, claims, shown: page.shown, tokens: page.tokens, led, at, stale }
 }
 
 impl Pages {
+    pub(super) fn leads(&self) -> &Leads {
+        &self.leads
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Scope, usize), Made>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,10 @@
 //! A scope on one page.
 
-use ergo::api::{Snapshot, SnapshotQuery};
+use ergo::{
+    api::{Snapshot, SnapshotQuery},
+    domain::Scope,
+    infer::{FakeModels, InferError},
+};
 
 use super::*;
 
@@ -52,5 +56,65 @@ fn an_empty_scope_has_a_page_and_a_budget_has_bounds() {
             ..SnapshotQuery::default()
         };
         assert_eq!(bed.engine.snapshot(&query).unwrap_err().field.as_deref(), Some("tokens"));
+    }
+}
+
+const GATEWAY: [&str; 3] =
+    ["The gateway must be written in Rust", "The gateway must listen on port 8080", "The gateway must keep logs for 30 days"];
+
+/// A page about one subject, of a scope with a language model.
+fn led(says: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 'static) -> Bed {
+    let bed = Bed::new();
+    for statement in GATEWAY {
+        bed.remember(statement, "measured");
+    }
+    let models = FakeModels::new().generating(move |prompt| says(&prompt.text));
+    bed.reopen_with_models(Guard::default(), Arc::new(models))
+}
+
+fn lines(page: &Snapshot) -> Vec<&str> {
+    page.snapshot.lines().filter_map(|line| line.strip_prefix("- ")?.split(" (").next()).collect()
+}
+
+fn scope() -> Scope {
+    Scope { org_id: "acme".into(), project: "api".into() }
+}
+
+#[test]
+fn a_language_model_says_which_claims_come_first_and_no_page_waits_for_it() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&asked);
+    let bed = led(move |text| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let line = text.lines().find(|line| line.contains("Rust")).unwrap();
+        Ok(format!("[{}]", line.split('.').next().unwrap()))
+    });
+    let [rust, port, logs] = GATEWAY;
+    let first = snapshot(&bed, |_| ());
+    assert_eq!((lines(&first), first.led), (vec![logs, port, rust], 0), "the newest first");
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    assert!(bed.engine.snapshot_waits(&scope()));
+    assert_eq!(bed.engine.lead_snapshot(&scope()).unwrap(), 1);
+    let page = snapshot(&bed, |_| ());
+    assert_eq!((lines(&page), page.led, page.stale), (vec![rust, logs, port], 1, false));
+    // What is known is not asked again; what has changed is.
+    snapshot(&bed, |query| query.rebuild = true);
+    assert_eq!(bed.engine.lead_snapshot(&scope()).unwrap(), 0);
+    assert!(!bed.engine.snapshot_waits(&scope()));
+    bed.remember("The gateway must retry 3 times", "measured");
+    let page = snapshot(&bed, |query| query.rebuild = true);
+    assert_eq!(page.led, 0, "it was asked about other claims");
+    assert_eq!(bed.engine.lead_snapshot(&scope()).unwrap(), 1);
+    assert_eq!(lines(&snapshot(&bed, |_| ()))[0], rust);
+}
+
+#[test]
+fn whatever_the_model_says_the_page_has_stored_text_alone() {
+    for said in [Ok("[9]"), Ok("The gateway is written in Go"), Ok("[]"), Err(InferError::Refused("no".into()))] {
+        let bed = led(move |_| said.clone().map(str::to_owned));
+        let first = snapshot(&bed, |_| ());
+        bed.engine.lead_snapshot(&scope()).unwrap();
+        let page = snapshot(&bed, |query| query.rebuild = true);
+        assert_eq!((&page.snapshot, page.led), (&first.snapshot, 0));
     }
 }

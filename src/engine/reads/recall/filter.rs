@@ -4,45 +4,16 @@ use std::{sync::PoisonError, time::Duration};
 
 use super::Findings;
 use crate::{
-    engine::Engine,
-    infer::{Call, Endpoint, EndpointError, InferError, Prompt, Role, Speaker, Turn},
-    recall::filter,
+    engine::{
+        Engine,
+        pointing::{self, Fallback},
+    },
+    infer::{Call, Endpoint, EndpointError, Prompt},
+    recall::{filter, numbers},
 };
 
 /// How long an answer waits for the language model, loading included.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Why nothing was chosen, as `method` says it, and in words.
-struct Fallback(&'static str, String);
-
-const PARSE_ERROR: &str = "fallback_parse_error";
-const UNREACHABLE: &str = "fallback_unreachable";
-const ERROR: &str = "fallback_error";
-
-impl From<InferError> for Fallback {
-    fn from(error: InferError) -> Self {
-        let method = match error {
-            InferError::NoModel { .. } => "fallback_no_endpoint",
-            InferError::Refused(_) => ERROR,
-            InferError::Timeout { .. }
-            | InferError::Crashed { .. }
-            | InferError::BadModel { .. }
-            | InferError::OutOfMemory { .. } => UNREACHABLE,
-        };
-        Self(method, error.to_string())
-    }
-}
-
-impl From<EndpointError> for Fallback {
-    fn from(error: EndpointError) -> Self {
-        let method = match error {
-            EndpointError::Unreachable(_) => UNREACHABLE,
-            EndpointError::Refused(_) => ERROR,
-            EndpointError::Unreadable(_) => PARSE_ERROR,
-        };
-        Self(method, error.to_string())
-    }
-}
 
 /// Leaves those claims that the model points at, in its order, and says by what method: `filter`, or why everything stayed as it was.
 pub(super) fn choose(engine: &Engine, question: &str, findings: &mut Findings) -> &'static str {
@@ -65,34 +36,17 @@ pub(super) fn choose(engine: &Engine, question: &str, findings: &mut Findings) -
 
 /// The places of the claims that the model points at.
 fn point(engine: &Engine, question: &str, findings: &Findings, shown: usize) -> Result<Vec<usize>, Fallback> {
-    let prompt = prompt(question, findings.found.iter().map(|found| found.row.statement.as_str()));
-    let answer = match &engine.config.endpoint {
-        Some(endpoint) => ask(engine, endpoint, &prompt)?,
-        None if engine.models.info().role(Role::Llm).is_none() => {
-            return Err(InferError::NoModel { role: Role::Llm }.into());
-        }
-        None => {
-            engine.models.generate(&prompt, &filter::grammar(shown), filter::MAX_TOKENS, Call::foreground(PATIENCE))?
-        }
-    };
-    let unread = || Fallback(PARSE_ERROR, "it answered with something other than numbers of what it was shown".into());
-    filter::read(&answer, shown).ok_or_else(unread)
-}
-
-fn prompt<'a>(question: &str, statements: impl Iterator<Item = &'a str>) -> Prompt {
-    let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
-    let examples = filter::EXAMPLES
-        .iter()
-        .flat_map(|(asked, answer)| [turn(Speaker::User, asked), turn(Speaker::Assistant, answer)]);
-    Prompt {
-        prefix: std::iter::once(turn(Speaker::System, filter::SYSTEM)).chain(examples).collect(),
-        text: filter::ask(question, statements),
+    let statements = findings.found.iter().map(|found| found.row.statement.as_str());
+    let prompt = pointing::prompt(filter::SYSTEM, &filter::EXAMPLES, filter::ask(question, statements));
+    match &engine.config.endpoint {
+        Some(endpoint) => pointing::read(&ask(engine, endpoint, &prompt)?, shown),
+        None => pointing::local(engine, &prompt, shown, filter::MAX_CHOSEN, Call::foreground(PATIENCE)),
     }
 }
 
 /// Asks the model behind an address. That it was contacted is on the record.
 fn ask(engine: &Engine, endpoint: &Endpoint, prompt: &Prompt) -> Result<String, EndpointError> {
-    let answer = endpoint.complete(prompt, filter::MAX_TOKENS, PATIENCE);
+    let answer = endpoint.complete(prompt, numbers::tokens(filter::MAX_CHOSEN), PATIENCE);
     let now = (engine.config.clock)();
     let mut writer = engine.writer.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = writer.note_contact(endpoint.address(), "language model", now) {

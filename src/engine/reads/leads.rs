@@ -1,0 +1,127 @@
+//! Which claims of a subject lead on a scope's page, where a language model is there to say so: it points at them by numbers, in the background, and
+//! what it pointed at is kept while the subject has the same claims.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    api::ApiError,
+    domain::{ClaimId, Scope},
+    engine::{
+        Engine,
+        pointing::{self, Fallback},
+    },
+    infer::{Call, Role},
+    recall::snapshot::{self, Entry},
+};
+
+/// How long one answer may take: nobody waits.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How many subjects are remembered; beyond, all are forgotten.
+const KEPT: usize = 4096;
+
+/// A subject's claims, and the model that is asked: a hash of both.
+type Group = [u8; 32];
+
+/// What was pointed at.
+#[derive(Default)]
+pub(super) struct Leads(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The claims that lead, in their order; none where the model pointed at none, or failed.
+    known: HashMap<Group, Vec<ClaimId>>,
+    /// Scopes whose page was made since they were last looked at.
+    waiting: HashSet<Scope>,
+}
+
+impl Leads {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts those first that a model pointed at; answers of how many subjects.
+    pub(super) fn apply(&self, model: &str, entries: &mut [Entry]) -> usize {
+        let groups: Vec<Group> = snapshot::crowded(entries).iter().map(|group| name(model, group)).collect();
+        let known = self.lock();
+        let leads: Vec<&Vec<ClaimId>> =
+            groups.iter().filter_map(|group| known.known.get(group)).filter(|leads| !leads.is_empty()).collect();
+        let places: HashMap<ClaimId, usize> =
+            leads.iter().flat_map(|leads| leads.iter().enumerate().map(|(place, id)| (*id, place))).collect();
+        for entry in entries {
+            entry.lead = places.get(&entry.id).copied().unwrap_or(usize::MAX);
+        }
+        leads.len()
+    }
+
+    /// A page of this scope was made.
+    pub(super) fn made(&self, scope: &Scope) {
+        self.lock().waiting.insert(scope.clone());
+    }
+}
+
+impl Engine {
+    /// The language model that says which claims lead; `None` without one.
+    pub(super) fn leader(&self) -> Option<String> {
+        self.models.info().role(Role::Llm).map(|role| format!("{} {}", role.name, role.sha256))
+    }
+
+    /// Whether [`Engine::lead_snapshot`] has something to do since a page of the scope was last made.
+    pub fn snapshot_waits(&self, scope: &Scope) -> bool {
+        self.leader().is_some() && self.pages.leads().lock().waiting.contains(scope)
+    }
+
+    /// Asks the language model which claims of each crowded subject lead, where that is not known yet, and makes the scope's pages anew if it said so.
+    /// Takes seconds for each subject: nobody may wait for it. Answers about how many subjects it was asked.
+    ///
+    /// # Errors
+    /// Where the store fails. A model that fails leaves the order as it is.
+    pub fn lead_snapshot(&self, scope: &Scope) -> Result<usize, ApiError> {
+        let Some(model) = self.leader() else { return Ok(0) };
+        if !self.pages.leads().lock().waiting.remove(scope) {
+            return Ok(0);
+        }
+        let (entries, _) = self.look(None, |reader| super::snapshot::entries(reader, scope))?;
+        let mut asked = 0;
+        for group in snapshot::crowded(&entries) {
+            let name = name(&model, &group);
+            if self.pages.leads().lock().known.contains_key(&name) {
+                continue;
+            }
+            let prompt = pointing::prompt(snapshot::SYSTEM, &snapshot::EXAMPLES, snapshot::ask(&group));
+            let call = Call::background(PATIENCE);
+            let chosen = match pointing::local(self, &prompt, group.len(), snapshot::MAX_LEADS, call) {
+                Ok(chosen) => chosen,
+                Err(Fallback(_, why)) => {
+                    // Asked again when the next page is made.
+                    tracing::warn!(why, "no language model said what leads on a page");
+                    break;
+                }
+            };
+            let ids = chosen.into_iter().filter_map(|place| group.get(place)).map(|entry| entry.id).collect();
+            let mut state = self.pages.leads().lock();
+            if state.known.len() >= KEPT {
+                state.known.clear();
+            }
+            state.known.insert(name, ids);
+            asked += 1;
+        }
+        if asked > 0 {
+            super::snapshot::again(self, scope)?;
+        }
+        Ok(asked)
+    }
+}
+
+fn name(model: &str, group: &[&Entry]) -> Group {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(model.as_bytes());
+    for entry in group {
+        hasher.update(&entry.id.0);
+    }
+    hasher.finalize().into()
+}
