@@ -125,8 +125,7 @@ fn file(n: usize, chunks: usize) -> IngestRequest {
         format!("# Part {piece}\n\n{}.\n", statements.collect::<Vec<_>>().join(".\n"))
     };
     let scope = store::scope();
-    let caller =
-        Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() };
+    let caller = Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() };
     let text = pieces.map(piece).collect::<Vec<_>>().join("\n");
     IngestRequest { caller, path: format!("docs/{n}.md"), text: Some(text) }
 }

@@ -335,7 +335,10 @@ mod tests {
         .await;
         let kept = ["Invoices are kept in Postgres.", "Nobody edits an invoice, e.g. after it was sent."];
         assert_eq!((&answer["memories"], &answer["count"]), (&json!(kept), &json!(2)));
-        assert_eq!((&answer["method"], &answer["note"]), (&json!("extract"), &json!("kept 2 of 4 sentences, word for word")));
+        assert_eq!(
+            (&answer["method"], &answer["note"]),
+            (&json!("extract"), &json!("kept 2 of 4 sentences, word for word"))
+        );
         let mut stored = texts(&stored);
         stored.sort_unstable();
         assert_eq!(stored, kept);

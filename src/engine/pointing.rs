@@ -41,9 +41,8 @@ impl From<EndpointError> for Fallback {
 /// What a model is told, with examples of question and answer, and what it is asked.
 pub(super) fn prompt(system: &str, examples: &[(&str, &str)], text: String) -> Prompt {
     let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
-    let examples = examples
-        .iter()
-        .flat_map(|(asked, answer)| [turn(Speaker::User, asked), turn(Speaker::Assistant, answer)]);
+    let examples =
+        examples.iter().flat_map(|(asked, answer)| [turn(Speaker::User, asked), turn(Speaker::Assistant, answer)]);
     Prompt { prefix: std::iter::once(turn(Speaker::System, system)).chain(examples).collect(), text }
 }
 

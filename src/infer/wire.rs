@@ -243,8 +243,10 @@ mod tests {
             (any::<String>(), vec(any::<String>(), 0..4)).prop_map(|(architecture, classes)| {
                 Said::Loaded(ModelFacts { architecture, classes, ..ModelFacts::default() })
             }),
-            (vec(vec(number.clone(), 0..9), 0..4), any::<u64>())
-                .prop_map(|(vectors, tokens)| Said::Vectors(vectors.iter().map(|vector| pack(vector)).collect(), tokens)),
+            (vec(vec(number.clone(), 0..9), 0..4), any::<u64>()).prop_map(|(vectors, tokens)| Said::Vectors(
+                vectors.iter().map(|vector| pack(vector)).collect(),
+                tokens
+            )),
             vec([number.clone(), number.clone(), number.clone()], 0..4).prop_map(Said::Logits),
             any::<String>().prop_map(Said::Text),
             vec(number, 0..5).prop_map(Said::Weights),

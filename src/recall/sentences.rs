@@ -75,7 +75,8 @@ fn divide<'a>(lines: &'a str, all: &mut Vec<&'a str>) {
             }
         }
         // Quotes and brackets may close behind the mark.
-        after_end = matches!(c, '.' | '!' | '?' | '…') || (after_end && matches!(c, '"' | '\'' | '”' | '’' | ')' | ']'));
+        after_end =
+            matches!(c, '.' | '!' | '?' | '…') || (after_end && matches!(c, '"' | '\'' | '”' | '’' | ')' | ']'));
     }
     add(lines.get(begin..).unwrap_or_default(), all);
 }

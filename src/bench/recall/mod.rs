@@ -318,9 +318,8 @@ mod tests {
     #[test]
     fn every_row_is_measured_and_nothing_retired_is_shown() {
         let folder = tempfile::tempdir().unwrap();
-        let models = FakeModels::new()
-            .embedding(|text| Ok(FakeModels::bag_of_words(text)))
-            .generating(|_| Ok("[1]".to_owned()));
+        let models =
+            FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).generating(|_| Ok("[1]".to_owned()));
         // A part of the questions: each is asked six times.
         let queries = std::fs::read_to_string(corpus().join("queries.jsonl")).unwrap();
         let some = queries.lines().step_by(4).collect::<Vec<_>>().join("\n");

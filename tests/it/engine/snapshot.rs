@@ -59,8 +59,11 @@ fn an_empty_scope_has_a_page_and_a_budget_has_bounds() {
     }
 }
 
-const GATEWAY: [&str; 3] =
-    ["The gateway must be written in Rust", "The gateway must listen on port 8080", "The gateway must keep logs for 30 days"];
+const GATEWAY: [&str; 3] = [
+    "The gateway must be written in Rust",
+    "The gateway must listen on port 8080",
+    "The gateway must keep logs for 30 days",
+];
 
 /// A page about one subject, of a scope with a language model.
 fn led(says: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 'static) -> Bed {
