@@ -107,6 +107,12 @@ pub(super) fn contrary(n: usize) -> String {
     format!("The {subject} {verb} {value}")
 }
 
+/// Two claims that contradict each other and nothing else: they speak of what no other claim does, each pair of a thing of its own.
+pub(super) fn opposed(n: usize) -> [String; 2] {
+    let (place, number) = (PLACES[n % PLACES.len()], n / PLACES.len());
+    ["blue", "red"].map(|colour| format!("The {place} turnstile {number} must use a {colour} canary"))
+}
+
 /// Why claim `n` holds.
 pub(super) fn reason(n: usize) -> String {
     format!("{} (case {n})", REASONS[n % REASONS.len()])
@@ -198,6 +204,38 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::{
+        domain::{Qualifiers, Tier},
+        guard::{Candidate, Guard, Said},
+    };
+
+    /// Whether the second, written beside the first, would be refused.
+    fn refused(first: &str, second: &str) -> bool {
+        let guard = Guard::default();
+        let candidate = |statement: &str| Candidate {
+            statement: statement.to_owned(),
+            norms: guard.normalise(statement, &Qualifiers::default()).norms,
+            ..Candidate::default()
+        };
+        guard.compare(&candidate(second), &candidate(first), &Said::default()).tier == Tier::Block
+    }
+
+    #[test]
+    fn what_is_meant_to_contradict_contradicts_its_pair_and_nothing_else() {
+        for n in 0..20 {
+            let [here, there] = opposed(n);
+            assert!(refused(&here, &there), "{here} / {there}");
+            for other in (0..20).filter(|other| *other != n) {
+                assert!(!refused(&opposed(other)[0], &there), "{other}: {there}");
+            }
+            // One claim of every rule and part, and of many subjects.
+            for other in (0..120_000).step_by(1_999) {
+                for mine in [&here, &there] {
+                    assert!(!refused(&statement(other), mine), "{} / {mine}", statement(other));
+                }
+            }
+        }
+    }
 
     #[test]
     fn no_two_claims_are_the_same() {

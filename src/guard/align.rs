@@ -136,6 +136,49 @@ pub(crate) fn names_in(items: &[Item], clause: &Clause, at: usize) -> bool {
         || clause.subject.contains(&at) && bare() && at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(numbered)
 }
 
+/// Whether it is a name that somebody coined of letters and digits: `s0x9`, `host3`, `k8s`.
+fn is_coined(item: &Item) -> bool {
+    item.kind == ItemKind::Content
+        && item.lower.contains(|c: char| c.is_ascii_digit())
+        && item.lower.contains(char::is_alphabetic)
+}
+
+/// Whether two statements speak of two things, each by a coined name: "service s0x9", "service s7x0". As a value, such a word is
+/// chosen like any other.
+fn named_apart(ours: &Parsed, a: &Clause, x: usize, theirs: &Parsed, b: &Clause, y: usize) -> bool {
+    let (one, other) = (&ours.items[x], &theirs.items[y]);
+    one.id != other.id && a.subject.contains(&x) && b.subject.contains(&y) && is_coined(one) && is_coined(other)
+}
+
+/// The names and numbers by which a clause says which one of a kind it speaks of.
+fn labels(parsed: &Parsed, clause: &Clause) -> Vec<u64> {
+    let is_label = |at: &usize| {
+        let item = &parsed.items[*at];
+        is_coined(item) || item.quantity.is_some() && names_in(&parsed.items, clause, *at)
+    };
+    clause.subject.iter().copied().filter(is_label).map(|at| parsed.items[at].id).collect()
+}
+
+/// Whether two statements say different things of two of a kind, each named by a number or a coined name: "worker 3 runs on port 9003",
+/// "worker 4 runs on port 9004". Where they say the same of both ("Node 18 is used", "Node 20 is used"), the number is the point.
+pub(crate) fn told_apart(ours: &Parsed, theirs: &Parsed) -> bool {
+    let said = |parsed: &Parsed, clause: &Clause| -> Vec<(u64, bool)> {
+        clause.core.iter().map(|at| (parsed.items[*at].id, parsed.items[*at].opposite)).collect()
+    };
+    let mut labelled = ours
+        .clauses
+        .iter()
+        .flat_map(|a| theirs.clauses.iter().map(move |b| (a, b)))
+        .map(|(a, b)| (a, b, labels(ours, a), labels(theirs, b)))
+        .filter(|(.., one, other)| !one.is_empty() && !other.is_empty())
+        .peekable();
+    labelled.peek().is_some()
+        && labelled.all(|(a, b, one, other)| {
+            !one.iter().any(|label| other.contains(label))
+                && (a.negative != b.negative || said(ours, a) != said(theirs, b))
+        })
+}
+
 /// One linked pair of words: indexes into the items of each statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
@@ -208,7 +251,8 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                 if right_done[j] && wanted != 0 {
                     return None;
                 }
-                let mut link = link(&ours.items[x], &theirs.items[y])?;
+                let apart = || named_apart(ours, a, x, theirs, b, y).then_some(Link::Contrast);
+                let mut link = link(&ours.items[x], &theirs.items[y]).or_else(apart)?;
                 if link == Link::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
                     link = Link::Contrast;
                 }

@@ -273,7 +273,7 @@ pub(crate) fn worth(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &
         !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
     let apart =
         ours.parsed.place.is_disjoint(&theirs.parsed.place) || ours.parsed.window.is_disjoint(theirs.parsed.window);
-    if is_settled(ruling) || labelled || apart {
+    if is_settled(ruling) || labelled || apart || align::told_apart(&ours.parsed, &theirs.parsed) {
         return None;
     }
     let (overlap, _) = features::shared(&ours.parsed, &theirs.parsed);
@@ -313,7 +313,8 @@ pub(crate) fn weigh(
     weights: &Weights,
     shift: f32,
 ) {
-    let heard = said.inference.filter(|_| !weights.weights.is_empty() && !is_settled(ruling));
+    let open = || !is_settled(ruling) && !align::told_apart(&ours.parsed, &theirs.parsed);
+    let heard = said.inference.filter(|_| !weights.weights.is_empty() && open());
     let Some(inference) = heard else { return };
     let figures = features::figures(ruling, ours, theirs, said);
     for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {

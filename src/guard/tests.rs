@@ -1,6 +1,7 @@
 //! The guard as a whole: the table of written pairs, the laws of the normaliser and of the comparison.
 
 use proptest::prelude::*;
+use rstest::rstest;
 
 use super::*;
 use crate::domain::{id::EventId, norm::SubjectKind, verdict::Relation};
@@ -246,6 +247,34 @@ fn one_of_several_of_a_kind_is_named_by_its_number() {
     assert_eq!((norm.subject.as_str(), norm.value.as_deref()), ("servic", None), "{norm:?}");
     let norm = &candidate("The daemon listens on port 8788.").norms[0];
     assert_eq!(norm.value.as_deref(), Some("8788"));
+}
+
+#[rstest]
+#[case("Service s0x9 listens on port 3009.", "Service s7x0 listens on port 3700.", Tier::Clean)]
+#[case("The worker w1a must log to stdout.", "The worker w2b must not log to stdout.", Tier::Clean)]
+#[case("Clusters of type k8s are upgraded by hand.", "Clusters of type k3s are not upgraded by hand.", Tier::Clean)]
+#[case("The node ipv6-host3 keeps backups for 30 days.", "The node ipv6-host4 keeps backups for 90 days.", Tier::Clean)]
+// One name, and two values of it.
+#[case("Service s0x9 listens on port 3009.", "Service s0x9 listens on port 3700.", Tier::Block)]
+#[case("The worker w1a must log to stdout.", "The worker w1a must not log to stdout.", Tier::Block)]
+#[case("The protocol of the gateway is http2.", "The protocol of the gateway is http1.1.", Tier::Block)]
+#[case("The gateway's port is 8080 on host3.", "The gateway's port is 9090 on host3.", Tier::Block)]
+fn names_of_letters_and_digits_tell_things_apart(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
+    let verdict = judged(first, second);
+    assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
+}
+
+#[rstest]
+#[case("Service s0x9 listens on port 3009.", "Service s7x0 listens on port 3700.", Tier::Clean)]
+#[case("Worker 3 runs on port 9003.", "Worker 4 runs on port 9004.", Tier::Clean)]
+#[case("Worker 3 must log to stdout.", "Worker 4 must not log to stdout.", Tier::Clean)]
+// The number is what differs: which one is used.
+#[case("Node 18 is used for builds.", "Node 20 is used for builds.", Tier::Block)]
+#[case("Service s0x9 listens to the bus.", "Service s0x9 ignores the bus.", Tier::Block)]
+fn inference_does_not_speak_of_what_is_told_apart(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
+    let under = Circumstances { said: &[heard(9.0)], ..under("2026-01-01") };
+    let verdict = trusting().judge(&candidate(second), &[candidate(first)], under);
+    assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
 }
 
 proptest! {

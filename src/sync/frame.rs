@@ -25,14 +25,42 @@ pub const LENGTH: usize = 4;
 /// Set in the type of a frame whose body is packed.
 pub const PACKED: u8 = 0x80;
 
-/// The types of messages that are short.
+/// The types of messages.
 const HELLO: u8 = 1;
+const ROSTER: u8 = 2;
 const OFFER: u8 = 3;
+const DOC: u8 = 4;
 const WANT: u8 = 5;
+const BODIES: u8 = 6;
 const WANT_SINCE: u8 = 7;
+const EVENTS: u8 = 8;
 const DURABLE: u8 = 9;
 const NUDGE: u8 = 10;
 const ERROR: u8 = 11;
+const BYE: u8 = 12;
+const LEAN: u8 = 13;
+const FOLLOWING: u8 = 14;
+
+/// What a type is called.
+pub fn name(kind: u8) -> &'static str {
+    match kind {
+        HELLO => "HELLO",
+        ROSTER => "ROSTER",
+        OFFER => "OFFER",
+        DOC => "DOC",
+        WANT => "WANT",
+        BODIES => "BODIES",
+        WANT_SINCE => "WANT_SINCE",
+        EVENTS => "EVENTS",
+        DURABLE => "DURABLE",
+        NUDGE => "NUDGE",
+        ERROR => "ERROR",
+        BYE => "BYE",
+        LEAN => "LEAN",
+        FOLLOWING => "FOLLOWING",
+        _ => "a message of a newer version",
+    }
+}
 
 /// Shorter bodies are not packed: the headers of zstd would eat the gain.
 const PACK_FROM: usize = 512;
@@ -84,24 +112,50 @@ pub fn length(bytes: [u8; LENGTH]) -> Result<usize, FrameError> {
 /// # Errors
 /// Where the message is too long for a frame: it was not divided.
 pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
-    let (kind, body) = match message {
-        Message::Hello(m) => (HELLO, cbor(m)),
-        Message::Roster(m) => (2, cbor(m)),
-        Message::Offer(m) => (OFFER, cbor(m)),
-        Message::Doc(m) => (4, cbor(m)),
-        Message::Want(m) => (WANT, cbor(m)),
-        Message::Bodies(m) => (6, cbor(m)),
-        Message::WantSince(m) => (WANT_SINCE, cbor(m)),
-        Message::Events(m) => (8, cbor(m)),
-        Message::Durable(m) => (DURABLE, cbor(m)),
-        Message::Nudge(m) => (NUDGE, cbor(m)),
-        Message::Error(m) => (ERROR, cbor(m)),
-        Message::Bye => (12, Vec::new()),
-        Message::Lean(m) => (13, cbor(m)),
-        Message::Following(m) => (14, cbor(m)),
-        Message::Unknown(kind) => (*kind, Vec::new()),
+    let body = match message {
+        Message::Hello(m) => cbor(m),
+        Message::Roster(m) | Message::Events(m) => cbor(m),
+        Message::Offer(m) => cbor(m),
+        Message::Doc(m) => cbor(m),
+        Message::Want(m) => cbor(m),
+        Message::Bodies(m) => cbor(m),
+        Message::WantSince(m) => cbor(m),
+        Message::Durable(m) => cbor(m),
+        Message::Nudge(m) => cbor(m),
+        Message::Error(m) => cbor(m),
+        Message::Lean(m) => cbor(m),
+        Message::Following(m) => cbor(m),
+        Message::Bye | Message::Unknown(_) => Vec::new(),
     };
-    frame(kind, &body)
+    frame(message.kind(), &body)
+}
+
+impl Message {
+    /// Its type, as it stands in a frame.
+    pub fn kind(&self) -> u8 {
+        match self {
+            Self::Hello(_) => HELLO,
+            Self::Roster(_) => ROSTER,
+            Self::Offer(_) => OFFER,
+            Self::Doc(_) => DOC,
+            Self::Want(_) => WANT,
+            Self::Bodies(_) => BODIES,
+            Self::WantSince(_) => WANT_SINCE,
+            Self::Events(_) => EVENTS,
+            Self::Durable(_) => DURABLE,
+            Self::Nudge(_) => NUDGE,
+            Self::Error(_) => ERROR,
+            Self::Bye => BYE,
+            Self::Lean(_) => LEAN,
+            Self::Following(_) => FOLLOWING,
+            Self::Unknown(kind) => *kind,
+        }
+    }
+}
+
+/// The type of a frame with its length before it; `None` where it is cut short.
+pub fn kind(frame: &[u8]) -> Option<u8> {
+    frame.get(LENGTH).map(|kind| kind & !PACKED)
 }
 
 /// The message in a frame (its bytes after the length).
@@ -112,19 +166,19 @@ pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
     let (kind, body) = unframe_within(frame, most)?;
     Ok(match kind {
         HELLO => Message::Hello(read(&body)?),
-        2 => Message::Roster(read(&body)?),
+        ROSTER => Message::Roster(read(&body)?),
         OFFER => Message::Offer(read(&body)?),
-        4 => Message::Doc(read(&body)?),
+        DOC => Message::Doc(read(&body)?),
         WANT => Message::Want(read(&body)?),
-        6 => Message::Bodies(read(&body)?),
+        BODIES => Message::Bodies(read(&body)?),
         WANT_SINCE => Message::WantSince(read(&body)?),
-        8 => Message::Events(read(&body)?),
+        EVENTS => Message::Events(read(&body)?),
         DURABLE => Message::Durable(read(&body)?),
         NUDGE => Message::Nudge(read(&body)?),
         ERROR => Message::Error(read(&body)?),
-        12 => Message::Bye,
-        13 => Message::Lean(read(&body)?),
-        14 => Message::Following(read(&body)?),
+        BYE => Message::Bye,
+        LEAN => Message::Lean(read(&body)?),
+        FOLLOWING => Message::Following(read(&body)?),
         other => Message::Unknown(other),
     })
 }

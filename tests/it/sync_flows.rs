@@ -162,6 +162,9 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     });
     ada.remember("Alarms go to the pager.");
     assert_eq!(bob.run(&["sync", "leave", "--yes"]).code, Some(2), "there is nothing to leave");
+    // Her tickets let nobody in any more: nobody is listened for.
+    ada.run(&["sync", "leave", "--yes"]).ok();
+    until("nothing listens at ada", || ada.status()["mode"] == "off");
 }
 
 #[test]

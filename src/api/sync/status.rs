@@ -32,7 +32,7 @@ impl SyncMode {
     /// What it means, in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Off => "off: nothing is sent, and nothing listens",
+            Self::Off => "Off: nothing is sent, and nothing listens",
             Self::Lan => "LAN only: nothing leaves this network",
             Self::Internet => {
                 "internet: peers may be reached through a relay, which sees who speaks with whom, but nothing else"

@@ -148,9 +148,13 @@ impl<'a> Meeting<'a> {
         }
         let base = self.options.claims + self.options.samples;
         for n in 0..apart {
-            let ours = self.write(&self.ada.client, synth::statement(base + n), &self.ada).await?;
-            let statement = if n < contrary { synth::contrary(base + n) } else { synth::statement(base + apart + n) };
-            let theirs = self.write(&self.bob.client, statement, &self.bob).await?;
+            let [here, there] = if n < contrary {
+                synth::opposed(n)
+            } else {
+                [synth::statement(base + n), synth::statement(base + apart + n)]
+            };
+            let ours = self.write(&self.ada.client, here, &self.ada).await?;
+            let theirs = self.write(&self.bob.client, there, &self.bob).await?;
             self.acknowledged.extend([ours, theirs]);
         }
         self.written += 2 * apart;

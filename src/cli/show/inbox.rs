@@ -1,6 +1,10 @@
 //! What wants a person: in a row of a list, or whole with the ways on.
 
-use super::{claim::author, text::quote, time::ago};
+use super::{
+    claim::author,
+    text::quote,
+    time::{ago, left},
+};
 use crate::{
     api::{EventView, InboxGroup, InboxItem, NoticeItem, NoticeKind, PendingJoin, QuarantinedView, ReviewItem},
     cli::ui::{Style, Ui},
@@ -113,7 +117,7 @@ impl Ui {
             }
             InboxItem::Joining(join) => {
                 let head = format!("{} wants into {}", join.name, join.team_name);
-                (join.id.clone(), head, format!("{}, until {}", join.person, ago(join.expires_at, now)))
+                (join.id.clone(), head, format!("{}, for {} more", join.person, left(join.expires_at, now)))
             }
         };
         let id = self.paint(Style::Code, format_args!("{:10}", sanitize_line(&id)));
@@ -165,12 +169,12 @@ impl Ui {
 
     fn joining_item(&mut self, join: &PendingJoin, now: u64) {
         let text = format!(
-            "{} wants to join {} with “{}” as {}. It waits until {}.",
+            "{} wants to join {} with “{}” as {}. It waits for {} more.",
             join.person,
             join.team_name,
             join.name,
             join.role,
-            ago(join.expires_at, now)
+            left(join.expires_at, now)
         );
         self.prose(0, Some(Style::Strong), &text);
         let words = join.words.join(" ");

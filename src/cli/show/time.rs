@@ -33,6 +33,11 @@ pub(crate) fn lasting(seconds: u64) -> String {
     span(seconds).unwrap_or_else(|| format!("{seconds} s"))
 }
 
+/// How long until a moment, in minutes or more; one that has begun counts as whole. Both in milliseconds since the Unix epoch.
+pub(crate) fn left(until: u64, now: u64) -> String {
+    lasting(until.saturating_sub(now).div_ceil(60_000).max(1) * 60)
+}
+
 /// [`moment`] in the past, but a date alone means its beginning: from when on.
 pub(crate) fn since(text: &str) -> Result<u64, CliError> {
     let begin =
@@ -88,6 +93,15 @@ mod tests {
     #[test]
     fn what_is_to_come_is_told_so() {
         assert_eq!(ago(86_400_000, 0), "in 1 day");
+    }
+
+    #[rstest::rstest]
+    #[case(0, "1 minute")]
+    #[case(899, "15 minutes")]
+    #[case(900, "15 minutes")]
+    #[case(7_199, "2 hours")]
+    fn what_is_left_counts_the_minute_that_has_begun(#[case] seconds: u64, #[case] told: &str) {
+        assert_eq!(left(1_000 + seconds * 1_000, 1_000), told);
     }
 
     #[test]

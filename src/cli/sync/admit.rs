@@ -1,6 +1,6 @@
 //! `ergo sync pending`, `admit` and `deny`: who waits at the door.
 
-use super::{super::show::time::ago, CliError, Context, Exit, scopes_in_words, show_words};
+use super::{super::show::time, CliError, Context, Exit, scopes_in_words, show_words};
 use crate::{
     api::{AnswerJoinRequest, PendingJoin},
     domain::text::sanitize_line,
@@ -51,9 +51,9 @@ fn told(cx: &mut Context, guest: &PendingJoin, now: u64) {
     let (person, name, team) =
         (sanitize_line(&guest.person), sanitize_line(&guest.name), sanitize_line(&guest.team_name));
     let (role, scopes) = (guest.role, scopes_in_words(&guest.scopes));
-    let until = ago(guest.expires_at, now);
+    let left = time::left(guest.expires_at, now);
     cx.ui.line(format_args!(
-        "{person} wants to join {team} with “{name}” as {role} of {scopes}. It waits until {until}."
+        "{person} wants to join {team} with “{name}” as {role} of {scopes}. It waits for {left} more."
     ));
     show_words(cx, &guest.words);
     cx.ui.commands(&[

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::{ask::Asker, show::time::ago},
+    super::{ask::Asker, show::time},
     Allowed, CliError, Context, Exit, InTeam, follow, scopes_in_words, show_words, with_flag,
 };
 use crate::{
@@ -70,13 +70,13 @@ fn seconds(text: &str) -> Result<u64, CliError> {
 fn show(cx: &mut Context, invite: &InviteView) {
     let ticket = invite.ticket.clone().unwrap_or_default();
     let team = sanitize_line(&invite.team_name);
-    let until = ago(invite.expires_at, Context::now());
+    let left = time::left(invite.expires_at, Context::now());
     let (role, scopes) = (invite.role, scopes_in_words(&invite.scopes));
     if cx.ui.quiet {
         cx.ui.line(ticket);
         return;
     }
-    cx.ui.line(format_args!("A ticket for one device to join {team} as {role} of {scopes}. It expires {until}."));
+    cx.ui.line(format_args!("A ticket for one device to join {team} as {role} of {scopes}. It holds for {left}."));
     cx.ui.line("");
     // Unbroken, so that it can be copied as one word.
     cx.ui.line(&ticket);

@@ -68,6 +68,9 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     }
     let role = team.role.map_or("no longer a member", Role::as_str);
     cx.ui.line(format_args!("{name}  {role}"));
+    if team.role == Some(Role::Reader) {
+        cx.ui.line("  You read what it shares; what you write there stays on this machine.");
+    }
     for scope in &team.scopes {
         let (theirs, here) =
             (sanitize_line(&scope.bound.scope.to_string()), sanitize_line(&scope.bound.local.to_string()));

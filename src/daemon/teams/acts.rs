@@ -1,6 +1,6 @@
 //! What a person does to a team: the engine does it, and the network hears of it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use super::{Teams, joins::device_name};
 use crate::{
@@ -37,8 +37,11 @@ impl Teams {
     }
 
     /// Leaves a team. The others hear of it as long as they are connected.
-    pub(in crate::daemon) async fn leave(&self, request: LeaveRequest) -> Result<TeamDone, ApiError> {
-        self.act(move |engine| engine.leave_team(&request)).await
+    pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
+        let done = self.act(move |engine| engine.leave_team(&request)).await?;
+        // Nobody is let in by its tickets any more: nothing need listen for who brings one.
+        Arc::clone(self).keep_window().await;
+        Ok(done)
     }
 
     /// Shares what was written before.
@@ -74,7 +77,7 @@ impl Teams {
         })?;
         let mut found = Err(ApiError::not_found("this device is in no team"));
         for team in self.teams().await? {
-            match team.device(&request.device) {
+            match team.other(&request.device, self.me()) {
                 Ok(member) => {
                     self.service.add_address(member.device, address).await;
                     found = Ok(());

@@ -54,11 +54,11 @@ impl Teams {
         self.known(true).await
     }
 
-    /// The device that is meant, in whichever team.
+    /// The device that is meant, another than this one, in whichever team.
     pub(super) async fn device_in_any(&self, named: &str) -> Result<DeviceId, ApiError> {
         let mut found = Err(no_team());
         for team in self.teams().await? {
-            match team.device(named) {
+            match team.other(named, self.me()) {
                 Ok(member) => return Ok(member.device),
                 Err(error) => found = Err(error),
             }
@@ -104,14 +104,18 @@ fn no_team() -> ApiError {
 }
 
 impl Known {
-    /// The device that is meant: by name, id or prefix. One that left is found where no other is.
-    pub(super) fn device(&self, named: &str) -> Result<&Member, ApiError> {
+    /// The device that is meant, where another than `me` can be: by name, id or prefix. One that left is found where no other is.
+    pub(super) fn other(&self, named: &str, me: DeviceId) -> Result<&Member, ApiError> {
         let fits = |member: &&Member| {
             member.name == named || is_prefix(named) && member.device.to_hex().starts_with(&named.to_lowercase())
         };
         let mut found: Vec<_> = self.roster.members().filter(fits).collect();
         if found.iter().any(|member| member.state == MemberState::Active) {
             found.retain(|member| member.state == MemberState::Active);
+        }
+        if found.len() > 1 {
+            // Two machines may have one name; the one that asks does not mean itself.
+            found.retain(|member| member.device != me);
         }
         match found.as_slice() {
             [one] => Ok(one),

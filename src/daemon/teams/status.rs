@@ -123,7 +123,7 @@ fn says(mode: SyncMode, chosen: Option<Mode>, in_a_team: bool) -> String {
         return mode.meaning().to_owned();
     }
     let until = if in_a_team { "somebody else is in the team" } else { "there is a team" };
-    format!("nothing is sent, and nothing listens, until {until}")
+    format!("Nothing is sent, and nothing listens, until {until}")
 }
 
 fn team(stored: &Stored, network: &Status, open: &HashMap<Scope, usize>, me: DeviceId) -> TeamStatus {

@@ -19,6 +19,7 @@ mod greet;
 mod live;
 mod offer;
 mod plain;
+mod step;
 mod wire;
 
 use std::{sync::Arc, time::Duration};

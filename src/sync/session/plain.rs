@@ -2,7 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Stop, exchange::TOO_MANY_BODIES, following, live::Session};
+use super::{
+    Stop,
+    exchange::TOO_MANY_BODIES,
+    following,
+    live::Session,
+    step::{self, Step},
+};
 use crate::{
     domain::{EventId, Scope, SignedEvent, event::SealedBody, replica::ChainEnd},
     engine::Engine,
@@ -359,7 +365,10 @@ pub(super) fn bodies_of(
 /// Stores what came, all of it or nothing. The store verifies each event; where it refuses, this says whether one was forged.
 pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, Stop> {
     let events = import.events.clone();
-    engine.import_synced(import).map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
+    step::at(Step::Store);
+    let stored = engine.import_synced(import);
+    step::at(Step::Stored);
+    stored.map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
         Some(forged) => Stop::refuse(Code::BadEvent, forged.to_string()),
         None => error.into(),
     })

@@ -17,7 +17,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::Limits;
+use super::{
+    Limits,
+    step::{self, Step},
+};
 use crate::sync::frame::{self, FrameError, LENGTH, Message};
 
 /// Frames that are read ahead of the session.
@@ -85,6 +88,14 @@ impl Wire {
 
     /// The next message; an error also where nothing can be said any more. Safe to cancel.
     pub(super) async fn next(&mut self) -> Result<Message, WireError> {
+        let next = self.hear().await;
+        if let Ok(message) = &next {
+            step::at(Step::Hear(message.kind()));
+        }
+        next
+    }
+
+    async fn hear(&mut self) -> Result<Message, WireError> {
         let over = || Err(WireError::Cut("the stream is over".to_owned()));
         tokio::select! {
             biased;
@@ -104,6 +115,9 @@ impl Wire {
 
     /// Sends a frame that was made elsewhere.
     pub(super) fn send_frame(&self, bytes: Vec<u8>) -> Result<(), WireError> {
+        if let Some(kind) = frame::kind(&bytes) {
+            step::at(Step::Say(kind));
+        }
         self.waiting.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
         self.outgoing.send(bytes).map_err(|_| WireError::Cut("the peer does not listen any more".to_owned()))
     }

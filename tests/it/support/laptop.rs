@@ -68,6 +68,15 @@ impl Laptop {
         self.daemon = Some(self.home.daemon());
     }
 
+    /// Starts the daemon here with orders to die at a step of a session, as `src/sync/session/step.rs` names them.
+    pub(crate) fn start_to_die_at(&mut self, step: &str) {
+        let ordered = |mut program: Command| {
+            program.env("ERGO_STOP_AT", step);
+            program
+        };
+        self.daemon = Some(self.home.daemon_starting(ordered));
+    }
+
     /// `kill -9`, or nothing where no daemon runs.
     pub(crate) fn kill(&mut self) {
         if let Some(daemon) = self.daemon.take() {

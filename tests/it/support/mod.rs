@@ -12,7 +12,7 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -123,9 +123,7 @@ impl TestHome {
 
     /// [`TestHome::daemon`], started by another command around it, whose process it becomes.
     pub(crate) fn daemon_by(&self, around: impl FnOnce(Command) -> Command) -> Daemon {
-        let mut command = around(self.command(["daemon", "run"]));
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut daemon = Daemon { child };
+        let mut daemon = self.daemon_starting(around);
         let begin = Instant::now();
         while !block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) }) {
             if let Some(status) = daemon.child.try_wait().unwrap() {
@@ -137,6 +135,12 @@ impl TestHome {
             std::thread::sleep(Duration::from_millis(5));
         }
         daemon
+    }
+
+    /// [`TestHome::daemon_by`], without waiting until it answers.
+    pub(crate) fn daemon_starting(&self, around: impl FnOnce(Command) -> Command) -> Daemon {
+        let mut command = around(self.command(["daemon", "run"]));
+        Daemon { child: command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
     }
 
     /// A client of this home's daemon, which need not run yet.
@@ -194,9 +198,14 @@ impl Daemon {
         }
     }
 
+    /// How it ended, where it did.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
     /// Whether it still runs.
     pub(crate) fn alive(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+        self.ended().is_none()
     }
 }
 

@@ -5,5 +5,6 @@ mod clock;
 mod first;
 mod hostile;
 mod limits;
+mod named;
 mod network;
 mod sessions;

@@ -3,8 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use ergo::{
-    domain::roster::{Role, RosterChange},
-    store::{DocumentChunk, DocumentUpdate},
+    domain::{
+        EventKind, Header, SignedEvent,
+        event::VERSION,
+        roster::{Role, RosterChange},
+    },
+    store::{DocumentChunk, DocumentUpdate, SyncImport},
     sync::{
         frame::Code,
         session::{Command, Ended, Phase},
@@ -247,4 +251,36 @@ async fn a_document_that_is_damaged_here_is_made_anew() {
     meet(&a, &b, team).await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 20);
+}
+
+#[tokio::test]
+async fn what_a_newer_version_wrote_is_kept_and_passed_on_though_nobody_understands_it() {
+    let (a, b, c) = (Node::new(174), Node::new(175), Node::new(176));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.let_in(team, &c, Role::Writer, None);
+    b.fact("api", "known", "as ever");
+    let read =
+        |node: &Node| node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;
+    let last = read(&b).remove(0);
+    // What b's ergo of tomorrow makes of the same chain.
+    let header = Header {
+        version: VERSION + 1,
+        kind: EventKind::Unknown("assert.of_tomorrow".into()),
+        seq: last.header.seq + 1,
+        prev: Some(last.id),
+        ..last.header.clone()
+    };
+    let newer = SignedEvent::sign(header, last.body.clone().unwrap(), &b.key).unwrap();
+    let events = vec![last, newer.clone()];
+    let (from, now) = (Some(b.device()), a.engine.now());
+    a.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap();
+    meet(&c, &a, team).await;
+    assert_eq!((c.set(team, "api").0, c.set(team, "api")), (2, a.set(team, "api")));
+    let passed_on = read(&c).into_iter().find(|event| event.id == newer.id);
+    assert_eq!(passed_on, Some(newer.clone()), "byte for byte");
+    for node in [&a, &c] {
+        assert!(node.engine.claim(&newer.id.to_hex()).is_err(), "it means nothing here");
+        node.assert_sound();
+    }
 }

@@ -1,0 +1,207 @@
+//! kill -9 of either side at each step of the protocol: a debug build ends itself there when it is told to (`src/sync/session/step.rs`).
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    thread,
+    time::{Duration, Instant},
+};
+
+use ergo::{
+    api::{SyncMode, SyncNowRequest, WriteOutcome},
+    client::Client,
+    domain::{ClaimId, DeviceId},
+};
+
+use super::{assert_sound, assert_well, facts_of};
+use crate::support::{block_on, fact, laptop::Laptop, until_within};
+
+/// What each side says and hears where both wrote something.
+const STEPS: [&str; 18] = [
+    "say HELLO",
+    "hear HELLO",
+    "say ROSTER",
+    "hear ROSTER",
+    "say OFFER",
+    "hear OFFER",
+    "say DOC",
+    "hear DOC",
+    "say WANT",
+    "hear WANT",
+    "say BODIES",
+    "hear BODIES",
+    "store",
+    "stored",
+    "say DURABLE",
+    "hear DURABLE",
+    "say NUDGE",
+    "hear NUDGE",
+];
+
+/// What they say instead where both wrote much.
+const STEPS_OF_MUCH: [&str; 4] = ["say LEAN", "hear LEAN", "say FOLLOWING", "hear FOLLOWING"];
+
+/// More than are pushed one by one.
+const MUCH: usize = 300;
+
+/// How long anything may take on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What follows once both have the same.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+
+/// How often a step may be missed: what was pushed, for one, need not be asked for.
+const TRIES: usize = 5;
+
+/// Two in a team, of which one dies again and again.
+struct Pair {
+    victim: Laptop,
+    other: Laptop,
+    acknowledged: Vec<(ClaimId, String)>,
+    /// Events that both must have.
+    events: usize,
+    turn: usize,
+}
+
+fn ask<T, E: std::fmt::Debug>(laptop: &Laptop, work: impl AsyncFnOnce(Client) -> Result<T, E>) -> Result<T, E> {
+    let client = laptop.home.client();
+    block_on(work(client))
+}
+
+fn device(laptop: &Laptop) -> DeviceId {
+    ask(laptop, async |client| client.sync_status().await).unwrap().device.unwrap()
+}
+
+fn mode(laptop: &Laptop, mode: SyncMode) {
+    ask(laptop, async |client| client.sync_mode(mode).await).unwrap();
+}
+
+/// What a laptop has, where it says that its peer has the same.
+fn level(laptop: &Laptop) -> Option<(usize, String)> {
+    let status = ask(laptop, async |client| client.sync_status().await).ok()?;
+    let team = status.teams.first().filter(|team| team.in_sync)?;
+    team.scopes.first().map(|scope| (scope.events, scope.digest.clone()))
+}
+
+impl Pair {
+    /// The victim is the one that calls the other, or the one that is called: the smaller id calls at once, the other waits for that.
+    fn new(calls: bool) -> Self {
+        let (ada, bob) = (Laptop::at_a_port("ada"), Laptop::at_a_port("bob"));
+        ada.found();
+        ada.takes_in(&bob, &[]);
+        let (caller, called) = if device(&ada) < device(&bob) { (ada, bob) } else { (bob, ada) };
+        let (victim, other) = if calls { (caller, called) } else { (called, caller) };
+        Self { victim, other, acknowledged: Vec::new(), events: 0, turn: 0 }
+    }
+
+    fn is_level(&self) -> bool {
+        let (ours, theirs) = (level(&self.victim), level(&self.other));
+        ours.is_some() && ours == theirs && ours.is_some_and(|(events, _)| events == self.events)
+    }
+
+    /// One claim on each side.
+    fn write(&mut self) {
+        for laptop in [&self.victim, &self.other] {
+            let key = format!("{}n{}", laptop.who, self.turn);
+            let statement = format!("Host {key} is up.");
+            let outcome = ask(laptop, async |client| client.remember(&fact(&statement, &key)).await).unwrap();
+            let WriteOutcome::Stored(stored) = outcome else { panic!("{statement}: {outcome:?}") };
+            self.acknowledged.push((stored.claim_id, statement));
+        }
+        self.events += 2;
+    }
+
+    /// Much on each side, past the daemons.
+    fn write_much(&mut self) {
+        self.other.stop();
+        for laptop in [&self.victim, &self.other] {
+            facts_of(laptop, &format!("{}m{}x", laptop.who, self.turn), MUCH);
+        }
+        self.events += 2 * MUCH;
+        self.other.start_here();
+    }
+
+    /// Both write apart and meet; the victim has orders to die at a step. Whether it came to that.
+    fn dies_at(&mut self, step: &str, much: bool) -> bool {
+        self.turn += 1;
+        mode(&self.other, SyncMode::Off);
+        self.write();
+        self.victim.kill();
+        if much {
+            self.write_much();
+        }
+        mode(&self.other, SyncMode::Lan);
+        self.victim.start_to_die_at(step);
+        let begin = Instant::now();
+        let mut was_level = None;
+        loop {
+            if let Some(status) = self.victim.daemon.as_mut().and_then(|daemon| daemon.ended()) {
+                assert_eq!(status.signal(), Some(9), "{step}: {status} {}", self.victim.home.log());
+                self.victim.daemon = None;
+                return true;
+            }
+            if was_level.is_none() && self.is_level() {
+                was_level = Some(Instant::now());
+            }
+            if was_level.is_some_and(|since| since.elapsed() > AFTERWARDS) {
+                self.victim.kill();
+                return false;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{step}: they do not meet: {}", self.victim.home.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Dies at a step, and comes back.
+    fn survives(&mut self, step: &str, much: bool) {
+        let died = (0..TRIES).any(|_| {
+            let died = self.dies_at(step, much);
+            self.victim.start_here();
+            // Not later than it must be.
+            drop(ask(&self.other, async |client| client.sync_now(&SyncNowRequest::default()).await));
+            until_within(PATIENCE, &format!("both have the same after {step}"), || {
+                thread::sleep(Duration::from_millis(10));
+                self.is_level()
+            });
+            died
+        });
+        assert!(died, "no session came to {step}");
+    }
+
+    /// Nothing is lost, nothing is there twice, and both are well.
+    fn judge(mut self) {
+        for laptop in [&self.victim, &self.other] {
+            for (id, statement) in &self.acknowledged {
+                let claim = ask(laptop, async |client| client.claim(&id.to_hex()).await);
+                let claim = claim.unwrap_or_else(|error| panic!("{} lost {statement}: {error}", laptop.who));
+                assert_eq!(claim.statement, *statement);
+            }
+            assert_eq!(laptop.status()["teams"][0]["quarantined"], 0);
+            assert_well(laptop);
+        }
+        for laptop in [&mut self.victim, &mut self.other] {
+            laptop.stop();
+            assert_sound(laptop);
+        }
+    }
+}
+
+fn dies_everywhere(calls: bool) {
+    let mut pair = Pair::new(calls);
+    for step in STEPS {
+        pair.survives(step, false);
+    }
+    for step in STEPS_OF_MUCH {
+        pair.survives(step, true);
+    }
+    pair.judge();
+}
+
+#[test]
+fn kill_nine_of_the_one_that_calls_at_each_step_loses_nothing_and_doubles_nothing() {
+    dies_everywhere(true);
+}
+
+#[test]
+fn kill_nine_of_the_one_that_is_called_at_each_step_loses_nothing_and_doubles_nothing() {
+    dies_everywhere(false);
+}
