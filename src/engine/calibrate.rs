@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_mins(2);
 #[derive(Default)]
 pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>);
 
+/// The vector of each word.
+type Vectors = Vec<Vec<f32>>;
+
 impl Engine {
     /// Makes the bridge of a scope anew, and keeps it unless it is only to be shown.
     ///
@@ -85,14 +88,14 @@ impl Engine {
     }
 
     /// The vectors of plain words and of terms.
-    fn near(&self, words: &Words) -> Result<(Vec<Vec<f32>>, Vec<Vec<f32>>), InferError> {
+    fn near(&self, words: &Words) -> Result<(Vectors, Vectors), InferError> {
         if self.models.info().role(Role::Embedder).is_none() {
             return Err(InferError::NoModel { role: Role::Embedder });
         }
         Ok((self.embed_words(&words.plain)?, self.embed_words(&words.terms)?))
     }
 
-    fn embed_words(&self, words: &[Word]) -> Result<Vec<Vec<f32>>, InferError> {
+    fn embed_words(&self, words: &[Word]) -> Result<Vectors, InferError> {
         let mut all = Vec::with_capacity(words.len());
         for some in words.chunks(BATCH) {
             let texts: Vec<String> = some.iter().map(|word| word.form.clone()).collect();

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    thread::{self, ScopedJoinHandle},
     time::{Duration, Instant},
 };
 
@@ -45,10 +46,10 @@ pub(super) fn all(home: &Home, options: &Options) -> Result<Heard, BenchError> {
     let clients = (0..options.clients).map(|n| Bridge::start(home, &format!("agent-{n}")));
     let clients = clients.collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();
-    let each = std::thread::scope(|threads| {
+    let each = thread::scope(|threads| {
         let agent = |(at, bridge)| threads.spawn(move || one(bridge, at, options, begun + options.time));
         let agents: Vec<_> = clients.into_iter().enumerate().map(agent).collect();
-        agents.into_iter().map(|agent| agent.join()).collect::<Vec<_>>()
+        agents.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let mut all = Heard { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..Heard::default() };
     for heard in each {

@@ -38,14 +38,13 @@ pub(super) fn measure(home: &Home, claims: usize, samples: usize) -> Result<Vec<
     let told = |n: usize| json!({"prompt": long(n), "hook_event_name": "UserPromptSubmit"});
     let read = |_: usize| json!({"tool_input": {"file_path": FILE}, "hook_event_name": "PostToolUse"});
     let end = |_: usize| json!({"hook_event_name": "Stop"});
-    let moments: [(&str, &str, &dyn Fn(usize) -> Value); 5] = [
-        ("session-start", "session-start", &start),
-        ("user-prompt", "user-prompt, a sentence", &asked),
-        ("user-prompt", "user-prompt, a page", &told),
-        ("post-tool", "post-tool", &read),
-        ("stop", "stop", &end),
-    ];
-    moments.iter().map(|(moment, name, input)| one(home, moment, name, *input, samples)).collect()
+    Ok(vec![
+        one(home, "session-start", "session-start", &start, samples)?,
+        one(home, "user-prompt", "user-prompt, a sentence", &asked, samples)?,
+        one(home, "user-prompt", "user-prompt, a page", &told, samples)?,
+        one(home, "post-tool", "post-tool", &read, samples)?,
+        one(home, "stop", "stop", &end, samples)?,
+    ])
 }
 
 fn one(
