@@ -46,6 +46,9 @@ pub struct RecallAnswer {
     pub by_meaning: bool,
     /// Whether the best of them answers the question. Where not, they are only the nearest that there is.
     pub known: bool,
+    /// How far the best of them stands above the floor below which nothing is known: below 0 it is a stranger. Absent where nothing was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<f32>,
     /// The claims: those in force first.
     pub hits: Vec<RecallHit>,
     /// Pieces of files that were taken in, the best first: nobody's word, never compared with anything, no answer to `why`.

@@ -1,5 +1,6 @@
 //! `ergo bench recall`: how well recall finds what is known, on given data; and how long it takes.
 
+mod curve;
 mod data;
 mod report;
 pub mod speed;
@@ -11,8 +12,11 @@ use std::{
     time::Instant,
 };
 
+pub use curve::Point;
 pub use data::{DataError, Memory, Query, read};
 pub use report::{Report, Row, Tally};
+
+use curve::Seen;
 
 use super::store::{BenchError as StoreBenchError, key, quantiles, remove};
 use crate::{
@@ -31,6 +35,9 @@ const CALIBRATED: &str = "calibrated";
 /// The row in which a language model chooses, and that of the first stage with no more questions than it.
 const FILTER: &str = "hybrid + filter";
 const SAME_QUESTIONS: &str = "hybrid, the same questions";
+
+/// How often the language model is asked once more where it did not answer in time: that the machine is busy says nothing of its answers.
+const AGAIN: usize = 5;
 
 /// How many claims are asked for.
 const LIMIT: usize = 10;
@@ -85,6 +92,8 @@ enum Way {
 struct Answer {
     ids: Vec<ClaimId>,
     known: bool,
+    /// How far the best stands above the floor; `None` where nothing was found, and where there is no floor.
+    above: Option<f32>,
     /// Claims that are not in force and were shown as if they were.
     stale: usize,
 }
@@ -214,6 +223,7 @@ fn measure(
 ) -> Result<Row, BenchError> {
     let mut row = Row { name: name.to_owned(), questions: queries.len(), ..Row::default() };
     let mut times = Vec::with_capacity(queries.len());
+    let mut seen = Vec::with_capacity(queries.len());
     if let Some(first) = queries.first() {
         // Loads the model and fills the caches.
         ask(engine, way, first)?;
@@ -225,6 +235,7 @@ fn measure(
         let found: Vec<&str> = answer.ids.iter().filter_map(|id| names.get(id).copied()).collect();
         let place = found.iter().position(|name| query.expected.iter().any(|expected| expected == name));
         row.stale += answer.stale;
+        seen.push(Seen { answerable: !query.expected.is_empty(), first: place == Some(0), above: answer.above });
         let sort = row.sorts.entry(query.sort.clone()).or_default();
         sort.add(query, place, answer.known);
         row.all.add(query, place, answer.known);
@@ -244,6 +255,8 @@ fn measure(
         }
     }
     row.ms = quantiles(times);
+    row.curve = curve::curve(&seen);
+    row.held_out = curve::held_out(&seen);
     Ok(row)
 }
 
@@ -264,7 +277,12 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
                 ..ClaimsQuery::default()
             })?;
             let found = if words.is_empty() { Vec::new() } else { page.items };
-            Ok(Answer { known: !found.is_empty(), ids: found.iter().map(|claim| claim.id).collect(), stale: 0 })
+            Ok(Answer {
+                known: !found.is_empty(),
+                above: None,
+                ids: found.iter().map(|claim| claim.id).collect(),
+                stale: 0,
+            })
         }
         Way::Recall(_) | Way::Filter => {
             let ways = if let Way::Recall(ways) = way { ways } else { Ways::default() };
@@ -277,14 +295,21 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
                 include_history: query.include_history,
                 ..RecallRequest::default()
             };
-            let RecallAnswer { hits, known, method, notes, .. } = engine.recall_by(&request, ways)?;
+            let mut answer = engine.recall_by(&request, ways)?;
+            for _ in 0..AGAIN {
+                if answer.method != "fallback_unreachable" {
+                    break;
+                }
+                answer = engine.recall_by(&request, ways)?;
+            }
+            let RecallAnswer { hits, known, above, method, notes, .. } = answer;
             if method.starts_with("fallback") {
                 // A row that is silently another one would be no measurement.
                 return Err(ApiError::new(ErrorCode::Unavailable, format!("{method}: {}", notes.join(" "))));
             }
             let retired = |hit: &&crate::api::RecallHit| hit.claim.status != Status::Active;
             let stale = if query.include_history { 0 } else { hits.iter().filter(retired).count() };
-            Ok(Answer { ids: hits.iter().map(|hit| hit.claim.id).collect(), known, stale })
+            Ok(Answer { ids: hits.iter().map(|hit| hit.claim.id).collect(), known, above, stale })
         }
     }
 }
@@ -341,5 +366,9 @@ mod tests {
         assert!(plain.first * 10 >= plain.answerable * 8, "{plain:?}");
         assert!(row("words + vocabulary").all.share(|tally| tally.five) > row("BM25").all.share(|tally| tally.five));
         assert!(report.table().contains("hybrid") && !report.misses.is_empty());
+        // Where the floor is, the curve is what was counted.
+        let hybrid = row("hybrid");
+        let here = hybrid.curve.iter().find(|point| point.moved == 0.0).unwrap();
+        assert_eq!((here.abstains, here.withheld), (hybrid.all.abstention(), hybrid.all.withheld()));
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
 
-use super::data::Query;
+use super::{curve::Point, data::Query};
 use crate::bench::store::Quantiles;
 
 /// Answers to questions, counted.
@@ -98,6 +98,10 @@ pub struct Row {
     pub stale: usize,
     /// The time of one question, in milliseconds.
     pub ms: Quantiles,
+    /// What another floor would do.
+    pub curve: Vec<Point>,
+    /// The floor set on half of the questions, measured on the other half.
+    pub held_out: Point,
 }
 
 /// All rows.
@@ -170,6 +174,29 @@ impl Report {
                 let _ = write!(text, " {cell:>13}");
             }
             text.push('\n');
+        }
+        text.push_str("\nSaid to be unknown by the sort of question\n");
+        for row in &self.rows {
+            let _ = write!(text, "{:<26}", row.name);
+            for sort in &sorts {
+                let cell = row.sorts.get(*sort).map_or_else(String::new, |tally| match tally.answerable {
+                    0 => format!("{:.2}", tally.abstention()),
+                    _ => format!("{:.2}", tally.share(|t| t.wrongly_unknown)),
+                });
+                let _ = write!(text, " {cell:>13}");
+            }
+            text.push('\n');
+        }
+        if let Some(row) = self.rows.iter().find(|row| row.name == "hybrid") {
+            text.push_str("\nhybrid, with the floor moved\n     moved  abstains   wrongly  withheld\n");
+            let mut line = |name: &str, point: &Point| {
+                let Point { abstains, wrongly, withheld, .. } = point;
+                let _ = writeln!(text, "{name:>10} {abstains:>9.2} {wrongly:>9.2} {withheld:>9.2}");
+            };
+            for point in &row.curve {
+                line(&format!("{:+.2}", point.moved), point);
+            }
+            line("held out", &row.held_out);
         }
         if !self.misses.is_empty() {
             let _ = writeln!(text, "\nNot answered right:\n{}", self.misses.join("\n"));

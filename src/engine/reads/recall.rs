@@ -13,7 +13,8 @@ use crate::{
     recall::{
         Question, Vocabulary,
         filter::MAX_SHOWN,
-        floor, fuse,
+        floor::{self, Evidence},
+        fuse,
         rank::{Candidate, Known, Score, Weights},
     },
     store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
@@ -165,7 +166,9 @@ pub(super) struct Found {
     pub(super) row: ClaimRow,
     cosine: Option<f32>,
     score: Score,
-    /// Its match reaches the floor.
+    /// How far its match stands above the floor.
+    above: f64,
+    /// It reaches it.
     pub(super) answers: bool,
 }
 
@@ -235,8 +238,13 @@ impl Asked<'_> {
             let mut found = self.ranked(reader, &pool, vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
-            for found in &mut found {
-                found.answers = floor::answers(&found.score, found.cosine, unknown);
+            let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
+            let lead = total(0) - total(1);
+            for (place, found) in found.iter_mut().enumerate() {
+                let lead = Some(if place == 0 { lead } else { 0.0 });
+                let evidence = Evidence { score: &found.score, cosine: found.cosine, by_meaning, unknown, lead };
+                found.above = floor::above(&evidence);
+                found.answers = found.above >= 0.0;
             }
             self.cut(&mut found);
             let references = if self.wanted.references {
@@ -367,7 +375,7 @@ impl Asked<'_> {
                 cosine,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
-            Found { row, cosine, score, answers: false }
+            Found { row, cosine, score, above: 0.0, answers: false }
         };
         // A redacted claim says nothing; and what the words found may have been retired since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
@@ -398,6 +406,7 @@ impl Asked<'_> {
     fn answer(&self, findings: Findings) -> RecallAnswer {
         let Findings { question, by_meaning, found, references, mut notes } = findings;
         let known = found.iter().any(|found| found.answers);
+        let above = found.iter().map(|found| found.above as f32).reduce(f32::max);
         if found.is_empty() {
             notes.push(format!("Nothing in {} has to do with this.", self.wanted.scope));
         } else if !known {
@@ -410,7 +419,7 @@ impl Asked<'_> {
             cosine: found.cosine,
             claim: view::claim(found.row, &self.today),
         });
-        RecallAnswer { method: question.method(), by_meaning, known, hits: hits.collect(), references, notes }
+        RecallAnswer { method: question.method(), by_meaning, known, above, hits: hits.collect(), references, notes }
     }
 }
 

@@ -8,7 +8,9 @@ use crate::{
     domain::ClaimKind,
     engine::foresee::Vector,
     recall::{
-        Question, floor, fuse,
+        Question,
+        floor::{self, Evidence},
+        fuse,
         rank::{Candidate, Score, Weights},
     },
     store::{ChunkRow, Reader, Spot, StoreError},
@@ -76,7 +78,11 @@ impl Asked<'_> {
             (score, cosine, row)
         };
         let mut ranked: Vec<(Score, Option<f32>, ChunkRow)> = reader.chunks_at(&pool)?.into_iter().map(rank).collect();
-        ranked.retain(|(score, cosine, _)| floor::answers(score, *cosine, weights.unknown()));
+        let (by_meaning, unknown) = (vector.is_some(), weights.unknown());
+        ranked.retain(|(score, cosine, _)| {
+            // Pieces of one file say much the same: that one is ahead of another tells nothing.
+            floor::above(&Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None }) >= 0.0
+        });
         ranked.sort_by(|a, b| b.0.total.total_cmp(&a.0.total).then(b.2.id.cmp(&a.2.id)));
         ranked.truncate(LIMIT.min(self.wanted.limit));
         let view = |(score, cosine, row): (Score, Option<f32>, ChunkRow)| Reference {
