@@ -152,6 +152,15 @@ pub struct ClaimsQuery {
     /// Only claims with these words, in this order, in their source: `docs/adr`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Only claims without any of these words in statement, reason and source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
+    /// Only claims by anybody but this person or agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_who: Option<String>,
+    /// Only claims without these words, in this order, in their source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_source: Option<String>,
     /// What guard and models said: `disputed` (it stands on an open card), `warned` (it was stored with a warning), `clean` (neither).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
@@ -315,6 +324,12 @@ pub struct LogQuery {
     /// One event of each act instead of all.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub acts: bool,
+    /// Only by this person or agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// Only writes that the guard refused.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: no HTTP server, no terminal and no SQL here. The daemon and its clients share these types and nothing else.
 
+mod agents;
 pub mod batch;
 pub mod bundle;
 pub mod calibrate;
@@ -17,6 +18,7 @@ pub mod status;
 pub mod sync;
 pub mod writes;
 
+pub use agents::*;
 pub use batch::*;
 pub use bundle::*;
 pub use calibrate::*;

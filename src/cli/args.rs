@@ -95,6 +95,7 @@ pub(super) enum Command {
     Setup(super::setup::Args),
     Hook(super::hook::Args),
     Injected(super::injected::Args),
+    Agents(super::agents::Args),
     CommitCheck(super::commit_check::Args),
     /// Start, stop and look at the daemon, the one owner of the store.
     Daemon(super::daemon::Args),

@@ -11,7 +11,7 @@ use crate::api::{ClaimsPage, ClaimsQuery};
 #[command(after_help = "\
 Examples:
   ergo claims
-  ergo claims deploy --kind decision,constraint
+  ergo claims deploy --kind decision,constraint --without friday
   ergo claims --needs-review --all")]
 pub(crate) struct Args {
     /// Words to look for in statement, reason and source.
@@ -38,6 +38,15 @@ pub(crate) struct Args {
     /// Only those whose source has these words, such as docs/adr.
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+    /// Only those without any of these words in statement, reason and source.
+    #[arg(long, value_name = "WORDS")]
+    without: Option<String>,
+    /// Only by anybody but this person or agent.
+    #[arg(long, value_name = "NAME")]
+    not_who: Option<String>,
+    /// Only those without these words in their source.
+    #[arg(long, value_name = "SOURCE")]
+    not_source: Option<String>,
     /// What guard and models said: disputed, warned or clean.
     #[arg(long, value_name = "VERDICT")]
     verdict: Option<String>,
@@ -76,6 +85,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         since,
         until,
         source: args.source.clone(),
+        without: args.without.clone(),
+        not_who: args.not_who.clone(),
+        not_source: args.not_source.clone(),
         verdict: args.verdict.clone(),
         as_of,
         limit: Some(args.limit),
@@ -89,7 +101,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let narrowed = words.is_some()
         || args.needs_review
         || query.since.or(query.until).is_some()
-        || [&query.kind, &query.who, &query.source, &query.verdict].into_iter().any(Option::is_some);
+        || [&query.kind, &query.who, &query.source, &query.without, &query.not_who, &query.not_source, &query.verdict]
+            .into_iter()
+            .any(Option::is_some);
     show(cx, &page, &place, narrowed);
     Ok(Exit::Ok)
 }

@@ -2,10 +2,12 @@
 
 use super::{
     CliError, Context, Exit,
-    hook::{self, Injection},
     show::{text::count, time::ago},
 };
-use crate::domain::text::sanitize_line;
+use crate::{
+    client::injected::{self, Injection},
+    domain::text::sanitize_line,
+};
 
 /// List which claims were given into which session of a coding agent.
 #[derive(Debug, clap::Args)]
@@ -27,7 +29,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let mut found = hook::all(&cx.paths()?.state)?;
+    let mut found = injected::all(&cx.paths()?.state).map_err(|(path, error)| CliError::file("read", &path, &error))?;
     found.retain(|one| !one.claims.is_empty());
     if let Some(claim) = &args.claim {
         found.retain(|one| one.claims.iter().any(|id| id.to_hex().starts_with(&claim.to_ascii_lowercase())));
@@ -42,9 +44,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     }
     let now = Context::now();
-    for Injection { at, session, hook, scope, claims } in &found {
+    for Injection { at, session, agent, hook, scope, claims } in &found {
         let ids: Vec<_> = claims.iter().map(|id| id.short()).collect();
-        let line = format!("{hook} into {session} · {scope} · {}", ago(*at, now));
+        let of = agent.as_deref().map_or_else(String::new, |agent| format!(" of {agent}"));
+        let line = format!("{hook} into {session}{of} · {scope} · {}", ago(*at, now));
         cx.ui.line(sanitize_line(&line));
         cx.ui.line(format_args!("  {}", ids.join(" ")));
     }

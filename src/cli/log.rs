@@ -19,6 +19,12 @@ pub(crate) struct Args {
     /// Of all projects.
     #[arg(long)]
     all: bool,
+    /// Only by this person or agent.
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+    /// Only writes that the guard refused.
+    #[arg(long)]
+    refused: bool,
     /// Go on after this place of the page before.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
@@ -29,7 +35,15 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
     let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
-    let query = LogQuery { org_id, project, limit: Some(args.limit), cursor: args.cursor, ..LogQuery::default() };
+    let query = LogQuery {
+        org_id,
+        project,
+        who: args.who,
+        refused: args.refused,
+        limit: Some(args.limit),
+        cursor: args.cursor,
+        ..LogQuery::default()
+    };
     let page = client.log(&query).await?;
     if cx.ui.json {
         cx.ui.value(&page);

@@ -5,6 +5,7 @@
 //! all output goes through [`ui::Ui`], which knows about colour, width, `--json` and broken pipes.
 
 mod act;
+mod agents;
 mod args;
 mod ask;
 mod audit;
@@ -125,6 +126,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Conflicts(args) => cx.block_on(async |cx| conflicts::run(args, cx).await),
         Command::Resolve(args) => cx.block_on(async |cx| resolve::run(*args, cx).await),
         Command::Audit(args) => cx.block_on(async |cx| audit::run(args, cx).await),
+        Command::Agents(args) => cx.block_on(async |cx| agents::run(args, cx).await),
         Command::Scopes(args) => cx.block_on(async |cx| scopes::run(args, cx).await),
         Command::Log(args) => cx.block_on(async |cx| log::run(args, cx).await),
         Command::Status(args) => cx.block_on(async |cx| status::run(args, cx).await),

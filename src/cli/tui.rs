@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Keys pressed before the picture is taken, separated by spaces.
     #[arg(long, value_name = "KEYS", default_value = "", hide = true)]
     keys: String,
-    /// The screen to begin on: inbox, claims, why, peers, timeline, models, log or conflicts.
+    /// The screen to begin on: inbox, claims, why, peers, timeline, models, log, conflicts or agents.
     #[arg(long, value_name = "SCREEN", hide = true)]
     screen: Option<String>,
 }
@@ -94,6 +94,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         tour: args.tour,
         memory: Some(cx.paths()?.app()),
         folder: std::env::current_dir().ok().map(|folder| super::scope::top_of(&folder)),
+        state: Some(paths.state.clone()),
         read_only: args.read_only,
         autostart: !cx.globals.no_spawn,
         no_color: matches!(cx.globals.color, When::Never),

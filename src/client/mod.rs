@@ -2,12 +2,14 @@
 //!
 //! [`HttpApi`] speaks HTTP over the daemon's Unix socket or TCP; [`FakeApi`] answers from a script, for tests.
 
+mod agents;
 mod bundle;
 pub mod drift;
 mod error;
 pub mod fake;
 pub mod files;
 pub mod http;
+pub mod injected;
 pub mod launch;
 mod scope;
 mod sse;

@@ -3,6 +3,7 @@
 //! Handlers are thin: they read the request, call the engine on a thread that may block, and put the answer into HTTP.
 //! What the engine decides is not decided again here.
 
+mod agents;
 mod answer;
 mod background;
 mod bus;

@@ -18,6 +18,7 @@ use super::routes::docs;
         docs::inbox, docs::conflicts, docs::card, docs::resolve, docs::resolve_many,
         docs::export, docs::import,
         docs::events,
+        docs::agents, docs::present,
         docs::sync_status, docs::sync_peers, docs::sync_contacts, docs::sync_invites, docs::sync_cancel, docs::sync_pending, docs::sync_answer, docs::sync_joined, docs::sync_quarantined, docs::sync_now, docs::sync_create, docs::sync_invite, docs::sync_join, docs::sync_card, docs::sync_approve, docs::sync_rename, docs::sync_grant, docs::sync_revoke, docs::sync_leave, docs::sync_adopt, docs::sync_bind, docs::sync_accept, docs::sync_discard, docs::sync_mode, docs::sync_address,
     ),
     modifiers(&Token),

@@ -16,6 +16,7 @@ use tokio::{
 
 use super::{
     DaemonError,
+    agents::Present,
     background::Background,
     bus::Bus,
     compat, keys, listen, log, models, routes,
@@ -110,6 +111,7 @@ async fn live(
     let shared = Shared::new(State {
         engine,
         models,
+        agents: Arc::new(Present::new(Arc::clone(&bus))),
         bus,
         teams: Arc::clone(&teams),
         token: keys::token(paths)?,

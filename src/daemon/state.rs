@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{bus::Bus, models, teams::Teams};
+use super::{agents::Present, bus::Bus, models, teams::Teams};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
@@ -28,6 +28,7 @@ pub(super) struct State {
     pub(super) engine: Arc<Engine>,
     pub(super) models: Arc<models::Chosen>,
     pub(super) bus: Arc<Bus>,
+    pub(super) agents: Arc<Present>,
     pub(super) teams: Arc<Teams>,
     pub(super) token: String,
     pub(super) store: PathBuf,
@@ -122,6 +123,7 @@ pub(super) mod testing {
             teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),
             engine,
             models: Arc::new(models::Chosen::new(&paths, &config)),
+            agents: Arc::new(Present::new(Arc::clone(&bus))),
             bus,
             token: "secret".to_owned(),
             store,

@@ -48,12 +48,12 @@ use readers::Readers;
 
 use crate::{
     api::{
-        ActRequest, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts, History, Inbox, InboxQuery,
-        IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest,
-        RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes, Snapshot,
-        SnapshotQuery, StoreCheck, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded, WhyAnswer,
-        WhyRequest, WriteOutcome,
+        ActRequest, AgentView, AgentsQuery, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView,
+        ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts,
+        History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery,
+        RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
+        Scopes, Snapshot, SnapshotQuery, StoreCheck, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
+        WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
@@ -319,6 +319,11 @@ impl Engine {
         self.readers
             .lend()
             .snapshot(|reader| reads::card_view(reader, lookup::card(reader, "card", id)?, now, &gate::day(now)))
+    }
+
+    /// Agents, by what they wrote.
+    pub fn agents(&self, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
+        reads::agents(self, query)
     }
 
     /// Every scope with its counts.

@@ -1,9 +1,20 @@
 //! The way from a session to the daemon: found or started when it is first needed, and again where the daemon went away.
 
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 
-use crate::client::{Client, ClientError, Connect, Request};
+use crate::{
+    api::PresentQuery,
+    client::{Client, ClientError, Connect, Request},
+};
+
+/// The pause before a daemon that went away is told again who is here, and how long it may grow.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// A client of the daemon that outlives the daemon.
 #[derive(Debug)]
@@ -11,23 +22,45 @@ pub struct Link {
     /// How to come to a daemon; `None` where the client is given, and stays.
     connect: Option<Connect>,
     client: Mutex<Option<Client>>,
+    /// The daemon knows that this session is here.
+    present: AtomicBool,
 }
 
 impl Link {
     /// A daemon is looked for, or started, by this.
     pub fn new(connect: Connect) -> Self {
-        Self { connect: Some(connect), client: Mutex::new(None) }
+        Self { connect: Some(connect), client: Mutex::new(None), present: AtomicBool::new(false) }
     }
 
     /// This client, whatever becomes of it.
     pub fn to(client: Client) -> Self {
-        Self { connect: None, client: Mutex::new(Some(client)) }
+        Self { connect: None, client: Mutex::new(Some(client)), present: AtomicBool::new(false) }
     }
 
     /// Comes to the daemon, so that the first call need not. What goes wrong here is told by that call.
     pub async fn warm(&self) {
         if let Err(error) = self.client().await {
             tracing::warn!("no daemon yet: {error}");
+        }
+    }
+
+    /// Tells the daemon that this agent is here, for as long as the session lasts: again where the daemon went away and came back.
+    /// Returns at once where that is under way. Nobody's call waits for this, and it starts no daemon.
+    pub(super) async fn stay(&self, query: &PresentQuery) {
+        if self.present.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut pause = PAUSE.0;
+        loop {
+            let client = self.client.lock().await.clone();
+            if let Some(client) = client {
+                match client.stay(query).await {
+                    Ok(()) => pause = PAUSE.0,
+                    Err(error) => tracing::debug!("the daemon does not list this session: {error}"),
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE.1);
         }
     }
 

@@ -21,7 +21,7 @@ use super::{
     prompts, resources,
     tools::{self, Profile},
 };
-use crate::domain::Scope;
+use crate::{api::PresentQuery, domain::Scope};
 
 /// What an agent is told when it connects: when to use which tool. Costs context in every session, so it is short.
 const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constraints, conventions, rejections and facts, each with its \
@@ -73,9 +73,23 @@ impl Bridge {
 
     /// A call of this client's.
     fn call(&self, context: &RequestContext<RoleServer>) -> Call<'_> {
-        let name = context.client_info().map(|info| shown(info.name.trim())).filter(|name| !name.is_empty());
-        Call::new(&self.inner, name.unwrap_or_else(|| "agent".to_owned()))
+        Call::new(&self.inner, name(context))
     }
+
+    /// The daemon lists this client's session for as long as it lasts. A session without a project is the daemon's own bridge over
+    /// HTTP, in which each request stands alone.
+    fn stay(&self, context: &RequestContext<RoleServer>) {
+        let Some(scope) = self.inner.settings.scope.clone() else { return };
+        let query = PresentQuery { agent: name(context), org_id: Some(scope.org_id), project: Some(scope.project) };
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move { inner.link.stay(&query).await });
+    }
+}
+
+/// The name that the client gives itself.
+fn name(context: &RequestContext<RoleServer>) -> String {
+    let name = context.client_info().map(|info| shown(info.name.trim())).filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| "agent".to_owned())
 }
 
 impl ServerHandler for Bridge {
@@ -89,8 +103,9 @@ impl ServerHandler for Bridge {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.stay(&context);
         Ok(ListToolsResult::with_all_items(tools::list(self.inner.settings.profile)))
     }
 
@@ -104,7 +119,10 @@ impl ServerHandler for Bridge {
             let said = format!("there is no tool `{}`; there are {}", shown(&request.name), names.join(", "));
             return Err(ErrorData::invalid_params(said, None));
         };
-        self.call(&context).tool(tool, request, &context).await
+        let response = self.call(&context).tool(tool, request, &context).await;
+        // After it: the daemon is there now, if it can be.
+        self.stay(&context);
+        response
     }
 
     async fn list_resources(

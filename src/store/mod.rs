@@ -38,8 +38,9 @@ pub use chunks::{ChunkMark, ChunkRow, IngestedRow};
 pub use error::StoreError;
 pub use past::PastMark;
 pub use row::{
-    CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow, LogFilter,
-    Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists, WordQuery,
+    AgentRow, CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow,
+    LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists,
+    WordQuery,
 };
 pub use team::rows::{
     ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow,

@@ -216,6 +216,12 @@ pub struct ClaimFilter {
     pub kinds: Vec<ClaimKind>,
     /// Written by this person or agent.
     pub who: Option<String>,
+    /// Written by anybody but this person or agent.
+    pub not_who: Option<String>,
+    /// With none of these words in statement, reason and source.
+    pub without: Option<String>,
+    /// Without these words, in this order, in their source.
+    pub not_source: Option<String>,
     /// Whether they need review.
     pub needs_review: Option<bool>,
     /// Written at this wall time or later, in milliseconds since the Unix epoch, by event clock.
@@ -237,6 +243,23 @@ pub enum Said {
     Warned,
     /// Neither.
     Clean,
+}
+
+/// What an agent wrote for one person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentRow {
+    /// The agent.
+    pub agent: String,
+    /// The person.
+    pub who: String,
+    /// Acts that changed the memory.
+    pub wrote: usize,
+    /// Writes that were refused.
+    pub refused: usize,
+    /// The wall time of the first event, in milliseconds since the Unix epoch.
+    pub first: u64,
+    /// That of the last.
+    pub last: u64,
 }
 
 /// Something that was done, and that a person should have a look at.
@@ -286,6 +309,10 @@ pub struct LogFilter {
     pub since: Option<u64>,
     /// One event of each act: the first that was stored.
     pub acts: bool,
+    /// By this person or agent.
+    pub who: Option<String>,
+    /// Only writes that were refused.
+    pub refused: bool,
 }
 
 /// One page of a list.

@@ -48,6 +48,12 @@ pub enum Pane {
     Act,
     /// Models and the daemon.
     Models,
+    /// The list of agents.
+    Agents,
+    /// What one of them did.
+    AgentActs,
+    /// A text over the screen.
+    Page,
     /// The list in the palette, the log.
     Picks,
 }

@@ -6,6 +6,7 @@
 pub mod action;
 pub mod diff;
 pub mod files;
+pub mod found;
 pub mod graph;
 pub mod hits;
 pub mod key;

@@ -5,11 +5,13 @@ use crossterm::event::MouseEventKind;
 use super::{drift::Drift, key::KeyPress};
 use crate::{
     api::{
-        ActRequest, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage, ClaimsQuery,
-        ConflictsPage, ConflictsQuery, Diagnose, Health, History, Inbox, InboxQuery, LogPage, LogQuery, PendingJoins,
-        QuarantineRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, SupersedeRequest, SyncRound,
+        ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
+        ClaimsQuery, ConflictsPage, ConflictsQuery, Diagnose, Health, History, Inbox, InboxQuery, IngestedFiles,
+        IngestedQuery, LogPage, LogQuery, PendingJoins, QuarantineRequest, RecallAnswer, RecallRequest, Reembedded,
+        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery, SupersedeRequest, SyncRound,
         SyncStatus, TeamDone, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
+    client::injected::Given,
     domain::ClaimId,
 };
 
@@ -87,11 +89,25 @@ pub enum Slot {
     Diagnose,
     /// An act on a claim, a card or a team.
     Act,
+    /// What is near to the words of a search.
+    Found,
+    /// The page over the screen.
+    Page,
+    /// Making the vectors anew.
+    Reembed,
+    /// The files that were taken in.
+    Ingested,
+    /// The agents.
+    Agents,
+    /// What hooks gave them.
+    Given,
+    /// What one agent did.
+    AgentActs,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 20;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -128,6 +144,21 @@ pub enum Read {
     Log(LogQuery),
     /// `GET /diagnose`.
     Diagnose,
+    /// `POST /recall`, one a scope; the answers are put together.
+    Recall(Vec<RecallRequest>),
+    /// `GET /snapshot`.
+    Snapshot(SnapshotQuery),
+    /// `GET /ingested`.
+    Ingested(IngestedQuery),
+    /// `GET /agents`.
+    Agents(AgentsQuery),
+    /// What hooks gave agents, from this machine's files; what the claims say, from the daemon.
+    Given,
+    /// What `ergo setup --dry-run` prints, with `--remove` where it takes back.
+    Setup {
+        /// Whether it takes back.
+        remove: bool,
+    },
 }
 
 /// A request that changes something.
@@ -173,6 +204,13 @@ pub enum Write {
         name: String,
         /// The answer.
         request: AnswerJoinRequest,
+    },
+    /// `POST /reembed`: one step.
+    Reembed,
+    /// `ergo setup`, with `--remove` where it takes back.
+    Setup {
+        /// Whether it takes back.
+        remove: bool,
     },
 }
 
@@ -238,6 +276,20 @@ pub enum Answer {
     Log(LogPage),
     /// To [`Read::Diagnose`].
     Diagnose(Box<Diagnose>),
+    /// To [`Read::Recall`].
+    Recalled(Box<RecallAnswer>),
+    /// To [`Read::Snapshot`].
+    Snapshot(Snapshot),
+    /// To [`Read::Ingested`].
+    Ingested(IngestedFiles),
+    /// To [`Read::Agents`].
+    Agents(Agents),
+    /// To [`Read::Given`].
+    Given(Vec<Given>),
+    /// To [`Read::Setup`] and [`Write::Setup`]: what it printed.
+    Setup(String),
+    /// To [`Write::Reembed`].
+    Reembedded(Reembedded),
     /// To [`Write::Quarantine`].
     Team(TeamDone),
     /// To [`Write::AnswerJoin`]: who was let in, or turned away.

@@ -38,6 +38,8 @@ pub struct Options {
     pub memory: Option<std::path::PathBuf>,
     /// The folder of the project, in which sources are looked up; `None` looks none up.
     pub folder: Option<std::path::PathBuf>,
+    /// The folder of this machine's state, in which hooks keep what they gave; `None` shows nothing of it.
+    pub state: Option<std::path::PathBuf>,
     /// Nothing may be changed.
     pub read_only: bool,
     /// Start the daemon at once where none answers.
@@ -70,6 +72,7 @@ impl Options {
             tour: false,
             memory: None,
             folder: None,
+            state: None,
             read_only: false,
             autostart: false,
             no_color: false,

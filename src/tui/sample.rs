@@ -1,6 +1,10 @@
 //! A small memory for tests: scopes, claims, cards and a chain as the daemon would send them.
 
+pub(crate) mod agents;
+mod proposal;
 pub(crate) mod screens;
+
+pub(crate) use proposal::proposal;
 
 use jiff::tz::TimeZone;
 
@@ -177,34 +181,6 @@ pub(crate) fn card(n: u8) -> CardView {
             .into(),
         settled: None,
         snoozed_until: None,
-    }
-}
-
-/// The card of a retract that an agent may only propose.
-pub(crate) fn proposal(n: u8) -> CardView {
-    let plain = card(n);
-    CardView {
-        summary: CardSummary {
-            kind: CardKind::Proposed,
-            headline: "An agent proposes to retract “The canary deployment is always blue”".into(),
-            members: vec![id(100 + n)],
-            score: 0.0,
-            ..plain.summary
-        },
-        sides: plain.sides.into_iter().skip(1).collect(),
-        evidence: vec![],
-        acts: CardAct::ALL
-            .into_iter()
-            .map(|act| ActOption {
-                act,
-                disabled: (!matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze)).then(|| {
-                    "only a retract was proposed: accept it with retract, or keep the claim with dismiss".into()
-                }),
-                prefill: (act == CardAct::Retract).then(|| "Blue never was the colour.".to_owned()),
-            })
-            .collect(),
-        advice: "Agents may only propose here; its reason: “Blue never was the colour.”. Retract accepts that.".into(),
-        ..plain
     }
 }
 
@@ -400,6 +376,12 @@ pub(crate) fn answer(read: &Read) -> Answer {
         }),
         Read::Inbox(_) => Answer::Inbox(screens::inbox()),
         Read::Log(_) => Answer::Log(screens::log()),
+        Read::Recall(requests) => Answer::Recalled(Box::new(agents::recalled(requests))),
+        Read::Snapshot(_) => Answer::Snapshot(agents::snapshot()),
+        Read::Ingested(_) => Answer::Ingested(agents::ingested()),
+        Read::Agents(_) => Answer::Agents(agents::agents()),
+        Read::Given => Answer::Given(agents::given()),
+        Read::Setup { .. } => Answer::Setup(agents::SETUP.to_owned()),
         Read::Diagnose => Answer::Diagnose(Box::new(screens::diagnose())),
         Read::Sync => Answer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
         Read::Card(id) => {

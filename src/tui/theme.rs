@@ -46,6 +46,8 @@ pub struct Theme {
     pub toast: Style,
     /// The tab of the screen shown.
     pub tab: Style,
+    /// The words of a search, where they stand.
+    pub found: Style,
     /// The characters.
     pub glyphs: Glyphs,
 }
@@ -85,6 +87,10 @@ pub struct Glyphs {
     pub rule: &'static str,
     /// Between two columns.
     pub column: &'static str,
+    /// The done part of a bar.
+    pub full: &'static str,
+    /// The part that is still to do.
+    pub open: &'static str,
     /// More above, more below.
     pub more: [&'static str; 2],
 }
@@ -106,6 +112,8 @@ const UNICODE: Glyphs = Glyphs {
     fired: "◀",
     rule: "─",
     column: "│",
+    full: "█",
+    open: "░",
     more: ["↑", "↓"],
 };
 
@@ -135,6 +143,8 @@ const ASCII: Glyphs = Glyphs {
     fired: "<",
     rule: "-",
     column: "|",
+    full: "#",
+    open: ".",
     more: ["^", "v"],
 };
 
@@ -184,7 +194,7 @@ pub enum Depth {
 }
 
 /// The roles by name, as a theme's file names them.
-pub const ROLES: [&str; 17] = [
+pub const ROLES: [&str; 18] = [
     "text",
     "dim",
     "title",
@@ -202,6 +212,7 @@ pub const ROLES: [&str; 17] = [
     "badge",
     "toast",
     "tab",
+    "found",
 ];
 
 impl Theme {
@@ -226,6 +237,7 @@ impl Theme {
             badge: plain.fg(Color::Cyan).add_modifier(Modifier::REVERSED | Modifier::BOLD),
             toast: plain.add_modifier(Modifier::REVERSED),
             tab: plain.fg(Color::Cyan).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            found: plain.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             glyphs: if unicode { UNICODE } else { ASCII },
         }
     }
@@ -285,6 +297,7 @@ impl Theme {
             "badge" => &mut self.badge,
             "toast" => &mut self.toast,
             "tab" => &mut self.tab,
+            "found" => &mut self.found,
             _ => return None,
         })
     }
@@ -302,7 +315,7 @@ impl Theme {
     }
 
     /// Every style, for checks over all roles.
-    pub fn roles(&self) -> [Style; 17] {
+    pub fn roles(&self) -> [Style; 18] {
         [
             self.text,
             self.dim,
@@ -320,6 +333,7 @@ impl Theme {
             self.key,
             self.badge,
             self.tab,
+            self.found,
             self.toast,
         ]
     }

@@ -54,6 +54,8 @@ fn refused(home: &TestHome, method: &str, path: &str, body: &[u8]) -> (u16, Stri
 #[case::broken_id("GET", "/claims/%ff%fe", "", 400, "bad_request", Some("id"))]
 #[case::relative("POST", "/backup", r#"{"path": "copy.db"}"#, 400, "bad_request", Some("path"))]
 #[case::keep_alive("GET", "/events?keep_alive=0", "", 400, "bad_request", Some("keep_alive"))]
+#[case::nobody("GET", "/agents/present", "", 400, "bad_request", Some("agent"))]
+#[case::only_marks("GET", "/claims?without=%21%21", "", 400, "bad_request", Some("without"))]
 #[case::no_path("GET", "/nothing", "", 404, "not_found", None)]
 #[case::no_method("DELETE", "/claims", "", 405, "method_not_allowed", None)]
 #[case::strange_method("FROB", "/health", "", 405, "method_not_allowed", None)]

@@ -31,6 +31,7 @@ mod sync_files;
 mod sync_flows;
 mod sync_invite;
 mod term;
+mod term_agents;
 mod term_crowd;
 mod term_flows;
 mod term_inbox;

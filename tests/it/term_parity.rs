@@ -54,6 +54,18 @@ const ON_TEAMS: [(Action, [&str; 2]); 4] = [
     (Action::DoorOut, ["sync", "deny"]),
 ];
 
+/// What is shown, or done to this machine, beside the memory, each with its verb.
+const BESIDE_MEMORY: [(Action, &[&str]); 8] = [
+    (Action::Search, &["claims"]),
+    (Action::Search, &["recall"]),
+    (Action::Snapshot, &["snapshot"]),
+    (Action::Reembed, &["reembed"]),
+    (Action::ShowAgents, &["agents"]),
+    (Action::AgentFilter, &["log", "--refused"]),
+    (Action::AgentSetup, &["setup", "--dry-run"]),
+    (Action::AgentRemove, &["setup", "--remove"]),
+];
+
 #[test]
 fn every_act_on_memory_is_in_the_tables_of_this_file() {
     let here: BTreeSet<String> = ON_CARDS
@@ -70,6 +82,9 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
     let home = TestHome::new();
     for (_, verb) in ON_TEAMS {
         home.run([verb[0], verb[1], "--help"]).ok();
+    }
+    for (_, verb) in BESIDE_MEMORY {
+        home.run([verb, &["--help"]].concat()).ok();
     }
 }
 

@@ -15,6 +15,8 @@ const MOST: u64 = 8 * 1024 * 1024;
 pub(super) struct Input {
     /// The session's name.
     pub(super) session: Option<String>,
+    /// The agent's program, as far as what it says tells.
+    pub(super) agent: Option<String>,
     /// The folder in which the agent works.
     pub(super) cwd: Option<String>,
     /// Why a session starts: `startup`, `resume`, `clear`, `compact`.
@@ -52,6 +54,7 @@ impl Input {
         };
         Self {
             session: text(&["/session_id", "/conversation_id", "/sessionId", "/session/id"]),
+            agent: agent(value),
             cwd: text(&["/cwd", "/workspace_roots/0", "/directory"]),
             source: text(&["/source", "/trigger"]),
             prompt: text(&["/prompt", "/user_prompt"]),
@@ -92,6 +95,20 @@ fn patched(command: &str) -> Option<String> {
     let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
     let file = patch.lines().find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)))?;
     Some(file.trim().to_owned()).filter(|file| !file.is_empty())
+}
+
+/// The agent's program, by where it keeps its transcripts or by fields that only it has, under the name by which it calls itself over MCP.
+fn agent(value: &Value) -> Option<String> {
+    let has = |path: &str| value.pointer(path).is_some();
+    let kept = value.pointer("/transcript_path").and_then(Value::as_str).unwrap_or_default();
+    let name = match kept {
+        _ if has("/cursor_version") || has("/workspace_roots") => "cursor",
+        path if path.contains("/.claude/") => "claude-code",
+        path if path.contains("/.codex/") => "codex",
+        path if path.contains("/.gemini/") => "gemini",
+        _ => return None,
+    };
+    Some(name.to_owned())
 }
 
 /// Whether a claim's source names the file: the path, alone or before a line number.
@@ -137,6 +154,9 @@ mod tests {
         for (status, stopping) in [("completed", false), ("aborted", true), ("error", true)] {
             assert_eq!(Input::of(&json!({"status": status})).stopping, stopping, "{status}");
         }
+        assert_eq!(read.agent.as_deref(), Some("cursor"));
+        let kept = json!({"session_id": "s", "transcript_path": "/home/zoe/.claude/projects/x/s.jsonl"});
+        assert_eq!(Input::read(kept.to_string().as_bytes()).agent.as_deref(), Some("claude-code"));
         for nothing in ["", "no json", "[]", "5", r#"{"session_id": 5, "cwd": null}"#] {
             assert_eq!(Input::read(nothing.as_bytes()), Input::default(), "{nothing}");
         }

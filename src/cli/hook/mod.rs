@@ -14,14 +14,13 @@ use serde_json::json;
 use super::{CliError, Context, Exit, scope::top_of};
 use crate::{
     api::{ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest},
-    client::{Client, Connect},
+    client::{Client, Connect, injected},
     domain::Scope,
 };
 
 use brief::Brief;
 use input::Input;
 use record::Session;
-pub(super) use record::{Injection, all};
 
 /// How long a hook may take, all told, but for a daemon that it starts. It takes far less; this is for a daemon that hangs.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -92,8 +91,8 @@ async fn give(args: &Args, input: &Input, cx: &mut Context) -> Result<Option<Giv
     let connect = Connect { spawn: connect.spawn && args.moment == "session-start", ..connect };
     let client = connect.client().await?;
     let scope = cx.known_scope(&client).await?;
-    let folder = cx.paths()?.state.join(record::FOLDER);
-    let mut session = Session::open(&folder, input.session.as_deref().unwrap_or("unnamed"))?;
+    let folder = cx.paths()?.state.join(injected::FOLDER);
+    let mut session = Session::open(&folder, input.session.as_deref().unwrap_or("unnamed"), input.agent.clone())?;
     match args.moment.as_str() {
         "session-start" => {
             if matches!(input.source.as_deref(), Some("clear" | "compact")) {

@@ -5,48 +5,28 @@
 use std::{
     collections::HashSet,
     fs::{self, File},
-    io::{BufRead, BufReader, Write},
+    io::Write,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::Path,
 };
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     cli::CliError,
+    client::injected::{self, Injection},
     domain::{ClaimId, Scope},
 };
-
-/// The folder of these files, in that of the machine's state.
-pub(crate) const FOLDER: &str = "injected";
-
-/// One injection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Injection {
-    /// When, in milliseconds since the Unix epoch.
-    pub(crate) at: u64,
-    /// The session, by the name that the agent's program gives it.
-    pub(crate) session: String,
-    /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` where the session's context was emptied, `reminder` where the
-    /// agent was asked to store what was decided.
-    pub(crate) hook: String,
-    /// Where the claims are.
-    pub(crate) scope: Scope,
-    /// What was given.
-    #[serde(default)]
-    pub(crate) claims: Vec<ClaimId>,
-}
 
 /// A session's file, held by one hook at a time: hooks of one session run side by side.
 pub(super) struct Session {
     name: String,
+    agent: Option<String>,
     file: File,
     past: Vec<Injection>,
 }
 
 impl Session {
     /// Opens the file of a session, and waits while another hook holds it.
-    pub(super) fn open(folder: &Path, name: &str) -> Result<Self, CliError> {
+    pub(super) fn open(folder: &Path, name: &str, agent: Option<String>) -> Result<Self, CliError> {
         let failed = |error: std::io::Error| CliError::file("write", folder, &error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         // A name of the agent's is no name of a file.
@@ -55,8 +35,8 @@ impl Session {
         let file =
             fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
-        let past = read(&file);
-        Ok(Self { name: name.chars().take(200).collect(), file, past })
+        let past = injected::read(&file);
+        Ok(Self { name: name.chars().take(200).collect(), agent, file, past })
     }
 
     /// Whether the claim was given into the session, and is still in its context.
@@ -81,6 +61,7 @@ impl Session {
         let one = Injection {
             at,
             session: self.name.clone(),
+            agent: self.agent.clone(),
             hook: hook.to_owned(),
             scope: scope.clone(),
             claims: claims.to_vec(),
@@ -103,28 +84,6 @@ impl Session {
     }
 }
 
-/// The lines of a file that can be read: one that was cut short by a crash is passed over.
-fn read(file: &File) -> Vec<Injection> {
-    BufReader::new(file).lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok()).collect()
-}
-
-/// Every injection on this machine, the newest first.
-pub(crate) fn all(state: &Path) -> Result<Vec<Injection>, CliError> {
-    let folder = state.join(FOLDER);
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(CliError::file("read", &folder, &error)),
-    };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        let file = File::open(entry.path()).map_err(|error| CliError::file("read", &entry.path(), &error))?;
-        found.extend(read(&file));
-    }
-    found.sort_by_key(|one| std::cmp::Reverse(one.at));
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,11 +93,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let scope = Scope { org_id: "a".into(), project: "b".into() };
         let id = |n| crate::domain::EventId([n; 32]);
-        let mut session = Session::open(dir.path(), "../../evil").unwrap();
+        let mut session = Session::open(dir.path(), "../../evil", None).unwrap();
         assert!(!session.knows(id(1)) && session.began().is_none());
         session.give(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
         drop(session);
-        let mut session = Session::open(dir.path(), "../../evil").unwrap();
+        let mut session = Session::open(dir.path(), "../../evil", None).unwrap();
         assert!(session.knows(id(1)) && !session.knows(id(3)) && !session.reminded());
         assert_eq!(session.began(), Some(5));
         session.forget(6, &scope).unwrap();
@@ -146,7 +105,7 @@ mod tests {
         session.remind(7, &scope).unwrap();
         assert!(session.reminded());
         drop(session);
-        assert!(!Session::open(dir.path(), "other").unwrap().knows(id(1)), "sessions know nothing of each other");
+        assert!(!Session::open(dir.path(), "other", None).unwrap().knows(id(1)), "sessions know nothing of each other");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

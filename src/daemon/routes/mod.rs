@@ -1,5 +1,6 @@
 //! The paths of the API, one file a family.
 
+mod agents;
 mod bundle;
 mod claims;
 mod conflicts;
@@ -64,6 +65,8 @@ routes! {
     post "/sync/export" => bundle::export,
     post "/sync/import" => bundle::import,
     get "/events" => events::events,
+    get "/agents" => agents::agents,
+    get "/agents/present" => agents::present,
     get "/sync/status" => sync::sync_status,
     get "/sync/peers" => sync::sync_peers,
     get "/sync/contacts" => sync::sync_contacts,
@@ -94,7 +97,7 @@ routes! {
 /// What the documentation of the handlers generates.
 pub(super) mod docs {
     pub(in crate::daemon) use super::{
-        bundle::*, claims::*, conflicts::*, events::*, models::*, status::*, sync::*, writes::*,
+        agents::*, bundle::*, claims::*, conflicts::*, events::*, models::*, status::*, sync::*, writes::*,
     };
 }
 

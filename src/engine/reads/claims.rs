@@ -76,23 +76,36 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
         scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
         status,
         kinds,
-        who: query.who.as_deref().map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned),
+        who: name(query.who.as_deref()),
+        not_who: name(query.not_who.as_deref()),
+        without: query.without.as_deref().map(|words| worded("without", words)).transpose()?.flatten(),
+        not_source: query.not_source.as_deref().map(|words| worded("not_source", words)).transpose()?.flatten(),
         needs_review: query.needs_review,
         since: query.since,
         until: query.until,
-        source: source(query.source.as_deref())?,
+        source: query.source.as_deref().map(|words| worded("source", words)).transpose()?.flatten(),
         verdict: query.verdict.as_deref().map(str::trim).filter(|word| !word.is_empty()).map(verdict).transpose()?,
     })
 }
 
-/// The words of a source, where there are any.
-fn source(text: Option<&str>) -> Result<Option<String>, ApiError> {
-    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+fn name(text: Option<&str>) -> Option<String> {
+    text.map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned)
+}
+
+/// The words of a filter, where there are any.
+fn worded(field: &str, text: &str) -> Result<Option<String>, ApiError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
     if text.len() > MAX_SEARCH {
-        return Err(ApiError::field("source", format!("`source` is longer than {MAX_SEARCH} bytes")));
+        return Err(ApiError::field(field, format!("`{field}` is longer than {MAX_SEARCH} bytes")));
     }
     if !text.contains(char::is_alphanumeric) {
-        return Err(ApiError::field("source", "`source` has neither letters nor digits: nothing can be looked for"));
+        return Err(ApiError::field(
+            field,
+            format!("`{field}` has neither letters nor digits: nothing can be looked for"),
+        ));
     }
     Ok(Some(text.to_owned()))
 }

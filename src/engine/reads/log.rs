@@ -10,7 +10,8 @@ use crate::{
 /// `GET /log`.
 pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPage, ApiError> {
     let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
-    let filter = LogFilter { scope, since: query.since, acts: query.acts };
+    let who = query.who.as_deref().map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned);
+    let filter = LogFilter { scope, since: query.since, acts: query.acts, who, refused: query.refused };
     let limit = limit(query.limit)?;
     engine.readers.lend().snapshot(|reader| {
         let page = reader.log(&filter, limit, query.cursor.as_deref())?;

@@ -1,5 +1,6 @@
 //! Reading: why, recall, claims, history, the log, cards, scopes. Each reads one state of the store.
 
+mod agents;
 mod card;
 mod chain;
 mod claims;
@@ -13,6 +14,7 @@ mod scopes;
 mod snapshot;
 mod why;
 
+pub(super) use agents::agents;
 pub(super) use card::{cards_of, conflicts, view as card_view};
 pub(super) use claims::{claim, claims};
 pub(super) use history::history;

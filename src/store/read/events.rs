@@ -32,16 +32,19 @@ const NOT_UNDONE: [&str; 8] = [
 const UNLISTED: &str =
     "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone')";
 
-/// What a list of the log picks, as a condition on `?1`, the scope, and `?2`, the earliest time. A scope is asked for as an equality,
-/// so that its index serves.
-fn listed(in_scope: bool, acts: bool) -> String {
+/// What a list of the log picks, as a condition on `?1`, the scope, `?2`, the earliest time, and `?3`, who. A scope is asked for as an
+/// equality, so that its index serves.
+fn listed(in_scope: bool, filter: &LogFilter) -> String {
     let scope = if in_scope { "e.scope = ?1" } else { "?1 IS NULL AND e.kind NOT LIKE 'roster.%'" };
-    let first = if acts {
+    let first = if filter.acts {
         format!(" AND NOT EXISTS (SELECT 1 FROM events f WHERE f.op = e.op AND f.n < e.n AND f.kind NOT IN {UNLISTED})")
     } else {
         String::new()
     };
-    format!("{scope} AND e.wall >= ?2 AND e.kind NOT IN {UNLISTED}{first}")
+    let kind = if filter.refused { " AND e.kind = 'local.refused'" } else { "" };
+    format!(
+        "{scope} AND e.wall >= ?2 AND (?3 IS NULL OR e.who = ?3 OR e.agent = ?3) AND e.kind NOT IN {UNLISTED}{kind}{first}"
+    )
 }
 
 impl Reader {
@@ -202,18 +205,19 @@ impl Reader {
                 },
                 None => None,
             };
-            let listed = listed(scope.is_some(), filter.acts);
+            let listed = listed(scope.is_some(), filter);
             let since = filter.since.map_or(i64::MIN, log::wall);
             let select = format!(
                 "SELECT e.n, e.id, e.scope, e.effective, e.header FROM events e WHERE {listed}
-                 AND (e.wall, e.tick, e.n) < (?3, ?4, ?5) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?6"
+                 AND (e.wall, e.tick, e.n) < (?4, ?5, ?6) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?7"
             );
             let rows = limit.saturating_add(1);
-            let mut events = reader.loaded(&select, params![scope, since, after.wall, after.tick, after.n, rows])?;
+            let mut events =
+                reader.loaded(&select, params![scope, since, filter.who, after.wall, after.tick, after.n, rows])?;
             let total = match filter.since {
                 Some(_) => {
                     let count = format!("SELECT count(*) FROM events e WHERE {listed}");
-                    reader.db.prepare_cached(&count)?.query_row(params![scope, since], |row| row.get(0))?
+                    reader.db.prepare_cached(&count)?.query_row(params![scope, since, filter.who], |row| row.get(0))?
                 }
                 None => 0,
             };

@@ -1,5 +1,6 @@
 //! Reading: claims, pages, search, candidates, neighbours, events, cards.
 
+mod agents;
 mod candidates;
 mod cards;
 mod claims;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Place, claims::claims_at_places, notices};
+use super::{Place, claims::claims_at_places, notices, search};
 use crate::store::{
     ClaimFilter, ClaimRow, Page, Reader, Result, Said, log,
     project::{kind_of, status_code},
@@ -34,12 +34,12 @@ fn lanes(db: &Connection, filter: &ClaimFilter) -> Result<Vec<Lane>> {
     let mut read = db.prepare_cached(
         "SELECT n, claims, kind FROM lanes
          WHERE (?1 IS NULL OR scope = ?1) AND (?2 IS NULL OR status = ?2) AND (?3 IS NULL OR review = ?3)
-           AND (?4 IS NULL OR who = ?4 OR agent = ?4) AND claims > 0",
+           AND (?4 IS NULL OR who = ?4 OR agent = ?4) AND (?5 IS NULL OR (who <> ?5 AND agent <> ?5)) AND claims > 0",
     )?;
-    let rows = read
-        .query_map(params![scope, filter.status.map(status_code), filter.needs_review, filter.who], |row| {
-            Ok((Lane { n: row.get(0)?, claims: row.get(1)? }, kind_of(row.get(2)?)))
-        })?;
+    let status = filter.status.map(status_code);
+    let rows = read.query_map(params![scope, status, filter.needs_review, filter.who, filter.not_who], |row| {
+        Ok((Lane { n: row.get(0)?, claims: row.get(1)? }, kind_of(row.get(2)?)))
+    })?;
     let mut lanes = Vec::new();
     for row in rows {
         let (lane, kind) = row?;
@@ -135,18 +135,34 @@ fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSe
     Ok(found)
 }
 
-/// The claims that guard or models had something to say of, as far as a filter asks; `None` where it does not.
-pub(super) fn said(db: &Connection, filter: &ClaimFilter) -> Result<Option<HashSet<i64>>> {
-    Ok(match filter.verdict {
-        None => None,
-        Some(Said::Disputed) => Some(notices::disputed(db)?),
-        Some(Said::Warned) => Some(notices::warned(db)?),
-        Some(Said::Clean) => {
-            let mut any = notices::disputed(db)?;
-            any.extend(notices::warned(db)?);
-            Some(any)
-        }
-    })
+/// Which claims a filter picks one by one, beside its lanes.
+pub(super) struct OneByOne {
+    /// Only these, where it says so.
+    only: Option<HashSet<i64>>,
+    /// None of these.
+    without: HashSet<i64>,
+}
+
+impl OneByOne {
+    /// By what guard and models said, and by the words that are not to be there.
+    pub(super) fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
+        let mut without = search::having(db, filter)?;
+        let only = match filter.verdict {
+            None => None,
+            Some(Said::Disputed) => Some(notices::disputed(db)?),
+            Some(Said::Warned) => Some(notices::warned(db)?),
+            Some(Said::Clean) => {
+                without.extend(notices::disputed(db)?);
+                without.extend(notices::warned(db)?);
+                None
+            }
+        };
+        Ok(Self { only, without })
+    }
+
+    pub(super) fn takes(&self, n: i64) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&n)) && !self.without.contains(&n)
+    }
 }
 
 impl Reader {
@@ -157,21 +173,16 @@ impl Reader {
         let most = limit.saturating_add(1);
         self.snapshot(|reader| {
             let lanes = lanes(&reader.db, filter)?;
-            let (mut found, total) = match said(&reader.db, filter)? {
-                None => {
-                    let found = places(&reader.db, &lanes, (after, from), &HashSet::new(), most)?;
-                    (found, counted(&reader.db, filter, &lanes)?)
-                }
-                Some(any) if filter.verdict == Some(Said::Clean) => {
-                    let others = chosen(&reader.db, &lanes, filter, &any)?.len();
-                    let found = places(&reader.db, &lanes, (after, from), &any, most)?;
-                    (found, counted(&reader.db, filter, &lanes)?.saturating_sub(others))
-                }
-                Some(any) => {
-                    let all = chosen(&reader.db, &lanes, filter, &any)?;
-                    let total = all.len();
-                    (all.into_iter().filter(|place| *place < after).take(most).collect(), total)
-                }
+            let OneByOne { only, without } = OneByOne::of(&reader.db, filter)?;
+            let (mut found, total) = if let Some(only) = only {
+                let only = only.difference(&without).copied().collect();
+                let all = chosen(&reader.db, &lanes, filter, &only)?;
+                let total = all.len();
+                (all.into_iter().filter(|place| *place < after).take(most).collect(), total)
+            } else {
+                let others = chosen(&reader.db, &lanes, filter, &without)?.len();
+                let found = places(&reader.db, &lanes, (after, from), &without, most)?;
+                (found, counted(&reader.db, filter, &lanes)?.saturating_sub(others))
             };
             let more = found.len() > limit;
             found.truncate(limit);

@@ -4,11 +4,13 @@
 //! Ranking: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), as FTS5
 //! computes it, with the statement weighing most.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, params};
 
 use super::{claims::claims_at_places, pages};
 use crate::store::{
-    ClaimFilter, ClaimRow, Page, Reader, Result, Said, StoreError, log,
+    ClaimFilter, ClaimRow, Page, Reader, Result, StoreError, log,
     project::{place, stemmed},
 };
 
@@ -110,7 +112,7 @@ impl Reader {
         }
         known.sort_by_key(|word| word.df);
         let lanes = pages::picked(db, filter)?;
-        let said = pages::said(db, filter)?;
+        let picked = pages::OneByOne::of(db, filter)?;
         let (first, last) = pages::span(filter);
         let mut plans = plans(&known, if scope.is_some() { here } else { all });
         if words.is_empty() && source.is_some() {
@@ -132,8 +134,7 @@ impl Reader {
             let mut rows = read.query(params![query, from, first, last])?;
             while let Some(row) = rows.next()? {
                 let n = row.get(0)?;
-                let spoken = said.as_ref().is_none_or(|any| any.contains(&n) != (filter.verdict == Some(Said::Clean)));
-                if spoken && row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
+                if picked.takes(n) && row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
                     found.push(Match { n, rank: row.get(1)? });
                 }
             }
@@ -143,6 +144,22 @@ impl Reader {
         }
         Ok((Vec::new(), false))
     }
+}
+
+/// The claims that have what a filter does not want: one of its words, or the words of its source. All of them, however many:
+/// a claim that was left in would be wrong.
+pub(super) fn having(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
+    let words = tokens(filter.without.as_deref().unwrap_or_default()).join(" OR ");
+    let words = Some(words).filter(|words| !words.is_empty()).map(|words| within(Some(&words), None, None));
+    let source = filter.not_source.as_deref().and_then(in_source).map(|source| within(None, Some(&source), None));
+    let mut found = HashSet::new();
+    for query in words.into_iter().chain(source) {
+        let mut read = db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1")?;
+        for n in read.query_map(params![query], |row| row.get(0))? {
+            found.insert(n?);
+        }
+    }
+    Ok(found)
 }
 
 /// What to ask FTS5 for among `claims`, given the words that occur, the rarest first: one plan after the other, until one

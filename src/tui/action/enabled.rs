@@ -4,7 +4,7 @@
 use crate::{
     api::{CardAct, ClaimView, SyncMode},
     domain::Status,
-    tui::state::{Daemon, Screen, State, conflicts::Card},
+    tui::state::{Daemon, Overlay, Screen, State, conflicts::Card},
 };
 
 type Can = Result<(), String>;
@@ -259,8 +259,10 @@ pub fn openable(state: &State) -> Can {
         Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
         Screen::Peers => !state.peers.entries().is_empty(),
         Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| !acts.list.is_empty()),
+        Screen::Agents => state.agents.can_open(),
         Screen::Models => false,
     };
+    let some = some && !matches!(state.overlay, Some(Overlay::Page(_)));
     if some { Ok(()) } else { Err("there is nothing to open here".to_owned()) }
 }
 
@@ -270,7 +272,7 @@ pub fn link(state: &State) -> Can {
         Screen::Conflicts => state.conflicts.current().is_some(),
         Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
         Screen::Claims | Screen::Why => state.claim_in_hand().is_some(),
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log => false,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => false,
     };
     if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
 }
@@ -303,4 +305,48 @@ pub fn start(state: &State) -> Can {
         Daemon::Starting => Err("it is starting".to_owned()),
         Daemon::Up { .. } | Daemon::Unknown => Err("the daemon is running".to_owned()),
     }
+}
+
+/// There is an embedder whose vectors can be made.
+pub fn reembed(state: &State) -> Can {
+    writes_files(state)?;
+    if state.models.reembed.is_some() {
+        return Err("they are being made".to_owned());
+    }
+    let diagnose = state.models.diagnose.as_ref().ok_or("how the daemon is, is still being read")?;
+    match diagnose.models.roles.iter().find(|model| model.role == "embedder") {
+        Some(model) => model.problem.clone().map_or(Ok(()), Err),
+        None => Err("there is no embedder: ergo models list".to_owned()),
+    }
+}
+
+/// An agent is under the cursor.
+pub fn agent(state: &State) -> Can {
+    if state.agents.entry().is_some() { Ok(()) } else { Err("no agent is listed".to_owned()) }
+}
+
+/// A page is there to read.
+pub fn page(state: &State) -> Can {
+    match &state.overlay {
+        Some(Overlay::Page(page)) if page.text.is_some() => Ok(()),
+        _ => Err("the page is still being read".to_owned()),
+    }
+}
+
+/// What the page shows can be written.
+pub fn page_apply(state: &State) -> Can {
+    page(state)?;
+    match &state.overlay {
+        Some(Overlay::Page(page)) if page.changes_files() => writes_files(state),
+        Some(Overlay::Page(page)) if page.is_setup() => Err("nothing would change".to_owned()),
+        _ => Err("this page is for reading".to_owned()),
+    }
+}
+
+/// Files of this machine may be written, and nothing else is under way.
+fn writes_files(state: &State) -> Can {
+    if state.settings.read_only {
+        return Err("this app was opened with --read-only".to_owned());
+    }
+    idle(state)
 }

@@ -3,14 +3,27 @@
 mod docs;
 pub mod enabled;
 mod keymap;
+mod over;
 mod rows;
 mod table;
 
+use super::state::State;
 pub use docs::{keys_markdown, keys_roff};
 pub use keymap::Keymap;
-pub use table::ACTIONS;
 
-use super::state::State;
+/// Every act.
+pub static ACTIONS: &[ActionSpec] = &ALL;
+
+const ALL: [ActionSpec; table::ON_SCREENS.len() + over::OVER_SCREENS.len()] = {
+    let (screens, over) = (table::ON_SCREENS, over::OVER_SCREENS);
+    let mut all = [screens[0]; table::ON_SCREENS.len() + over::OVER_SCREENS.len()];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = if n < screens.len() { screens[n] } else { over[n - screens.len()] };
+        n += 1;
+    }
+    all
+};
 
 /// What a person can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +49,6 @@ pub enum Action {
     MarkAll,
     KeepSource,
     // Claims
-    Search,
     StatusFilter,
     KindFilter,
     ReviewFilter,
@@ -66,6 +78,8 @@ pub enum Action {
     PrevPane,
     Open,
     // Everywhere
+    Search,
+    Snapshot,
     Palette,
     ShowConflicts,
     ShowClaims,
@@ -87,6 +101,7 @@ pub enum Action {
     ShowModels,
     ShowLog,
     ShowCards,
+    ShowAgents,
     Tour,
     // In the inbox
     InboxNext,
@@ -108,6 +123,16 @@ pub enum Action {
     TourNext,
     TourBack,
     TourEnd,
+    // On Models
+    Reembed,
+    // On Agents
+    AgentFilter,
+    AgentSetup,
+    AgentRemove,
+    // On a page
+    PageClose,
+    PageCopy,
+    PageApply,
     // In a form
     Submit,
     Advance,
@@ -177,11 +202,17 @@ pub enum KeyScope {
     Acts,
     /// In the tour.
     Tour,
+    /// On the Models screen.
+    Models,
+    /// On the Agents screen.
+    Agents,
+    /// On a page that lies over a screen.
+    Page,
 }
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Inbox,
         Self::Door,
         Self::Conflicts,
@@ -189,9 +220,12 @@ impl KeyScope {
         Self::Why,
         Self::Peers,
         Self::Acts,
+        Self::Models,
+        Self::Agents,
         Self::Claim,
         Self::Move,
         Self::Global,
+        Self::Page,
         Self::Form,
         Self::Pick,
         Self::Confirm,
@@ -215,6 +249,9 @@ impl KeyScope {
             Self::Door => "door",
             Self::Acts => "acts",
             Self::Tour => "tour",
+            Self::Models => "models",
+            Self::Agents => "agents",
+            Self::Page => "page",
         }
     }
 
@@ -225,6 +262,9 @@ impl KeyScope {
             Self::Door => "Inbox: at the door",
             Self::Acts => "Timeline and Log",
             Self::Tour => "In the tour",
+            Self::Models => "Models",
+            Self::Agents => "Agents",
+            Self::Page => "On a page (the snapshot of a scope, what setup would write)",
             Self::Conflicts => "Conflicts",
             Self::Claims => "Claims",
             Self::Why => "Why",
@@ -251,7 +291,7 @@ pub enum Danger {
 }
 
 /// One row of the table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
     /// The act.
     pub id: Action,

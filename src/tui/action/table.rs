@@ -1,16 +1,16 @@
-//! The table itself.
+//! The table itself: the acts on screens. Those of what lies over them are in [`super::over`].
 #![allow(clippy::enum_glob_use, reason = "the table names every act")]
 
 use super::{
     Action::*,
     ActionSpec,
-    KeyScope::{self, Acts, Claim, Claims, Confirm, Conflicts, Door, Form, Global, Inbox, Move, Peers, Why},
+    KeyScope::{Acts, Agents, Claim, Claims, Conflicts, Door, Global, Inbox, Models, Move, Peers, Why},
     enabled as can,
     rows::{acts, asks, plain},
 };
 
-/// Every act. Within a scope the order is that of the footer and the palette.
-pub static ACTIONS: &[ActionSpec] = &[
+/// The acts on screens. Within a scope the order is that of the footer and the palette.
+pub(super) const ON_SCREENS: &[ActionSpec] = &[
     acts(
         KeepA,
         Conflicts,
@@ -113,16 +113,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Show open, snoozed, settled or all cards.",
         can::always,
     ),
-    //
-    plain(
-        Search,
-        Claims,
-        &["/"],
-        "search",
-        "Search",
-        "Search statements, reasons and sources; the daemon does the work, the total is shown.",
-        can::always,
-    ),
     plain(
         StatusFilter,
         Claims,
@@ -142,7 +132,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Show only claims whose premises changed, or all again.",
         can::always,
     ),
-    //
     plain(
         SyncNow,
         Peers,
@@ -170,9 +159,7 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Do not let the device under the cursor in; its invitation is used up.",
         can::waiting,
     ),
-    //
-    plain(Ask, Why, &["/"], "ask", "Ask why", "Ask a question in words; the best reasoned claim answers.", can::always),
-    //
+    plain(Ask, Why, &["a"], "ask", "Ask why", "Ask a question in words; the best reasoned claim answers.", can::always),
     plain(
         ClaimWhy,
         Claim,
@@ -227,7 +214,6 @@ pub static ACTIONS: &[ActionSpec] = &[
         "Drop the claim's text everywhere, for a secret that was pasted. The record stays; the text never comes back.",
         can::redactable,
     ),
-    //
     plain(Up, Move, &["k", "up"], "", "Up", "One row up, or scroll.", can::always),
     plain(Down, Move, &["j", "down"], "", "Down", "One row down, or scroll.", can::always),
     plain(PageUp, Move, &["pgup", "ctrl-b", "ctrl-u"], "", "Page up", "One screen up.", can::always),
@@ -239,7 +225,6 @@ pub static ACTIONS: &[ActionSpec] = &[
     plain(NextPane, Move, &["tab"], "", "Next pane", "To the next pane.", can::always),
     plain(PrevPane, Move, &["shift-tab"], "", "Previous pane", "To the pane before.", can::always),
     plain(Open, Move, &["enter"], "open", "Open", "Open what is under the cursor.", can::openable),
-    //
     acts(
         Undo,
         Global,
@@ -250,6 +235,15 @@ pub static ACTIONS: &[ActionSpec] = &[
         can::undo,
     ),
     acts(Redo, Global, &["U"], "", "Redo", "Take back the last undo.", can::redo),
+    plain(
+        Search,
+        Global,
+        &["/"],
+        "search",
+        "Search",
+        "Search everywhere by words and by meaning; what narrows it can be typed too, and a ! before it means all but that.",
+        can::always,
+    ),
     plain(
         Palette,
         Global,
@@ -275,6 +269,15 @@ pub static ACTIONS: &[ActionSpec] = &[
     plain(ShowModels, Global, &["6"], "", "Models", "What serves which role, and how the daemon is.", can::always),
     plain(ShowLog, Global, &["7"], "", "Log", "Every act, and taking one back.", can::always),
     plain(ShowCards, Global, &["8"], "", "Conflicts", "Cards by status, also those that are settled.", can::always),
+    plain(
+        ShowAgents,
+        Global,
+        &["9"],
+        "",
+        "Agents",
+        "Which agents are connected, and what each wrote, was refused and was given.",
+        can::always,
+    ),
     plain(Back, Global, &["esc", "backspace"], "", "Back", "Back to where you came from.", can::always),
     plain(
         AllScopes,
@@ -283,6 +286,15 @@ pub static ACTIONS: &[ActionSpec] = &[
         "",
         "All scopes or this one",
         "Show everything, or only the scope in hand.",
+        can::always,
+    ),
+    plain(
+        Snapshot,
+        Global,
+        &["P"],
+        "",
+        "The scope on a page",
+        "Show what is in force in the scope in hand on one page, as agents get it.",
         can::always,
     ),
     acts(
@@ -317,58 +329,6 @@ pub static ACTIONS: &[ActionSpec] = &[
     ),
     plain(Suspend, Global, &["ctrl-z"], "", "Suspend", "Back to the shell; `fg` returns.", can::always),
     plain(Quit, Global, &["q", "ctrl-c"], "quit", "Quit", "Leave the app.", can::always),
-    //
-    plain(Submit, Form, &["ctrl-s"], "save", "Save", "Do it; in the last field, {advance} does.", can::always),
-    plain(Advance, Form, &["enter"], "", "Go on", "To the next field; in the last one, do it.", can::always),
-    plain(NextField, Form, &["tab"], "next field", "Next field", "To the next field.", can::always),
-    plain(PrevField, Form, &["shift-tab"], "", "Previous field", "To the field before.", can::always),
-    plain(NewLine, Form, &["alt-enter", "ctrl-j"], "", "New line", "Begin a new line in the text.", can::always),
-    plain(
-        Editor,
-        Form,
-        &["ctrl-o"],
-        "editor",
-        "Open in an editor",
-        "Write the text in $VISUAL or $EDITOR.",
-        can::always,
-    ),
-    plain(
-        Cancel,
-        Form,
-        &["esc"],
-        "cancel",
-        "Cancel",
-        "Close the form; what was written is kept until the app ends.",
-        can::always,
-    ),
-    //
-    plain(Pick, KeyScope::Pick, &["enter"], "choose", "Choose", "Do what is under the cursor.", can::always),
-    plain(PickUp, KeyScope::Pick, &["up", "ctrl-p", "ctrl-k"], "", "Up", "One row up.", can::always),
-    plain(PickDown, KeyScope::Pick, &["down", "ctrl-n", "ctrl-j"], "", "Down", "One row down.", can::always),
-    plain(PickPageUp, KeyScope::Pick, &["pgup"], "", "Page up", "One screen up.", can::always),
-    plain(PickPageDown, KeyScope::Pick, &["pgdn"], "", "Page down", "One screen down.", can::always),
-    plain(Close, KeyScope::Pick, &["esc", "ctrl-c"], "close", "Close", "Back to the screen.", can::always),
-    //
-    plain(Yes, Confirm, &["y"], "yes", "Yes", "Do it.", can::always),
-    plain(No, Confirm, &["n", "esc", "ctrl-c", "q"], "no", "No", "Do nothing.", can::always),
-    plain(
-        SwitchButton,
-        Confirm,
-        &["tab", "shift-tab", "left", "right", "h", "l"],
-        "",
-        "Other button",
-        "Move between the buttons; Cancel is first.",
-        can::always,
-    ),
-    plain(
-        PressButton,
-        Confirm,
-        &["enter"],
-        "",
-        "Press the button",
-        "Press the button that has the focus.",
-        can::always,
-    ),
     plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always),
     plain(InboxNext, Inbox, &["n", "]"], "next", "Next", "Go to the next thing that wants a person.", can::listed),
     plain(InboxPrev, Inbox, &["N", "["], "", "Previous", "Go to the thing before.", can::listed),
@@ -447,18 +407,6 @@ pub static ACTIONS: &[ActionSpec] = &[
     ),
     plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed),
     plain(
-        TourNext,
-        KeyScope::Tour,
-        &["enter", "space", "right", "l", "n"],
-        "next",
-        "Next",
-        "To the next card.",
-        can::always,
-    ),
-    plain(TourBack, KeyScope::Tour, &["left", "h", "backspace"], "", "Back", "To the card before.", can::always),
-    plain(TourEnd, KeyScope::Tour, &["esc", "q", "ctrl-c"], "skip", "Skip", "To the app.", can::always),
-    //
-    plain(
         Mark,
         Conflicts,
         &["space"],
@@ -494,6 +442,42 @@ pub static ACTIONS: &[ActionSpec] = &[
         "On every marked card, the side of one source or writer stays: choose whose; what becomes of each is shown first.",
         can::keep_source,
     ),
-    plain(PreviewUp, Confirm, &["up", "k"], "", "Up", "Earlier lines of the preview.", can::always),
-    plain(PreviewDown, Confirm, &["down", "j"], "", "Down", "Later lines of the preview.", can::always),
+    //
+    plain(
+        Reembed,
+        Models,
+        &["e"],
+        "new vectors",
+        "Make the vectors anew",
+        "Make every vector with the present embedder, after another one was chosen; words find alone until then.",
+        can::reembed,
+    ),
+    //
+    plain(
+        AgentFilter,
+        Agents,
+        &["f"],
+        "show",
+        "What is listed",
+        "Show what the agent did, what of it was refused, or what hooks gave it.",
+        can::agent,
+    ),
+    plain(
+        AgentSetup,
+        Agents,
+        &["i"],
+        "set up",
+        "Set agents up",
+        "Show what ergo would write into the files of the agents that are installed here; nothing is written before you say so.",
+        can::always,
+    ),
+    plain(
+        AgentRemove,
+        Agents,
+        &["x"],
+        "",
+        "Take the setup back",
+        "Show what ergo would take out of the files of the agents; nothing is written before you say so.",
+        can::always,
+    ),
 ];

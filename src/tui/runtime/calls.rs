@@ -1,16 +1,30 @@
 //! Requests of the app as calls of the client, and their failures as the app understands them.
 
+use std::path::Path;
+
+use futures_util::future::join_all;
+
+use super::verbs;
 use crate::{
-    api::{ErrorCode, PendingJoins, SyncNowRequest},
-    client::{Client, ClientError},
-    tui::msg::{Answer, Failure, FailureKind, Read, Write},
+    api::{ErrorCode, PendingJoins, RecallAnswer, RecallRequest, SyncNowRequest},
+    client::{
+        Client, ClientError,
+        injected::{self, Given},
+    },
+    tui::{
+        found,
+        msg::{Answer, Failure, FailureKind, Read, Write},
+    },
 };
 
 /// How long the app waits for what comes of a round with every peer, in milliseconds.
 const ROUND_MS: u64 = 10_000;
 
-/// Asks the daemon.
-pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure> {
+/// The most claims of which is looked up what they say, among those that hooks gave.
+const LOOKED_UP: usize = 60;
+
+/// Asks the daemon; `state` is the folder of this machine's state.
+pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> Result<Answer, Failure> {
     Ok(match read {
         Read::Health => Answer::Health(Box::new(client.health().await?)),
         Read::Scopes => Answer::Scopes(client.scopes().await?),
@@ -21,6 +35,12 @@ pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure>
         Read::Card(id) => Answer::Card(Box::new(client.card(&id).await?)),
         Read::Inbox(query) => Answer::Inbox(client.inbox(&query).await?),
         Read::Log(query) => Answer::Log(client.log(&query).await?),
+        Read::Recall(requests) => Answer::Recalled(Box::new(recall(client, &requests).await?)),
+        Read::Snapshot(query) => Answer::Snapshot(client.snapshot(&query).await?),
+        Read::Ingested(query) => Answer::Ingested(client.ingested(&query).await?),
+        Read::Agents(query) => Answer::Agents(client.agents(&query).await?),
+        Read::Given => Answer::Given(given(client, state).await?),
+        Read::Setup { remove } => Answer::Setup(verbs::setup(remove, false).await?),
         Read::Diagnose => Answer::Diagnose(Box::new(client.diagnose().await?)),
         Read::Sync => {
             let status = client.sync_status().await?;
@@ -28,6 +48,39 @@ pub(super) async fn read(client: &Client, read: Read) -> Result<Answer, Failure>
             Answer::Sync(Box::new(status), pending)
         }
     })
+}
+
+/// Asks in each scope, and puts the answers together. Where some of them have none, the others count.
+async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<RecallAnswer, ClientError> {
+    let (mut answers, mut failed) = (Vec::new(), None);
+    for answer in join_all(requests.iter().map(|request| client.recall(request))).await {
+        match answer {
+            Ok(answer) => answers.push(answer),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if answers.is_empty() => Err(error),
+        _ => Ok(found::merge(answers)),
+    }
+}
+
+/// What hooks gave on this machine, by claim, the latest with what it says.
+async fn given(client: &Client, state: Option<&Path>) -> Result<Vec<Given>, Failure> {
+    let Some(state) = state.map(Path::to_owned) else { return Ok(Vec::new()) };
+    let read = tokio::task::spawn_blocking(move || injected::all(&state).map(|all| injected::by_claim(&all))).await;
+    let mut given = match read {
+        Ok(Ok(given)) => given,
+        Ok(Err((path, error))) => {
+            return Err(Failure::plain(format!("what hooks gave cannot be read in {}: {error}", path.display())));
+        }
+        Err(_) => return Err(Failure::plain("what hooks gave could not be read")),
+    };
+    for one in given.iter_mut().take(LOOKED_UP) {
+        // Of another store, or redacted since: its id is what is left of it.
+        one.statement = client.claim(&one.claim.to_hex()).await.ok().map(|claim| claim.statement);
+    }
+    Ok(given)
 }
 
 /// Tells the daemon.
@@ -42,6 +95,8 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
         Write::Reviewed(request) => Answer::Outcome(Box::new(client.reviewed(&request).await?)),
         Write::Undo(request) => Answer::Undone(Box::new(client.undo(&request).await?)),
         Write::Audit(request) => Answer::Audited(client.audit(&request).await?),
+        Write::Reembed => Answer::Reembedded(client.reembed().await?),
+        Write::Setup { remove } => Answer::Setup(verbs::setup(remove, true).await?),
         Write::SyncNow => {
             let request = SyncNowRequest { device: None, wait_ms: Some(ROUND_MS) };
             Answer::Synced(Box::new(client.sync_now(&request).await?))
@@ -67,5 +122,12 @@ impl From<ClientError> for Failure {
             _ => (FailureKind::Refused, None, Vec::new()),
         };
         Self { kind, message: error.to_string(), hint: error.hint(), field, candidates }
+    }
+}
+
+impl Failure {
+    /// Something of this machine that did not work, in one sentence.
+    pub(super) fn plain(message: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Refused, message: message.into(), hint: None, field: None, candidates: Vec::new() }
     }
 }

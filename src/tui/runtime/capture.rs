@@ -53,6 +53,7 @@ struct Player<'a> {
     client: &'a Client,
     runtime: tokio::runtime::Runtime,
     folder: Option<PathBuf>,
+    kept: Option<PathBuf>,
     acts: bool,
 }
 
@@ -62,8 +63,8 @@ impl<'a> Player<'a> {
         let mut state = State::new(settings(options, client)?, size, now());
         state.keys = options.keys.clone();
         let effects = update::open(&mut state, opening(options));
-        let mut player =
-            Self { state, theme: Theme::ansi(true), client, runtime, folder: options.folder.clone(), acts };
+        let (folder, kept) = (options.folder.clone(), options.state.clone());
+        let mut player = Self { state, theme: Theme::ansi(true), client, runtime, folder, kept, acts };
         player.settle(effects);
         player.frame();
         Ok(player)
@@ -83,7 +84,9 @@ impl<'a> Player<'a> {
         for _ in 0..ENOUGH {
             let Some(effect) = queue.pop() else { return };
             let (ticket, answer) = match effect {
-                Effect::Read(ticket, read) => (ticket, self.runtime.block_on(calls::read(self.client, read))),
+                Effect::Read(ticket, read) => {
+                    (ticket, self.runtime.block_on(calls::read(self.client, self.kept.as_deref(), read)))
+                }
                 Effect::Write(ticket, write) if self.acts => {
                     (ticket, self.runtime.block_on(calls::write(self.client, *write)))
                 }

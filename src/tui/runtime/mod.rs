@@ -9,6 +9,7 @@ mod live;
 mod memory;
 mod svg;
 mod terminal;
+mod verbs;
 
 use std::{
     io::{IsTerminal, Write},
@@ -124,6 +125,8 @@ struct App {
     opening: Opening,
     memory: Option<Arc<Memory>>,
     folder: Option<PathBuf>,
+    /// The folder of this machine's state.
+    kept: Option<Arc<PathBuf>>,
     theme: Theme,
     client: Client,
     start: Starter,
@@ -164,6 +167,7 @@ impl App {
             opening: opening(&options),
             memory: options.memory.map(|path| Arc::new(Memory::at(path))),
             folder: options.folder,
+            kept: options.state.map(Arc::new),
             theme,
             client,
             start,
@@ -327,9 +331,9 @@ impl App {
         for effect in effects {
             match effect {
                 Effect::Read(ticket, read) => {
-                    let (client, sender) = (self.client.clone(), self.sender.clone());
+                    let (client, sender, kept) = (self.client.clone(), self.sender.clone(), self.kept.clone());
                     self.tasks.spawn(async move {
-                        let answer = calls::read(&client, read).await;
+                        let answer = calls::read(&client, kept.as_deref().map(PathBuf::as_path), read).await;
                         // The app has been left: nobody waits for the answer.
                         drop(sender.send(Msg::Reply(ticket, answer)).await);
                     });

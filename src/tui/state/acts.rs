@@ -91,6 +91,7 @@ impl Acts {
             acts: true,
             limit: Some(super::list::PAGE),
             cursor,
+            ..LogQuery::default()
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     filter::{self, Line, Verdict},
+    found::{Asked, Found},
     list::Windowed,
 };
 use crate::{
@@ -44,6 +45,8 @@ pub struct Claims {
     pub verdict: Option<Verdict>,
     /// The search line as it was typed.
     pub search: String,
+    /// What is near to its words, below the claims that have them.
+    pub found: Found,
     /// The row of the scope tree under the cursor.
     pub scope_row: usize,
     /// The first line shown of the claim in full.
@@ -91,17 +94,53 @@ impl Claims {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
             status: Some(status.as_str().to_owned()),
-            kind: line.kind.or(self.kind).map(|kind| kind.as_str().to_owned()),
+            kind: Some(self.kinds(&line)).filter(|kinds| !kinds.is_empty()).map(|kinds| {
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+                names.join(",")
+            }),
             q: Some(line.words.trim_start().to_owned()).filter(|words| !words.trim().is_empty()),
             who: line.who.or_else(|| self.who.clone()),
             source: line.source.or_else(|| self.source.clone()),
             since: line.days.or(self.days).map(|days| filter::since(days, now)),
+            without: Some(line.without).filter(|words| !words.is_empty()),
+            not_who: line.not_who,
+            not_source: line.not_source,
             verdict: line.verdict.or(self.verdict).map(|verdict| verdict.as_str().to_owned()),
             needs_review: self.needs_review.then_some(true),
             limit: Some(super::list::PAGE),
             cursor,
             ..ClaimsQuery::default()
         }
+    }
+
+    /// The kinds that are listed; empty for all.
+    fn kinds(&self, line: &Line) -> Vec<ClaimKind> {
+        if line.kinds.is_empty() { self.kind.into_iter().collect() } else { line.kinds.clone() }
+    }
+
+    /// What recall is to be asked beside the list, in these scopes; `None` for nothing.
+    pub fn wanted(&self, scopes: &[Scope], now: u64) -> Option<Asked> {
+        let line = Line::parse(&self.search);
+        Asked::of(&line, &self.query(None, now, None), &self.kinds(&line), scopes)
+    }
+
+    /// Decides what stands below the list, after either has changed.
+    pub fn settle(&mut self, now: u64) {
+        let query = self.query(None, now, None);
+        self.found.settle(&self.list, &query);
+    }
+
+    /// The claim under the cursor: one of the list, or one that is near.
+    pub fn current(&self) -> Option<&ClaimView> {
+        match self.found.row() {
+            Some(_) => self.found.current(),
+            None => self.list.current(),
+        }
+    }
+
+    /// The row under the cursor, where what is near is counted on after the list.
+    pub fn row(&self) -> usize {
+        self.found.row().map_or(self.list.cursor(), |row| self.list.known() + row)
     }
 
     /// Whether anything narrows the list besides the scope.

@@ -1,4 +1,5 @@
-//! What the list of claims is limited to, and the search line that says it in words: `canary by:max since:7d source:docs/adr`.
+//! What the list of claims is limited to, and the search line that says it in words: `canary by:max since:7d source:docs/adr`. A `!`
+//! before a word, a name, a source or a kind means all but that: `!canary !by:max`.
 
 use crate::domain::{ClaimKind, Status};
 
@@ -44,30 +45,61 @@ pub struct Line {
     pub source: Option<String>,
     /// Only of the last so many days.
     pub days: Option<u64>,
-    /// Only of this kind.
-    pub kind: Option<ClaimKind>,
+    /// Only of these kinds; empty for all.
+    pub kinds: Vec<ClaimKind>,
     /// Only of this status; `Some(None)` for all.
     pub status: Option<Option<Status>>,
     /// Only those of which this was said.
     pub verdict: Option<Verdict>,
+    /// Words of which none may be there.
+    pub without: String,
+    /// Only by anybody but this person or agent.
+    pub not_who: Option<String>,
+    /// Only without this in their source.
+    pub not_source: Option<String>,
 }
 
 impl Line {
     /// Reads a search line. What is no filter is a word to search for, so that nothing that is typed is lost.
     pub fn parse(text: &str) -> Self {
         let mut line = Self::default();
-        let mut words = Vec::new();
+        let (mut words, mut without) = (Vec::new(), Vec::new());
         for part in text.split_whitespace() {
-            if !line.take(part) {
-                words.push(part);
+            match part.strip_prefix('!') {
+                // Half typed.
+                Some("") => {}
+                Some(rest) if line.leave(rest) => {}
+                Some(rest) if rest.contains(char::is_alphanumeric) => without.push(rest),
+                _ if line.take(part) => {}
+                _ => words.push(part),
             }
         }
         line.words = words.join(" ");
+        line.without = without.join(" ");
         // The white space says that the last word is whole.
         if text.ends_with(' ') && !line.words.is_empty() {
             line.words.push(' ');
         }
         line
+    }
+
+    /// Takes what is not wanted.
+    fn leave(&mut self, part: &str) -> bool {
+        let Some((name, value)) = part.split_once(':') else { return false };
+        match (name, value) {
+            ("by" | "source" | "kind", "") => {}
+            ("by", value) => self.not_who = Some(value.to_owned()),
+            ("source", value) => self.not_source = Some(value.to_owned()),
+            ("kind", value) => match value.parse::<ClaimKind>() {
+                Ok(not) => {
+                    let among = if self.kinds.is_empty() { ClaimKind::ALL.to_vec() } else { self.kinds.clone() };
+                    self.kinds = among.into_iter().filter(|kind| *kind != not).collect();
+                }
+                Err(_) => return false,
+            },
+            _ => return false,
+        }
+        true
     }
 
     fn take(&mut self, part: &str) -> bool {
@@ -84,7 +116,7 @@ impl Line {
                 None => return false,
             },
             "kind" => match value.parse() {
-                Ok(kind) => self.kind = Some(kind),
+                Ok(kind) => self.kinds = vec![kind],
                 Err(_) => return false,
             },
             "status" if value == "all" => self.status = Some(None),
@@ -132,7 +164,7 @@ mod tests {
         let line = Line::parse("canary by:max colour since:2w source:docs/adr said:warned kind:decision status:all");
         assert_eq!(line.words, "canary colour");
         assert_eq!((line.who.as_deref(), line.source.as_deref(), line.days), (Some("max"), Some("docs/adr"), Some(14)));
-        assert_eq!((line.verdict, line.kind), (Some(Verdict::Warned), Some(ClaimKind::Decision)));
+        assert_eq!((line.verdict, line.kinds), (Some(Verdict::Warned), vec![ClaimKind::Decision]));
         assert_eq!(line.status, Some(None));
     }
 
@@ -144,6 +176,17 @@ mod tests {
         assert_eq!(Line::parse("can ").words, "can ");
         assert_eq!(Line::parse("since:99999999999999999999d").words, "since:99999999999999999999d");
         assert_eq!(Line::parse("since:é").words, "since:é");
+    }
+
+    #[test]
+    fn a_mark_before_it_means_all_but_that() {
+        let line = Line::parse("canary !blue !red !by:max !source:docs !kind:fact !kind:decision");
+        assert_eq!((line.words.as_str(), line.without.as_str()), ("canary", "blue red"));
+        assert_eq!((line.not_who.as_deref(), line.not_source.as_deref()), (Some("max"), Some("docs")));
+        assert_eq!(line.kinds, [ClaimKind::Constraint, ClaimKind::Rejection, ClaimKind::Convention]);
+        assert_eq!((line.who, line.source), (None, None));
+        let half = Line::parse("canary ! !by: !!");
+        assert_eq!((half.words.as_str(), half.without.as_str(), half.not_who), ("canary !!", "", None), "half typed");
     }
 
     #[test]

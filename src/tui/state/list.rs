@@ -93,6 +93,11 @@ impl<T: Row + Clone> Windowed<T> {
         self.anchor
     }
 
+    /// Whether every row is known: there is no further page.
+    pub fn is_whole(&self) -> bool {
+        self.loaded && !self.has_next()
+    }
+
     /// Whether a jump to the end still waits for pages.
     pub fn is_seeking(&self) -> bool {
         self.to_end

@@ -1,17 +1,22 @@
 //! Everything the app knows: changed by `update` only, read by `view`.
 
 pub mod acts;
+pub mod agents;
 pub mod claims;
 pub mod conflicts;
 pub mod filter;
 pub mod form;
+pub mod found;
 pub mod inbox;
 pub mod list;
 pub mod marks;
 pub mod models;
 pub mod overlay;
+pub mod page;
 pub mod peers;
+mod said;
 mod screen;
+mod wants;
 pub mod why;
 
 use std::collections::{HashMap, VecDeque};
@@ -19,6 +24,7 @@ use std::collections::{HashMap, VecDeque};
 use jiff::tz::TimeZone;
 
 pub use acts::Acts;
+pub use agents::Agents;
 pub use claims::Claims;
 pub use conflicts::Conflicts;
 pub use form::Form;
@@ -26,13 +32,15 @@ pub use inbox::Inbox;
 pub use models::Models;
 pub use overlay::Overlay;
 pub use peers::Peers;
+pub use said::{LogLine, TOAST_MS, Toast, Tone};
 pub use screen::Screen;
+pub use wants::Wants;
 pub use why::Why;
 
 use super::{
     action::{KeyScope, Keymap},
     hits::HitMap,
-    msg::{Effect, Slot, Ticket},
+    msg::{Slot, Ticket},
 };
 use crate::{
     api::{Caller, ClaimView, InboxItem, PendingJoin, ScopeView},
@@ -84,30 +92,6 @@ pub enum Daemon {
     Starting,
 }
 
-/// How a toast is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// For information.
-    Info,
-    /// Something is done.
-    Done,
-    /// Something wants attention.
-    Warn,
-    /// Something failed.
-    Bad,
-}
-
-/// A short message over the screen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Toast {
-    /// How it is meant.
-    pub tone: Tone,
-    /// The message.
-    pub text: String,
-    /// When it goes, in milliseconds since the Unix epoch.
-    pub until: u64,
-}
-
 /// An act that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acting {
@@ -123,50 +107,8 @@ pub enum Acting {
     Confirmed,
 }
 
-/// What should be read again, and what was asked for last.
-#[derive(Clone, Debug, Default)]
-pub struct Wants {
-    /// The daemon's health.
-    pub health: bool,
-    /// The scope tree.
-    pub scopes: bool,
-    /// The card under the cursor.
-    pub card: bool,
-    /// The why-chain.
-    pub why: bool,
-    /// Teams and peers.
-    pub sync: bool,
-    /// What wants a person.
-    pub inbox: bool,
-    /// The page of a long group that was turned to.
-    pub inbox_page: bool,
-    /// How the daemon and its models are.
-    pub diagnose: bool,
-    /// The card that was asked for last.
-    pub asked_card: Option<String>,
-    /// The why-chain that was asked for last.
-    pub asked_why: Option<why::Subject>,
-}
-
-/// One line of the session's log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
-    /// When, in milliseconds since the Unix epoch.
-    pub at: u64,
-    /// How it is meant.
-    pub tone: Tone,
-    /// What happened.
-    pub text: String,
-}
-
-/// Milliseconds for which a toast stays.
-pub const TOAST_MS: u64 = 6_000;
-
-/// Lines kept in the session's log.
-const LOG: usize = 500;
-
 /// The key scopes of each mode, the first wins: the screens, then what lies over them.
-pub const CHAINS: [&[KeyScope]; 13] = [
+pub const CHAINS: [&[KeyScope]; 15] = [
     &[KeyScope::Conflicts, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Claims, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Why, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
@@ -178,8 +120,10 @@ pub const CHAINS: [&[KeyScope]; 13] = [
     &[KeyScope::Inbox, KeyScope::Door, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Inbox, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Acts, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Move, KeyScope::Global],
+    &[KeyScope::Models, KeyScope::Move, KeyScope::Global],
     &[KeyScope::Tour],
+    &[KeyScope::Page, KeyScope::Move],
+    &[KeyScope::Agents, KeyScope::Move, KeyScope::Global],
 ];
 
 /// The whole app.
@@ -219,6 +163,8 @@ pub struct State {
     pub journal: Acts,
     /// The Models screen.
     pub models: Models,
+    /// The Agents screen.
+    pub agents: Agents,
     /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
     pub news: Option<(String, String)>,
     /// Which key means which act.
@@ -274,6 +220,7 @@ impl State {
             timeline: Acts::default(),
             journal: Acts::default(),
             models: Models::default(),
+            agents: Agents::default(),
             news: None,
             overlay: None,
             keys: Keymap::default(),
@@ -299,6 +246,7 @@ impl State {
             Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => CHAINS[5],
             Some(Overlay::Confirm(_)) => CHAINS[6],
             Some(Overlay::Tour { .. }) => CHAINS[12],
+            Some(Overlay::Page(_)) => CHAINS[13],
             None => self.screen_chain(),
         }
     }
@@ -318,6 +266,7 @@ impl State {
             Screen::Peers => CHAINS[3],
             Screen::Timeline | Screen::Log => CHAINS[10],
             Screen::Models => CHAINS[11],
+            Screen::Agents => CHAINS[14],
         }
     }
 
@@ -369,36 +318,15 @@ impl State {
         }
     }
 
-    /// Shows a short message, keeps it in the log, and asks to be woken when it goes.
-    pub fn toast(&mut self, tone: Tone, text: impl Into<String>) -> Effect {
-        let text = text.into();
-        self.note(tone, text.clone());
-        let until = self.now + TOAST_MS;
-        // News of one kind replaces the news before it; what went wrong stays its time.
-        let news = |tone| matches!(tone, Tone::Done | Tone::Info);
-        self.toasts.retain(|toast| toast.text != text && !(news(tone) && news(toast.tone)));
-        self.toasts.push(Toast { tone, text, until });
-        if self.toasts.len() > 3 {
-            self.toasts.remove(0);
-        }
-        Effect::Wake(until)
-    }
-
-    /// Keeps a line in the session's log.
-    pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
-        if self.log.len() == LOG {
-            self.log.pop_front();
-        }
-        self.log.push_back(LogLine { at: self.now, tone, text: text.into() });
-    }
-
     /// The claim that acts on claims would act on now.
     pub fn claim_in_hand(&self) -> Option<&ClaimView> {
         match self.screen {
-            Screen::Claims => self.claims.list.current(),
+            Screen::Claims => self.claims.current(),
             Screen::Why => self.why.current_claim(),
             Screen::Inbox => self.inbox.claim(),
-            Screen::Conflicts | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log => None,
+            Screen::Conflicts | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => {
+                None
+            }
         }
     }
 

@@ -1,6 +1,9 @@
-//! The Models screen: what serves which role, and how the daemon is.
+//! The Models screen: what serves which role, how far the vectors are, and how the daemon is.
 
-use crate::api::Diagnose;
+use crate::api::{Diagnose, IngestedFiles, Reembedded};
+
+/// How often the daemon is asked again while vectors are being made, in milliseconds.
+pub const PULSE_MS: u64 = 1_000;
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
@@ -13,4 +16,53 @@ pub struct Models {
     pub scroll: usize,
     /// Why it could not be read.
     pub trouble: Option<String>,
+    /// The files of the scope in hand that were taken in; `None` before they were read.
+    pub files: Option<IngestedFiles>,
+    /// The most texts that waited for their vectors since none did: what a bar is drawn against.
+    pub most_waiting: usize,
+    /// The vectors are being made anew by this app: how far they are.
+    pub reembed: Option<Reembedded>,
+}
+
+impl Models {
+    /// Takes what the daemon says of itself at a time.
+    pub fn accept(&mut self, diagnose: Box<Diagnose>, now: u64) {
+        let waiting = diagnose.unembedded.claims + diagnose.unembedded.chunks;
+        self.most_waiting = if waiting == 0 { 0 } else { self.most_waiting.max(waiting) };
+        (self.diagnose, self.at, self.trouble) = (Some(diagnose), now, None);
+    }
+
+    /// How many texts wait for their vectors.
+    pub fn waiting(&self) -> usize {
+        self.diagnose.as_ref().map_or(0, |said| said.unembedded.claims + said.unembedded.chunks)
+    }
+
+    /// When the daemon should be asked again without anything happening; `None` where nothing is under way.
+    pub fn again_at(&self) -> Option<u64> {
+        let stuck = self.diagnose.as_ref().is_some_and(|said| said.unembedded.problem.is_some());
+        (self.waiting() > 0 && !stuck).then_some(self.at + PULSE_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::sample::screens::diagnose;
+
+    #[test]
+    fn the_daemon_is_asked_again_while_something_is_under_way_and_no_longer() {
+        let mut models = Models::default();
+        let mut said = |claims, problem: Option<&str>| {
+            let mut one = diagnose();
+            one.unembedded.claims = claims;
+            one.unembedded.problem = problem.map(str::to_owned);
+            models.accept(Box::new(one), 50);
+            (models.most_waiting, models.again_at())
+        };
+        assert_eq!(said(0, None), (0, None));
+        assert_eq!(said(40, None), (40, Some(50 + PULSE_MS)));
+        assert_eq!(said(10, None), (40, Some(50 + PULSE_MS)), "the bar is drawn against the most");
+        assert_eq!(said(10, Some("no embedder")), (40, None), "what is stuck is not asked after");
+        assert_eq!(said(0, None), (0, None));
+    }
 }

@@ -2,7 +2,7 @@
 
 use ratatui_textarea::TextArea;
 
-use super::{State, form::Form};
+use super::{Screen, State, form::Form, page::Page};
 use crate::tui::{
     action::{self, ActionSpec},
     key::KeyPress,
@@ -25,6 +25,8 @@ pub enum Overlay {
         /// Lines scrolled up from the end.
         up: usize,
     },
+    /// A text to read.
+    Page(Box<Page>),
     /// What the app is, in a few cards.
     Tour {
         /// The card shown, from 0.
@@ -142,4 +144,6 @@ pub struct Prompt {
     pub input: TextArea<'static>,
     /// What stood there before, to go back to.
     pub before: String,
+    /// The screen from which it was opened, where that is another than the one on which the answer is shown.
+    pub from: Option<Screen>,
 }

@@ -22,12 +22,23 @@ pub enum Screen {
     Log,
     /// Cards, also those that are settled.
     Conflicts,
+    /// Coding agents, and what each did.
+    Agents,
 }
 
 impl Screen {
     /// In the order of the tabs.
-    pub const ALL: [Self; 8] =
-        [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Log, Self::Conflicts];
+    pub const ALL: [Self; 9] = [
+        Self::Inbox,
+        Self::Claims,
+        Self::Why,
+        Self::Peers,
+        Self::Timeline,
+        Self::Models,
+        Self::Log,
+        Self::Conflicts,
+        Self::Agents,
+    ];
 
     /// The act that leads to it.
     pub fn act(self) -> Action {
@@ -40,6 +51,7 @@ impl Screen {
             Self::Models => Action::ShowModels,
             Self::Log => Action::ShowLog,
             Self::Conflicts => Action::ShowCards,
+            Self::Agents => Action::ShowAgents,
         }
     }
 
@@ -54,6 +66,7 @@ impl Screen {
             Self::Models => "Models",
             Self::Log => "Log",
             Self::Conflicts => "Conflicts",
+            Self::Agents => "Agents",
         }
     }
 }

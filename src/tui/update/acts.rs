@@ -3,6 +3,7 @@
 use super::{command_line, global, why};
 use crate::{
     api::{EventView, UndoRequest},
+    domain::ClaimId,
     tui::{
         action::Action,
         msg::{Effect, Write},
@@ -49,11 +50,15 @@ pub(super) fn open(state: &mut State) {
         acts.focus = Focus::Detail;
         return;
     }
-    let made = ["assert", "fact_set"].contains(&event.kind.as_str()) || event.statement.is_some();
-    let claim = if made && !event.kind.starts_with("local.") { Some(event.id) } else { event.targets.first().copied() };
-    if let Some(claim) = claim {
+    if let Some(claim) = subject(&event) {
         why::show(state, Subject::Claim(claim.to_hex()));
     }
+}
+
+/// The claim that an act was about: the one that it made, else the first that it touched.
+pub(super) fn subject(event: &EventView) -> Option<ClaimId> {
+    let made = ["assert", "fact_set"].contains(&event.kind.as_str()) || event.statement.is_some();
+    if made && !event.kind.starts_with("local.") { Some(event.id) } else { event.targets.first().copied() }
 }
 
 /// What an event did, as a verb in the past.

@@ -1,6 +1,6 @@
 //! The Claims screen, and acts on the claim in hand on Claims and Why.
 
-use super::{form_setup, motion::Motion, prompt, why};
+use super::{form_setup, motion::Motion, why};
 use crate::{
     domain::ClaimKind,
     tui::{
@@ -13,7 +13,6 @@ use crate::{
             claims::{Focus, tree},
             filter::{AGES, Verdict},
             form::{ClaimAct, FieldId},
-            overlay::Asking,
             why::Subject,
         },
     },
@@ -22,7 +21,6 @@ use crate::{
 /// Does an act of this screen, or on the claim in hand.
 pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
     match id {
-        Action::Search => prompt::open(state, Asking::Search),
         Action::StatusFilter => {
             state.claims.status = state.claims.status.next();
             restart(state);
@@ -104,11 +102,63 @@ fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
 pub(super) fn restart(state: &mut State) {
     state.claims.list.restart();
     state.claims.scroll = 0;
+    state.claims.found.leave();
+}
+
+/// Moves in the list, and on into what is near below it.
+pub(super) fn walk(state: &mut State, motion: Motion, height: usize) {
+    let claims = &mut state.claims;
+    let before = claims.current().map(|claim| claim.id);
+    let (list, found) = (&mut claims.list, &mut claims.found);
+    let (known, near) = (list.known(), found.near().len());
+    match (found.row(), motion) {
+        (None, Motion::By(rows)) => {
+            let beyond = list.cursor().saturating_add_signed(rows).checked_sub(known);
+            match beyond.filter(|_| near > 0) {
+                Some(beyond) => found.place(beyond),
+                None => list.step(rows, height),
+            }
+        }
+        (Some(row), Motion::By(rows)) => match row.checked_add_signed(rows) {
+            Some(row) => found.place(row),
+            None if known > 0 => {
+                found.leave();
+                list.place((known + row).saturating_add_signed(rows), height);
+            }
+            None => found.place(0),
+        },
+        (_, Motion::First) if known > 0 => {
+            found.leave();
+            list.home(height);
+        }
+        (_, Motion::First) => found.place(0),
+        (_, Motion::Last) if near > 0 => found.place(near - 1),
+        (_, Motion::Last) => list.end(height),
+    }
+    if claims.current().map(|claim| claim.id) != before {
+        claims.scroll = 0;
+    }
+}
+
+/// Puts the cursor on a row, where what is near is counted on after the list.
+pub(super) fn place(state: &mut State, row: usize, height: usize) {
+    let claims = &mut state.claims;
+    match row.checked_sub(claims.list.known()) {
+        Some(near) => claims.found.place(near),
+        None => {
+            claims.found.leave();
+            claims.list.place(row, height);
+        }
+    }
+    claims.scroll = 0;
 }
 
 /// Reads every list anew, since another scope is shown.
 pub(super) fn rescope(state: &mut State) {
     restart(state);
+    state.agents.begin();
+    state.wants.agents = true;
+    state.models.files = None;
     state.conflicts.list.restart();
     state.timeline.list.restart();
     state.journal.list.restart();

@@ -20,7 +20,7 @@ pub(super) fn op(write: &Write) -> Option<OpId> {
         Write::Audit(request) => request.caller.op_id,
         Write::AnswerJoin { request, .. } => request.caller.op_id,
         Write::Quarantine { request, .. } => request.caller.op_id,
-        Write::SyncNow => None,
+        Write::SyncNow | Write::Reembed | Write::Setup { .. } => None,
     }
 }
 
@@ -46,6 +46,9 @@ pub(super) fn of(write: &Write) -> String {
             format!("ergo audit --scope {}/{}", request.caller.org_id, request.caller.project)
         }
         Write::SyncNow => "ergo sync now".to_owned(),
+        Write::Reembed => "ergo reembed".to_owned(),
+        Write::Setup { remove: false } => "ergo setup".to_owned(),
+        Write::Setup { remove: true } => "ergo setup --remove".to_owned(),
         Write::Quarantine { accept, request } => {
             let verb = if *accept { "accept" } else { "discard" };
             let events: Vec<_> = request.events.iter().map(|id| short(id)).collect();

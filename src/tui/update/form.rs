@@ -221,7 +221,7 @@ fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
         Write::Audit(request) => request.caller.op_id = op,
         Write::AnswerJoin { request, .. } => request.caller.op_id = op,
         Write::Quarantine { request, .. } => request.caller.op_id = op,
-        Write::SyncNow => {}
+        Write::SyncNow | Write::Reembed | Write::Setup { .. } => {}
     }
     write
 }

@@ -1,6 +1,6 @@
 //! Acts that work on every screen.
 
-use super::{claims, command_line, live};
+use super::{claims, command_line, live, page, prompt};
 use crate::{
     api::{AuditRequest, Caller, UndoRequest},
     tui::{
@@ -8,8 +8,15 @@ use crate::{
         key::KeyPress,
         msg::{Effect, Slot, Write},
         state::{
-            Acting, Daemon, Overlay, Screen, State, Tone, acts::Focus as ActsFocus, claims::Focus as ClaimsFocus,
-            conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, overlay::Palette, peers::Focus as PeersFocus,
+            Acting, Daemon, Overlay, Screen, State, Tone,
+            acts::Focus as ActsFocus,
+            agents::Focus as AgentsFocus,
+            claims::Focus as ClaimsFocus,
+            conflicts::Focus as CardFocus,
+            inbox::Focus as InboxFocus,
+            overlay::{Asking, Palette},
+            page::About,
+            peers::Focus as PeersFocus,
         },
     },
 };
@@ -41,6 +48,17 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::ShowModels => {
             go(state, Screen::Models);
             state.wants.diagnose = true;
+            state.models.files = None;
+        }
+        Action::Search => prompt::open(state, Asking::Search),
+        Action::Snapshot => {
+            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
+            page::open(state, About::Snapshot(scope), out);
+        }
+        Action::ShowAgents => {
+            go(state, Screen::Agents);
+            state.wants.agents = true;
+            state.wants.given = true;
         }
         Action::ShowLog => go(state, Screen::Log),
         Action::ShowCards => go(state, Screen::Conflicts),
@@ -103,7 +121,8 @@ pub(super) fn send(state: &mut State, write: Write, acting: Acting, out: &mut Ve
     out.push(Effect::Write(ticket, Box::new(write)));
 }
 
-fn go(state: &mut State, screen: Screen) {
+/// Goes to a screen; from there one comes back.
+pub(super) fn go(state: &mut State, screen: Screen) {
     if state.screen != screen {
         state.back.push(state.screen);
         if state.back.len() > 32 {
@@ -158,7 +177,11 @@ fn back(state: &mut State) {
                 return;
             }
         }
-        Screen::Inbox | Screen::Conflicts | Screen::Claims | Screen::Peers | Screen::Models => {}
+        Screen::Agents if state.agents.focus == AgentsFocus::Detail => {
+            state.agents.focus = AgentsFocus::List;
+            return;
+        }
+        Screen::Inbox | Screen::Conflicts | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents => {}
     }
     if let Some(screen) = state.back.pop() {
         state.screen = screen;
@@ -173,6 +196,7 @@ fn scope_shown(state: &State) -> crate::domain::Scope {
         Screen::Timeline | Screen::Log => {
             state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone())
         }
+        Screen::Agents => state.agents.list.current().map(|event| event.scope.clone()),
         Screen::Peers | Screen::Models => None,
     }
     .unwrap_or_else(|| state.home.0.clone())
@@ -184,6 +208,6 @@ pub(super) fn link(state: &State) -> Option<String> {
         Screen::Conflicts => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
         Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
         Screen::Inbox => super::inbox::link(state)?,
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log => return None,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => return None,
     })
 }

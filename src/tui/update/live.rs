@@ -28,6 +28,11 @@ pub(super) fn live(state: &mut State, live: Live, out: &mut Vec<Effect>) {
 }
 
 fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
+    state.wants.agents = true;
+    if change.act.starts_with("agent.") {
+        // Who comes and goes is of the Agents screen alone.
+        return;
+    }
     let own = change.op_id.is_some_and(|op| state.own.contains(&op));
     let here = match (&state.scope, &change.scope) {
         (Some(shown), Some(scope)) => shown == scope,
@@ -49,10 +54,12 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
     }
     state.timeline.list.refresh();
     state.journal.list.refresh();
+    state.agents.list.refresh();
     if !change.cards.is_empty() || !change.claims.is_empty() {
         state.conflicts.list.refresh();
         state.wants.card = true;
         state.claims.list.refresh();
+        state.claims.found.asked = None;
         state.wants.why = true;
     }
     let news = match change.act.as_str() {
@@ -68,6 +75,8 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
 
 /// A person, and the agent through which they act.
 pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
+    // An agent that acts for nobody else gives its own name as that of the person.
+    let agent = agent.filter(|agent| *agent != who);
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
@@ -77,6 +86,11 @@ pub(super) fn refresh_all(state: &mut State) {
     state.claims.list.refresh();
     state.timeline.list.refresh();
     state.journal.list.refresh();
+    state.agents.list.refresh();
+    state.claims.found.asked = None;
+    state.models.files = None;
+    state.wants.agents = true;
+    state.wants.given = true;
     state.wants.inbox = true;
     state.wants.diagnose = true;
     state.wants.scopes = true;

@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod acts;
+mod agents;
 mod claims;
 mod command_line;
 mod confirm;
@@ -15,8 +16,10 @@ mod global;
 mod inbox;
 mod live;
 mod many;
+mod models;
 mod motion;
 mod mouse;
+mod page;
 mod palette;
 mod peers;
 mod prompt;
@@ -145,6 +148,9 @@ fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<E
         KeyScope::Inbox | KeyScope::Door => inbox::perform(state, id, key),
         KeyScope::Acts => acts::perform(state, id, out),
         KeyScope::Tour => tour::perform(state, id, out),
+        KeyScope::Models => models::perform(state, id, out),
+        KeyScope::Agents => agents::perform(state, id, out),
+        KeyScope::Page => page::perform(state, id, key, out),
     }
 }
 
@@ -153,7 +159,7 @@ fn paste(state: &mut State, text: &str) {
         Some(Overlay::Form(_)) => form::paste(state, text),
         Some(Overlay::Palette(palette)) => drop(palette.input.insert_str(crate::domain::text::sanitize_line(text))),
         Some(Overlay::Prompt(_)) => prompt::paste(state, text),
-        Some(Overlay::Confirm(_) | Overlay::Log { .. } | Overlay::Tour { .. }) | None => {}
+        Some(Overlay::Confirm(_) | Overlay::Log { .. } | Overlay::Tour { .. } | Overlay::Page(_)) | None => {}
     }
 }
 

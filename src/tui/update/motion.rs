@@ -1,13 +1,13 @@
 //! Moving about: the same keys mean the same on every screen.
 
-use super::{acts, claims, conflicts, inbox, peers, why};
+use super::{acts, agents, claims, conflicts, inbox, peers, why};
 use crate::tui::{
     action::Action,
     hits::Pane,
     msg::Effect,
     state::{
-        Screen, State, acts::Focus as ActsFocus, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus,
-        inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
+        Overlay, Screen, State, acts::Focus as ActsFocus, agents::Focus as AgentsFocus, claims::Focus as ClaimsFocus,
+        conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
     },
 };
 
@@ -43,6 +43,8 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
         Action::PageDown => shift(state, pane(state), Motion::By(page)),
         Action::First => shift(state, pane(state), Motion::First),
         Action::Last => shift(state, pane(state), Motion::Last),
+        // A page has nothing beside it, and nothing to open.
+        _ if matches!(state.overlay, Some(Overlay::Page(_))) => {}
         Action::Left => turn(state, -1, false),
         Action::Right => turn(state, 1, false),
         Action::PrevPane => turn(state, -1, true),
@@ -54,6 +56,7 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
             Screen::Peers => peers::open(state),
             Screen::Inbox => inbox::open(state),
             Screen::Timeline | Screen::Log => acts::open(state),
+            Screen::Agents => agents::open(state),
             Screen::Models => {}
         },
         _ => {}
@@ -62,6 +65,9 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
 
 /// The pane that has the focus.
 pub(super) fn pane(state: &State) -> Pane {
+    if matches!(state.overlay, Some(Overlay::Page(_))) {
+        return Pane::Page;
+    }
     match state.screen {
         Screen::Conflicts => match state.conflicts.focus {
             CardFocus::List => Pane::Cards,
@@ -86,6 +92,10 @@ pub(super) fn pane(state: &State) -> Pane {
             ActsFocus::List => Pane::Acts,
             ActsFocus::Detail => Pane::Act,
         },
+        Screen::Agents => match state.agents.focus {
+            AgentsFocus::List => Pane::Agents,
+            AgentsFocus::Detail => Pane::AgentActs,
+        },
         Screen::Models => Pane::Models,
     }
 }
@@ -102,18 +112,7 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
                 Motion::Last => list.end(height),
             }
         }
-        Pane::Claims => {
-            let list = &mut state.claims.list;
-            let before = list.anchor();
-            match motion {
-                Motion::By(rows) => list.step(rows, height),
-                Motion::First => list.home(height),
-                Motion::Last => list.end(height),
-            }
-            if list.anchor() != before {
-                state.claims.scroll = 0;
-            }
-        }
+        Pane::Claims => claims::walk(state, motion, height),
         Pane::Card => {
             if let Some(card) = &mut state.conflicts.card {
                 card.scroll = motion.apply(card.scroll.min(state.hits.overflow(pane)), state.hits.overflow(pane));
@@ -167,6 +166,13 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
             let last = state.hits.overflow(pane);
             state.models.scroll = motion.apply(state.models.scroll.min(last), last);
         }
+        Pane::Agents | Pane::AgentActs => agents::shift(state, pane, motion, height),
+        Pane::Page => {
+            let last = state.hits.overflow(pane);
+            if let Some(Overlay::Page(page)) = &mut state.overlay {
+                page.scroll = motion.apply(page.scroll.min(last), last);
+            }
+        }
         Pane::Picks => {}
     }
 }
@@ -207,6 +213,11 @@ fn turn(state: &mut State, by: isize, round: bool) {
                 let index = usize::from(acts.focus == ActsFocus::Detail);
                 acts.focus = order[next(index, order.len())];
             }
+        }
+        Screen::Agents => {
+            let order = [AgentsFocus::List, AgentsFocus::Detail];
+            let index = usize::from(state.agents.focus == AgentsFocus::Detail);
+            state.agents.focus = order[next(index, order.len())];
         }
         Screen::Why | Screen::Models => {}
     }

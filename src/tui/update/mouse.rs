@@ -2,14 +2,14 @@
 
 use crossterm::event::{MouseButton, MouseEventKind};
 
-use super::{claims, form, motion, perform};
+use super::{agents, claims, form, motion, perform};
 use crate::tui::{
     action::{Action, KeyScope},
     hits::{Hit, Pane},
     msg::Effect,
     state::{
-        Overlay, Screen, State, acts::Focus as ActsFocus, claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus,
-        inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
+        Overlay, Screen, State, acts::Focus as ActsFocus, agents::Focus as AgentsFocus, claims::Focus as ClaimsFocus,
+        conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
     },
 };
 
@@ -46,29 +46,16 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
             }
         }
         _ if over => {}
-        Hit::Tab(screen) => {
-            let id = match screen {
-                Screen::Inbox => Action::ShowConflicts,
-                Screen::Timeline => Action::ShowTimeline,
-                Screen::Models => Action::ShowModels,
-                Screen::Log => Action::ShowLog,
-                Screen::Conflicts => Action::ShowCards,
-                Screen::Claims => Action::ShowClaims,
-                Screen::Why => Action::ShowWhy,
-                Screen::Peers => Action::ShowPeers,
-            };
-            perform(state, id, None, out);
-        }
+        Hit::Tab(screen) => perform(state, screen.act(), None, out),
         Hit::Pane(pane) => focus(state, pane),
         Hit::Row(pane, row) => {
             let again = motion::pane(state) == pane && is_current(state, pane, row);
             focus(state, pane);
             match pane {
                 Pane::Cards => state.conflicts.list.place(row, state.hits.height(pane)),
-                Pane::Claims => {
-                    state.claims.list.place(row, state.hits.height(pane));
-                    state.claims.scroll = 0;
-                }
+                Pane::Claims => claims::place(state, row, state.hits.height(pane)),
+                Pane::Agents => _ = state.agents.place(row),
+                Pane::AgentActs => agents::place(state, row, state.hits.height(pane)),
                 Pane::Scopes => claims::pick_tree_row(state, row),
                 Pane::Chain => {
                     if let Some((here, _)) = state.why.current() {
@@ -84,7 +71,14 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
                         acts.scroll = 0;
                     }
                 }
-                Pane::Card | Pane::Detail | Pane::Peer | Pane::Item | Pane::Act | Pane::Models | Pane::Picks => {}
+                Pane::Card
+                | Pane::Detail
+                | Pane::Peer
+                | Pane::Item
+                | Pane::Act
+                | Pane::Models
+                | Pane::Page
+                | Pane::Picks => {}
             }
             if again && state.chain().contains(&KeyScope::Move) {
                 perform(state, Action::Open, None, out);
@@ -107,11 +101,13 @@ fn mark(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
 fn is_current(state: &State, pane: Pane, row: usize) -> bool {
     match pane {
         Pane::Cards => state.conflicts.list.cursor() == row,
-        Pane::Claims => state.claims.list.cursor() == row,
+        Pane::Claims => state.claims.row() == row,
         Pane::Chain => state.why.current().is_some_and(|(here, _)| here == row),
         Pane::Peers => state.peers.row() == row,
         Pane::Inbox => state.inbox.cursor() == row,
         Pane::Acts => state.acts().is_some_and(|acts| acts.list.cursor() == row),
+        Pane::Agents => state.agents.row() == row,
+        Pane::AgentActs => agents::row(state) == row,
         _ => false,
     }
 }
@@ -127,8 +123,9 @@ fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
             (false, false) => Action::PickUp,
         };
         perform(state, id, None, out);
-    } else if state.overlay.is_none() {
-        let rows = if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox) { rows.signum() } else { rows };
+    } else if state.overlay.is_none() || pane == Pane::Page {
+        let rows =
+            if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents) { rows.signum() } else { rows };
         motion::shift(state, pane, motion::Motion::By(rows));
     }
 }
@@ -151,6 +148,8 @@ fn focus(state: &mut State, pane: Pane) {
         Pane::Detail => state.claims.focus = ClaimsFocus::Detail,
         Pane::Peers => state.peers.focus = PeersFocus::List,
         Pane::Peer => state.peers.focus = PeersFocus::Detail,
-        Pane::Chain | Pane::Models | Pane::Picks => {}
+        Pane::Agents => state.agents.focus = AgentsFocus::List,
+        Pane::AgentActs => state.agents.focus = AgentsFocus::Detail,
+        Pane::Chain | Pane::Models | Pane::Page | Pane::Picks => {}
     }
 }

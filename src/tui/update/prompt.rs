@@ -2,14 +2,15 @@
 
 use crossterm::event::KeyEvent;
 
-use super::{claims, why};
+use super::{claims, global, why};
 use crate::{
     domain::text::sanitize_line,
     tui::{
         action::Action,
         key::KeyPress,
         state::{
-            Overlay, State,
+            Overlay, Screen, State,
+            claims::Focus,
             form::one_line,
             overlay::{Asking, Prompt},
             why::Subject,
@@ -23,7 +24,15 @@ pub(super) fn open(state: &mut State, asking: Asking) {
         Asking::Search => state.claims.search.clone(),
         Asking::Why => String::new(),
     };
-    state.overlay = Some(Overlay::Prompt(Prompt { asking, input: one_line(&before), before }));
+    let mut from = None;
+    if asking == Asking::Search {
+        if state.screen != Screen::Claims {
+            from = Some(state.screen);
+            global::go(state, Screen::Claims);
+        }
+        state.claims.focus = Focus::List;
+    }
+    state.overlay = Some(Overlay::Prompt(Prompt { asking, input: one_line(&before), before, from }));
 }
 
 /// A key that is no act goes into the text.
@@ -71,6 +80,10 @@ pub(super) fn perform(state: &mut State, id: Action) {
             let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
             if prompt.asking == Asking::Search {
                 search(state, prompt.before);
+                if let Some(from) = prompt.from {
+                    state.back.pop();
+                    state.screen = from;
+                }
             }
         }
         _ => {}

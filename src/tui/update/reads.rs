@@ -1,13 +1,15 @@
 //! What must be read for what is shown: looked at after every message, so that no message has to remember it.
 
 use crate::{
-    api::WhyRequest,
-    domain::CardId,
+    api::{AgentsQuery, IngestedFiles, IngestedQuery, WhyRequest},
+    domain::{CardId, Scope},
     tui::{
         drift,
         msg::{Effect, Read, Slot},
         state::{
             Daemon, Inbox, Screen, State,
+            agents::Shown,
+            found::Asked,
             why::{Node, Section, Subject},
         },
     },
@@ -41,6 +43,7 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
         Screen::Claims => claims(state, out),
         Screen::Why => why(state, out),
         Screen::Peers => sync(state, out),
+        Screen::Agents => agents(state, out),
     }
     if state.wants.scopes && !state.waits(Slot::Scopes) {
         state.wants.scopes = false;
@@ -48,7 +51,8 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
     }
 }
 
-fn read(state: &mut State, slot: Slot, read: Read, out: &mut Vec<Effect>) {
+/// Asks the daemon.
+pub(super) fn read(state: &mut State, slot: Slot, read: Read, out: &mut Vec<Effect>) {
     let ticket = state.ticket(slot);
     out.push(Effect::Read(ticket, read));
 }
@@ -80,6 +84,59 @@ fn claims(state: &mut State, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
         let query = state.claims.query(state.scope.as_ref(), state.now, page.cursor);
         read(state, Slot::Claims, Read::Claims(Box::new(query)), out);
+    }
+    near(state, out);
+    given(state, out);
+}
+
+/// What is near to the words of the search line. One question at a time: while one is under way, more letters are typed.
+fn near(state: &mut State, out: &mut Vec<Effect>) {
+    match state.claims.wanted(&nearest(state), state.now) {
+        None => state.claims.found.clear(),
+        wanted if state.claims.found.asked == wanted || state.waits(Slot::Found) => {}
+        wanted => {
+            let requests = wanted.as_ref().map(Asked::requests).unwrap_or_default();
+            state.claims.found.asked = wanted;
+            read(state, Slot::Found, Read::Recall(requests), out);
+        }
+    }
+    state.claims.settle(state.now);
+}
+
+/// The scopes that are searched by meaning: the one that is shown; else that of the place where the app is, then those where
+/// something happened last.
+fn nearest(state: &State) -> Vec<Scope> {
+    if let Some(scope) = &state.scope {
+        return vec![scope.clone()];
+    }
+    let mut views: Vec<_> = state.scopes.iter().filter(|view| view.total > 0).collect();
+    views.sort_by_key(|view| (view.scope != state.home.0, std::cmp::Reverse(view.latest)));
+    views.into_iter().map(|view| view.scope.clone()).collect()
+}
+
+fn agents(state: &mut State, out: &mut Vec<Effect>) {
+    let unread = state.agents.view.is_none() && state.agents.trouble.is_none();
+    if (unread || state.wants.agents) && !state.waits(Slot::Agents) {
+        state.wants.agents = false;
+        let (org_id, project) = state.scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
+        read(state, Slot::Agents, Read::Agents(AgentsQuery { org_id, project }), out);
+    }
+    given(state, out);
+    if state.agents.shown != Shown::Given && state.agents.entry().is_some_and(|entry| entry.name.is_some()) {
+        let scope = state.scope.clone();
+        if let Some(page) = state.agents.list.need()
+            && let Some(query) = state.agents.query(scope.as_ref(), page.cursor)
+        {
+            read(state, Slot::AgentActs, Read::Log(query), out);
+        }
+    }
+}
+
+/// What hooks gave agents.
+fn given(state: &mut State, out: &mut Vec<Effect>) {
+    if (state.agents.given.is_none() || state.wants.given) && !state.waits(Slot::Given) {
+        state.wants.given = false;
+        read(state, Slot::Given, Read::Given, out);
     }
 }
 
@@ -129,9 +186,17 @@ fn acts(state: &mut State, out: &mut Vec<Effect>) {
 
 fn diagnose(state: &mut State, out: &mut Vec<Effect>) {
     let unread = state.models.diagnose.is_none() && state.models.trouble.is_none();
-    if (unread || state.wants.diagnose) && !state.waits(Slot::Diagnose) {
+    let due = state.models.again_at().is_some_and(|at| state.now >= at);
+    if (unread || state.wants.diagnose || due) && !state.waits(Slot::Diagnose) {
         state.wants.diagnose = false;
         read(state, Slot::Diagnose, Read::Diagnose, out);
+    }
+    if state.models.files.is_none() && !state.waits(Slot::Ingested) {
+        // Read once; an answer that fails is none of a page that has more to say.
+        state.models.files = Some(IngestedFiles::default());
+        let scope = state.scope_in_hand();
+        let query = IngestedQuery { org_id: scope.org_id, project: scope.project, under: None };
+        read(state, Slot::Ingested, Read::Ingested(query), out);
     }
 }
 
@@ -175,6 +240,10 @@ pub(super) fn lost(state: &mut State, message: String) {
     state.claims.list.failed();
     state.timeline.list.failed();
     state.journal.list.failed();
+    state.agents.list.failed();
+    state.claims.found.asked = None;
+    state.models.reembed = None;
+    state.wants.agents = true;
     state.wants.inbox = true;
     state.wants.diagnose = true;
     state.wants.asked_card = None;

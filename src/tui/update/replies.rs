@@ -1,6 +1,6 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, form, live, many, reads};
+use super::{claims, conflicts, form, live, many, models, page, reads};
 use crate::{
     api::{
         AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, UndoOutcome,
@@ -70,14 +70,32 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
         Answer::Inbox(view) => super::inbox::accept(state, view, out),
         Answer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
+            if slot == Slot::AgentActs {
+                let height = state.hits.height(Pane::AgentActs);
+                return state.agents.list.accept(page.items, page.total, page.next, false, height);
+            }
             let acts = if slot == Slot::Timeline { &mut state.timeline } else { &mut state.journal };
             acts.list.accept(page.items, page.total, page.next, false, height);
             acts.trouble = None;
         }
         Answer::Diagnose(diagnose) => {
-            state.models.diagnose = Some(diagnose);
-            state.models.at = state.now;
-            state.models.trouble = None;
+            state.models.accept(diagnose, state.now);
+            out.extend(state.models.again_at().map(Effect::Wake));
+        }
+        Answer::Recalled(answer) => state.claims.found.accept(*answer),
+        Answer::Snapshot(snapshot) => {
+            let note = format!("{} of {} in force", snapshot.shown, snapshot.claims);
+            page::accept(state, snapshot.snapshot, note);
+        }
+        Answer::Ingested(files) => state.models.files = Some(files),
+        Answer::Reembedded(done) => models::accept(state, done, out),
+        Answer::Agents(view) => state.agents.accept(view),
+        Answer::Given(given) => state.agents.accept_given(given),
+        Answer::Setup(text) if slot == Slot::Page => page::accept(state, text, String::new()),
+        Answer::Setup(text) => {
+            state.acting = None;
+            let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("Done.");
+            out.push(state.toast(Tone::Done, sentence(last)));
         }
         Answer::Team(done) => {
             state.acting = None;
@@ -301,6 +319,11 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
     if slot == Slot::Act {
         act_failed(state, failure, out);
     }
+    match slot {
+        Slot::Reembed => return models::failed(state, failure, out),
+        Slot::Page => return page::failed(state, failure),
+        _ => {}
+    }
     if failure.kind == FailureKind::Unreachable {
         state.note(Tone::Bad, failure.message.clone());
         reads::lost(state, failure.message.clone());
@@ -335,8 +358,19 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
             state.journal.trouble = Some(said);
         }
         Slot::Diagnose => state.models.trouble = Some(said),
+        Slot::Agents => state.agents.trouble = Some(said),
+        Slot::AgentActs => {
+            state.agents.list.failed();
+            state.agents.trouble = Some(said);
+        }
+        Slot::Given => {
+            state.agents.given = Some(Vec::new());
+            state.note(Tone::Warn, said);
+        }
+        // Beside what the words found: it is missed, and nothing is wrong with what is listed.
+        Slot::Found | Slot::Ingested => state.note(Tone::Warn, said),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
-        Slot::Act => {}
+        Slot::Act | Slot::Reembed | Slot::Page => {}
     }
 }
 

@@ -1,10 +1,12 @@
 //! What happens on each message, without a terminal and without a daemon.
 
+mod agents;
 mod forms;
 mod inbox;
 mod many;
 mod peers;
 mod screens;
+mod search;
 
 use proptest::prelude::*;
 

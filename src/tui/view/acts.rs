@@ -80,9 +80,9 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
         (Some(trouble), _) => trouble.clone(),
         (None, false) => "reading…".to_owned(),
         (None, true) if list.is_empty() => "0".to_owned(),
-        // A whole log is not counted.
-        (None, true) if acts.span == Since::All && list.total() > 0 && list.total() == list.known() => {
-            format!("{} {down}", group(list.cursor() + 1))
+        // A whole log is not counted: how many there are is known once its last page is.
+        (None, true) if acts.span == Since::All && !list.is_whole() => {
+            format!("{} of more than {} {down}", group(list.cursor() + 1), group(list.known()))
         }
         (None, true) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
     };

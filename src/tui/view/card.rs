@@ -226,6 +226,8 @@ fn side(
 
 /// A person, and the agent through which they wrote.
 pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
+    // An agent that acts for nobody else gives its own name as that of the person.
+    let agent = agent.filter(|agent| *agent != who);
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
@@ -264,7 +266,8 @@ fn acts(
                 || (spec.id == Action::OtherSide && spec.check(state).is_ok())
         })
         .collect();
-    let (can, cannot): (Vec<_>, Vec<_>) = listed.into_iter().partition(|spec| spec.check(state).is_ok());
+    let (can, cannot): (Vec<&action::ActionSpec>, Vec<&action::ActionSpec>) =
+        listed.into_iter().partition(|spec| spec.check(state).is_ok());
     let columns = if width >= 72 { 2 } else { 1 };
     let cell = (width / columns).saturating_sub(1);
     let entry = |spec: &action::ActionSpec| {

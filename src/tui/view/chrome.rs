@@ -7,7 +7,7 @@ use ratatui::{
 
 use super::paint::{Paint, span};
 use crate::{
-    domain::{CardId, ClaimId},
+    domain::CardId,
     tui::{
         action::{self, Action, ActionSpec},
         hits::Hit,
@@ -116,21 +116,21 @@ fn status(paint: &Paint<'_>, room: usize) -> Vec<Span<'static>> {
     let used: usize = end.iter().map(Span::width).sum();
     let room = room.saturating_sub(used + 3);
     if room >= 8 {
-        end.insert(0, span(text::fit(&crumbs(paint), room), paint.theme.dim));
+        end.insert(0, span(crumbs(paint, room), paint.theme.dim));
         end.insert(1, Span::raw("  "));
     }
     end
 }
 
 /// Where one is: scope, then claim or card, then why.
-fn crumbs(paint: &Paint<'_>) -> String {
+fn crumbs(paint: &Paint<'_>, room: usize) -> String {
     let state = paint.state;
     let path = format!(" {} ", paint.theme.glyphs.path);
     let scope = state.scope.as_ref().map_or_else(|| "all scopes".to_owned(), ToString::to_string);
     let mut parts = vec![scope];
     match state.screen {
         Screen::Conflicts => parts.extend(state.conflicts.list.anchor().map(CardId::short)),
-        Screen::Claims => parts.extend(state.claims.list.anchor().map(ClaimId::short)),
+        Screen::Claims => parts.extend(state.claims.current().map(|claim| claim.id.short())),
         Screen::Why => {
             if let Some(Subject::Claim(id)) = &state.why.subject {
                 parts.push(id.chars().take(10).collect());
@@ -139,6 +139,7 @@ fn crumbs(paint: &Paint<'_>) -> String {
         }
         Screen::Peers => parts = vec!["teams".to_owned()],
         Screen::Models => parts = vec!["this machine".to_owned()],
+        Screen::Agents => parts.extend(state.agents.entry().and_then(|entry| entry.name)),
         Screen::Inbox => parts.extend(
             state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),
         ),
@@ -146,7 +147,11 @@ fn crumbs(paint: &Paint<'_>) -> String {
             parts.extend(state.acts().and_then(|acts| acts.list.current()).map(|event| event.op_id.short()));
         }
     }
-    parts.join(&path)
+    // What is cut would say less than what is left out.
+    while parts.len() > 1 && text::width(&parts.join(&path)) > room {
+        parts.pop();
+    }
+    text::fit(&parts.join(&path), room)
 }
 
 /// The keys that matter here, most important first, as far as they fit; help and quit always.
@@ -155,7 +160,7 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     let chain = state.chain();
     let all: Vec<&ActionSpec> =
         action::in_chain(chain).filter(|spec| !spec.short.is_empty() && spec.check(state).is_ok()).collect();
-    let last = |spec: &&&ActionSpec| matches!(spec.id, Action::Palette | Action::Quit);
+    let last = |spec: &&&ActionSpec| matches!(spec.id, Action::Search | Action::Palette | Action::Quit);
     let ends: Vec<&ActionSpec> = all.iter().filter(last).copied().collect();
     let width = |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + spec.short.chars().count() + 3;
     let kept: usize = ends.iter().map(|spec| width(spec)).sum();

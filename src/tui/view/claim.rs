@@ -1,6 +1,6 @@
 //! A claim in full.
 
-use ratatui::text::Line;
+use ratatui::{style::Style, text::Line};
 
 use super::{
     card::{qualifiers, writer},
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     api::ClaimView,
-    domain::Status,
-    tui::{text, when},
+    domain::{Status, text::sanitize},
+    tui::{found::Words, text, when},
 };
 
 /// Columns of the labels.
@@ -23,6 +23,11 @@ pub(super) fn status(claim: &ClaimView) -> String {
 
 /// The claim as text at this width.
 pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<Line<'static>> {
+    lines_found(paint, claim, width, &Words::default())
+}
+
+/// The same with the words of a search marked.
+pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, words: &Words) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let dot = theme.glyphs.dot;
     let mut out = Vec::new();
@@ -32,11 +37,12 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
     } else {
-        out.extend(text::wrap(&claim.statement, width, theme.title));
+        out.extend(marked(paint, &claim.statement, width, theme.title, words));
     }
     let body = width.saturating_sub(LABEL);
     let mut field = |label: &str, value: &str| {
-        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+        let words = if matches!(label, "because" | "source") { words } else { &Words::default() };
+        out.extend(labelled(label, marked(paint, value, body, theme.text, words), LABEL, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
         field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
@@ -78,8 +84,29 @@ pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<L
     if claim.dependents > 0 {
         field("carries", &format!("{} that rest on it", claim.dependents));
     }
+    if let Some(given) = state.agents.given_of(claim.id) {
+        let times = if given.times == 1 { "once".to_owned() } else { format!("{} times", given.times) };
+        let into = if given.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", given.sessions) };
+        let last = when::ago(given.last, state.now, zone);
+        field("given", &format!("{times} into {into} of agents, {last} the last time"));
+    }
     for norm in &claim.norms {
         field("norm", &norms::in_one_line(norm, &claim.statement));
     }
     out
+}
+
+/// A text in lines of a width, with the words of a search marked.
+pub(super) fn marked(paint: &Paint<'_>, text: &str, width: usize, style: Style, words: &Words) -> Vec<Line<'static>> {
+    if words.is_empty() {
+        return text::wrap(text, width, style);
+    }
+    let mut lines = Vec::new();
+    for paragraph in sanitize(text).split('\n') {
+        let runs = words.runs(paragraph).into_iter();
+        let runs: Vec<_> =
+            runs.map(|(run, hit)| (run, if hit { style.patch(paint.theme.found) } else { style })).collect();
+        lines.extend(text::wrap_runs(&runs, width));
+    }
+    lines
 }

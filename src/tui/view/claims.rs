@@ -7,13 +7,14 @@ use ratatui::{
 
 use super::{
     Shape, claim, empty,
-    paint::{Paint, rows, span},
+    paint::{Paint, labelled, rows, span},
     tree,
 };
 use crate::{
-    api::ClaimView,
+    api::{ClaimView, RecallHit},
     domain::{ClaimKind, Status},
     tui::{
+        found::Words,
         hits::Pane,
         state::{claims::Focus, filter::Line as SearchLine},
         text, when,
@@ -52,11 +53,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 fn title(paint: &Paint<'_>) -> String {
     let claims = &paint.state.claims;
     let line = SearchLine::parse(&claims.search);
-    let mut out = match (line.status.unwrap_or(claims.status.0), line.kind.or(claims.kind)) {
-        (None, None) => "All claims".to_owned(),
-        (Some(status), None) => format!("Claims: {status}"),
-        (None, Some(kind)) => format!("{kind}s, all"),
-        (Some(status), Some(kind)) => format!("{kind}s: {status}"),
+    let kinds: Vec<ClaimKind> = if line.kinds.is_empty() { claims.kind.into_iter().collect() } else { line.kinds };
+    let kinds = kinds.iter().map(|kind| format!("{kind}s")).collect::<Vec<_>>().join(", ");
+    let mut out = match (line.status.unwrap_or(claims.status.0), kinds.is_empty()) {
+        (None, true) => "All claims".to_owned(),
+        (Some(status), true) => format!("Claims: {status}"),
+        (None, false) => format!("{kinds}, all"),
+        (Some(status), false) => format!("{kinds}: {status}"),
     };
     if claims.needs_review {
         out.push_str(", need review");
@@ -86,7 +89,11 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let note = match (&claims.trouble, claims.list.loaded()) {
         (Some(trouble), _) => trouble.clone(),
         (None, false) => "reading…".to_owned(),
-        (None, true) if claims.list.is_empty() => "0".to_owned(),
+        (None, true) if claims.list.is_empty() && claims.found.near().len() == 0 => "0".to_owned(),
+        (None, true) if claims.found.row().is_some() => {
+            let row = claims.found.row().unwrap_or_default() + 1;
+            format!("near: {row} of {}", claims.found.near().len())
+        }
         (None, true) => {
             let seeking = if claims.list.is_seeking() { format!(" {down} reading on…") } else { String::new() };
             let total = claims.list.total();
@@ -108,25 +115,65 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title(paint), &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Claims, height);
-    if claims.list.loaded() && claims.list.is_empty() {
+    let near: Vec<&RecallHit> = claims.found.near().collect();
+    if claims.list.loaded() && claims.list.is_empty() && near.is_empty() {
         return nothing(paint, inner);
     }
-    let top = claims.list.top(height);
+    let known = claims.list.known();
+    // What is near stands below the list, under a heading of its own.
+    let top = match claims.found.row() {
+        Some(row) => (known + 1 + row + 1).saturating_sub(height),
+        None => claims.list.top(height),
+    };
     let width = usize::from(inner.width);
+    let words = words(paint);
+    let cursor = claims.row();
     for slot in 0..height {
         let index = top + slot;
-        if index >= claims.list.known() {
-            break;
-        }
         let place = rows(inner, slot, 1);
-        let current = index == claims.list.cursor();
-        let line = match claims.list.get(index) {
-            Some(claim) => row(paint, claim, width, current),
-            None => Line::from(span("  …", paint.theme.dim)),
+        if index == known && !near.is_empty() {
+            paint.line(place, 0, &heading(paint, width));
+            continue;
+        }
+        let row_of = if index < known { index } else { index.saturating_sub(1) };
+        let line = match index.checked_sub(known + 1).map(|row| near.get(row)) {
+            Some(None) => break,
+            None if index >= known => break,
+            Some(Some(hit)) => row(paint, &hit.claim, width, row_of == cursor, &words),
+            None => match claims.list.get(index) {
+                Some(claim) => row(paint, claim, width, row_of == cursor, &words),
+                None => Line::from(span("  …", paint.theme.dim)),
+            },
         };
         paint.line(place, 0, &line);
-        paint.row(place, Pane::Claims, index, current, focused);
+        paint.row(place, Pane::Claims, row_of, row_of == cursor, focused);
     }
+}
+
+/// The words that are searched for.
+fn words(paint: &Paint<'_>) -> Words {
+    Words::of(&SearchLine::parse(&paint.state.claims.search).words)
+}
+
+/// What stands between the claims that have the words and those that are near.
+fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
+    let claims = &paint.state.claims;
+    let found = &claims.found;
+    let words = match (claims.list.is_empty(), found.known, found.by_meaning) {
+        (_, false, _) => "Nothing answers this; the nearest there is",
+        (true, true, true) => "No claim has these words; near in meaning",
+        (true, true, false) => "No claim has these words; related ones",
+        (false, true, true) => "Near in meaning",
+        (false, true, false) => "Related",
+    };
+    let rule = paint.theme.glyphs.rule;
+    let words = text::fit(words, width.saturating_sub(6));
+    let rest = width.saturating_sub(text::width(&words) + 4);
+    Line::from(vec![
+        span(format!("{rule}{rule} "), paint.theme.dim),
+        span(words, paint.theme.accent),
+        span(format!(" {}", rule.repeat(rest)), paint.theme.dim),
+    ])
 }
 
 /// How many claims there are of whatever status, in the scope shown.
@@ -159,8 +206,8 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     empty::card(paint, area, &heading, &[paint.state.keys.say(step)]);
 }
 
-/// A claim in one line: kind, statement, what wants attention, age.
-fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool) -> Line<'static> {
+/// A claim in one line: kind, statement with the words of a search marked, where they stand otherwise, what wants attention, age.
+fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words: &Words) -> Line<'static> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
     let kind = if width >= 60 { text::pad(claim.kind.as_str(), 11) } else { kind_short(claim.kind).to_owned() };
@@ -179,20 +226,22 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool) -> Lin
     .filter_map(|(set, mark)| set.then_some(mark))
     .collect();
     let age = when::age(claim.at, paint.state.now);
-    let end =
-        [flags.as_str(), state, age.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let elsewhere = if width >= 50 { words.elsewhere(claim) } else { "" };
+    let end = [elsewhere, flags.as_str(), state, age.as_str()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     let statement = if claim.flags.redacted { "(redacted)" } else { &claim.statement };
     let room = width.saturating_sub(text::width(&kind) + end.len() + 4);
     let style = if claim.status == Status::Active { theme.text } else { theme.dim };
-    Line::from(vec![
-        span(mark, theme.accent),
-        Span::raw(" "),
-        span(kind, theme.dim),
-        Span::raw(" "),
-        span(text::pad(statement, room), style),
-        Span::raw(" "),
-        span(end, if flags.is_empty() { theme.dim } else { theme.warn }),
-    ])
+    let mut spans = vec![span(mark, theme.accent), Span::raw(" "), span(kind, theme.dim), Span::raw(" ")];
+    for (run, hit) in words.runs(&text::pad(statement, room)) {
+        spans.push(span(run, if hit { style.patch(theme.found) } else { style }));
+    }
+    spans.push(Span::raw(" "));
+    spans.push(span(end, if flags.is_empty() { theme.dim } else { theme.warn }));
+    Line::from(spans)
 }
 
 /// A kind in four letters.
@@ -223,12 +272,20 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
     let focused = claims.focus == Focus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
-    let Some(current) = claims.list.current() else {
+    let Some(current) = claims.current() else {
         let inner = paint.pane(area, "Claim", "", focused);
         paint.hits.add_pane(inner, Pane::Detail, usize::from(inner.height));
         return;
     };
-    let lines = claim::lines(paint, current, width);
+    let words = words(paint);
+    let mut lines = Vec::new();
+    let why = if words.is_empty() { String::new() } else { words.why(current, claims.found.hit(current.id)) };
+    if !why.is_empty() {
+        let label = "found by   ";
+        let body = text::wrap(&why, width.saturating_sub(label.len()), paint.theme.text);
+        lines.extend(labelled(label.trim_end(), body, label.len(), paint.theme.accent));
+    }
+    lines.extend(claim::lines_found(paint, current, width, &words));
     paint.document(area, Pane::Detail, "Claim", &lines, claims.scroll, focused);
 }
 

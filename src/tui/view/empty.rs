@@ -40,6 +40,7 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
         Screen::Inbox => state.inbox.view.is_some(),
         Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| acts.list.loaded()),
         Screen::Models => state.models.diagnose.is_some(),
+        Screen::Agents => state.agents.view.is_some(),
     };
     if known {
         return false;

@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::indexing_slicing)]
 
 mod acts;
+mod agents;
 mod card;
 mod chrome;
 mod claim;
@@ -18,10 +19,12 @@ mod item;
 mod log;
 mod models;
 mod norms;
+mod page;
 mod paint;
 mod palette;
 mod peer;
 mod peers;
+mod progress;
 mod timeline;
 mod toasts;
 mod tour;
@@ -90,6 +93,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
             Screen::Inbox => inbox::draw(&mut paint, body),
             Screen::Timeline | Screen::Log => acts::draw(&mut paint, body),
             Screen::Models => models::draw(&mut paint, body),
+            Screen::Agents => agents::draw(&mut paint, body),
         }
     }
     chrome::bottom(&mut paint, bottom);
@@ -100,6 +104,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
         Some(Overlay::Confirm(open)) => dialog::draw(&mut paint, area, open),
         Some(Overlay::Prompt(open)) => palette::prompt(&mut paint, bottom, open),
         Some(Overlay::Log { up }) => log::draw(&mut paint, area, *up),
+        Some(Overlay::Page(open)) => page::draw(&mut paint, body, open),
         Some(Overlay::Tour { page }) => tour::draw(&mut paint, area, *page),
         None => {}
     }

@@ -10,6 +10,7 @@ use super::{
     claims::group,
     empty,
     paint::{Paint, labelled, span},
+    progress,
 };
 use crate::{
     api::{Diagnose, ModelStatus},
@@ -41,13 +42,14 @@ fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize) -> Vec<Line<'stat
     let mut out = Vec::new();
     problems(paint, diagnose, width, &mut out);
     roles(paint, diagnose, width, &mut out);
+    progress::lines(paint, diagnose, width, &mut out);
     guard(paint, diagnose, width, &mut out);
     timings(paint, diagnose, &mut out);
     daemon(paint, diagnose, width, &mut out);
     out
 }
 
-fn heading(paint: &Paint<'_>, text: &str, out: &mut Vec<Line<'static>>) {
+pub(super) fn heading(paint: &Paint<'_>, text: &str, out: &mut Vec<Line<'static>>) {
     if !out.is_empty() {
         out.push(Line::default());
     }

@@ -70,12 +70,21 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &Prompt) {
     let theme = paint.theme;
     paint.clear(area);
     let (label, hint) = match prompt.asking {
-        Asking::Search => (" Search ", "words, by:NAME since:7d source:FILE kind:… status:all said:warned"),
+        Asking::Search => (
+            " Search ",
+            "words, by:NAME since:7d source:FILE kind:… status:all said:warned; !word or !by:NAME leaves out",
+        ),
         Asking::Why => (" Why ", "a question in words, or a claim's id"),
     };
     let found = match prompt.asking {
         Asking::Search if paint.state.waits(Slot::Claims) => "…".to_owned(),
-        Asking::Search => format!("{} found ", paint.state.claims.list.total()),
+        Asking::Search => {
+            let claims = &paint.state.claims;
+            match claims.found.near().len() {
+                0 => format!("{} found ", claims.list.total()),
+                near => format!("{} found, {near} near ", claims.list.total()),
+            }
+        }
         Asking::Why => paint.state.keys.say("{pick} asks "),
     };
     paint.line(area, 0, &Line::from(span(label, theme.badge)));

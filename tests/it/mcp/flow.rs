@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{BEFORE, McpClient};
-use crate::support::TestHome;
+use crate::support::{TestHome, until};
 
 const OLD: &str = "Use PostgreSQL for the billing database.";
 const NEW: &str = "Do not use PostgreSQL for the billing database.";
@@ -194,4 +194,26 @@ fn who_and_where_can_be_named() {
     let why = client.tool("ergo_why", json!({"question": "billing database"}));
     assert_eq!(why["answer"]["by"], "ada through test-agent", "{why}");
     assert_eq!(client.tool("ergo_scopes", json!({}))["scopes"][0]["scope"], "acme/api");
+}
+
+#[test]
+fn a_session_is_listed_for_as_long_as_it_lasts() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let agents = || home.run(["agents", "--json"]).ok().json();
+    assert_eq!(agents()["connected"], json!([]));
+    let mut client = McpClient::usual(&home);
+    client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
+    client.tool("ergo_remember", json!({"statement": NEW, "reason": "Its licence costs too much."}));
+    until("the session is listed", || agents()["connected"].as_array().unwrap().len() == 1);
+    let told = agents();
+    assert_eq!(told["connected"][0]["agent"], "test-agent", "{told}");
+    assert_eq!(told["connected"][0]["scope"]["project"], "work", "{told}");
+    let one = &told["items"][0];
+    assert_eq!((&one["agent"], &one["wrote"], &one["refused"]), (&json!("test-agent"), &json!(1), &json!(1)), "{told}");
+    let refused = home.run(["log", "--who", "test-agent", "--refused", "--json"]).ok().json();
+    assert_eq!(refused["items"].as_array().unwrap().len(), 1, "{refused}");
+    assert_eq!(refused["items"][0]["statement"], NEW);
+    drop(client);
+    until("it is listed no more", || agents()["connected"] == json!([]));
 }

@@ -1,6 +1,6 @@
 //! `ergo mcp` as an agent meets it.
 
-mod client;
+pub(crate) mod client;
 mod crowd;
 mod flow;
 mod hello;

@@ -49,6 +49,41 @@ fn pages_hold_every_claim_once_newest_first_whatever_their_size() {
     assert!(matches!(error, StoreError::BadCursor(_)));
 }
 
+#[test]
+fn a_filter_says_what_is_not_wanted_and_its_total_is_right() {
+    let mut f = Fixture::new();
+    for (statement, source) in [
+        ("The canary is blue", "docs/adr/1.md"),
+        ("The canary is red", "CLAUDE.md"),
+        ("The banner is blue", "docs/adr/2.md"),
+    ] {
+        let mut draft = plain(statement, "we said so");
+        draft.body.source = Some(source.into());
+        f.act(vec![draft]);
+    }
+    let all = ClaimFilter { status: Some(Status::Active), ..ClaimFilter::default() };
+    let said = |filter: &ClaimFilter, words: &str| {
+        let reader = f.store.reader();
+        let page =
+            if words.is_empty() { reader.claims(filter, 10, None) } else { reader.search(filter, words, 10, None) };
+        let page = page.unwrap();
+        assert_eq!(page.total, page.items.len());
+        let mut texts: Vec<_> = page.items.into_iter().map(|row| row.statement).collect();
+        texts.sort();
+        texts
+    };
+    let without = ClaimFilter { without: Some("canary".into()), ..all.clone() };
+    assert_eq!(said(&without, ""), ["The banner is blue"]);
+    assert_eq!(said(&without, "blue"), ["The banner is blue"]);
+    let without = ClaimFilter { without: Some("red banner".into()), ..all.clone() };
+    assert_eq!(said(&without, ""), ["The canary is blue"], "none of several words");
+    let elsewhere = ClaimFilter { not_source: Some("docs/adr".into()), ..all.clone() };
+    assert_eq!(said(&elsewhere, ""), ["The canary is red"]);
+    let writer = f.store.reader().claims(&all, 1, None).unwrap().items[0].who.clone();
+    assert_eq!(said(&ClaimFilter { not_who: Some(writer), ..all.clone() }, ""), Vec::<String>::new());
+    assert_eq!(said(&ClaimFilter { not_who: Some("nobody".into()), ..all }, "").len(), 3);
+}
+
 fn texts(f: &Fixture, words: &str) -> Vec<String> {
     let filter = ClaimFilter { scope: Some(scope("api")), status: Some(Status::Active), ..ClaimFilter::default() };
     f.store.reader().search(&filter, words, 10, None).unwrap().items.into_iter().map(|row| row.statement).collect()

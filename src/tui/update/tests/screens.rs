@@ -153,6 +153,6 @@ fn the_key_of_why_leads_there_and_types_nothing() {
     assert!(before.is_some());
     press(&mut state, "1 3");
     assert_eq!((state.screen, &state.why.subject), (Screen::Why, &before));
-    press(&mut state, "/");
+    press(&mut state, "a");
     assert!(matches!(state.overlay, Some(Overlay::Prompt(_))));
 }

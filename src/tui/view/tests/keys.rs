@@ -19,7 +19,8 @@ fn other_keys() -> Keymap {
     let functions = (1..=12).flat_map(|n| ["ctrl-alt-", "alt-", "ctrl-"].map(|mods| format!("{mods}f{n}")));
     let letters = ('a'..='z').chain('A'..='Z').chain('0'..='9').map(|c| format!("ctrl-alt-{c}"));
     let others = ["up", "down", "left", "right", "home", "end"].map(|key| format!("ctrl-alt-{key}"));
-    let mut pool = functions.chain(letters).chain(others);
+    let digits = ('0'..='9').map(|c| format!("alt-{c}"));
+    let mut pool = functions.chain(letters).chain(others).chain(digits);
     let mut file = String::new();
     for scope in KeyScope::ALL {
         writeln!(file, "[{}]", scope.name()).unwrap();
@@ -281,6 +282,11 @@ fn no_form_and_no_message_names_a_usual_key_once_every_act_has_another() {
     let mut state = look.open(Screen::Claims);
     act(&mut state, Action::Search);
     look.at("search", &mut state);
+    let mut state = look.open(Screen::Agents);
+    for id in [Action::AgentSetup, Action::PageApply] {
+        act(&mut state, id);
+        look.at("setup", &mut state);
+    }
     let mut state = look.open(Screen::Inbox);
     let change =
         crate::api::Change { act: "sync.pending".into(), summary: "eve wants in".into(), ..Default::default() };

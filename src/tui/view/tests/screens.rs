@@ -182,3 +182,55 @@ fn a_chain_of_a_thousand_is_walked_to_its_end() {
     let shown = text(&frame(&mut state, &Theme::ansi(true)));
     assert!(shown.contains("step 999"), "{shown}");
 }
+
+#[test]
+fn what_has_the_words_and_what_is_near_stand_apart() {
+    for size in [(200, 60), (120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Claims);
+        press(&mut state, "/ c a n a r y enter G k");
+        shot(&format!("near_{}x{}", size.0, size.1), &mut state);
+    }
+    let mut state = screen((100, 24), Screen::Claims);
+    press(&mut state, "/ s t a g i n g enter");
+    insta::assert_snapshot!("near_styled_mono", format!("{:?}", frame(&mut state, &Theme::mono(false))));
+}
+
+#[test]
+fn a_scope_and_what_setup_would_write_are_pages() {
+    for size in [(200, 60), (120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Claims);
+        press(&mut state, "P");
+        shot(&format!("page_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "esc 9 i");
+        shot(&format!("setup_{}x{}", size.0, size.1), &mut state);
+    }
+}
+
+#[test]
+fn what_an_agent_was_refused_and_was_given() {
+    for size in [(200, 60), (120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Agents);
+        press(&mut state, "enter f f");
+        shot(&format!("agents_given_{}x{}", size.0, size.1), &mut state);
+    }
+    let mut state = screen((80, 24), Screen::Agents);
+    state.agents = crate::tui::state::Agents::default();
+    let ticket = state.ticket(Slot::Agents);
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::Agents(crate::api::Agents::default()))));
+    shot("empty_agents_80x24", &mut state);
+}
+
+#[test]
+fn reading_in_has_a_bar_while_it_lasts() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Models);
+        for (claims, chunks) in [(12, 340), (0, 96)] {
+            let mut said = crate::tui::sample::screens::diagnose();
+            (said.unembedded.claims, said.unembedded.chunks) = (claims, chunks);
+            said.problems.clear();
+            let ticket = state.ticket(Slot::Diagnose);
+            step(&mut state, Msg::Reply(ticket, Ok(Answer::Diagnose(Box::new(said)))));
+        }
+        shot(&format!("reading_in_{}x{}", size.0, size.1), &mut state);
+    }
+}

@@ -1,0 +1,70 @@
+//! Coding agents: which are connected, and what each of them did.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::domain::Scope;
+
+/// `GET /agents`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct AgentsQuery {
+    /// The organisation; without it, all scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// The agents that wrote something or are connected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Agents {
+    /// Those that wrote something, the one that did so last first.
+    pub items: Vec<AgentView>,
+    /// Sessions that are connected over MCP now, the newest first.
+    pub connected: Vec<AgentSession>,
+}
+
+/// An agent, by what it wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentView {
+    /// The name that it gives itself.
+    pub agent: String,
+    /// Its acts that changed the memory.
+    pub wrote: usize,
+    /// Its writes that the guard refused.
+    pub refused: usize,
+    /// Its first event, in milliseconds since the Unix epoch.
+    pub first: u64,
+    /// Its last event.
+    pub last: u64,
+    /// The people for whom it wrote.
+    pub people: Vec<String>,
+}
+
+/// A session of an agent that is connected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentSession {
+    /// The name that the agent gives itself.
+    pub agent: String,
+    /// The project in which it works, where it is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub since: u64,
+}
+
+/// `GET /agents/present`: a session of an agent, connected for as long as it reads the answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct PresentQuery {
+    /// The name that the agent gives itself.
+    pub agent: String,
+    /// The organisation in which it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}

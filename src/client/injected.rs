@@ -1,0 +1,136 @@
+//! Which claims hooks gave into which session of an agent, as this machine keeps it: a file a session, a line an injection.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{ClaimId, Scope};
+
+/// The folder of these files, in that of the machine's state.
+pub const FOLDER: &str = "injected";
+
+/// One injection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Injection {
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// The session, by the name that the agent's program gives it.
+    pub session: String,
+    /// The agent's program, where its hooks tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` where the session's context was emptied, `reminder` where the
+    /// agent was asked to store what was decided.
+    pub hook: String,
+    /// Where the claims are.
+    pub scope: Scope,
+    /// What was given.
+    #[serde(default)]
+    pub claims: Vec<ClaimId>,
+}
+
+/// The lines of a file that can be read: one that was cut short by a crash is passed over.
+pub fn read(file: &File) -> Vec<Injection> {
+    BufReader::new(file).lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok()).collect()
+}
+
+/// Every injection on this machine, the newest first. `state` is the folder of the machine's state.
+///
+/// # Errors
+/// A file, or the folder, cannot be read; it is named.
+pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
+    let folder = state.join(FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err((folder, error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let file = File::open(entry.path()).map_err(|error| (entry.path(), error))?;
+        found.extend(read(&file));
+    }
+    found.sort_by_key(|one| std::cmp::Reverse(one.at));
+    Ok(found)
+}
+
+/// A claim that was given into sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The claim.
+    pub claim: ClaimId,
+    /// Where it is.
+    pub scope: Scope,
+    /// What it says, where somebody looked it up.
+    pub statement: Option<String>,
+    /// How often.
+    pub times: usize,
+    /// Into how many sessions.
+    pub sessions: usize,
+    /// By which hooks.
+    pub hooks: BTreeSet<String>,
+    /// Into sessions of which agents, as far as they told.
+    pub agents: BTreeSet<String>,
+    /// When last, in milliseconds since the Unix epoch.
+    pub last: u64,
+}
+
+/// The same by claim, the one that was given last first. `all` has the newest first.
+pub fn by_claim(all: &[Injection]) -> Vec<Given> {
+    let mut out: Vec<(Given, BTreeSet<&str>)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for one in all {
+        for claim in &one.claims {
+            let place = *places.entry(*claim).or_insert_with(|| {
+                let given = Given {
+                    claim: *claim,
+                    scope: one.scope.clone(),
+                    statement: None,
+                    times: 0,
+                    sessions: 0,
+                    hooks: BTreeSet::new(),
+                    agents: BTreeSet::new(),
+                    last: one.at,
+                };
+                out.push((given, BTreeSet::new()));
+                out.len() - 1
+            });
+            let (given, sessions) = &mut out[place];
+            given.times += 1;
+            given.last = given.last.max(one.at);
+            given.hooks.insert(one.hook.clone());
+            given.agents.extend(one.agent.clone());
+            sessions.insert(&one.session);
+        }
+    }
+    out.into_iter().map(|(given, sessions)| Given { sessions: sessions.len(), ..given }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_is_counted_by_claim() {
+        let id = |n| crate::domain::EventId([n; 32]);
+        let one = |at, session: &str, hook: &str, claims: &[u8]| Injection {
+            at,
+            session: session.into(),
+            agent: (session == "s").then(|| "claude-code".into()),
+            hook: hook.into(),
+            scope: Scope { org_id: "a".into(), project: "b".into() },
+            claims: claims.iter().map(|n| id(*n)).collect(),
+        };
+        let all = [one(9, "t", "user-prompt", &[1]), one(7, "s", "session-start", &[1, 2]), one(5, "s", "forget", &[])];
+        let given = by_claim(&all);
+        assert_eq!(given.iter().map(|given| given.claim).collect::<Vec<_>>(), [id(1), id(2)]);
+        assert_eq!((given[0].times, given[0].sessions, given[0].last), (2, 2, 9));
+        assert_eq!(given[0].hooks.len(), 2);
+        assert_eq!(given[1].agents.iter().collect::<Vec<_>>(), ["claude-code"]);
+    }
+}

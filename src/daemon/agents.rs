@@ -1,0 +1,113 @@
+//! Which agents are connected: each session holds an answer open for as long as it lasts. Kept in memory alone.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::bus::Bus;
+use crate::api::{AgentSession, Change};
+
+/// The most sessions that are kept at once: beyond, something is wrong with whoever opens them.
+const MOST: usize = 512;
+
+/// The sessions that are open.
+#[derive(Debug)]
+pub(super) struct Present {
+    bus: Arc<Bus>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    sessions: BTreeMap<u64, AgentSession>,
+}
+
+impl Present {
+    pub(super) fn new(bus: Arc<Bus>) -> Self {
+        Self { bus, open: Mutex::default() }
+    }
+
+    /// A session begins; it ends when what this returns is dropped. `None` where too many are open.
+    pub(super) fn enter(self: &Arc<Self>, session: AgentSession) -> Option<Stay> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.sessions.len() >= MOST {
+            return None;
+        }
+        let n = open.next;
+        open.next += 1;
+        let agent = session.agent.clone();
+        open.sessions.insert(n, session);
+        drop(open);
+        self.tell("agent.came", &agent, "connected");
+        Some(Stay { present: Arc::clone(self), n })
+    }
+
+    /// The sessions that are open, the newest first.
+    pub(super) fn sessions(&self) -> Vec<AgentSession> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.sessions.values().rev().cloned().collect()
+    }
+
+    fn leave(&self, n: u64) {
+        let gone = self.open.lock().unwrap_or_else(PoisonError::into_inner).sessions.remove(&n);
+        if let Some(session) = gone {
+            self.tell("agent.left", &session.agent, "disconnected");
+        }
+    }
+
+    fn tell(&self, act: &str, agent: &str, what: &str) {
+        let summary = format!("{agent} {what}");
+        self.bus.send(Change { act: act.into(), who: agent.into(), summary, ..Change::default() });
+    }
+}
+
+/// A session, for as long as this lives.
+pub(super) struct Stay {
+    present: Arc<Present>,
+    n: u64,
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.present.leave(self.n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(agent: &str) -> AgentSession {
+        AgentSession { agent: agent.into(), scope: None, since: 1 }
+    }
+
+    #[tokio::test]
+    async fn a_session_is_listed_while_it_lasts_and_both_ends_are_told() {
+        let bus = Arc::new(Bus::new());
+        let (_, mut changes) = bus.follow();
+        let present = Arc::new(Present::new(bus));
+        let first = present.enter(session("codex"));
+        let second = present.enter(session("codex"));
+        assert_eq!(present.sessions().len(), 2, "an agent may be here twice");
+        drop(first);
+        assert_eq!(present.sessions(), [session("codex")]);
+        drop(second);
+        assert!(present.sessions().is_empty());
+        let mut told = Vec::new();
+        while let Ok(change) = changes.try_recv() {
+            told.push(change.act);
+        }
+        assert_eq!(told, ["agent.came", "agent.came", "agent.left", "agent.left"]);
+    }
+
+    #[test]
+    fn a_flood_of_sessions_is_bounded() {
+        let present = Arc::new(Present::new(Arc::new(Bus::new())));
+        let kept: Vec<_> = (0..MOST).map(|_| present.enter(session("x"))).collect();
+        assert!(kept.iter().all(Option::is_some) && present.enter(session("x")).is_none());
+        drop(kept);
+        assert!(present.enter(session("x")).is_some());
+    }
+}

@@ -1,0 +1,92 @@
+//! Coding agents: who is connected, and what each did.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use axum::{
+    Json,
+    extract::State,
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures_util::{
+    future::ready,
+    stream::{StreamExt, once, pending},
+};
+
+use super::super::{
+    answer::{Answer, Failure},
+    input::Query,
+    state::Shared,
+};
+use crate::{
+    api::{AgentSession, Agents, AgentsQuery, ApiError, ErrorCode, PresentQuery},
+    domain::{Scope, text::sanitize_line},
+};
+
+/// The longest name of an agent that is kept, in characters.
+const NAME: usize = 60;
+
+/// How often an idle session is looked for: where its program is gone, writing to it fails.
+const PULSE: Duration = Duration::from_secs(15);
+
+/// Milliseconds since the Unix epoch.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The agents that wrote something, and those that are connected.
+#[utoipa::path(get, path = "/agents", tag = "agents", params(AgentsQuery), responses(
+    (status = 200, body = Agents), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn agents(
+    State(shared): State<Shared>,
+    Query(query): Query<AgentsQuery>,
+) -> Answer<Agents> {
+    let here = query.org_id.clone().zip(query.project.clone());
+    let items = shared.engine(move |engine| engine.agents(&query)).await?;
+    let mut connected = shared.agents.sessions();
+    if let Some((org_id, project)) = here {
+        let scope = Scope { org_id, project };
+        connected.retain(|session| session.scope.as_ref().is_none_or(|own| *own == scope));
+    }
+    Ok(Json(Agents { items, connected }))
+}
+
+/// An agent's session is connected for as long as it reads this answer, in which nothing comes but a greeting and comments.
+#[utoipa::path(get, path = "/agents/present", tag = "agents", params(PresentQuery), responses(
+    (status = 200, description = "Server-sent events: `hello`, then comments only", body = String, content_type = "text/event-stream"),
+    (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn present(
+    State(shared): State<Shared>,
+    Query(query): Query<PresentQuery>,
+) -> Result<Response, Failure> {
+    let agent: String = sanitize_line(query.agent.trim()).chars().take(NAME).collect();
+    if agent.is_empty() {
+        return Err(ApiError::field("agent", "`agent` is missing: the name that the agent gives itself").into());
+    }
+    let scope = query.org_id.zip(query.project).map(|(org_id, project)| Scope { org_id, project });
+    let session = AgentSession { agent, scope, since: now() };
+    let Some(stay) = Arc::clone(&shared.agents).enter(session) else {
+        let many = ApiError::new(ErrorCode::Unavailable, "too many sessions of agents are open");
+        return Err(many.hint("end some of them; this one works, and is not listed").into());
+    };
+    let mut ending = shared.ending.subscribe();
+    let end = async move {
+        // The daemon ends, or is gone already.
+        drop(ending.wait_for(|ending| *ending).await);
+    };
+    let stream = once(ready(Ok::<_, Infallible>(Event::default().event("hello").data("{}"))))
+        .chain(pending())
+        .take_until(Box::pin(end))
+        .map(move |event| {
+            // Dropped with the answer.
+            let _open = &stay;
+            event
+        });
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(PULSE)).into_response())
+}

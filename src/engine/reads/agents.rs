@@ -1,0 +1,33 @@
+//! Agents, by what they wrote.
+
+use crate::{
+    api::{AgentView, AgentsQuery, ApiError},
+    engine::{Engine, check},
+};
+
+/// The agents that wrote something, the one that did so last first.
+pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
+    let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
+    let rows = engine.readers.lend().agents(scope.as_ref())?;
+    let mut items: Vec<AgentView> = Vec::new();
+    for row in rows {
+        match items.iter_mut().find(|item| item.agent == row.agent) {
+            Some(item) => {
+                item.wrote += row.wrote;
+                item.refused += row.refused;
+                (item.first, item.last) = (item.first.min(row.first), item.last.max(row.last));
+                item.people.push(row.who);
+            }
+            None => items.push(AgentView {
+                agent: row.agent,
+                wrote: row.wrote,
+                refused: row.refused,
+                first: row.first,
+                last: row.last,
+                people: vec![row.who],
+            }),
+        }
+    }
+    items.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.agent.cmp(&b.agent)));
+    Ok(items)
+}

@@ -1,0 +1,249 @@
+//! Why a search found a claim: which of its words stand where, told by the stems that the text index compares.
+
+use crate::{
+    api::{ClaimView, RecallAnswer, RecallHit},
+    domain::text::stems,
+};
+
+/// The shortest last word that also finds longer words, as the daemon has it.
+const MIN_PREFIX: usize = 3;
+
+/// The least likeness that is worth a word, and by which a claim that has none of the words is shown; less is a stranger.
+pub const LIKE: f32 = 0.3;
+
+/// The most hits that are kept of several scopes together.
+const MOST: usize = 30;
+
+/// The words of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words(Vec<Word>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word {
+    typed: String,
+    stem: String,
+    /// It may still be typed: longer words are found too.
+    open: bool,
+}
+
+impl Word {
+    fn is(&self, token: &str, stem: &str) -> bool {
+        self.stem == stem || (self.open && token.starts_with(&self.typed))
+    }
+}
+
+/// The letters and digits of a text in runs, and what is between them.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let wordy = rest.chars().next()?.is_alphanumeric();
+        let end = rest.find(|c: char| c.is_alphanumeric() != wordy).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        Some(part)
+    })
+}
+
+fn stem(token: &str) -> String {
+    stems(token).concat()
+}
+
+impl Words {
+    /// The words of a search, as they were typed so far.
+    pub fn of(search: &str) -> Self {
+        let typing = search.ends_with(char::is_alphanumeric);
+        let mut words: Vec<Word> = Vec::new();
+        for part in parts(search).filter(|part| part.starts_with(char::is_alphanumeric)) {
+            let typed = part.to_lowercase();
+            let stem = stem(&typed);
+            words.retain(|word| word.stem != stem);
+            words.push(Word { typed, stem, open: false });
+        }
+        if let Some(last) = words.last_mut().filter(|last| typing && last.typed.chars().count() >= MIN_PREFIX) {
+            last.open = true;
+        }
+        Self(words)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has(&self, part: &str) -> bool {
+        let token = part.to_lowercase();
+        part.starts_with(char::is_alphanumeric) && self.found(&token).is_some()
+    }
+
+    fn found(&self, token: &str) -> Option<&Word> {
+        let stem = stem(token);
+        self.0.iter().find(|word| word.is(token, &stem))
+    }
+
+    /// A text in runs, each with whether it is one of the words.
+    pub fn runs(&self, text: &str) -> Vec<(String, bool)> {
+        let mut runs: Vec<(String, bool)> = Vec::new();
+        for part in parts(text) {
+            let hit = !self.is_empty() && self.has(part);
+            match runs.last_mut() {
+                Some((run, false)) if !hit => run.push_str(part),
+                _ => runs.push((part.to_owned(), hit)),
+            }
+        }
+        runs
+    }
+
+    /// The words that stand in a text, as they were typed.
+    fn among(&self, text: &str) -> Vec<&str> {
+        let mut seen: Vec<&str> = Vec::new();
+        for part in parts(text).filter(|part| part.starts_with(char::is_alphanumeric)) {
+            if let Some(word) = self.found(&part.to_lowercase())
+                && !seen.contains(&word.typed.as_str())
+            {
+                seen.push(&word.typed);
+            }
+        }
+        seen
+    }
+
+    /// Where the words stand, in a word for a list; empty where one of them is in the statement, which shows it.
+    pub fn elsewhere(&self, claim: &ClaimView) -> &'static str {
+        let here = |text: Option<&str>| text.is_some_and(|text| !self.among(text).is_empty());
+        if self.is_empty() || here(Some(&claim.statement)) {
+            ""
+        } else if here(claim.reason.as_deref()) {
+            "in its reason"
+        } else if here(claim.source.as_deref()) {
+            "in its source"
+        } else {
+            ""
+        }
+    }
+
+    /// Why a claim was found, in one sentence: its words and where they stand, others that led to it, and how near it is in
+    /// meaning. Empty where there is nothing to say.
+    pub fn why(&self, claim: &ClaimView, hit: Option<&RecallHit>) -> String {
+        let mut said = Vec::new();
+        let mut named = Vec::new();
+        let places = [
+            ("the statement", Some(claim.statement.as_str())),
+            ("the reason", claim.reason.as_deref()),
+            ("the source", claim.source.as_deref()),
+        ];
+        let mut found: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+        for (place, text) in places {
+            let words = self.among(text.unwrap_or_default());
+            match found.iter_mut().find(|(own, _)| *own == words) {
+                Some((_, places)) => places.push(place),
+                None if !words.is_empty() => found.push((words, vec![place])),
+                None => {}
+            }
+        }
+        for (words, places) in found {
+            said.push(format!("{} in {}", words.join(", "), places.join(" and ")));
+            named.extend(words);
+        }
+        if let Some(hit) = hit {
+            let through: Vec<&str> =
+                hit.words.iter().map(String::as_str).filter(|word| !named.contains(word)).collect();
+            if !through.is_empty() {
+                said.push(format!("{} through other words", through.join(", ")));
+            }
+            match hit.cosine {
+                Some(cosine) if cosine >= LIKE => said.push(format!("near in meaning: {cosine:.2} of 1")),
+                Some(cosine) if said.is_empty() => {
+                    said.push(format!("the nearest that there is, and not near: {:.2} of 1", cosine.max(0.0)));
+                }
+                _ => {}
+            }
+        }
+        said.join("; ")
+    }
+}
+
+/// The answers of several scopes as one, the best first. Each scope's figures are its own, but they are made alike: what is near
+/// in one is near in another.
+pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {
+    let mut all = RecallAnswer::default();
+    for answer in answers {
+        all.method = answer.method;
+        all.by_meaning |= answer.by_meaning;
+        all.known |= answer.known;
+        all.hits.extend(answer.hits);
+        for note in answer.notes {
+            if !all.notes.contains(&note) {
+                all.notes.push(note);
+            }
+        }
+    }
+    let past = |hit: &RecallHit| hit.claim.status != crate::domain::Status::Active;
+    all.hits.sort_by(|a, b| past(a).cmp(&past(b)).then(b.score.total_cmp(&a.score)));
+    all.hits.truncate(MOST);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::sample::claim;
+
+    fn marked(search: &str, text: &str) -> Vec<String> {
+        Words::of(search).runs(text).into_iter().filter(|(_, hit)| *hit).map(|(run, _)| run).collect()
+    }
+
+    #[test]
+    fn words_are_found_by_their_stems_and_the_last_one_as_it_is_typed() {
+        assert_eq!(
+            marked("deploy fridays", "Deployments, each Friday: deploy-once"),
+            ["Deployments", "Friday", "deploy"]
+        );
+        assert_eq!(marked("cana", "The canary"), ["canary"]);
+        assert_eq!(marked("cana ", "The canary"), Vec::<String>::new(), "the word is whole");
+        assert_eq!(marked("ca", "The canary, a ca"), ["ca"], "too short to stand for others");
+        assert_eq!(marked("", "The canary"), Vec::<String>::new());
+        assert_eq!(marked("配備", "決定：配備"), ["配備"]);
+    }
+
+    #[test]
+    fn nothing_of_a_text_is_lost_in_its_runs() {
+        for text in ["", "The canary is blue.", "…é—ü…", "a\u{202e}b"] {
+            let whole: String = Words::of("canary é").runs(text).into_iter().map(|(run, _)| run).collect();
+            assert_eq!(whole, text);
+        }
+    }
+
+    #[test]
+    fn what_was_found_says_why() {
+        let claim = claim(1, "The canary is blue");
+        let words = Words::of("canary users tenth");
+        assert_eq!(words.why(&claim, None), "canary in the statement and the source; tenth, users in the reason");
+        assert_eq!(Words::of("canary ").why(&claim, None), "canary in the statement and the source");
+        assert_eq!(words.elsewhere(&claim), "");
+        assert_eq!(Words::of("tenth").elsewhere(&claim), "in its reason");
+        assert_eq!(Words::of("adr").elsewhere(&claim), "in its source");
+        let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
+        let said = Words::of("rollout").why(&claim, Some(&hit));
+        assert_eq!(said, "rollout through other words; near in meaning: 0.81 of 1");
+        let far = |words: &[&str]| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            Words::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))
+        };
+        assert_eq!(far(&[]), "the nearest that there is, and not near: 0.00 of 1");
+        assert_eq!(far(&["zebra"]), "zebra through other words");
+    }
+
+    #[test]
+    fn answers_of_several_scopes_are_one_with_the_past_last() {
+        let hit = |n, score| RecallHit { claim: claim(n, "x"), score, cosine: None, words: vec![] };
+        let mut past = hit(9, 9.0);
+        past.claim.status = crate::domain::Status::Superseded;
+        let one =
+            RecallAnswer { hits: vec![hit(1, 0.9), hit(2, 0.2)], notes: vec!["slow".into()], ..Default::default() };
+        let two =
+            RecallAnswer { hits: vec![past, hit(3, 0.5)], notes: vec!["slow".into()], known: true, ..one.clone() };
+        let all = merge(vec![one, two]);
+        let order: Vec<_> = all.hits.iter().map(|hit| hit.claim.id).collect();
+        assert_eq!(order, [1, 3, 2, 9].map(crate::tui::sample::id));
+        assert_eq!((all.known, all.notes.len()), (true, 1));
+    }
+}

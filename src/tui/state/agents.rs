@@ -1,0 +1,245 @@
+//! The Agents screen: which agents there are, and what the one under the cursor did or was given.
+
+use super::list::{PAGE, Windowed};
+use crate::{
+    api::{AgentSession, AgentView, Agents as View, EventView, LogQuery},
+    client::injected::Given,
+    domain::Scope,
+};
+
+/// Which part has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The agents.
+    #[default]
+    List,
+    /// What one did.
+    Detail,
+}
+
+/// What is listed of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Its acts, and what was refused.
+    #[default]
+    Acts,
+    /// Only what was refused.
+    Refused,
+    /// What hooks gave it, by claim.
+    Given,
+}
+
+impl Shown {
+    /// The next one round.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Acts => Self::Refused,
+            Self::Refused => Self::Given,
+            Self::Given => Self::Acts,
+        }
+    }
+}
+
+/// An agent in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name; `None` for sessions whose hooks told none.
+    pub name: Option<String>,
+    /// What it wrote, if it did.
+    pub wrote: Option<AgentView>,
+    /// Its sessions that are connected, the newest first.
+    pub sessions: Vec<AgentSession>,
+    /// How many claims hooks gave it.
+    pub given: usize,
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub struct Agents {
+    /// What the daemon said last; `None` before it did.
+    pub view: Option<View>,
+    /// What hooks gave, by claim; `None` before it was read.
+    pub given: Option<Vec<Given>>,
+    /// What the agent under the cursor did.
+    pub list: Windowed<EventView>,
+    /// What is listed of it.
+    pub shown: Shown,
+    /// Which part has the focus.
+    pub focus: Focus,
+    /// The row among what was given.
+    pub given_row: usize,
+    /// Why the agents could not be read.
+    pub trouble: Option<String>,
+    row: usize,
+    under: Option<String>,
+}
+
+/// Whether a session of which a hook told is one of the agent of this name: agents call themselves by longer names over MCP.
+fn is_of(told: &str, name: &str) -> bool {
+    name.strip_prefix(told).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+impl Agents {
+    /// The agents: those that wrote something, the last first; those that only are connected; those that only were given something.
+    pub fn entries(&self) -> Vec<Entry> {
+        let none: &[AgentSession] = &[];
+        let connected = self.view.as_ref().map_or(none, |view| &view.connected);
+        let given = self.given.as_deref().unwrap_or_default();
+        let mut names: Vec<&str> = Vec::new();
+        let wrote = self.view.iter().flat_map(|view| &view.items).map(|item| item.agent.as_str());
+        for name in wrote.chain(connected.iter().map(|session| session.agent.as_str())) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        for told in given.iter().flat_map(|one| &one.agents) {
+            if !names.iter().any(|name| is_of(told, name)) {
+                names.push(told);
+            }
+        }
+        let entry = |name: &str| Entry {
+            name: Some(name.to_owned()),
+            wrote: self.view.iter().flat_map(|view| &view.items).find(|item| item.agent == name).cloned(),
+            sessions: connected.iter().filter(|session| session.agent == name).cloned().collect(),
+            given: given.iter().filter(|one| one.agents.iter().any(|told| is_of(told, name))).count(),
+        };
+        let mut entries: Vec<Entry> = names.into_iter().map(entry).collect();
+        let unnamed = given.iter().filter(|one| one.agents.is_empty()).count();
+        if unnamed > 0 {
+            entries.push(Entry { name: None, wrote: None, sessions: Vec::new(), given: unnamed });
+        }
+        entries
+    }
+
+    /// The row under the cursor: it holds on to its agent.
+    pub fn row(&self) -> usize {
+        let entries = self.entries();
+        let held = self.under.as_ref().and_then(|name| entries.iter().position(|own| own.name.as_ref() == Some(name)));
+        held.unwrap_or(self.row).min(entries.len().saturating_sub(1))
+    }
+
+    /// The agent under the cursor.
+    pub fn entry(&self) -> Option<Entry> {
+        self.entries().into_iter().nth(self.row())
+    }
+
+    /// Puts the cursor on a row; says whether that is another agent.
+    pub fn place(&mut self, row: usize) -> bool {
+        let before = self.entry().map(|entry| entry.name);
+        self.row = row;
+        self.under = None;
+        let after = self.entry().map(|entry| entry.name);
+        self.under = after.clone().flatten();
+        let other = before != after;
+        if other {
+            self.begin();
+        }
+        other
+    }
+
+    /// Reads the list anew.
+    pub fn begin(&mut self) {
+        self.list.restart();
+        self.given_row = 0;
+    }
+
+    /// Takes what the daemon says.
+    pub fn accept(&mut self, view: View) {
+        let before = self.entry().map(|entry| entry.name);
+        self.view = Some(view);
+        self.trouble = None;
+        self.hold(before);
+    }
+
+    /// Takes what hooks gave.
+    pub fn accept_given(&mut self, given: Vec<Given>) {
+        let before = self.entry().map(|entry| entry.name);
+        self.given = Some(given);
+        self.hold(before);
+    }
+
+    fn hold(&mut self, before: Option<Option<String>>) {
+        self.under = self.entry().and_then(|entry| entry.name);
+        if before != self.entry().map(|entry| entry.name) {
+            self.begin();
+        }
+    }
+
+    /// What hooks gave the agent under the cursor, by claim.
+    pub fn given_here(&self) -> Vec<&Given> {
+        let Some(entry) = self.entry() else { return Vec::new() };
+        let here = |one: &&Given| match &entry.name {
+            Some(name) => one.agents.iter().any(|told| is_of(told, name)),
+            None => one.agents.is_empty(),
+        };
+        self.given.iter().flatten().filter(here).collect()
+    }
+
+    /// How often a claim was given, and into how many sessions.
+    pub fn given_of(&self, claim: crate::domain::ClaimId) -> Option<&Given> {
+        self.given.iter().flatten().find(|one| one.claim == claim)
+    }
+
+    /// What the list asks the daemon for; `None` where nothing is to be asked.
+    pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> Option<LogQuery> {
+        let who = self.entry()?.name?;
+        Some(LogQuery {
+            org_id: scope.map(|scope| scope.org_id.clone()),
+            project: scope.map(|scope| scope.project.clone()),
+            who: Some(who),
+            acts: self.shown == Shown::Acts,
+            refused: self.shown == Shown::Refused,
+            limit: Some(PAGE),
+            cursor,
+            ..LogQuery::default()
+        })
+    }
+
+    /// Whether the cursor is on something that opens.
+    pub fn can_open(&self) -> bool {
+        match (self.focus, self.shown) {
+            (Focus::List, _) => self.entry().is_some(),
+            (Focus::Detail, Shown::Given) => !self.given_here().is_empty(),
+            (Focus::Detail, _) => self.list.current().is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::sample::agents::{agents, given};
+
+    #[test]
+    fn agents_are_listed_once_whatever_is_known_of_them() {
+        let mut screen = Agents::default();
+        screen.accept(agents());
+        screen.accept_given(given());
+        let names: Vec<_> = screen.entries().into_iter().map(|entry| entry.name).collect();
+        let expected = ["claude-code", "codex-mcp-client", "cursor-vscode", "gemini"].map(|name| Some(name.to_owned()));
+        assert_eq!(names, [expected.as_slice(), &[None]].concat());
+        assert_eq!(screen.entries()[1].given, 1, "codex is what codex-mcp-client is told of by its hooks");
+    }
+
+    #[test]
+    fn the_cursor_holds_on_to_its_agent() {
+        let mut screen = Agents::default();
+        screen.accept(agents());
+        assert!(screen.place(1) && !screen.place(1));
+        let mut later = agents();
+        later.items.reverse();
+        screen.accept(later);
+        assert_eq!((screen.row(), screen.entry().unwrap().name.as_deref()), (0, Some("codex-mcp-client")));
+        let query = screen.query(None, None).unwrap();
+        assert_eq!((query.who.as_deref(), query.acts, query.refused), (Some("codex-mcp-client"), true, false));
+        screen.shown = screen.shown.next();
+        assert!(screen.query(None, None).unwrap().refused);
+    }
+
+    #[test]
+    fn a_name_is_told_by_its_first_words() {
+        assert!(is_of("codex", "codex") && is_of("codex", "codex-mcp-client") && is_of("cursor", "cursor-vscode"));
+        assert!(!is_of("codex", "codexium") && !is_of("claude-code", "claude"));
+    }
+}

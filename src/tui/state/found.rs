@@ -1,0 +1,226 @@
+//! What recall finds for the search line beside the claims that have its words: by meaning, and by words that stand for them.
+
+use super::{filter::Line, list::Windowed};
+use crate::{
+    api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest},
+    domain::{ClaimId, ClaimKind, Scope, Status, text::words},
+    tui::found::LIKE,
+};
+
+/// The most scopes that are asked at once where all are shown.
+const SCOPES: usize = 6;
+
+/// The fewest letters that are worth asking about.
+const SHORTEST: usize = 3;
+
+/// Hits asked for in each scope.
+const HITS: usize = 12;
+
+/// How many of the nearest are shown where nothing is like the question, and no claim has its words.
+const NEAREST: usize = 5;
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    words: String,
+    kinds: Vec<ClaimKind>,
+    history: bool,
+    scopes: Vec<Scope>,
+}
+
+impl Asked {
+    /// What the search line asks for in these scopes, the nearest to hand first; `None` where it asks for nothing.
+    pub fn of(line: &Line, query: &ClaimsQuery, kinds: &[ClaimKind], scopes: &[Scope]) -> Option<Self> {
+        let text = line.words.trim();
+        // Only a list without them could say what guard and models said of each.
+        let tells = query.verdict.is_none() && query.status.as_deref() != Some("superseded");
+        let tells = tells && query.status.as_deref() != Some("retracted");
+        if text.chars().count() < SHORTEST || !tells || scopes.is_empty() {
+            return None;
+        }
+        Some(Self {
+            words: text.to_owned(),
+            kinds: kinds.to_vec(),
+            history: query.status.as_deref() == Some("all"),
+            scopes: scopes.iter().take(SCOPES).cloned().collect(),
+        })
+    }
+
+    /// The requests, one a scope.
+    pub fn requests(&self) -> Vec<RecallRequest> {
+        let one = |scope: &Scope| RecallRequest {
+            org_id: scope.org_id.clone(),
+            project: scope.project.clone(),
+            query: self.words.clone(),
+            limit: Some(HITS),
+            kinds: self.kinds.clone(),
+            include_history: self.history,
+            ..RecallRequest::default()
+        };
+        self.scopes.iter().map(one).collect()
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// What was asked for last; `None` where it should be asked again.
+    pub asked: Option<Asked>,
+    /// The hits, the best first.
+    pub hits: Vec<RecallHit>,
+    /// Whether the best of them answers what was asked.
+    pub known: bool,
+    /// Whether vectors took part.
+    pub by_meaning: bool,
+    /// Which of the hits stand below the list: those that are not in it.
+    near: Vec<usize>,
+    /// The one of these under the cursor.
+    under: Option<ClaimId>,
+}
+
+impl Found {
+    /// Forgets everything: nothing is searched for.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes an answer.
+    pub fn accept(&mut self, answer: RecallAnswer) {
+        (self.hits, self.known, self.by_meaning) = (answer.hits, answer.known, answer.by_meaning);
+        self.near.clear();
+    }
+
+    /// Why a claim was found, where recall found it.
+    pub fn hit(&self, id: ClaimId) -> Option<&RecallHit> {
+        self.hits.iter().find(|hit| hit.claim.id == id)
+    }
+
+    /// What stands below the list, the best first.
+    pub fn near(&self) -> impl ExactSizeIterator<Item = &RecallHit> {
+        self.near.iter().map(|index| &self.hits[*index])
+    }
+
+    /// The row of these under the cursor.
+    pub fn row(&self) -> Option<usize> {
+        let under = self.under?;
+        self.near().position(|hit| hit.claim.id == under)
+    }
+
+    /// The claim of these under the cursor.
+    pub fn current(&self) -> Option<&ClaimView> {
+        self.row().and_then(|row| self.near().nth(row)).map(|hit| &hit.claim)
+    }
+
+    /// Puts the cursor on a row of these; the last where there are fewer.
+    pub fn place(&mut self, row: usize) {
+        let row = row.min(self.near.len().saturating_sub(1));
+        let under = self.near().nth(row).map(|hit| hit.claim.id);
+        self.under = under;
+    }
+
+    /// The cursor is in the list.
+    pub fn leave(&mut self) {
+        self.under = None;
+    }
+
+    /// Decides what stands below the list: what is not in it and fits the filters, once the whole list is known. Where the list is empty
+    /// the cursor stands on the best of these.
+    pub fn settle(&mut self, list: &Windowed<ClaimView>, query: &ClaimsQuery) {
+        let before = self.row().unwrap_or(0);
+        let whole = list.loaded() && list.known() >= list.total();
+        let beside = |hit: &RecallHit| list.find_row(hit.claim.id).is_none() && fits(&hit.claim, query);
+        let alike = |hit: &RecallHit| !hit.words.is_empty() || hit.cosine.is_some_and(|cosine| cosine >= LIKE);
+        let hits = self.hits.iter().enumerate().filter(|(_, hit)| whole && beside(hit));
+        let (near, far): (Vec<_>, Vec<_>) = hits.partition(|(_, hit)| alike(hit));
+        let shown = if near.is_empty() && list.is_empty() { far.into_iter().take(NEAREST).collect() } else { near };
+        self.near = shown.into_iter().map(|(index, _)| index).collect();
+        if self.row().is_none() && (self.under.is_some() || list.is_empty()) {
+            self.place(before);
+        }
+    }
+}
+
+/// Whether a claim fits the filters besides its words.
+fn fits(claim: &ClaimView, query: &ClaimsQuery) -> bool {
+    let by = |name: &str| claim.who == name || claim.agent.as_deref() == Some(name);
+    let from =
+        |text: &str| claim.source.as_deref().is_some_and(|own| own.to_lowercase().contains(&text.to_lowercase()));
+    let has = |not: &str| {
+        let texts = [Some(&claim.statement), claim.reason.as_ref(), claim.source.as_ref()];
+        let all: Vec<String> = texts.into_iter().flatten().flat_map(|text| words(text).collect::<Vec<_>>()).collect();
+        words(not).any(|word| all.contains(&word))
+    };
+    (query.status.as_deref() == Some("all") || claim.status == Status::Active)
+        && query.who.as_deref().is_none_or(by)
+        && !query.not_who.as_deref().is_some_and(by)
+        && query.source.as_deref().is_none_or(from)
+        && !query.not_source.as_deref().is_some_and(from)
+        && query.since.is_none_or(|since| claim.at >= since)
+        && query.needs_review.is_none_or(|review| claim.flags.needs_review == review)
+        && !query.without.as_deref().is_some_and(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::sample::{claim, id, scope};
+
+    fn hits(numbers: &[u8]) -> RecallAnswer {
+        let hit = |n: &u8| RecallHit { claim: claim(*n, "x"), score: 1.0, cosine: Some(0.5), words: vec![] };
+        RecallAnswer { hits: numbers.iter().map(hit).collect(), ..RecallAnswer::default() }
+    }
+
+    fn list(numbers: &[u8], total: usize) -> Windowed<ClaimView> {
+        let mut list = Windowed::default();
+        assert!(list.need().is_some());
+        list.accept(numbers.iter().map(|n| claim(*n, "x")).collect(), total, None, false, 10);
+        list
+    }
+
+    #[test]
+    fn what_is_near_stands_once_and_after_the_whole_list() {
+        let mut found = Found::default();
+        found.accept(hits(&[1, 2, 3]));
+        let all = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
+        found.settle(&list(&[2], 1), &all);
+        assert_eq!(found.near().map(|hit| hit.claim.id).collect::<Vec<_>>(), [id(1), id(3)]);
+        assert_eq!(found.row(), None, "the cursor stays in the list");
+        found.settle(&list(&[2], 900), &all);
+        assert_eq!(found.near().len(), 0, "there is more of the list");
+        found.settle(&list(&[], 0), &all);
+        assert_eq!((found.near().len(), found.row()), (3, Some(0)), "where the list is empty the cursor is here");
+        found.place(9);
+        assert_eq!(found.row(), Some(2));
+        found.accept(hits(&[1]));
+        found.settle(&list(&[], 0), &all);
+        assert_eq!(found.row(), Some(0), "what is gone leaves the cursor on what is left");
+        let mine = ClaimsQuery { who: Some("max".into()), ..all };
+        found.settle(&list(&[], 0), &mine);
+        assert_eq!((found.near().len(), found.row()), (0, None));
+    }
+
+    #[test]
+    fn a_few_letters_and_what_recall_cannot_tell_ask_for_nothing() {
+        let ask = |words: &str, query: ClaimsQuery| Asked::of(&Line::parse(words), &query, &[], &[scope("api")]);
+        let plain = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
+        assert!(ask("ca", plain.clone()).is_none() && ask("canary", plain.clone()).is_some());
+        assert!(ask("canary", ClaimsQuery { verdict: Some("warned".into()), ..plain.clone() }).is_none());
+        assert!(ask("canary", ClaimsQuery { status: Some("retracted".into()), ..plain.clone() }).is_none());
+        let all = ask("canary !by:max", ClaimsQuery { status: Some("all".into()), ..plain }).unwrap();
+        assert_eq!((all.requests().len(), all.requests()[0].include_history), (1, true));
+        assert_eq!(all.requests()[0].query, "canary");
+    }
+
+    #[test]
+    fn filters_hold_for_what_is_near_too() {
+        let claim = claim(1, "The canary is blue");
+        let takes = |query: ClaimsQuery| fits(&claim, &query);
+        assert!(takes(ClaimsQuery::default()));
+        assert!(takes(ClaimsQuery { source: Some("DOCS/adr".into()), ..ClaimsQuery::default() }));
+        assert!(!takes(ClaimsQuery { not_source: Some("docs".into()), ..ClaimsQuery::default() }));
+        assert!(!takes(ClaimsQuery { without: Some("red canary".into()), ..ClaimsQuery::default() }));
+        assert!(takes(ClaimsQuery { without: Some("red".into()), ..ClaimsQuery::default() }));
+        assert!(!takes(ClaimsQuery { not_who: Some("zoe".into()), ..ClaimsQuery::default() }));
+        assert!(!takes(ClaimsQuery { since: Some(u64::MAX), ..ClaimsQuery::default() }));
+    }
+}

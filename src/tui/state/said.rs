@@ -1,0 +1,70 @@
+//! What the app said: short messages over the screen, and the session's log.
+
+use super::State;
+use crate::tui::msg::Effect;
+
+/// How a toast is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// For information.
+    Info,
+    /// Something is done.
+    Done,
+    /// Something wants attention.
+    Warn,
+    /// Something failed.
+    Bad,
+}
+
+/// A short message over the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toast {
+    /// How it is meant.
+    pub tone: Tone,
+    /// The message.
+    pub text: String,
+    /// When it goes, in milliseconds since the Unix epoch.
+    pub until: u64,
+}
+
+/// One line of the session's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// How it is meant.
+    pub tone: Tone,
+    /// What happened.
+    pub text: String,
+}
+
+/// Milliseconds for which a toast stays.
+pub const TOAST_MS: u64 = 6_000;
+
+/// Lines kept in the session's log.
+const LOG: usize = 500;
+
+impl State {
+    /// Shows a short message, keeps it in the log, and asks to be woken when it goes.
+    pub fn toast(&mut self, tone: Tone, text: impl Into<String>) -> Effect {
+        let text = text.into();
+        self.note(tone, text.clone());
+        let until = self.now + TOAST_MS;
+        // News of one kind replaces the news before it; what went wrong stays its time.
+        let news = |tone| matches!(tone, Tone::Done | Tone::Info);
+        self.toasts.retain(|toast| toast.text != text && !(news(tone) && news(toast.tone)));
+        self.toasts.push(Toast { tone, text, until });
+        if self.toasts.len() > 3 {
+            self.toasts.remove(0);
+        }
+        Effect::Wake(until)
+    }
+
+    /// Keeps a line in the session's log.
+    pub fn note(&mut self, tone: Tone, text: impl Into<String>) {
+        if self.log.len() == LOG {
+            self.log.pop_front();
+        }
+        self.log.push_back(LogLine { at: self.now, tone, text: text.into() });
+    }
+}

@@ -1,0 +1,46 @@
+//! The Models screen: making the vectors anew.
+
+use super::replies::sentence;
+use crate::{
+    api::Reembedded,
+    tui::{
+        action::Action,
+        msg::{Effect, Failure, Slot, Write},
+        state::{State, Tone},
+    },
+};
+
+/// Does an act of this screen.
+pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
+    if id == Action::Reembed {
+        state.note(Tone::Info, "$ ergo reembed");
+        state.models.reembed = Some(Reembedded::default());
+        step(state, out);
+    }
+}
+
+/// One step: the daemon makes some, and says how far it is.
+fn step(state: &mut State, out: &mut Vec<Effect>) {
+    let ticket = state.ticket(Slot::Reembed);
+    out.push(Effect::Write(ticket, Box::new(Write::Reembed)));
+}
+
+/// A step is done.
+pub(super) fn accept(state: &mut State, done: Reembedded, out: &mut Vec<Effect>) {
+    if done.finished {
+        state.models.reembed = None;
+        state.wants.diagnose = true;
+        out.push(state.toast(Tone::Done, format!("Every vector is of {}: {} in all.", done.model, done.total)));
+    } else {
+        state.models.reembed = Some(done);
+        step(state, out);
+    }
+}
+
+/// A step failed: what is done is kept, and begun again it goes on from there.
+pub(super) fn failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
+    state.models.reembed = None;
+    state.wants.diagnose = true;
+    let how = state.keys.say("{reembed} goes on where it stopped.");
+    out.push(state.toast(Tone::Bad, format!("{} {how}", sentence(&failure.message))));
+}

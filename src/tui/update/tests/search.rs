@@ -1,0 +1,149 @@
+//! One search, from everywhere: what has the words, and what is near to them below it; and the scope on a page.
+
+use super::*;
+use crate::{
+    api::ClaimsPage,
+    tui::{
+        sample::{agents, claims},
+        state::page::About,
+    },
+};
+
+/// An app whose search found nothing that has the words.
+fn without_words() -> State {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    let mut queue = Vec::new();
+    for key in "/ r o l l enter".split(' ') {
+        state.now += 500;
+        queue.extend(step(&mut state, Msg::Key(KeyPress::parse(key).unwrap())));
+    }
+    while let Some(effect) = queue.pop() {
+        let Effect::Read(ticket, read) = effect else { continue };
+        let reply = match &read {
+            Read::Claims(_) => Answer::Claims(ClaimsPage::default()),
+            other => answer(other),
+        };
+        queue.extend(step(&mut state, Msg::Reply(ticket, Ok(reply))));
+    }
+    state
+}
+
+#[test]
+fn a_search_from_anywhere_shows_claims_and_escape_goes_back_to_where_it_was_opened() {
+    for screen in Screen::ALL {
+        let mut state = app(SIZE, Opening { screen: Some(screen), ..Opening::default() });
+        press(&mut state, "/ c a n");
+        assert_eq!((state.screen, state.claims.search.as_str()), (Screen::Claims, "can"), "{screen:?}");
+        press(&mut state, "esc");
+        assert_eq!((state.screen, state.claims.search.as_str()), (screen, ""), "{screen:?}");
+        press(&mut state, "/ c a n enter w");
+        assert_eq!(state.screen, Screen::Why, "from a result to its why-chain");
+        press(&mut state, "esc");
+        assert_eq!(
+            (state.screen, state.claims.search.as_str()),
+            (Screen::Claims, "can"),
+            "the results are still there"
+        );
+    }
+}
+
+#[test]
+fn what_is_near_is_asked_for_in_each_scope_and_one_question_at_a_time() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    let recalls = |out: &[Effect]| -> Vec<Vec<String>> {
+        let asked = |effect: &Effect| match effect {
+            Effect::Read(_, Read::Recall(requests)) => {
+                Some(requests.iter().map(|one| format!("{} in {}", one.query, one.project)).collect())
+            }
+            _ => None,
+        };
+        out.iter().filter_map(asked).collect()
+    };
+    press(&mut state, "/ c a");
+    let out = step(&mut state, Msg::Key(KeyPress::char('n')));
+    assert_eq!(recalls(&out), [["can in api", "can in web"]], "the project at hand first");
+    let more = step(&mut state, Msg::Key(KeyPress::char('a')));
+    assert!(recalls(&more).is_empty(), "the first question is still under way");
+    let recall = out.into_iter().find(|effect| matches!(effect, Effect::Read(_, Read::Recall(_))));
+    let Some(Effect::Read(ticket, read)) = recall else { panic!() };
+    let next = step(&mut state, Msg::Reply(ticket, Ok(answer(&read))));
+    assert_eq!(recalls(&next), [["cana in api", "cana in web"]], "then what was typed meanwhile");
+}
+
+#[test]
+fn the_cursor_walks_from_the_list_into_what_is_near_and_back() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "/ c a n enter");
+    let listed = claims().total;
+    assert_eq!(state.claims.found.near().len(), 2, "the one that is in the list stands there alone");
+    press(&mut state, "G");
+    assert_eq!(state.claims.found.row(), Some(1));
+    assert_eq!(state.claim_in_hand().unwrap().id, id(51));
+    press(&mut state, "k k");
+    assert_eq!((state.claims.found.row(), state.claims.list.cursor()), (None, listed - 1));
+    press(&mut state, "j");
+    assert_eq!(state.claim_in_hand().unwrap().id, id(50));
+    press(&mut state, "g");
+    assert_eq!((state.claims.found.row(), state.claims.list.cursor()), (None, 0));
+    press(&mut state, "G enter");
+    assert_eq!(state.why.subject, Some(Subject::Claim(id(51).to_hex())));
+    press(&mut state, "esc esc");
+    assert_eq!(
+        (state.claims.found.near().len(), state.claims.search.as_str()),
+        (0, ""),
+        "without words nothing is near"
+    );
+}
+
+#[test]
+fn where_no_claim_has_the_words_the_cursor_stands_on_what_is_near() {
+    let mut state = without_words();
+    assert_eq!(state.claims.found.row(), Some(0));
+    assert_eq!(state.claim_in_hand().unwrap().id, id(10));
+    press(&mut state, "k");
+    assert_eq!(state.claims.found.row(), Some(0));
+    // A filter that recall cannot tell of takes it away.
+    press(&mut state, "m");
+    assert_eq!(state.claims.found.near().len(), 0);
+}
+
+#[test]
+fn a_click_on_what_is_near_takes_the_cursor_there() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "/ c a n enter");
+    let row = (0..state.size.1).find(|row| {
+        let hit = state.hits.at(40, *row);
+        hit == Some(crate::tui::hits::Hit::Row(crate::tui::hits::Pane::Claims, claims().total + 1))
+    });
+    let click = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
+    step(&mut state, Msg::Mouse { kind: click, column: 40, row: row.unwrap() });
+    assert_eq!(state.claims.found.row(), Some(1));
+}
+
+#[test]
+fn what_is_not_wanted_reaches_the_daemon() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    state.claims.search = "canary !blue !by:max !kind:fact".into();
+    let query = state.claims.query(None, state.now, None);
+    assert_eq!((query.q.as_deref(), query.without.as_deref()), (Some("canary"), Some("blue")));
+    assert_eq!(query.not_who.as_deref(), Some("max"));
+    assert!(!query.kind.unwrap().contains("fact"));
+}
+
+#[test]
+fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
+    let mut state = app((80, 24), Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "P");
+    let Some(Overlay::Page(page)) = &state.overlay else { panic!("{:?}", state.overlay) };
+    assert_eq!(page.about, About::Snapshot(crate::tui::sample::scope("api")));
+    assert_eq!(page.text.as_deref(), Some(agents::snapshot().snapshot.as_str()));
+    press(&mut state, "G");
+    let Some(Overlay::Page(page)) = &state.overlay else { panic!() };
+    assert!(page.scroll > 0);
+    assert!(!press(&mut state, "enter l a").iter().any(|effect| matches!(effect, Effect::Write(..))));
+    let out = press(&mut state, "y");
+    assert!(out.contains(&Effect::Copy(agents::snapshot().snapshot)));
+    press(&mut state, "q");
+    assert!(state.overlay.is_none());
+    assert_eq!(state.screen, Screen::Claims, "q closes the page, not the app");
+}

@@ -1,0 +1,318 @@
+//! The Agents screen: which agents there are, what the one under the cursor did, what of it was refused, and what it was given.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::{
+    Shape,
+    claims::group,
+    empty,
+    paint::{Paint, rows, span},
+};
+use crate::{
+    api::EventView,
+    client::injected::Given,
+    tui::{
+        hits::Pane,
+        state::agents::{Entry, Focus, Shown},
+        text,
+        update::verb,
+        when,
+    },
+};
+
+/// Lines about the agent under the cursor, above what it did, its border included.
+const SUMMARY: u16 = 7;
+
+/// Draws the screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let agents = &paint.state.agents;
+    let entries = agents.entries();
+    if entries.is_empty() {
+        return nothing(paint, area);
+    }
+    match (Shape::of(paint.state), agents.focus) {
+        (Shape::Wide, _) => {
+            let width = (area.width * 2 / 5).min(56);
+            list(paint, Rect { width, ..area }, &entries);
+            let right = Rect { x: area.x + width, width: area.width - width, ..area };
+            summary(paint, Rect { height: SUMMARY, ..right });
+            acts(paint, Rect { y: right.y + SUMMARY, height: right.height.saturating_sub(SUMMARY), ..right });
+        }
+        (Shape::Mid, _) => {
+            let wanted = u16::try_from(entries.len()).unwrap_or(u16::MAX).saturating_add(2);
+            let height = wanted.clamp(4, area.height / 3);
+            list(paint, Rect { height, ..area }, &entries);
+            acts(paint, Rect { y: area.y + height, height: area.height - height, ..area });
+        }
+        (Shape::Single, Focus::List) => list(paint, area, &entries),
+        (Shape::Single, Focus::Detail) => acts(paint, area),
+    }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect) {
+    let state = paint.state;
+    let inner = paint.pane(area, "Agents", "", true);
+    paint.hits.add_pane(inner, Pane::Agents, usize::from(inner.height));
+    if let Some(trouble) = &state.agents.trouble {
+        return empty::card(paint, inner, trouble, &[state.keys.say("{reload} tries again.")]);
+    }
+    if state.agents.view.is_none() {
+        return empty::card(paint, inner, "Asking which agents there are…", &[]);
+    }
+    let place = state.scope.as_ref().map_or_else(|| "anywhere".to_owned(), |scope| format!("in {scope}"));
+    let body = [
+        state.keys.say("{agent_setup} shows what ergo would write into the files of those that are installed here."),
+        "On the command line: ergo setup --dry-run".to_owned(),
+    ];
+    empty::card(paint, inner, &format!("No agent is connected, and none wrote anything {place}"), &body);
+}
+
+fn list(paint: &mut Paint<'_>, area: Rect, entries: &[Entry]) {
+    let agents = &paint.state.agents;
+    let focused = agents.focus == Focus::List;
+    let here: usize = entries.iter().map(|entry| entry.sessions.len()).sum();
+    let note = match (&agents.trouble, here) {
+        _ if paint.state.is_offline() => "without the daemon, who is connected is not known".to_owned(),
+        (Some(trouble), _) => trouble.clone(),
+        (None, 0) => "none is connected".to_owned(),
+        (None, 1) => "1 session is connected".to_owned(),
+        (None, n) => format!("{n} sessions are connected"),
+    };
+    let inner = paint.pane(area, "Agents", &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::Agents, height);
+    let cursor = agents.row();
+    let top = (cursor + 1).saturating_sub(height);
+    for (slot, (index, entry)) in entries.iter().enumerate().skip(top).take(height).enumerate() {
+        let place = rows(inner, slot, 1);
+        let line = line(paint, entry, usize::from(place.width), index == cursor);
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::Agents, index, index == cursor, focused);
+    }
+}
+
+/// An agent in one line: whether it is here, its name, how much it wrote, what was refused and given.
+fn line(paint: &Paint<'_>, entry: &Entry, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let here = !entry.sessions.is_empty() && !paint.state.is_offline();
+    let (dot, dot_style) = if here { (theme.glyphs.live, theme.ok) } else { (theme.glyphs.dead, theme.dim) };
+    let mut told = Vec::new();
+    if let Some(wrote) = &entry.wrote {
+        told.push(format!("{} {}", group(wrote.wrote), if wrote.wrote == 1 { "act" } else { "acts" }));
+    }
+    let refused = entry.wrote.as_ref().map_or(0, |wrote| wrote.refused);
+    if refused > 0 {
+        told.push(format!("{} refused", group(refused)));
+    }
+    if entry.given > 0 {
+        told.push(format!("{} given", group(entry.given)));
+    }
+    if told.is_empty() {
+        told.push("wrote nothing".to_owned());
+    }
+    let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| when::age(wrote.last, paint.state.now));
+    // The name comes first where there is little room, then as much as fits whole.
+    let most = width.saturating_sub(28);
+    while told.len() > 1 && text::width(&told.join(", ")) > most {
+        told.pop();
+    }
+    let end = text::fit(&told.join(", "), most.max(12));
+    let room = width.saturating_sub(4 + text::width(&end) + 2 + 5);
+    Line::from(vec![
+        span(if current { theme.glyphs.cursor } else { " " }, theme.accent),
+        Span::raw(" "),
+        span(dot, dot_style),
+        Span::raw(" "),
+        span(text::pad(&name(entry), room), if here { theme.title } else { theme.text }),
+        Span::raw("  "),
+        span(end, if refused > 0 { theme.warn } else { theme.dim }),
+        span(format!("{age:>5}"), theme.dim),
+    ])
+}
+
+fn name(entry: &Entry) -> String {
+    entry.name.clone().unwrap_or_else(|| "sessions without a name".to_owned())
+}
+
+/// The agent under the cursor in a few lines.
+fn summary(paint: &mut Paint<'_>, area: Rect) {
+    let state = paint.state;
+    let (theme, zone) = (paint.theme, &state.settings.zone);
+    let Some(entry) = state.agents.entry() else { return };
+    let inner = paint.pane(area, &name(&entry), "", false);
+    let dot = theme.glyphs.dot;
+    let mut told: Vec<(String, String, _)> = Vec::new();
+    let here: Vec<String> = entry
+        .sessions
+        .iter()
+        .map(|session| {
+            let place = session.scope.as_ref().map_or_else(|| "no project".to_owned(), ToString::to_string);
+            match when::age(session.since, state.now).as_str() {
+                "now" => format!("{place}, just now"),
+                age => format!("{place}, for {age}"),
+            }
+        })
+        .collect();
+    let here = if state.is_offline() { Vec::new() } else { here };
+    let (words, style) = if state.is_offline() {
+        ("not known without the daemon".to_owned(), theme.dim)
+    } else if here.is_empty() {
+        ("not now".to_owned(), theme.dim)
+    } else {
+        (here.join(&format!(" {dot} ")), theme.ok)
+    };
+    told.push(("connected".to_owned(), words, style));
+    match &entry.wrote {
+        Some(wrote) => {
+            let acts = if wrote.wrote == 1 { "act" } else { "acts" };
+            let people: Vec<&str> =
+                wrote.people.iter().map(String::as_str).filter(|who| *who != wrote.agent.as_str()).collect();
+            let whom =
+                if people.is_empty() { "in its own name".to_owned() } else { format!("for {}", people.join(", ")) };
+            let words = format!("{} {acts} {whom}", group(wrote.wrote));
+            told.push(("wrote".to_owned(), words, theme.text));
+            let refused = match wrote.refused {
+                0 => ("nothing".to_owned(), theme.dim),
+                1 => ("one write".to_owned(), theme.warn),
+                n => (format!("{} writes", group(n)), theme.warn),
+            };
+            told.push(("refused".to_owned(), refused.0, refused.1));
+            let first = when::ago(wrote.first, state.now, zone);
+            let words = format!("first {first}, last {}", when::ago(wrote.last, state.now, zone));
+            told.push(("seen".to_owned(), words, theme.dim));
+        }
+        None => told.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
+    }
+    let times: usize = state.agents.given_here().iter().map(|given| given.times).sum();
+    let words = match entry.given {
+        0 => "nothing by hooks".to_owned(),
+        1 => format!("one claim by hooks, {}", count(times)),
+        n => format!("{} claims by hooks, {} in all", group(n), count(times)),
+    };
+    told.push(("given".to_owned(), words, if entry.given > 0 { theme.text } else { theme.dim }));
+    let width = usize::from(inner.width).saturating_sub(11);
+    for (row, (label, words, style)) in told.into_iter().enumerate() {
+        let line = Line::from(vec![span(text::pad(&label, 11), theme.dim), span(text::fit(&words, width), style)]);
+        paint.line(inner, row, &line);
+    }
+}
+
+fn count(times: usize) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{} times", group(times)) }
+}
+
+/// What the agent under the cursor did, or was given.
+fn acts(paint: &mut Paint<'_>, area: Rect) {
+    let agents = &paint.state.agents;
+    let focused = agents.focus == Focus::Detail;
+    let Some(entry) = agents.entry() else { return };
+    let of = name(&entry);
+    let title = match agents.shown {
+        Shown::Acts => format!("What {of} did"),
+        Shown::Refused => format!("What {of} was refused"),
+        Shown::Given => format!("What hooks gave {of}"),
+    };
+    if agents.shown == Shown::Given {
+        return given(paint, area, &title, focused);
+    }
+    let list = &agents.list;
+    let [_, down] = paint.theme.glyphs.more;
+    let note = match (list.loaded(), list.is_empty()) {
+        (false, _) if entry.name.is_none() => String::new(),
+        (false, _) => "reading…".to_owned(),
+        (true, true) => "0".to_owned(),
+        (true, false) if !list.is_whole() => {
+            format!("{} of more than {} {down}", group(list.cursor() + 1), group(list.known()))
+        }
+        (true, false) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
+    };
+    let inner = paint.pane(area, &title, &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::AgentActs, height);
+    if list.is_empty() || entry.name.is_none() {
+        if list.loaded() || entry.name.is_none() {
+            let heading = if agents.shown == Shown::Refused { "Nothing was refused" } else { "It wrote nothing" };
+            empty::card(paint, inner, heading, &[paint.state.keys.say("{agent_filter} shows what else there is.")]);
+        }
+        return;
+    }
+    let (top, width) = (list.top(height), usize::from(inner.width));
+    let mut day = String::new();
+    for slot in 0..height.min(list.known().saturating_sub(top)) {
+        let index = top + slot;
+        let place = rows(inner, slot, 1);
+        let current = index == list.cursor();
+        let line = match list.get(index) {
+            Some(event) => row(paint, event, &mut day, width, current),
+            None => Line::from(span("  …", paint.theme.dim)),
+        };
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::AgentActs, index, current, focused);
+    }
+}
+
+/// An act in one line: when, what was done, and what it was about.
+fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, current: bool) -> Line<'static> {
+    let (state, theme) = (paint.state, paint.theme);
+    let zone = &state.settings.zone;
+    let own = when::spoken_day(event.at, state.now, zone);
+    let named = if *day == own { String::new() } else { own.clone() };
+    *day = own;
+    let what = event.statement.as_deref().or(event.about.as_deref()).or(event.reason.as_deref()).unwrap_or_default();
+    let style = if event.kind == "local.refused" { theme.warn } else { theme.ok };
+    let room = width.saturating_sub(2 + 11 + 6 + 13);
+    Line::from(vec![
+        span(if current { theme.glyphs.cursor } else { " " }, theme.accent),
+        Span::raw(" "),
+        span(text::pad(&named, 11), theme.title),
+        span(text::pad(&when::clock(event.at, zone), 6), theme.dim),
+        span(text::pad(verb(&event.kind), 12), if event.undone { theme.dim } else { style }),
+        Span::raw(" "),
+        span(text::pad(what, room), if event.undone { theme.dim } else { theme.text }),
+    ])
+}
+
+/// What hooks gave, a claim a line: how often, when last, and what it says.
+fn given(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
+    let agents = &paint.state.agents;
+    let all = agents.given_here();
+    let cursor = agents.given_row.min(all.len().saturating_sub(1));
+    let note = if all.is_empty() { "0".to_owned() } else { format!("{} of {}", cursor + 1, group(all.len())) };
+    let inner = paint.pane(area, title, &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::AgentActs, height);
+    if all.is_empty() {
+        let body = "Hooks give an agent what is known when a session starts, at a prompt, and at a file: ergo setup installs them.";
+        return empty::card(paint, inner, "Hooks gave it nothing yet", &[body.to_owned()]);
+    }
+    let top = (cursor + 1).saturating_sub(height);
+    for (slot, (index, one)) in all.iter().enumerate().skip(top).take(height).enumerate() {
+        let place = rows(inner, slot, 1);
+        let line = given_row(paint, one, usize::from(place.width), index == cursor);
+        paint.line(place, 0, &line);
+        paint.row(place, Pane::AgentActs, index, index == cursor, focused);
+    }
+}
+
+fn given_row(paint: &Paint<'_>, one: &Given, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let what = one.statement.clone().unwrap_or_else(|| format!("{} (not in this memory)", one.claim.short()));
+    let what = if what.is_empty() { "(redacted)".to_owned() } else { what };
+    let times = format!("{:>4} x", group(one.times));
+    let hooks = one.hooks.iter().cloned().collect::<Vec<_>>().join(", ");
+    let age = when::age(one.last, paint.state.now);
+    let hooked = if width >= 80 { text::pad(&hooks, 28) } else { String::new() };
+    let room = width.saturating_sub(2 + 6 + 2 + text::width(&hooked) + 5);
+    Line::from(vec![
+        span(if current { theme.glyphs.cursor } else { " " }, theme.accent),
+        Span::raw(" "),
+        span(times, theme.title),
+        Span::raw("  "),
+        span(text::pad(&what, room), if one.statement.is_some() { theme.text } else { theme.dim }),
+        span(hooked, theme.dim),
+        span(format!("{age:>5}"), theme.dim),
+    ])
+}

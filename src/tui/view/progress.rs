@@ -1,0 +1,102 @@
+//! How far reading in is: vectors that are still to be made, and the files that were taken in.
+
+use ratatui::text::{Line, Span};
+
+use super::{
+    claims::group,
+    models::heading,
+    paint::{Paint, span},
+};
+use crate::{api::Diagnose, tui::text};
+
+/// Columns of the bar.
+const BAR: usize = 24;
+
+/// The files that are named, those with the most pieces first.
+const FILES: usize = 4;
+
+/// Columns of the labels.
+const LABEL: usize = 14;
+
+/// The lines; nothing where nothing was taken in and nothing waits.
+pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
+    let (theme, models) = (paint.theme, &paint.state.models);
+    let waits = &diagnose.unembedded;
+    let files = models.files.as_ref().filter(|files| !files.items.is_empty());
+    let waiting = waits.claims + waits.chunks;
+    if waiting == 0 && files.is_none() && models.reembed.is_none() {
+        return;
+    }
+    heading(paint, "What is being read in", out);
+    if let Some(done) = &models.reembed {
+        let words = match done.total {
+            0 => "beginning…".to_owned(),
+            total => format!("{} of {} made anew with {}", group(done.done), group(total), done.model),
+        };
+        out.push(bar(paint, "vectors", (done.done, done.total), &words, width));
+    } else if waiting > 0 {
+        let mut parts = Vec::new();
+        for (count, one, many) in
+            [(waits.claims, "claim", "claims"), (waits.chunks, "piece of a file", "pieces of files")]
+        {
+            if count > 0 {
+                parts.push(format!("{} {}", group(count), if count == 1 { one } else { many }));
+            }
+        }
+        let verb = if waiting == 1 { "waits" } else { "wait" };
+        let mut words = format!("{} {verb}", parts.join(" and "));
+        if width >= 100 {
+            words.push_str("; words find them meanwhile");
+        }
+        out.push(bar(
+            paint,
+            "vectors",
+            (models.most_waiting.saturating_sub(waiting), models.most_waiting),
+            &words,
+            width,
+        ));
+        if let Some(problem) = &waits.problem {
+            out.extend(text::wrap(&format!("They wait because {problem}"), width, theme.warn));
+        }
+    } else {
+        out.push(field(paint, "vectors", "every claim and every piece has its vector", width));
+    }
+    let Some(files) = files else { return };
+    let scope = paint.state.scope_in_hand();
+    let words = format!("{} with {} pieces, for {scope}", many(files.items.len(), "file"), group(files.chunks));
+    out.push(field(paint, "taken in", &words, width));
+    let mut items: Vec<_> = files.items.iter().collect();
+    items.sort_by(|a, b| b.chunks.cmp(&a.chunks).then_with(|| a.path.cmp(&b.path)));
+    for file in items.iter().take(FILES) {
+        out.push(field(paint, "", &format!("{} ({})", file.path, group(file.chunks)), width));
+    }
+    if items.len() > FILES {
+        out.push(field(paint, "", &format!("and {} more", many(items.len() - FILES, "file")), width));
+    }
+}
+
+fn many(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{} {one}s", group(count)) }
+}
+
+fn field(paint: &Paint<'_>, label: &str, words: &str, width: usize) -> Line<'static> {
+    let words = text::fit(words, width.saturating_sub(LABEL));
+    Line::from(vec![span(text::pad(label, LABEL), paint.theme.dim), span(words, paint.theme.text)])
+}
+
+/// A bar with words beside it; where there is little room, the words alone.
+fn bar(paint: &Paint<'_>, label: &str, (done, total): (usize, usize), words: &str, width: usize) -> Line<'static> {
+    let theme = paint.theme;
+    if width < LABEL + BAR + 30 {
+        return field(paint, label, words, width);
+    }
+    let full = if total == 0 { 0 } else { (done.min(total) * BAR) / total };
+    let words = text::fit(words, width.saturating_sub(LABEL + BAR + 1));
+    Line::from(vec![
+        span(text::pad(label, LABEL), theme.dim),
+        span(theme.glyphs.full.repeat(full), theme.accent),
+        span(theme.glyphs.open.repeat(BAR - full), theme.dim),
+        Span::raw(" "),
+        span(words, theme.text),
+    ])
+}
