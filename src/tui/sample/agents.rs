@@ -79,7 +79,7 @@ pub(crate) fn snapshot() -> Snapshot {
             "- Requests of sort {n} time out after 30 seconds, whoever asks and however often [{n:08x}]\n"
         ));
     }
-    Snapshot { snapshot: page, claims: 41, shown: 30, tokens: 800, at: NOW, stale: false }
+    Snapshot { snapshot: page, claims: 41, shown: 30, tokens: 800, at: NOW, ..Snapshot::default() }
 }
 
 /// Six files.
