@@ -14,7 +14,7 @@ mkdir -p "$ERGO_HOME"
 printf '[daemon]\naddress = "127.0.0.1:0"\n' >"$ERGO_HOME/config.toml"
 unset ERGO_API_URL ERGO_API_TOKEN
 # Where no registry answers, that shall show soon.
-export PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=20 npm_config_fetch_retries=1 npm_config_fetch_timeout=30000
+export PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=20 npm_config_fetch_retries=1 npm_config_fetch_timeout=30000 npm_config_fetch_retry_mintimeout=1000
 relay=
 trap 'end' EXIT
 end() {
@@ -38,12 +38,12 @@ python() {
 # Installs a package into the one folder of node's packages.
 package() {
   # shellcheck disable=SC2086 # several packages are several words
-  (cd "$work" && npm install --silent --no-audit --no-fund --no-save $1) >"$work/log" 2>&1
+  (cd "$work" && npm install --loglevel=error --no-audit --no-fund --no-save $1) >"$work/log" 2>&1
 }
 
 typescript() {
   if ! package @modelcontextprotocol/sdk; then
-    skip "the TypeScript client cannot be installed: $(tail -1 "$work/log")"
+    skip "the TypeScript client cannot be installed: $(head -1 "$work/log")"
     return
   fi
   # A module finds packages beside itself.
@@ -53,7 +53,7 @@ typescript() {
 
 inspector() {
   if ! package @modelcontextprotocol/inspector; then
-    skip "the Inspector cannot be installed: $(tail -1 "$work/log")"
+    skip "the Inspector cannot be installed: $(head -1 "$work/log")"
     return
   fi
   local inspect=("$work/node_modules/.bin/mcp-inspector" --cli "$program" mcp --scope test/inspector)
@@ -77,13 +77,13 @@ inspector() {
 # docs/clients/README.md says of each of the others why it does not.
 conformance() {
   if ! package @modelcontextprotocol/conformance; then
-    skip "the conformance suite cannot be installed: $(tail -1 "$work/log")"
+    skip "the conformance suite cannot be installed: $(head -1 "$work/log")"
     return
   fi
   local node=node
   if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 22 ]; then
     # The packages that were there go with each one that is installed.
-    package "node@22 @modelcontextprotocol/conformance" || { skip "the conformance suite: $(tail -1 "$work/log")"; return; }
+    package "node@22 @modelcontextprotocol/conformance" || { skip "the conformance suite: $(head -1 "$work/log")"; return; }
     node=$(ls "$work"/node_modules/node*/bin/node | head -1)
   fi
   "$program" daemon start >/dev/null
