@@ -13,7 +13,7 @@ use ergo::{
 };
 
 use super::{assert_sound, assert_well, facts_of};
-use crate::support::{block_on, fact, laptop::Laptop, until_within};
+use crate::support::{Daemon, block_on, fact, laptop::Laptop, until_within};
 
 /// What each side says and hears where both wrote something.
 const STEPS: [&str; 18] = [
@@ -134,7 +134,7 @@ impl Pair {
         let begin = Instant::now();
         let mut was_level = None;
         loop {
-            if let Some(status) = self.victim.daemon.as_mut().and_then(|daemon| daemon.ended()) {
+            if let Some(status) = self.victim.daemon.as_mut().and_then(Daemon::ended) {
                 assert_eq!(status.signal(), Some(9), "{step}: {status} {}", self.victim.home.log());
                 self.victim.daemon = None;
                 return true;
