@@ -115,7 +115,7 @@ fn line(paint: &Paint<'_>, entry: &Entry, width: usize, current: bool) -> Line<'
     }
     let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| when::age(wrote.last, paint.state.now));
     // The name comes first where there is little room, then as much as fits whole.
-    let most = width.saturating_sub(28);
+    let most = width.saturating_sub(22);
     while told.len() > 1 && text::width(&told.join(", ")) > most {
         told.pop();
     }

@@ -226,7 +226,7 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
     .filter_map(|(set, mark)| set.then_some(mark))
     .collect();
     let age = when::age(claim.at, paint.state.now);
-    let elsewhere = if width >= 50 { words.elsewhere(claim) } else { "" };
+    let elsewhere = if width >= 44 { words.elsewhere(claim) } else { "" };
     let end = [elsewhere, flags.as_str(), state, age.as_str()]
         .into_iter()
         .filter(|part| !part.is_empty())
