@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The pause before a daemon that went away is told again who is here, and how long it may grow.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// A client of the daemon that outlives the daemon.
 #[derive(Debug)]

@@ -146,24 +146,26 @@ impl Agents {
 
     /// Takes what the daemon says.
     pub fn accept(&mut self, view: View) {
-        let before = self.entry().map(|entry| entry.name);
+        let before = self.entry();
         self.view = Some(view);
         self.trouble = None;
-        self.hold(before);
+        self.hold(before.as_ref());
     }
 
     /// Takes what hooks gave.
     pub fn accept_given(&mut self, given: Vec<Given>) {
-        let before = self.entry().map(|entry| entry.name);
+        let before = self.entry();
         self.given = Some(given);
-        self.hold(before);
+        self.hold(before.as_ref());
     }
 
-    fn hold(&mut self, before: Option<Option<String>>) {
-        self.under = self.entry().and_then(|entry| entry.name);
-        if before != self.entry().map(|entry| entry.name) {
+    /// Keeps the cursor on its agent; the list is read anew where that is another one now.
+    fn hold(&mut self, before: Option<&Entry>) {
+        let after = self.entry();
+        if before.map(|entry| &entry.name) != after.as_ref().map(|entry| &entry.name) {
             self.begin();
         }
+        self.under = after.and_then(|entry| entry.name);
     }
 
     /// What hooks gave the agent under the cursor, by claim.

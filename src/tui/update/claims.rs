@@ -143,12 +143,11 @@ pub(super) fn walk(state: &mut State, motion: Motion, height: usize) {
 /// Puts the cursor on a row, where what is near is counted on after the list.
 pub(super) fn place(state: &mut State, row: usize, height: usize) {
     let claims = &mut state.claims;
-    match row.checked_sub(claims.list.known()) {
-        Some(near) => claims.found.place(near),
-        None => {
-            claims.found.leave();
-            claims.list.place(row, height);
-        }
+    if let Some(near) = row.checked_sub(claims.list.known()) {
+        claims.found.place(near);
+    } else {
+        claims.found.leave();
+        claims.list.place(row, height);
     }
     claims.scroll = 0;
 }

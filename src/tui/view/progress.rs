@@ -90,7 +90,7 @@ fn bar(paint: &Paint<'_>, label: &str, (done, total): (usize, usize), words: &st
     if width < LABEL + BAR + 30 {
         return field(paint, label, words, width);
     }
-    let full = if total == 0 { 0 } else { (done.min(total) * BAR) / total };
+    let full = (done.min(total) * BAR).checked_div(total).unwrap_or(0);
     let words = text::fit(words, width.saturating_sub(LABEL + BAR + 1));
     Line::from(vec![
         span(text::pad(label, LABEL), theme.dim),
