@@ -11,7 +11,7 @@ use iroh::endpoint::Connection;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::AbortHandle,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{
@@ -36,6 +36,9 @@ pub(super) const COMPARE: Duration = Duration::from_mins(1);
 
 /// How long what one peer brought waits before the others are asked whether they have it: most have it from where it came.
 pub(super) const RELAY: Duration = Duration::from_millis(150);
+
+/// When the network is tried again that could not be listened on.
+const REBIND: Duration = Duration::from_secs(2);
 
 /// After this long without news, documents are put in order.
 const QUIET: Duration = Duration::from_secs(30);
@@ -86,6 +89,8 @@ pub(super) struct Conductor {
     pub(super) peers: HashMap<Key, Peer>,
     pub(super) teams: watch::Sender<Vec<EventId>>,
     pub(super) flushing: AbortHandle,
+    /// Tries again to listen.
+    rebind: Option<AbortHandle>,
     /// When the sessions of a team, but the one that brought something, compare.
     pub(super) relay: HashMap<EventId, (Instant, HashSet<DeviceId>)>,
     pub(super) noted: HashMap<(String, &'static str), Instant>,
@@ -120,6 +125,7 @@ impl Conductor {
             peers: HashMap::new(),
             teams,
             flushing,
+            rebind: None,
             relay: HashMap::new(),
             noted: HashMap::new(),
             sessions: 0,
@@ -398,6 +404,15 @@ impl Conductor {
             Err(error) => {
                 tracing::warn!(%error, "peers cannot be reached");
                 self.problem = Some(error.to_string());
+                // What is in the way may go: this device's own last socket, which is still closing, for one.
+                let events = self.shared.events.clone();
+                let again = tokio::spawn(async move {
+                    sleep(REBIND).await;
+                    drop(events.send(Event::Refresh(None)));
+                });
+                if let Some(old) = self.rebind.replace(again.abort_handle()) {
+                    old.abort();
+                }
             }
         }
     }
