@@ -37,9 +37,6 @@ pub(super) const COMPARE: Duration = Duration::from_mins(1);
 /// How long what one peer brought waits before the others are asked whether they have it: most have it from where it came.
 pub(super) const RELAY: Duration = Duration::from_millis(150);
 
-/// When the network is tried again that could not be listened on.
-const REBIND: Duration = Duration::from_secs(2);
-
 /// After this long without news, documents are put in order.
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -89,7 +86,8 @@ pub(super) struct Conductor {
     pub(super) peers: HashMap<Key, Peer>,
     pub(super) teams: watch::Sender<Vec<EventId>>,
     pub(super) flushing: AbortHandle,
-    /// Tries again to listen.
+    /// How often in a row it could not be listened, and the task that lets it be tried again.
+    deaf: u32,
     rebind: Option<AbortHandle>,
     /// When the sessions of a team, but the one that brought something, compare.
     pub(super) relay: HashMap<EventId, (Instant, HashSet<DeviceId>)>,
@@ -125,6 +123,7 @@ impl Conductor {
             peers: HashMap::new(),
             teams,
             flushing,
+            deaf: 0,
             rebind: None,
             relay: HashMap::new(),
             noted: HashMap::new(),
@@ -399,15 +398,21 @@ impl Conductor {
         match Transport::bind(options, Arc::new(ear)).await {
             Ok(transport) => {
                 self.problem = None;
+                self.deaf = 0;
                 self.transport = Some(Arc::new(transport));
             }
             Err(error) => {
-                tracing::warn!(%error, "peers cannot be reached");
-                self.problem = Some(error.to_string());
+                let problem = error.to_string();
+                if self.problem.as_ref() != Some(&problem) {
+                    tracing::warn!(%error, "peers cannot be reached");
+                }
+                self.problem = Some(problem);
                 // What is in the way may go: this device's own last socket, which is still closing, for one.
+                self.deaf = self.deaf.saturating_add(1);
+                let wait = schedule::backoff(self.deaf, tasks::chance());
                 let events = self.shared.events.clone();
                 let again = tokio::spawn(async move {
-                    sleep(REBIND).await;
+                    sleep(wait).await;
                     drop(events.send(Event::Refresh(None)));
                 });
                 if let Some(old) = self.rebind.replace(again.abort_handle()) {
