@@ -75,6 +75,9 @@ const PROBE: usize = 16;
 /// The place among those from which the tail of the distances is taken to be regular; the very nearest are often a case of their own.
 const REGULAR: usize = 4;
 
+/// The least spread that is reckoned with, as a part of all bits: 4 of 384.
+const LEAST: f64 = 0.01;
+
 /// The claims of a lane whose signs differ least, the nearest first.
 ///
 /// sqlite-vec looks through all rows once for each that it returns (version 0.1.9), so many of them are asked for within a distance: it
@@ -93,18 +96,21 @@ pub(in crate::store) fn nearest(db: &Connection, lane: i64, code: &[u8], limit: 
         return Ok(first.into_iter().map(|(claim, _)| claim).collect());
     }
     let at = |place: usize| first.get(place - 1).map_or(0.0, |(_, distance)| *distance);
-    // Near its end the distribution of distances is about exponential: so many bits more for e times as many rows. A half more than
-    // that is cheaper than searching once more.
+    // Near its end the distribution of distances is about exponential: so many bits more for e times as many rows; many rows at one distance
+    // say nothing of that. A half more than needed is cheaper than searching once more.
     let bits = (at(PROBE) - at(REGULAR)) / ((PROBE / REGULAR) as f64).ln();
-    let reach = at(PROBE) + 1.5 * bits * (limit as f64 / PROBE as f64).ln() + 1.0;
+    let needed = bits.max((signs.len() * 8) as f64 * LEAST) * (limit as f64 / PROBE as f64).ln();
     let mut within = db.prepare_cached(
         "SELECT claim FROM vector_index WHERE lane = ?1 AND signs MATCH vec_bit(?2) AND k = ?3 AND distance <= ?4
          ORDER BY distance",
     )?;
-    let found = within.query_map(params![lane, signs, limit, reach], |row| row.get(0))?;
-    let found = found.collect::<rusqlite::Result<Vec<i64>>>()?;
-    if found.len() >= limit * 2 / 3 {
-        return Ok(found);
+    for reserve in [1.5, 4.0] {
+        let reach = needed.mul_add(reserve, at(PROBE));
+        let found = within.query_map(params![lane, signs, limit, reach], |row| row.get(0))?;
+        let found = found.collect::<rusqlite::Result<Vec<i64>>>()?;
+        if found.len() >= limit * 2 / 3 {
+            return Ok(found);
+        }
     }
     Ok(search(limit)?.into_iter().map(|(claim, _)| claim).collect())
 }
