@@ -1,5 +1,7 @@
 //! What the daemon and this machine would say of agents, of what is near, and of what was taken in.
 
+use std::fmt::Write as _;
+
 use super::{HOUR, NOW, claim, id, scope};
 use crate::{
     api::{
@@ -75,9 +77,10 @@ pub(crate) fn recalled(requests: &[RecallRequest]) -> RecallAnswer {
 pub(crate) fn snapshot() -> Snapshot {
     let mut page = "# acme/api\n\n## Constraints\n\n".to_owned();
     for n in 0..30 {
-        page.push_str(&format!(
-            "- Requests of sort {n} time out after 30 seconds, whoever asks and however often [{n:08x}]\n"
-        ));
+        let _ = writeln!(
+            page,
+            "- Requests of sort {n} time out after 30 seconds, whoever asks and however often [{n:08x}]"
+        );
     }
     Snapshot { snapshot: page, claims: 41, shown: 30, tokens: 800, at: NOW, ..Snapshot::default() }
 }
