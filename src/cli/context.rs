@@ -50,6 +50,11 @@ impl Context {
         Self { config: OnceCell::from((paths, config)), environment: false, ..Self::new(globals) }
     }
 
+    /// Whether these are the surroundings of a private home.
+    pub(crate) fn is_private(&self) -> bool {
+        !self.environment
+    }
+
     /// Runs the work of a verb that speaks to the daemon, on a runtime of this thread alone: nothing else is started.
     pub(crate) fn block_on<T>(
         &mut self,

@@ -96,6 +96,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         folder: std::env::current_dir().ok().map(|folder| super::scope::top_of(&folder)),
         state: Some(paths.state.clone()),
         read_only: args.read_only,
+        demonstration: cx.is_private(),
         autostart: !cx.globals.no_spawn,
         no_color: matches!(cx.globals.color, When::Never),
         ..Options::new(cx.anyone()?.who, here.scope)

@@ -42,6 +42,8 @@ pub struct Options {
     pub state: Option<std::path::PathBuf>,
     /// Nothing may be changed.
     pub read_only: bool,
+    /// A demonstration: no file of the person's own is written.
+    pub demonstration: bool,
     /// Start the daemon at once where none answers.
     pub autostart: bool,
     /// No colours, whatever the environment says.
@@ -74,6 +76,7 @@ impl Options {
             folder: None,
             state: None,
             read_only: false,
+            demonstration: false,
             autostart: false,
             no_color: false,
             base: Base::default(),

@@ -43,6 +43,7 @@ pub(crate) fn settings() -> Settings {
         scope: scope("api"),
         identities: Vec::new(),
         read_only: false,
+        demonstration: false,
         zone: TimeZone::UTC,
         seed: [7; 16],
         autostart: false,

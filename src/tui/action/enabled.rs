@@ -309,7 +309,7 @@ pub fn start(state: &State) -> Can {
 
 /// There is an embedder whose vectors can be made.
 pub fn reembed(state: &State) -> Can {
-    writes_files(state)?;
+    works(state)?;
     if state.models.reembed.is_some() {
         return Err("they are being made".to_owned());
     }
@@ -343,8 +343,16 @@ pub fn page_apply(state: &State) -> Can {
     }
 }
 
-/// Files of this machine may be written, and nothing else is under way.
+/// Files of the person's own may be written, and nothing else is under way.
 fn writes_files(state: &State) -> Can {
+    if state.settings.demonstration {
+        return Err("not in the demonstration: these are your own files".to_owned());
+    }
+    works(state)
+}
+
+/// Something beside claims may be changed, and nothing else is under way.
+fn works(state: &State) -> Can {
     if state.settings.read_only {
         return Err("this app was opened with --read-only".to_owned());
     }

@@ -93,6 +93,7 @@ fn settings(options: &Options, client: &Client) -> Result<Settings, TuiError> {
         scope: options.home.clone(),
         identities: options.identities.clone(),
         read_only: options.read_only,
+        demonstration: options.demonstration,
         zone: TimeZone::system(),
         seed,
         autostart: options.autostart,

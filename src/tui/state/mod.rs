@@ -58,6 +58,8 @@ pub struct Settings {
     pub identities: Vec<String>,
     /// Nothing may be changed.
     pub read_only: bool,
+    /// No file of the person's own is written.
+    pub demonstration: bool,
     /// The time zone in which times are shown.
     pub zone: TimeZone,
     /// Random bytes from which the keys of acts are derived, so that a retry is recognised.

@@ -101,6 +101,11 @@ fn nothing_to_write_and_an_app_that_may_not_write_say_so() {
     state.settings.read_only = true;
     press(&mut state, "i a");
     assert!(state.toasts.last().unwrap().text.contains("--read-only"));
+    let mut state = at(Screen::Agents);
+    state.settings.demonstration = true;
+    press(&mut state, "i a");
+    assert!(matches!(state.overlay, Some(Overlay::Page(_))));
+    assert!(state.toasts.last().unwrap().text.contains("not in the demonstration"));
 }
 
 #[test]
