@@ -193,6 +193,7 @@ fn draws(rounds: usize) -> Vec<Duration> {
         scope: crowd::claim(0).scope,
         identities: Vec::new(),
         read_only: false,
+        demonstration: false,
         zone: jiff::tz::TimeZone::UTC,
         seed: [1; 16],
         autostart: false,

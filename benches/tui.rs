@@ -100,6 +100,7 @@ fn app() -> State {
         scope: scope(),
         identities: Vec::new(),
         read_only: false,
+        demonstration: false,
         zone: jiff::tz::TimeZone::UTC,
         seed: [1; 16],
         autostart: false,
