@@ -1,6 +1,12 @@
 //! `ergo bench`: measured quality and speed of the shipped program.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::Serialize;
 
 use super::{CliError, Context, Exit};
 use crate::{
@@ -258,11 +264,7 @@ fn measure(
     });
     cx.ui.progress_done();
     let report = report.map_err(failed)?;
-    if cx.ui.json {
-        cx.ui.value(&report);
-    } else {
-        cx.ui.raw(report.to_string().as_bytes());
-    }
+    tell(cx, &report, &report.to_string());
     Ok(Exit::Ok)
 }
 
@@ -280,11 +282,7 @@ fn normalise(llm: Option<&str>, explain: bool, cx: &mut Context) -> Result<Exit,
     let report = bench::normalise::run(models, explain, &mut |text| cx.ui.progress(&text));
     cx.ui.progress_done();
     let report = report.map_err(|why| CliError::usage(why).hint("`--llm` names the file of a language model"))?;
-    if cx.ui.json {
-        cx.ui.value(&report);
-    } else {
-        cx.ui.raw(report.to_string().as_bytes());
-    }
+    tell(cx, &report, &report.to_string());
     Ok(Exit::Ok)
 }
 
@@ -332,34 +330,47 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, cx),
         What::Agents { claims, samples, clients, seconds } => {
-            let folder = std::env::temp_dir().join(format!("ergo-bench-agents-{}", std::process::id()));
-            let program = std::env::current_exe().map_err(CliError::internal)?;
-            let time = Duration::from_secs(seconds);
-            agents(&bench::agents::Options { claims, samples, clients, time, folder, program }, cx)
+            agents(claims, samples, clients, Duration::from_secs(seconds), cx)
         }
+    }
+}
+
+/// Measures in a temporary folder of this process, which is removed in the end.
+fn aside<T>(
+    name: &str,
+    cx: &mut Context,
+    measure: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-{name}-{}", std::process::id()));
+    let measured = measure(&folder, &mut |text| cx.ui.progress(text));
+    cx.ui.progress_done();
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    measured
+}
+
+/// Prints what was measured: as text, or as JSON where that is asked for.
+fn tell(cx: &mut Context, report: &impl Serialize, text: &str) {
+    if cx.ui.json {
+        cx.ui.value(report);
+    } else {
+        cx.ui.raw(text.as_bytes());
     }
 }
 
 /// Measures two daemons that meet. What is not whole in the end is an error; a bar that is missed is a figure.
 fn sync(claims: usize, samples: usize, idle: u64, cx: &mut Context) -> Result<Exit, CliError> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-sync-{}", std::process::id()));
     let program = std::env::current_exe().map_err(CliError::internal)?;
-    let options = bench::sync::Options {
-        claims,
-        samples,
-        idle: Duration::from_secs(idle),
-        ..bench::sync::Options::new(&folder, program)
-    };
-    let report = bench::sync::run(&options, &mut |text| cx.ui.progress(text));
-    cx.ui.progress_done();
-    // A temporary folder that could not be removed does no harm.
-    let _ = std::fs::remove_dir_all(&folder);
-    let report = report.map_err(CliError::internal)?;
-    if cx.ui.json {
-        cx.ui.value(&report);
-    } else {
-        cx.ui.raw(report.to_string().as_bytes());
-    }
+    let report = aside("sync", cx, |folder, progress| {
+        let options = bench::sync::Options {
+            claims,
+            samples,
+            idle: Duration::from_secs(idle),
+            ..bench::sync::Options::new(folder, program)
+        };
+        bench::sync::run(&options, progress).map_err(CliError::internal)
+    })?;
+    tell(cx, &report, &report.to_string());
     let cards_as_expected = report.met.same_cards && report.met.cards == report.met.cards_expected;
     if report.counted.whole() && cards_as_expected {
         return Ok(Exit::Ok);
@@ -368,20 +379,16 @@ fn sync(claims: usize, samples: usize, idle: u64, cx: &mut Context) -> Result<Ex
 }
 
 /// Measures what agents wait for. A write that is lost or doubled is an error; a bar that is missed is a figure.
-fn agents(options: &bench::agents::Options, cx: &mut Context) -> Result<Exit, CliError> {
-    let report = with_models(&Named::default(), |models| {
-        let models = models.ok_or_else(|| CliError::usage("this program has no models built in"))?;
-        bench::agents::run(options, &models, &mut |text| cx.ui.progress(text)).map_err(CliError::internal)
-    });
-    cx.ui.progress_done();
-    // A temporary folder that could not be removed does no harm.
-    let _ = std::fs::remove_dir_all(&options.folder);
-    let report = report?;
-    if cx.ui.json {
-        cx.ui.value(&report);
-    } else {
-        cx.ui.raw(report.to_string().as_bytes());
-    }
+fn agents(claims: usize, samples: usize, clients: usize, time: Duration, cx: &mut Context) -> Result<Exit, CliError> {
+    let program = std::env::current_exe().map_err(CliError::internal)?;
+    let report = aside("agents", cx, |folder, progress| {
+        let options = bench::agents::Options { claims, samples, clients, time, folder: folder.into(), program };
+        with_models(&Named::default(), |models| {
+            let models = models.ok_or_else(|| CliError::usage("this program has no models built in"))?;
+            bench::agents::run(&options, &models, progress).map_err(CliError::internal)
+        })
+    })?;
+    tell(cx, &report, &report.to_string());
     if report.crowd.whole() {
         return Ok(Exit::Ok);
     }
@@ -390,86 +397,58 @@ fn agents(options: &bench::agents::Options, cx: &mut Context) -> Result<Exit, Cl
 
 /// Measures how well recall finds.
 fn recall(data: PathBuf, explain: bool, sample: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-recall-{}", std::process::id()));
-    let report = with_models(named, |models| {
-        let options = bench::recall::Options { data, folder: folder.clone(), models, explain, sample };
-        bench::recall::run(&options, &mut |text| cx.ui.progress(text))
-            .map_err(|error| CliError::usage(error).hint("docs/recall.md has the format of the data"))
-    });
-    cx.ui.progress_done();
-    // A temporary folder that could not be removed does no harm.
-    let _ = std::fs::remove_dir_all(&folder);
-    let report = report?;
-    if cx.ui.json {
-        cx.ui.value(&report);
-    } else {
-        cx.ui.raw(report.table().as_bytes());
-    }
+    let report = aside("recall", cx, |folder, progress| {
+        with_models(named, |models| {
+            let options = bench::recall::Options { data, folder: folder.into(), models, explain, sample };
+            bench::recall::run(&options, progress)
+                .map_err(|error| CliError::usage(error).hint("docs/recall.md has the format of the data"))
+        })
+    })?;
+    tell(cx, &report, &report.table());
     Ok(Exit::Ok)
 }
 
 /// Measures how long recall takes.
 fn recall_speed(claims: Vec<usize>, samples: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-recall-{}", std::process::id()));
-    let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };
-    let rows = with_models(named, |models| {
-        let models = models.ok_or_else(|| CliError::usage("there is no embedder to measure recall with"))?;
-        bench::recall::speed::run(&options, &models, &mut |text| cx.ui.progress(text)).map_err(CliError::internal)
-    });
-    cx.ui.progress_done();
-    // As above.
-    let _ = std::fs::remove_dir_all(&folder);
-    let rows = rows?;
-    if cx.ui.json {
-        cx.ui.value(&rows);
-    } else {
-        cx.ui.raw(bench::recall::speed::table(&rows).as_bytes());
-    }
+    let rows = aside("recall", cx, |folder, progress| {
+        let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(folder) };
+        with_models(named, |models| {
+            let models = models.ok_or_else(|| CliError::usage("there is no embedder to measure recall with"))?;
+            bench::recall::speed::run(&options, &models, progress).map_err(CliError::internal)
+        })
+    })?;
+    tell(cx, &rows, &bench::recall::speed::table(&rows));
     Ok(Exit::Ok)
 }
 
 /// Measures how fast files are taken in.
 fn ingest(chunks: usize, embed: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-ingest-{}", std::process::id()));
-    let report = with_models(named, |models| {
-        let options = bench::ingest::Options { chunks, embed, folder: folder.clone(), models };
-        bench::ingest::run(&options, &mut |text| cx.ui.progress(text)).map_err(CliError::internal)
-    });
-    cx.ui.progress_done();
-    // A temporary folder that could not be removed does no harm.
-    let _ = std::fs::remove_dir_all(&folder);
-    let report = report?;
-    if cx.ui.json {
-        cx.ui.value(&report);
-    } else {
-        cx.ui.raw(report.to_string().as_bytes());
-    }
+    let report = aside("ingest", cx, |folder, progress| {
+        with_models(named, |models| {
+            let options = bench::ingest::Options { chunks, embed, folder: folder.into(), models };
+            bench::ingest::run(&options, progress).map_err(CliError::internal)
+        })
+    })?;
+    tell(cx, &report, &report.to_string());
     Ok(Exit::Ok)
 }
 
 /// Measures the store: without models, or writes with those that are named.
 fn store(claims: Vec<usize>, samples: usize, named: Option<&Named>, cx: &mut Context) -> Result<Exit, CliError> {
-    let folder = std::env::temp_dir().join(format!("ergo-bench-store-{}", std::process::id()));
-    let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(&folder) };
-    let told = match named {
-        None => bench::store::run(&options, &mut |text| cx.ui.progress(text))
-            .map_err(CliError::internal)
-            .and_then(|report| Ok((report.table(), serde_json::to_value(&report).map_err(CliError::internal)?))),
-        Some(named) => with_models(named, |models| {
-            let models = models.ok_or_else(|| CliError::usage("there is no model to measure writes with"))?;
-            let rows = bench::store_models::run(&options, &models, &mut |text| cx.ui.progress(text))
-                .map_err(CliError::internal)?;
-            Ok((bench::store_models::table(&rows), serde_json::to_value(&rows).map_err(CliError::internal)?))
-        }),
-    };
-    cx.ui.progress_done();
-    // A temporary folder that could not be removed does no harm.
-    let _ = std::fs::remove_dir_all(&folder);
-    let (table, value) = told?;
-    if cx.ui.json {
-        cx.ui.value(&value);
-    } else {
-        cx.ui.raw(table.as_bytes());
-    }
+    let (table, value) = aside("store", cx, |folder, progress| {
+        let options = bench::store::Options { sizes: claims, samples, ..bench::store::Options::new(folder) };
+        match named {
+            None => {
+                let report = bench::store::run(&options, progress).map_err(CliError::internal)?;
+                Ok((report.table(), serde_json::to_value(&report).map_err(CliError::internal)?))
+            }
+            Some(named) => with_models(named, |models| {
+                let models = models.ok_or_else(|| CliError::usage("there is no model to measure writes with"))?;
+                let rows = bench::store_models::run(&options, &models, progress).map_err(CliError::internal)?;
+                Ok((bench::store_models::table(&rows), serde_json::to_value(&rows).map_err(CliError::internal)?))
+            }),
+        }
+    })?;
+    tell(cx, &value, &table);
     Ok(Exit::Ok)
 }
