@@ -1,10 +1,6 @@
 //! Coding agents: who is connected, and what each did.
 
-use std::{
-    convert::Infallible,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -27,6 +23,7 @@ use super::super::{
 use crate::{
     api::{AgentSession, Agents, AgentsQuery, ApiError, ErrorCode, PresentQuery},
     domain::{Scope, text::sanitize_line},
+    engine::system_clock,
 };
 
 /// The longest name of an agent that is kept, in characters.
@@ -34,11 +31,6 @@ const NAME: usize = 60;
 
 /// How often an idle session is looked for: where its program is gone, writing to it fails.
 const PULSE: Duration = Duration::from_secs(15);
-
-/// Milliseconds since the Unix epoch.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-}
 
 /// The agents that wrote something, and those that are connected.
 #[utoipa::path(get, path = "/agents", tag = "agents", params(AgentsQuery), responses(
@@ -70,7 +62,7 @@ pub(in crate::daemon) async fn present(
         return Err(ApiError::field("agent", "`agent` is missing: the name that the agent gives itself").into());
     }
     let scope = query.org_id.zip(query.project).map(|(org_id, project)| Scope { org_id, project });
-    let session = AgentSession { agent, scope, since: now() };
+    let session = AgentSession { agent, scope, since: system_clock() };
     let Some(stay) = Arc::clone(&shared.agents).enter(session) else {
         let many = ApiError::new(ErrorCode::Unavailable, "too many sessions of agents are open");
         return Err(many.hint("end some of them; this one works, and is not listed").into());

@@ -14,7 +14,6 @@ use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use ed25519_dalek::SigningKey;
@@ -24,7 +23,7 @@ use crate::{
     api::{ApiError, Caller, Change, JoinView},
     config::{Config, Paths},
     domain::{DeviceId, EventId, OpId},
-    engine::Engine,
+    engine::{Engine, system_clock as now},
     sync::{
         service::{Observer, Service, Settings, Window},
         worker,
@@ -164,11 +163,6 @@ impl Observer for Told {
 /// Where it is said which process is this device on this machine: beside the key.
 fn lease_folder(paths: &Paths) -> PathBuf {
     paths.state.clone()
-}
-
-/// Now, in milliseconds since the Unix epoch.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 fn random<const N: usize>() -> Result<[u8; N], ApiError> {
