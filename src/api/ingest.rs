@@ -23,6 +23,9 @@ pub struct IngestRequest {
     /// Its text, at most 2 MiB; without one the file is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Share it: its pieces travel wherever the scope is shared. Without, they stay on this machine, and what was shared of the file stays as it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub share: bool,
 }
 
 /// The answer to `ingest`.

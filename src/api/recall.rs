@@ -72,6 +72,9 @@ pub struct Reference {
     pub last: usize,
     /// Its text, word for word.
     pub text: String,
+    /// Who shared it with the team. Absent where it stays on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_by: Option<String>,
     /// What it is ranked by; comparable among references of one answer.
     pub score: f32,
     /// How near it is in meaning, -1 to 1. Absent without a vector.

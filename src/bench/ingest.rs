@@ -127,7 +127,7 @@ fn file(n: usize, chunks: usize) -> IngestRequest {
     let scope = store::scope();
     let caller = Caller { org_id: scope.org_id, project: scope.project, who: "bench".into(), ..Caller::default() };
     let text = pieces.map(piece).collect::<Vec<_>>().join("\n");
-    IngestRequest { caller, path: format!("docs/{n}.md"), text: Some(text) }
+    IngestRequest { caller, path: format!("docs/{n}.md"), text: Some(text), share: false }
 }
 
 impl fmt::Display for Report {

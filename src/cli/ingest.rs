@@ -28,13 +28,23 @@ Examples:
   ergo ingest docs README.md
   ergo ingest src
 
-Markdown is divided at its headings, prose at paragraphs, source at definitions. The pieces stay on this machine, pass no guard and
+Markdown is divided at its headings, prose at paragraphs, source at definitions. The pieces stay on this machine unless `--sync` is given, pass no guard and
 answer no `why`; `ergo learn` makes a claim of one. Taking in again what changed takes out what a file no longer says, and files that
 are gone. Hidden files, build folders and what is no text are left out.")]
 pub(crate) struct Args {
     /// Files, or folders with all that is in them.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    sharing: Sharing,
+}
+
+/// Whether pieces of files leave this machine.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Sharing {
+    /// Share the pieces: they travel wherever the scope is shared. Without, what was shared of a file stays as it is.
+    #[arg(long)]
+    sync: bool,
 }
 
 /// What became of an ingest.
@@ -62,11 +72,11 @@ struct Skipped {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    take_in(&args.paths, cx).await
+    take_in(&args.paths, args.sharing, cx).await
 }
 
 /// Takes in files and folders.
-pub(super) async fn take_in(named: &[PathBuf], cx: &mut Context) -> Result<Exit, CliError> {
+pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Context) -> Result<Exit, CliError> {
     let here = std::env::current_dir().map_err(|error| CliError::file("look at", Path::new("."), &error))?;
     let top = top_of(&here);
     let (client, caller) = cx.writer().await?;
@@ -80,7 +90,8 @@ pub(super) async fn take_in(named: &[PathBuf], cx: &mut Context) -> Result<Exit,
         }
     }
     let mut seen = BTreeSet::new();
-    let sent = send(cx, &Sending { client: &client, caller: &caller, top: &top }, &found, &mut seen, &mut report).await;
+    let with = Sending { client: &client, caller: &caller, top: &top, sharing };
+    let sent = send(cx, &with, &found, &mut seen, &mut report).await;
     cx.ui.progress_done();
     sent?;
     let skipped = found.skipped.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
@@ -89,7 +100,7 @@ pub(super) async fn take_in(named: &[PathBuf], cx: &mut Context) -> Result<Exit,
     seen.extend(known.iter().map(|skipped| skipped.path.clone()));
     report.skipped.extend(known);
     for folder in folders {
-        retire(&client, &caller, &named_in(&top, &folder), &seen, &mut report).await?;
+        retire(&with, &named_in(&top, &folder), &seen, &mut report).await?;
     }
     show(cx, &report);
     let nothing = report.files == 0 && report.gone == 0 && !report.skipped.is_empty();
@@ -101,6 +112,15 @@ struct Sending<'a> {
     client: &'a Client,
     caller: &'a Caller,
     top: &'a Path,
+    sharing: Sharing,
+}
+
+impl Sending<'_> {
+    /// One file as it is now: its text, or none where it is gone.
+    async fn ingest(&self, path: String, text: Option<String>) -> Result<Ingested, CliError> {
+        let request = IngestRequest { caller: self.caller.clone(), path, text, share: self.sharing.sync };
+        Ok(self.client.ingest(&request).await?)
+    }
 }
 
 async fn send(
@@ -131,8 +151,7 @@ async fn send(
                 continue;
             }
         };
-        let request = IngestRequest { caller: with.caller.clone(), path: name.clone(), text: Some(text) };
-        let done = with.client.ingest(&request).await?;
+        let done = with.ingest(name.clone(), Some(text)).await?;
         seen.insert(name);
         report.files += 1;
         report.add(&done);
@@ -142,26 +161,26 @@ async fn send(
 
 /// Takes out the files under a folder that are no longer there.
 async fn retire(
-    client: &Client,
-    caller: &Caller,
+    with: &Sending<'_>,
     folder: &str,
     seen: &BTreeSet<String>,
     report: &mut Report,
 ) -> Result<(), CliError> {
     let under = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let query = IngestedQuery {
-        org_id: caller.org_id.clone(),
-        project: caller.project.clone(),
+        org_id: with.caller.org_id.clone(),
+        project: with.caller.project.clone(),
         under: (!under.is_empty()).then_some(under),
     };
-    for file in client.ingested(&query).await?.items {
+    for file in with.client.ingested(&query).await?.items {
         // Where the top of the project was named, files from elsewhere are not its own.
         if seen.contains(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
             continue;
         }
-        let request = IngestRequest { caller: caller.clone(), path: file.path, text: None };
-        report.add(&client.ingest(&request).await?);
-        report.gone += 1;
+        let done = with.ingest(file.path, None).await?;
+        report.add(&done);
+        // What others shared is theirs to take out.
+        report.gone += usize::from(done.retired > 0);
     }
     Ok(())
 }

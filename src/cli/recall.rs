@@ -83,7 +83,8 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         cx.ui.line(format_args!("\n{heading}"));
         for found in &answer.references {
             let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));
-            cx.ui.line(format_args!("  {place}"));
+            let by = found.shared_by.as_deref().map(|who| format!("  shared by {}", sanitize_line(who)));
+            cx.ui.line(format_args!("  {place}{}", by.unwrap_or_default()));
             let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN).collect();
             cx.ui.prose(4, Some(Style::Dim), &shown.join("\n"));
         }

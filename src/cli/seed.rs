@@ -10,6 +10,8 @@ pub(crate) struct Args {
     /// The folder.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    #[command(flatten)]
+    sharing: ingest::Sharing,
 }
 
 /// Runs the verb.
@@ -18,5 +20,5 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Err(CliError::usage(format_args!("{} is no folder", args.dir.display()))
             .hint("`ergo ingest` takes single files"));
     }
-    ingest::take_in(&[args.dir], cx).await
+    ingest::take_in(&[args.dir], args.sharing, cx).await
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a chunk stands: the data of a `local.chunk` event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a chunk stands: the data of a `chunk` or `local.chunk` event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChunkPlace {
     /// The file, as it was named when it was taken in.
     pub path: String,

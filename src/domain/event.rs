@@ -80,6 +80,10 @@ pub enum EventKind {
     Redact,
     /// Changes who belongs to a team and what it shares; cannot be undone or redacted.
     Roster(RosterAct),
+    /// A piece of a file, for reference, as in [`super::derive::local::CHUNK`], but made to sync.
+    Chunk,
+    /// Shared chunks are no longer what their file says; `targets`.
+    ChunkGone,
     /// A kind of the local log, never synced: `refused`, `found`, `settled`, `snooze`, `discard`, `undo`, …
     Local(String),
     /// Anything else, shown as "needs a newer ergo".
@@ -99,6 +103,8 @@ impl fmt::Display for EventKind {
             Self::Undo => f.write_str("undo"),
             Self::Redact => f.write_str("redact"),
             Self::Roster(act) => write!(f, "roster.{}", act.as_str()),
+            Self::Chunk => f.write_str("chunk"),
+            Self::ChunkGone => f.write_str("chunk_gone"),
             Self::Local(kind) => write!(f, "local.{kind}"),
             Self::Unknown(kind) => f.write_str(kind),
         }
@@ -118,6 +124,8 @@ impl FromStr for EventKind {
             "depend" => Self::Depend,
             "undo" => Self::Undo,
             "redact" => Self::Redact,
+            "chunk" => Self::Chunk,
+            "chunk_gone" => Self::ChunkGone,
             _ => {
                 if let Some(kind) = text.strip_prefix("local.") {
                     Self::Local(kind.to_owned())

@@ -237,7 +237,11 @@ pub(super) fn recall(answer: RecallAnswer) -> Value {
 /// A piece of a file: nobody's claim.
 fn reference(piece: &Reference) -> Value {
     let place = format!("{}:{}-{}", piece.path, piece.first, piece.last);
-    json!({"source": safe(&place), "text": safe(&piece.text)})
+    let mut value = json!({"source": safe(&place), "text": safe(&piece.text)});
+    if let (Value::Object(fields), Some(who)) = (&mut value, &piece.shared_by) {
+        fields.insert("shared_by".to_owned(), safe(who));
+    }
+    value
 }
 
 /// What became of a file that was taken in.

@@ -7,7 +7,7 @@ use super::{
     project::place,
     vectors::{self, index},
 };
-use crate::domain::{ChunkPlace, EventId, Scope};
+use crate::domain::{ChunkPlace, DeviceId, EventId, Scope};
 
 /// How many rows of the vector index are compared exactly for each that is asked for.
 const OVERSAMPLED: usize = 3;
@@ -23,6 +23,21 @@ pub struct ChunkRow {
     pub text: String,
     /// When it was taken in, in milliseconds since the Unix epoch.
     pub at: u64,
+    /// Who shared it with the team; `None` where it stays on this machine.
+    pub shared_by: Option<String>,
+}
+
+/// A chunk of a file as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredChunk {
+    /// The event that took it in.
+    pub id: EventId,
+    /// What it is compared by.
+    pub mark: ChunkMark,
+    /// It is made to sync.
+    pub shared: bool,
+    /// This device took it in.
+    pub own: bool,
 }
 
 /// A file of which there are chunks.
@@ -86,16 +101,16 @@ impl Reader {
         Ok(read.query_row(params![scope, most], |row| row.get(0))?)
     }
 
-    /// The chunks of a file that are in force, in the order of the file.
-    pub fn chunks_of(&self, scope: &Scope, path: &str) -> Result<Vec<(EventId, ChunkMark)>> {
+    /// The chunks of a file that are in force, in the order of the file. `device` is this one.
+    pub fn chunks_of(&self, scope: &Scope, path: &str, device: &DeviceId) -> Result<Vec<StoredChunk>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
-            "SELECT e.id, c.first, c.last, c.content FROM chunks c JOIN events e ON e.n = c.n
+            "SELECT e.id, c.first, c.last, c.content, e.log = 0, e.author = ?3 FROM chunks c JOIN events e ON e.n = c.n
              WHERE c.scope = ?1 AND c.path = ?2 AND c.active = 1 ORDER BY c.first, c.n",
         )?;
-        let rows = read.query_map(params![scope, path], |row| {
+        let rows = read.query_map(params![scope, path, device.0], |row| {
             let mark = ChunkMark { lines: (row.get(1)?, row.get(2)?), content: row.get(3)? };
-            Ok((log::id_at(row, 0)?, mark))
+            Ok(StoredChunk { id: log::id_at(row, 0)?, mark, shared: row.get(4)?, own: row.get(5)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -168,18 +183,18 @@ impl Reader {
     pub fn chunks_at(&self, spots: &[Spot]) -> Result<Vec<(Spot, ChunkRow)>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
-                "SELECT e.id, c.path, c.first, c.last, e.wall FROM chunks c JOIN events e ON e.n = c.n
+                "SELECT e.id, c.path, c.first, c.last, e.wall, iif(e.log = 0, e.who, NULL) FROM chunks c JOIN events e ON e.n = c.n
                  WHERE c.n = ?1 AND c.active = 1",
             )?;
             let mut found = Vec::with_capacity(spots.len());
             for spot in spots {
                 let row = read.query_row([spot.0], |row| {
                     let place = ChunkPlace { path: row.get(1)?, first: row.get(2)?, last: row.get(3)? };
-                    Ok((log::id_at(row, 0)?, place, row.get::<_, i64>(4)?.unsigned_abs()))
+                    Ok((log::id_at(row, 0)?, place, row.get::<_, i64>(4)?.unsigned_abs(), row.get(5)?))
                 });
-                let Some((id, place, at)) = row.optional()? else { continue };
+                let Some((id, place, at, shared_by)) = row.optional()? else { continue };
                 let text = log::body(&reader.db, spot.0)?.and_then(|body| body.statement).unwrap_or_default();
-                found.push((*spot, ChunkRow { id, place, text, at }));
+                found.push((*spot, ChunkRow { id, place, text, at, shared_by }));
             }
             Ok(found)
         })

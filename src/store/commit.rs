@@ -292,7 +292,12 @@ fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
         return bad("sets a fact without a key");
     }
     let least = match &header.kind {
-        EventKind::Supersede | EventKind::Retract | EventKind::Reinstate | EventKind::Undo | EventKind::Redact => 1,
+        EventKind::Supersede
+        | EventKind::Retract
+        | EventKind::Reinstate
+        | EventKind::Undo
+        | EventKind::Redact
+        | EventKind::ChunkGone => 1,
         EventKind::Depend => 2,
         EventKind::Unknown(_) => return bad("is of a kind that this version does not know"),
         EventKind::Roster(_) => return bad("changes a roster, which is an act of its own"),

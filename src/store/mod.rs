@@ -34,7 +34,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 
 pub use act::{Act, Committed, Draft, Imported, Ref};
-pub use chunks::{ChunkMark, ChunkRow, IngestedRow};
+pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use error::StoreError;
 pub use past::PastMark;
 pub use row::{

@@ -44,6 +44,39 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
 }
 
 #[test]
+fn files_travel_where_that_was_asked_and_stay_pieces_of_files() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    ada.takes_in(&bob, &[]);
+    let file = |name: &str, text: &str| {
+        let path = ada.home.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let own = file("own.md", "# Printing\n\nThe office printer is called Gutenberg.\n");
+    let guide = file("guide.md", "# Backups\n\nThe nightly backup goes to the vault in Bonn.\n");
+    ada.run(&["ingest", &own]).ok();
+    ada.run(&["ingest", "--sync", &guide]).ok();
+    // Where nothing is found, the command says so by its exit code.
+    let found = |query: &str| bob.run(&["recall", query, "--json"]).json()["references"].clone();
+    until("bob finds the shared file", || found("where does the nightly backup go").is_array());
+    let piece = found("where does the nightly backup go")[0].clone();
+    assert_eq!((piece["shared_by"].as_str(), piece["first"].as_u64()), (Some("ada"), Some(1)), "{piece}");
+    assert!(found("how is the office printer called").is_null(), "what was not shared stays where it is");
+    let why = bob.run(&["why", "why does the nightly backup go to the vault in Bonn", "--json"]).json();
+    assert!(why["answer"].is_null(), "a piece of a file is no answer: {why}");
+    assert_eq!(bob.json(&["claims"])["total"], 1, "and no claim");
+    // What the file no longer says leaves both machines.
+    file("guide.md", "# Backups\n\nThe nightly backup goes to the vault in Mainz.\n");
+    ada.run(&["ingest", "--sync", &guide]).ok();
+    until("bob has the new text alone", || {
+        let found = found("where does the nightly backup go");
+        found.as_array().is_some_and(|all| all.len() == 1) && found.to_string().contains("Mainz")
+    });
+}
+
+#[test]
 fn now_waits_until_it_is_done_and_says_what_came_of_it() {
     let (ada, mut bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.found();

@@ -66,6 +66,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0044-the-bridge-for-agents.md"),
     record!("0045-injections-beside-the-store.md"),
     record!("0046-agents-files-are-given-back.md"),
+    record!("0047-files-that-travel.md"),
 ];
 
 #[cfg(test)]

@@ -98,6 +98,16 @@ pub fn is_redact(kind: &EventKind) -> bool {
     *kind == EventKind::Redact || is_local_kind(kind, local::REDACT)
 }
 
+/// Whether an event of this kind is a piece of a file, for reference.
+pub fn is_chunk(kind: &EventKind) -> bool {
+    *kind == EventKind::Chunk || is_local_kind(kind, local::CHUNK)
+}
+
+/// Whether an event of this kind takes chunks out.
+pub fn is_chunk_gone(kind: &EventKind) -> bool {
+    *kind == EventKind::ChunkGone || is_local_kind(kind, local::CHUNK_GONE)
+}
+
 /// Whether an event has effect, given whether each event that undoes it has. A redaction cannot be undone.
 ///
 /// Ids are content hashes, so an event is always made after what it undoes: the recursion ends.

@@ -1,4 +1,5 @@
-//! `ingest`: a file in pieces, into the local log. Nothing of it is a claim, and nothing of it passes the guard.
+//! `ingest`: a file in pieces, into the local log, or, where that is asked, into the shared one. Nothing of it is a claim, and nothing of it passes the
+//! guard.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +8,7 @@ use crate::{
     domain::{Body, ChunkPlace, EventId, EventKind, derive::local},
     engine::{Engine, session::Place},
     recall::chunk::{Chunk, Form, chunks},
-    store::{ChunkMark, Draft, Ref},
+    store::{ChunkMark, Draft, Ref, StoredChunk},
 };
 
 /// The longest name of a file, in bytes.
@@ -27,19 +28,20 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
     let found = chunks(text, Form::of(&path));
     engine.act(&request.caller, |session| {
         let place = Place::of(session.reader(), &request.caller)?;
-        let stored = session.reader().chunks_of(&place.scope, &path)?;
-        let Difference { new, kept, gone } = difference(&found, stored);
-        let answer = Ingested { path: path.clone(), chunks: found.len(), added: new.len(), kept, retired: gone.len() };
-        if new.is_empty() && gone.is_empty() {
+        let stored = session.reader().chunks_of(&place.scope, &path, &engine.device())?;
+        let Difference { new, kept, gone } = difference(&found, stored, request);
+        let retired = gone.iter().map(Vec::len).sum();
+        let answer = Ingested { path: path.clone(), chunks: new.len() + kept, added: new.len(), kept, retired };
+        if new.is_empty() && retired == 0 {
             return Ok(answer);
         }
         let mut drafts: Vec<Draft> = Vec::with_capacity(new.len() + 1);
         for chunk in new {
-            drafts.push(draft(&path, chunk)?);
+            drafts.push(draft(&path, chunk, request.share)?);
         }
-        for some in gone.chunks(AT_ONCE) {
-            let kind = EventKind::Local(local::CHUNK_GONE.into());
-            drafts.push(Draft::new(kind, some.iter().copied().map(Ref::Id)));
+        for (gone, kind) in gone.iter().zip([EventKind::Local(local::CHUNK_GONE.into()), EventKind::ChunkGone]) {
+            let acts = gone.chunks(AT_ONCE).map(|some| Draft::new(kind.clone(), some.iter().copied().map(Ref::Id)));
+            drafts.extend(acts);
         }
         let summary = format!("Took in {path}: {} new, {} gone", answer.added, answer.retired);
         session.commit(&place, drafts, "ingest", summary)?;
@@ -63,37 +65,49 @@ fn path(given: &str) -> Result<String, ApiError> {
 struct Difference<'a> {
     new: Vec<&'a Chunk<'a>>,
     kept: usize,
-    gone: Vec<EventId>,
+    /// What it no longer says: of this machine alone, and shared.
+    gone: [Vec<EventId>; 2],
 }
 
-fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<(EventId, ChunkMark)>) -> Difference<'a> {
-    let mut there: HashMap<ChunkMark, Vec<EventId>> = HashMap::new();
-    for (id, mark) in stored {
-        there.entry(mark).or_default().push(id);
+/// Compares. What is shared changes only where the file is shared again; what is shared already is not kept here a second time.
+fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<StoredChunk>, request: &IngestRequest) -> Difference<'a> {
+    let mut there: HashMap<ChunkMark, Vec<StoredChunk>> = HashMap::new();
+    for chunk in stored {
+        there.entry(chunk.mark.clone()).or_default().push(chunk);
     }
+    // The shared one is the one to keep.
+    there.values_mut().for_each(|same| same.sort_by_key(|chunk| chunk.shared));
     let mut seen = HashSet::new();
-    let mut difference = Difference { new: Vec::new(), kept: 0, gone: Vec::new() };
+    let mut difference = Difference { new: Vec::new(), kept: 0, gone: [Vec::new(), Vec::new()] };
     for chunk in found {
         let mark = ChunkMark::new(chunk.first, chunk.last, chunk.text);
         // Two equal parts of one long line are one chunk.
         if !seen.insert(mark.clone()) {
             continue;
         }
-        match there.get_mut(&mark).and_then(Vec::pop) {
+        let serves = |stored: &mut StoredChunk| stored.shared || !request.share;
+        match there.get_mut(&mark).and_then(|same| same.pop_if(serves)) {
             Some(_) => difference.kept += 1,
             None => difference.new.push(chunk),
         }
     }
-    difference.gone = there.into_values().flatten().collect();
+    for chunk in there.into_values().flatten() {
+        // That a file is not here does not say that it is gone where another device shared it from.
+        let gone = !chunk.shared || request.share && (chunk.own || request.text.is_some());
+        if gone {
+            difference.gone[usize::from(chunk.shared)].push(chunk.id);
+        }
+    }
     // So that the same file leads to the same acts.
-    difference.gone.sort_unstable();
+    difference.gone.iter_mut().for_each(|gone| gone.sort_unstable());
     difference
 }
 
-fn draft(path: &str, chunk: &Chunk<'_>) -> Result<Draft, ApiError> {
+fn draft(path: &str, chunk: &Chunk<'_>, share: bool) -> Result<Draft, ApiError> {
     let place = ChunkPlace { path: path.to_owned(), first: chunk.first, last: chunk.last };
     let data = serde_json::to_string(&place).map_err(|error| ApiError::internal(error.to_string()))?;
-    let mut draft = Draft::new(EventKind::Local(local::CHUNK.into()), []);
+    let kind = if share { EventKind::Chunk } else { EventKind::Local(local::CHUNK.into()) };
+    let mut draft = Draft::new(kind, []);
     draft.body = Body {
         statement: Some(chunk.text.to_owned()),
         source: Some(place.source()),

@@ -2,7 +2,10 @@
 
 use crate::{
     api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
-    domain::{CardId, ClaimId, EventKind, Tier, derive::local},
+    domain::{
+        CardId, ClaimId, EventKind, Tier,
+        derive::{self, local},
+    },
     engine::{lookup, session::Session, view, words},
     store::{EventRow, Reader},
 };
@@ -109,6 +112,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Local(kind), _) if kind == "snooze" => "put a card off".into(),
         (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
         (EventKind::Local(kind), _) if kind == "found" => "opened cards by an audit".into(),
+        (kind, _) if derive::is_chunk(kind) || derive::is_chunk_gone(kind) => "took in a file for reference".into(),
         (EventKind::Local(_), _) => "settled a card".into(),
         (kind, _) => kind.to_string(),
     })

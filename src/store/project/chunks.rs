@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::Projector;
 use crate::{
-    domain::{Body, ChunkPlace, derive, derive::local},
+    domain::{Body, ChunkPlace, derive},
     store::{
         Result,
         log::{self, Loaded, Role},
@@ -21,13 +21,13 @@ pub(in crate::store) fn content_of(text: &str) -> [u8; 32] {
 impl Projector<'_> {
     /// Notes chunks that an event makes or takes out.
     pub(super) fn mark_chunks(&mut self, event: &Loaded) -> Result<()> {
-        if derive::is_local_kind(&event.kind, local::CHUNK) {
+        if derive::is_chunk(&event.kind) {
             self.dirty.chunks.insert(event.n);
-        } else if derive::is_local_kind(&event.kind, local::CHUNK_GONE) {
+        } else if derive::is_chunk_gone(&event.kind) {
             for target in &event.header.targets {
                 if let Some(chunk) = log::load_id(self.db, target)?
                     && chunk.scope == event.scope
-                    && derive::is_local_kind(&chunk.kind, local::CHUNK)
+                    && derive::is_chunk(&chunk.kind)
                 {
                     self.dirty.chunks.insert(chunk.n);
                 }
@@ -60,7 +60,7 @@ impl Projector<'_> {
     /// Whether an act with effect took a chunk out.
     fn is_gone(&self, chunk: &Loaded) -> Result<bool> {
         let pointing = log::pointing_at(self.db, &chunk.id, Role::Target, chunk.scope)?;
-        Ok(pointing.iter().any(|event| event.effective && derive::is_local_kind(&event.kind, local::CHUNK_GONE)))
+        Ok(pointing.iter().any(|event| event.effective && derive::is_chunk_gone(&event.kind)))
     }
 
     fn take_chunk(&self, event: &Loaded, body: &Body, found: &ChunkPlace) -> Result<()> {

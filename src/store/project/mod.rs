@@ -209,6 +209,7 @@ impl<'a> Projector<'a> {
                 self.dirty.review.extend(claims);
             }
             EventKind::Local(kind) => self.mark_local(event, kind)?,
+            EventKind::Chunk | EventKind::ChunkGone => self.mark_chunks(event)?,
             EventKind::Assert | EventKind::Undo | EventKind::Redact | EventKind::Roster(_) | EventKind::Unknown(_) => {}
         }
         Ok(())

@@ -17,7 +17,7 @@ use crate::{
 
 /// Acts that never are what a caller means by "my last act": undoing itself, what cannot be undone, and refusals, which
 /// changed nothing.
-const NOT_UNDONE: [&str; 8] = [
+const NOT_UNDONE: [&str; 10] = [
     "undo",
     "local.undo",
     "redact",
@@ -26,11 +26,13 @@ const NOT_UNDONE: [&str; 8] = [
     "local.evidence",
     "local.chunk",
     "local.chunk_gone",
+    "chunk",
+    "chunk_gone",
 ];
 
-/// What stands in no list of what was done: parts of other events.
-const UNLISTED: &str =
-    "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone')";
+/// What stands in no list of what was done: parts of other events, and of files.
+const UNLISTED: &str = "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone', 'chunk', \
+                        'chunk_gone')";
 
 /// What a list of the log picks, as a condition on `?1`, the scope, `?2`, the earliest time, and `?3`, who. A scope is asked for as an
 /// equality, so that its index serves.

@@ -18,7 +18,7 @@ fn bed() -> Bed {
 }
 
 fn take_in(bed: &Bed, path: &str, text: Option<&str>) -> Ingested {
-    let request = IngestRequest { caller: caller(), path: path.into(), text: text.map(str::to_owned) };
+    let request = IngestRequest { caller: caller(), path: path.into(), text: text.map(str::to_owned), share: false };
     bed.engine.ingest(&request).unwrap()
 }
 
@@ -92,14 +92,50 @@ fn taking_in_again_doubles_nothing_and_takes_out_what_is_gone() {
     assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
 }
 
+fn share(bed: &Bed, path: &str, text: Option<&str>) -> Ingested {
+    let request = IngestRequest { caller: caller(), path: path.into(), text: text.map(str::to_owned), share: true };
+    bed.engine.ingest(&request).unwrap()
+}
+
+#[test]
+fn sharing_moves_a_file_to_the_shared_log_and_nothing_else_changes_what_is_shared() {
+    let bed = bed();
+    take_in(&bed, "docs/guide.md", Some(GUIDE));
+    assert_eq!(recall(&bed, "nightly backup", None).references[0].shared_by, None);
+    assert_eq!(told(&share(&bed, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 2), "the pieces of this machine give way");
+    assert_eq!(told(&share(&bed, "docs/guide.md", Some(GUIDE))), (2, 0, 2, 0));
+    let shared = recall(&bed, "nightly backup", None).references;
+    assert_eq!((shared.len(), shared[0].shared_by.as_deref()), (1, Some("ada")), "{shared:?}");
+    // The working copy of this machine is its own matter: what is shared stays, and stands once.
+    let changed = GUIDE.replace("Bonn", "Mainz");
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 0));
+    let both = found(&bed, "nightly backup vault");
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert_eq!(told(&take_in(&bed, "docs/guide.md", None)), (0, 0, 0, 1));
+    assert!(found(&bed, "nightly backup vault")[0].2.contains("Bonn"));
+    assert_eq!(told(&share(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
+    assert!(found(&bed, "nightly backup vault")[0].2.contains("Mainz") && found(&bed, "Bonn").is_empty());
+    assert_eq!(told(&share(&bed, "docs/guide.md", None)), (0, 0, 0, 2));
+    assert!(found(&bed, "nightly backup vault").is_empty());
+    assert!(
+        bed.engine.undo(UndoRequest { caller: caller(), target_op: None }).is_err(),
+        "it is no act to be undone by chance"
+    );
+    assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
+}
+
 #[test]
 fn scopes_do_not_mix_and_files_are_listed() {
     let bed = bed();
     take_in(&bed, "docs/guide.md", Some(GUIDE));
     take_in(&bed, "docs/empty.md", Some("\n \n"));
     let elsewhere = Caller { project: "web".into(), ..caller() };
-    let other =
-        IngestRequest { caller: elsewhere, path: "x.txt".into(), text: Some("The nightly backup is ours".into()) };
+    let other = IngestRequest {
+        caller: elsewhere,
+        path: "x.txt".into(),
+        text: Some("The nightly backup is ours".into()),
+        share: false,
+    };
     bed.engine.ingest(&other).unwrap();
     let query = IngestedQuery { org_id: "acme".into(), project: "api".into(), under: None };
     let listed = bed.engine.ingested(&query).unwrap();
@@ -118,7 +154,10 @@ fn what_is_wrong_with_a_file_is_named() {
         (&"x".repeat(2_000), Some("x".to_owned()), "path"),
         ("big.txt", Some("x".repeat(ergo::api::MAX_FILE + 1)), "text"),
     ] {
-        let error = bed.engine.ingest(&IngestRequest { caller: caller(), path: path.to_owned(), text }).unwrap_err();
+        let error = bed
+            .engine
+            .ingest(&IngestRequest { caller: caller(), path: path.to_owned(), text, share: false })
+            .unwrap_err();
         assert_eq!(error.field.as_deref(), Some(field), "{error}");
     }
 }

@@ -40,7 +40,7 @@ fn bed(facts: usize) -> Bed {
         stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
     }
     let text = Some("The vault is in Bonn.".into());
-    bed.engine.ingest(&IngestRequest { caller: caller(), path: "a.txt".into(), text }).unwrap();
+    bed.engine.ingest(&IngestRequest { caller: caller(), path: "a.txt".into(), text, share: false }).unwrap();
     while bed.engine.fill_vectors().unwrap() > 0 {}
     bed.reopen_with_models(Guard::default(), letters())
 }

@@ -1,6 +1,6 @@
 //! Reference chunks beside claims: pieces of files that have to do with a question. They are nobody's word, and are never mixed with claims.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Asked, Queries};
 use crate::{
@@ -84,6 +84,9 @@ impl Asked<'_> {
             floor::above(&Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None }) >= 0.0
         });
         ranked.sort_by(|a, b| b.0.total.total_cmp(&a.0.total).then(b.2.id.cmp(&a.2.id)));
+        // Two devices may have shared the same file.
+        let mut seen = HashSet::new();
+        ranked.retain(|(_, _, row)| seen.insert((row.place.clone(), row.text.clone())));
         ranked.truncate(LIMIT.min(self.wanted.limit));
         let view = |(score, cosine, row): (Score, Option<f32>, ChunkRow)| Reference {
             id: row.id,
@@ -91,6 +94,7 @@ impl Asked<'_> {
             first: row.place.first,
             last: row.place.last,
             text: row.text,
+            shared_by: row.shared_by,
             score: score.total as f32,
             cosine,
         };
