@@ -43,6 +43,9 @@ enum What {
         /// List what was not answered right.
         #[arg(long)]
         explain: bool,
+        /// Write each question with what was found to this file, as JSON lines.
+        #[arg(long, value_name = "FILE")]
+        examples: Option<PathBuf>,
         /// Measure the time of a question instead, by the number of active claims.
         #[arg(long, conflicts_with = "data")]
         speed: bool,
@@ -322,8 +325,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
-        What::Recall { data, explain, speed, claims, samples, sample, named } => match (data, speed) {
-            (Some(data), false) => recall(data, explain, sample, &named, cx),
+        What::Recall { data, explain, examples, speed, claims, samples, sample, named } => match (data, speed) {
+            (Some(data), false) => recall(data, explain, examples, sample, &named, cx),
             _ => recall_speed(claims, samples, &named, cx),
         },
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, cx),
@@ -396,10 +399,17 @@ fn agents(claims: usize, samples: usize, clients: usize, time: Duration, cx: &mu
 }
 
 /// Measures how well recall finds.
-fn recall(data: PathBuf, explain: bool, sample: usize, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
+fn recall(
+    data: PathBuf,
+    explain: bool,
+    examples: Option<PathBuf>,
+    sample: usize,
+    named: &Named,
+    cx: &mut Context,
+) -> Result<Exit, CliError> {
     let report = aside("recall", cx, |folder, progress| {
         with_models(named, |models| {
-            let options = bench::recall::Options { data, folder: folder.into(), models, explain, sample };
+            let options = bench::recall::Options { data, folder: folder.into(), models, explain, examples, sample };
             bench::recall::run(&options, progress)
                 .map_err(|error| CliError::usage(error).hint("docs/recall.md has the format of the data"))
         })

@@ -83,6 +83,10 @@ impl Models for Chosen {
         self.ask(|pool| pool.answers(prompt, answers, call))
     }
 
+    fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
+        self.ask(|pool| pool.likelihood(prompt, answer, call))
+    }
+
     fn info(&self) -> ModelsInfo {
         self.pool.info()
     }

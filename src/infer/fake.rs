@@ -11,6 +11,7 @@ type Embed = Box<dyn Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync>;
 type Classify = Box<dyn Fn(&str, &str) -> Result<[f32; 3], InferError> + Send + Sync>;
 type Generate = Box<dyn Fn(&Prompt) -> Result<String, InferError> + Send + Sync>;
 type Answers = Box<dyn Fn(&Prompt, &[String]) -> Result<Vec<f32>, InferError> + Send + Sync>;
+type Likelihood = Box<dyn Fn(&Prompt, &str) -> Result<Vec<f32>, InferError> + Send + Sync>;
 
 /// Models whose answers are given by functions. A role without a function has no model.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub struct FakeModels {
     classify: Option<Classify>,
     generate: Option<Generate>,
     answers: Option<Answers>,
+    likelihood: Option<Likelihood>,
     asked: Mutex<Vec<(Role, Call)>>,
 }
 
@@ -71,6 +73,16 @@ impl FakeModels {
         self
     }
 
+    /// A language model that weighs each token of an answer.
+    #[must_use]
+    pub fn expecting(
+        mut self,
+        with: impl Fn(&Prompt, &str) -> Result<Vec<f32>, InferError> + Send + Sync + 'static,
+    ) -> Self {
+        self.likelihood = Some(Box::new(with));
+        self
+    }
+
     /// A vector of length 1 from the words of a text alone: the more words two texts share, the closer they are.
     pub fn bag_of_words(text: &str) -> Vec<f32> {
         let mut vector = vec![0.0_f32; Self::DIMENSION];
@@ -118,11 +130,16 @@ impl Models for FakeModels {
         self.answers.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt, answers)
     }
 
+    fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
+        self.note(Role::Llm, call);
+        self.likelihood.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt, answer)
+    }
+
     fn info(&self) -> ModelsInfo {
         let has = |role| match role {
             Role::Embedder => self.embed.is_some(),
             Role::Nli => self.classify.is_some(),
-            Role::Llm => self.generate.is_some() || self.answers.is_some(),
+            Role::Llm => self.generate.is_some() || self.answers.is_some() || self.likelihood.is_some(),
         };
         let roles = Role::ALL.into_iter().filter(|role| has(*role)).map(|role| RoleInfo {
             role,

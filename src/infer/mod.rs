@@ -50,6 +50,12 @@ pub trait Models: Send + Sync {
     /// Any [`InferError`]; [`InferError::Refused`] also where two answers begin with the same token.
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError>;
 
+    /// The log-probability of each token of `answer`, in order, as what the language model says.
+    ///
+    /// # Errors
+    /// Any [`InferError`]; [`InferError::Refused`] also for an empty answer.
+    fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError>;
+
     /// Which models there are, and how they do. Never waits for a model.
     fn info(&self) -> ModelsInfo;
 }
@@ -72,6 +78,10 @@ impl Models for NoModels {
     }
 
     fn answers(&self, _prompt: &Prompt, _answers: &[String], _call: Call) -> Result<Vec<f32>, InferError> {
+        Err(InferError::NoModel { role: Role::Llm })
+    }
+
+    fn likelihood(&self, _prompt: &Prompt, _answer: &str, _call: Call) -> Result<Vec<f32>, InferError> {
         Err(InferError::NoModel { role: Role::Llm })
     }
 

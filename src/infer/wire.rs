@@ -11,7 +11,7 @@ use super::{Prompt, Role};
 use crate::worker::frame;
 
 /// The version of these messages: raised with every change of their form.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The longest message, in bytes: far above 64 statements of 32 KiB, the most that one request holds.
 pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
@@ -63,6 +63,13 @@ pub(super) enum What {
     /// Stop working on the request with this message's id; it is answered with [`Failure::Cancelled`], unless it was done.
     #[n(6)]
     Cancel,
+    #[n(7)]
+    Likelihood {
+        #[n(0)]
+        prompt: Prompt,
+        #[n(1)]
+        answer: String,
+    },
 }
 
 /// How the worker is to behave.
@@ -232,6 +239,7 @@ mod tests {
                 max_tokens
             }),
             (prompt(), vec(any::<String>(), 0..4)).prop_map(|(prompt, answers)| What::Answers { prompt, answers }),
+            (prompt(), any::<String>()).prop_map(|(prompt, answer)| What::Likelihood { prompt, answer }),
             Just(What::Cancel),
         ]
     }

@@ -154,6 +154,14 @@ impl Models for Ear {
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
+    fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
+        let call = self.patient(call);
+        let prefix = format!("{:?}", prompt.prefix);
+        let key = self.heard.key(Role::Llm, &["likelihood", &prefix, &prompt.text, answer]);
+        let found = self.recall(&[key], |_| Ok(vec![self.heard.models.likelihood(prompt, answer, call)?]))?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
     fn info(&self) -> ModelsInfo {
         self.heard.models.info()
     }

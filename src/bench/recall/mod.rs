@@ -2,6 +2,7 @@
 
 mod curve;
 mod data;
+mod examples;
 mod report;
 pub mod speed;
 
@@ -56,6 +57,8 @@ pub struct Options {
     pub models: Option<Arc<dyn Models>>,
     /// List what was not found.
     pub explain: bool,
+    /// Write each question with what the hybrid found to this file, as JSON lines.
+    pub examples: Option<PathBuf>,
     /// How many questions the language model is asked, spread over all of them: it takes seconds for each.
     pub sample: usize,
 }
@@ -133,6 +136,9 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         ways.push(("vector", Way::Recall(meaning)));
         ways.push(("hybrid without vocabulary", Way::Recall(Ways { words: true, ..meaning })));
         ways.push(("hybrid", Way::Recall(Ways::default())));
+    }
+    if let Some(path) = &options.examples {
+        examples::write(path, &engine, &queries, &names)?;
     }
     let some = spread(&queries, options.sample);
     if models.info().role(Role::Llm).is_some() {
@@ -355,6 +361,7 @@ mod tests {
             folder: folder.path().join("new"),
             models: Some(Arc::new(models)),
             explain: true,
+            examples: Some(folder.path().join("examples.jsonl")),
             sample: 6,
         };
         let report = run(&options, &mut |_| {}).unwrap();

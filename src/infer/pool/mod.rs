@@ -273,6 +273,14 @@ impl Models for Pool {
         }
     }
 
+    fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
+        let what = What::Likelihood { prompt: prompt.clone(), answer: answer.to_owned() };
+        match self.ask(Role::Llm, Some(what), call)? {
+            Said::Weights(weights) if !weights.is_empty() => Ok(weights),
+            _ => Err(nonsense(Role::Llm)),
+        }
+    }
+
     fn info(&self) -> ModelsInfo {
         let set = self.set();
         let roles = Role::ALL.into_iter().filter_map(|role| {

@@ -282,7 +282,7 @@ impl Runner {
     fn exchange(&mut self, what: What, job: Option<&Job>) -> Result<Said, Stop> {
         let shared = Arc::clone(&self.shared);
         let longest = if matches!(what, What::Hello(_)) { BIRTH } else { shared.settings.hang };
-        let yields = matches!(what, What::Generate { .. } | What::Answers { .. });
+        let yields = matches!(what, What::Generate { .. } | What::Answers { .. } | What::Likelihood { .. });
         let Some(live) = self.live.as_mut() else { return Err(Stop::Died("is not there".to_owned())) };
         live.last_id += 1;
         let (id, number) = (live.last_id, live.number);

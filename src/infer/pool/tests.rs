@@ -76,6 +76,7 @@ fn well(ask: &Ask, sink: &Sink) {
         What::Classify(pairs) => Said::Logits(pairs.iter().map(|_| [0.0, 1.0, 2.0]).collect()),
         What::Generate { prompt, .. } => Said::Text(prompt.text.clone()),
         What::Answers { answers, .. } => Said::Weights(answers.iter().map(|_| -1.0).collect()),
+        What::Likelihood { .. } => Said::Weights(vec![-1.0]),
         What::Hello(_) | What::Cancel => return,
     };
     say(sink, ask.id, said);

@@ -120,6 +120,26 @@ impl Llm {
         weights
     }
 
+    /// The log-probability of each of the answer's tokens after the prompt.
+    pub(super) fn likelihood(&mut self, prompt: &Prompt, answer: &str, wanted: &Wanted) -> Result<Vec<f32>, Trouble> {
+        let said = self.model.vocab().tokenize(answer.as_bytes(), false, false);
+        let Some((_last, before)) = said.split_last() else {
+            return Err(Trouble::refused("an empty answer has no probability"));
+        };
+        let mut tokens = self.tokens(prompt)?;
+        let asked = tokens.rest.len();
+        // The last token is weighed by what stands before it, and needs not be read itself.
+        tokens.rest.extend_from_slice(before);
+        let slot = self.enter(&tokens, 0, wanted)?;
+        let mut weights = Vec::with_capacity(said.len());
+        let read = self.read(slot, tokens.prefix.len(), &tokens.rest, asked - 1, wanted, |logits| {
+            let weight = said.get(weights.len()).and_then(|token| logits.get(index(*token)));
+            weights.push(weight.map_or(f32::NEG_INFINITY, |logit| logit - log_sum_exp(logits)));
+        });
+        self.leave(slot);
+        read.map(|()| weights)
+    }
+
     fn firsts(&self, answers: &[String]) -> Result<Vec<LlamaToken>, Trouble> {
         let vocab = self.model.vocab();
         let mut firsts: Vec<LlamaToken> = Vec::with_capacity(answers.len());
@@ -242,22 +262,35 @@ impl Llm {
 
     /// Evaluates tokens that follow `past` others, in steps; returns where in the last step the last token is.
     fn evaluate(&mut self, slot: usize, past: usize, tokens: &[LlamaToken], wanted: &Wanted) -> Result<i32, Trouble> {
+        self.read(slot, past, tokens, tokens.len().saturating_sub(1), wanted, |_| {})?;
+        Ok((tokens.len().saturating_sub(1) % STEP) as i32)
+    }
+
+    /// Evaluates tokens that follow `past` others, in steps, and shows what the model expects after each one from the place `from` on.
+    fn read(
+        &mut self,
+        slot: usize,
+        past: usize,
+        tokens: &[LlamaToken],
+        from: usize,
+        wanted: &Wanted,
+        mut show: impl FnMut(&[f32]),
+    ) -> Result<(), Trouble> {
         let failed =
             |error: &dyn std::fmt::Display| Trouble::refused(format!("the model failed at this text: {error}"));
-        let mut position = past;
-        let mut last = 0;
-        for step in tokens.chunks(STEP) {
+        for (step, begin) in tokens.chunks(STEP).zip((0..).step_by(STEP)) {
             wanted.check()?;
             self.batch.clear();
-            for (at, token) in step.iter().enumerate() {
-                let wanted = position + 1 == past + tokens.len();
-                self.batch.add(*token, position as i32, &[slot as i32], wanted).map_err(|error| failed(&error))?;
-                position += 1;
-                last = at as i32;
+            for (token, place) in step.iter().zip(begin..) {
+                let position = (past + place) as i32;
+                self.batch.add(*token, position, &[slot as i32], place >= from).map_err(|error| failed(&error))?;
             }
             self.context.decode(&mut self.batch).map_err(|error| failed(&error))?;
+            for at in from.saturating_sub(begin)..step.len() {
+                show(self.context.get_logits_ith(at as i32));
+            }
         }
-        Ok(last)
+        Ok(())
     }
 
     fn continued(

@@ -131,6 +131,9 @@ impl Host {
             What::Answers { prompt, answers } => {
                 loaded(&mut self.llm)?.answers(&prompt, &answers, wanted).map(Said::Weights)
             }
+            What::Likelihood { prompt, answer } => {
+                loaded(&mut self.llm)?.likelihood(&prompt, &answer, wanted).map(Said::Weights)
+            }
             What::Hello(_) | What::Cancel => Err(Trouble::refused("not now")),
         }
     }
