@@ -51,7 +51,8 @@ impl Engine {
         call: Call,
     ) -> Result<(), InferError> {
         let (kind, statement, qualifiers) = claim;
-        let Some(version) = self.second_reader().filter(|_| normed.version == RULES_VERSION) else { return Ok(()) };
+        let asks = normed.version == RULES_VERSION && llm::is_open(&normed.norms);
+        let Some(version) = self.second_reader().filter(|_| asks) else { return Ok(()) };
         let Some(reading) = self.read_again(statement, &version, keep, call)? else { return Ok(()) };
         let read = Read { scope, kind, statement, qualifiers, stored: &[] };
         let norms = refined(&self.readers.lend(), &read, &reading);
@@ -59,9 +60,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks the language model about a stored claim, unless it was asked before. A failure leaves the rules' norms, and is counted.
+    /// Asks the language model about a stored claim, unless it was asked before or the rules leave nothing open. A failure leaves the rules' norms, and is counted.
     pub(super) fn refine_later(&self, row: &ClaimRow, call: Call) {
-        let Some(version) = self.second_reader().filter(|_| is_by_rules(row)) else { return };
+        let asks = is_by_rules(row) && llm::is_open(&row.norms);
+        let Some(version) = self.second_reader().filter(|_| asks) else { return };
         if let Err(error) = self.read_again(&row.statement, &version, true, call)
             && !matches!(error, InferError::NoModel { .. })
         {

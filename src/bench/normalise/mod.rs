@@ -87,6 +87,8 @@ pub struct Report {
     pub normaliser: Option<String>,
     /// Answers that were norms.
     pub answered: usize,
+    /// Sentences that the guard asks about: the rules leave something open.
+    pub open: usize,
     /// Seconds that an answer took, on average, the first left out: it reads the examples.
     pub seconds: f64,
     /// The readings.
@@ -121,13 +123,14 @@ pub fn run(models: Option<&dyn Models>, explain: bool, tell: &mut dyn FnMut(Stri
         took.push(start.elapsed().as_secs_f64());
         let reading = llm::Reading::parse(&answer).ok();
         report.answered += usize::from(reading.is_some());
+        report.open += usize::from(llm::is_open(&ruled));
         let alone = reading.as_ref().map_or_else(Right::default, |reading| of_reading(sentence, reading));
         rows[1].add(sentence, alone, explain.then(|| answer.clone()));
         let both = match &reading {
-            Some(reading) => {
+            Some(reading) if llm::is_open(&ruled) => {
                 Guard::refine_claim(ClaimKind::Decision, &sentence.text, &Qualifiers::default(), reading, &|_| false)
             }
-            None => ruled,
+            _ => ruled,
         };
         rows[2].add(sentence, best(sentence, &both), explain.then(|| shown(&both)));
     }
@@ -227,6 +230,7 @@ impl fmt::Display for Report {
         writeln!(f, "{} sentences", self.sentences)?;
         if let Some(normaliser) = &self.normaliser {
             writeln!(f, "{normaliser}: {} answers, {:.1} s each", self.answered, self.seconds)?;
+            writeln!(f, "{} sentences leave something open, and are read by both", self.open)?;
         }
         for row in self.rows.iter().filter(|row| !row.wrong.is_empty()) {
             writeln!(f, "\n{}, not all right:", row.name)?;

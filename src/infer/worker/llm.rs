@@ -12,7 +12,7 @@ use llama_cpp_2::{
 };
 
 use super::{
-    Hello, Trouble, Wanted,
+    Hello, Trouble, Wanted, draft,
     load::{self, Place},
 };
 use crate::infer::{Prompt, Speaker, wire::ModelFacts};
@@ -48,6 +48,8 @@ pub(super) struct Llm {
     template: LlamaChatTemplate,
     slots: [Slot; SLOTS],
     clock: u64,
+    /// Whether the model can take back tokens, and may so be given more at once than are sure to stay.
+    drafts: bool,
 }
 
 /// A prompt in tokens.
@@ -78,7 +80,8 @@ impl Llm {
         let (template, own) = template(model)?;
         facts.chat_template = own;
         let slots = Default::default();
-        Ok((Self { model, context, batch: LlamaBatch::new(STEP, 1), template, slots, clock: 0 }, facts))
+        let drafts = !(model.is_recurrent() || model.is_hybrid());
+        Ok((Self { model, context, batch: LlamaBatch::new(STEP, 1), template, slots, clock: 0, drafts }, facts))
     }
 
     /// The likeliest continuation that the grammar allows, until the model ends it or it has `max` tokens.
@@ -293,6 +296,8 @@ impl Llm {
         Ok(())
     }
 
+    /// The likeliest continuation. A token at a time reads all of the model each time; so what [`draft::after`] expects next is read with it, and kept as
+    /// far as it is what the model says: the outcome is that of one token at a time.
     fn continued(
         &mut self,
         slot: usize,
@@ -301,12 +306,14 @@ impl Llm {
         max: usize,
         wanted: &Wanted,
     ) -> Result<Vec<u8>, Trouble> {
-        let mut past = tokens.prefix.len();
-        let mut at = self.evaluate(slot, past, &tokens.rest, wanted)?;
-        past += tokens.rest.len();
+        let mut text: Vec<LlamaToken> = tokens.prefix.iter().chain(&tokens.rest).copied().collect();
+        let full = text.len() + max;
+        let mut read = text.len();
+        let mut row = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, wanted)?;
+        let mut drafted: Vec<LlamaToken> = Vec::new();
         let mut out = Vec::new();
-        for _ in 0..max {
-            let Some(token) = likeliest(self.context.get_logits_ith(at), grammar) else { break };
+        while text.len() < full {
+            let Some(token) = likeliest(self.context.get_logits_ith(row), grammar) else { break };
             let vocab = self.model.vocab();
             if vocab.is_eog(token) {
                 break;
@@ -314,10 +321,31 @@ impl Llm {
             // Only ever a token that the grammar has just allowed: another one would end the process.
             grammar.accept(token);
             vocab.token_to_piece_into(token, &mut out, false, None);
-            at = self.evaluate(slot, past, &[token], wanted)?;
-            past += 1;
+            text.push(token);
+            if drafted.get(text.len() - read - 1) == Some(&token) {
+                row += 1;
+                continue;
+            }
+            // What was drafted and not said is taken back.
+            let right = text.len() - 1;
+            if right < read + drafted.len() {
+                self.take_back(slot, right)?;
+            }
+            read = text.len();
+            drafted = if self.drafts { draft::after(&text, full - read) } else { Vec::new() };
+            let step: Vec<LlamaToken> = std::iter::once(token).chain(drafted.iter().copied()).collect();
+            self.read(slot, right, &step, 0, wanted, |_| {})?;
+            row = 0;
         }
         Ok(out)
+    }
+
+    /// Forgets what follows the first `kept` tokens of a slot.
+    fn take_back(&mut self, slot: usize, kept: usize) -> Result<(), Trouble> {
+        match self.context.clear_kv_cache_seq(Some(slot as u32), Some(kept as u32), None) {
+            Ok(true) => Ok(()),
+            _ => Err(Trouble::refused("this model cannot take back what it has read")),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! It reads requests from its standard input, answers on its standard output, and dies when its input ends. It may be
 //! killed at any time: it owns nothing but memory.
 
+mod draft;
 mod encoder;
 mod hardware;
 mod llm;

@@ -120,11 +120,12 @@ fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
 }
 
 #[test]
-fn facts_long_texts_and_deep_off_are_not_asked_about() {
+fn facts_long_texts_what_the_rules_read_whole_and_deep_off_are_not_asked_about() {
     let models = reader(|statement| Ok(norm_of(statement)));
     let inline = bed(&models, Deep::Inline);
     stored(inline.engine.remember(fact("The port of Postgres is 5432")).unwrap());
     stored(inline.try_remember(&"A long story about charts. ".repeat(40), "prose"));
+    stored(inline.try_remember("Every deploy goes through a blue canary", "it is read whole by the rules"));
     let off = bed(&models, Deep::Off);
     off.remember(VEGA, "the team knows it");
     while off.engine.deepen_next().unwrap() {}

@@ -37,6 +37,24 @@ fn whatever_the_model_thinks_its_answer_is_a_norm_of_the_grammar() {
     }
 }
 
+/// What is drafted and read ahead changes no answer: a longer one begins with the shorter, whose drafts were others.
+#[test]
+fn an_answer_of_fewer_tokens_begins_a_longer_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiny.gguf");
+    gguf::write_tiny_llm(&path, 7);
+    let pool = pool(dir.path(), ModelSet { llm: Some(file(&path)), ..ModelSet::default() });
+    let key = "{\"modality\": \"must\", \"subject\": \"charts\", \"object\": null, ";
+    let prompt = Prompt { prefix: Vec::new(), text: key.repeat(3) };
+    let answer = |tokens: usize| pool.generate(&prompt, GRAMMAR, tokens, LONG).unwrap();
+    let longest = answer(60);
+    assert!(longest.len() >= 40, "{longest}");
+    for tokens in (1..60).step_by(3) {
+        let shorter = answer(tokens);
+        assert!(longest.starts_with(&shorter) && shorter.len() >= tokens, "{tokens}: {shorter} of {longest}");
+    }
+}
+
 #[test]
 fn a_real_language_model_reads_norms() {
     let Some(model) = named("ERGO_TEST_LLM") else { return };

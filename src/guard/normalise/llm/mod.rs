@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::RULES_VERSION;
+use crate::domain::norm::{Norm, SubjectKind};
 
 pub use reading::{Reading, Unread};
 pub(in crate::guard) use reconcile::reconcile;
@@ -76,6 +77,15 @@ impl Guide {
 pub fn version(model: &str, sha256: &str) -> String {
     let hash = sha256.get(..8).unwrap_or(sha256);
     format!("{RULES_VERSION}+llm/{}:{model}@{hash}", *EDITION)
+}
+
+/// Whether the rules' norms leave a language model something to read: not where they are one certain norm with a subject and what it is set or
+/// limited to. An answer takes seconds, and could only cast doubt there.
+pub fn is_open(norms: &[Norm]) -> bool {
+    let [norm] = norms else { return true };
+    norm.subject_kind != SubjectKind::Present
+        || norm.confidence.is_some()
+        || (norm.value.is_none() && norm.limit.is_none())
 }
 
 /// Whether norms of this version were made by the present rules, with a language model or without.

@@ -96,6 +96,18 @@ fn what_is_longer_than_a_norm_is_no_answer() {
     assert_eq!(guide().about("one\n\ttwo").as_deref(), Some("one two"));
 }
 
+#[rstest]
+#[case::value("Every deploy goes through a blue canary.", false)]
+#[case::limit("Retries must not exceed 16.", false)]
+#[case::unread_value("Deploy with helm.", true)]
+#[case::no_value("The changelog is written by hand.", true)]
+#[case::no_subject("Nobody needs to ask before that.", true)]
+#[case::question("Should the importer try port 80?", true)]
+#[case::two_rules("Use a blue canary, and never store card numbers.", true)]
+fn a_model_is_asked_where_the_rules_leave_something_open(#[case] statement: &str, #[case] open: bool) {
+    assert_eq!(is_open(&ruled(statement)), open, "{:?}", ruled(statement));
+}
+
 /// Explicit words of the statement stand, whatever the model says; and it is no doubt that the model was wrong.
 #[rstest]
 #[case::never("Logs must never contain user emails.", "must", Modality::MustNot)]
