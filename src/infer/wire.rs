@@ -93,6 +93,9 @@ pub(super) struct Hello {
     /// How far it stands back behind other processes: the increment of `nice(2)`.
     #[n(5)]
     pub(super) nice: u8,
+    /// The folder where what the language model made of prompts' prefixes is kept; nowhere where absent.
+    #[n(6)]
+    pub(super) prefixes: Option<String>,
 }
 
 /// A message from the worker.
@@ -220,16 +223,12 @@ mod tests {
                 any::<Option<u64>>(),
                 any::<Option<u32>>(),
                 any::<Option<String>>(),
-                any::<u8>()
+                any::<u8>(),
+                any::<Option<String>>()
             )
-                .prop_map(|(version, threads, memory, gpu_layers, device, nice)| What::Hello(Hello {
-                    version,
-                    threads,
-                    memory,
-                    gpu_layers,
-                    device,
-                    nice
-                })),
+                .prop_map(|(version, threads, memory, gpu_layers, device, nice, prefixes)| What::Hello(
+                    Hello { version, threads, memory, gpu_layers, device, nice, prefixes }
+                )),
             any::<String>().prop_map(|path| What::Load { role: Role::Nli, path }),
             vec(any::<String>(), 0..5).prop_map(What::Embed),
             vec(any::<(String, String)>(), 0..5).prop_map(What::Classify),

@@ -62,7 +62,7 @@ const NICE: u8 = 10;
 pub struct PoolOptions {
     /// The program that is started as a worker: ergo.
     pub program: PathBuf,
-    /// The folder where built-in models are written out.
+    /// The folder where built-in models are written out, and what the language model made of prompts' prefixes is kept.
     pub folder: PathBuf,
     /// Threads that compute, in each process.
     pub threads: usize,
@@ -144,6 +144,9 @@ impl Pool {
                 gpu_layers: options.gpu_layers,
                 device: options.device.clone(),
                 nice,
+                prefixes: roles
+                    .contains(&Role::Llm)
+                    .then(|| options.folder.join("prefixes").to_string_lossy().into_owned()),
             };
             let settings = LaneSettings { name, hello, idle: options.idle, hang, rest: REST };
             let models = sources(&set, roles, &options);

@@ -13,6 +13,7 @@ use llama_cpp_2::{
 
 use super::{
     Hello, Trouble, Wanted, draft,
+    kept::Kept,
     load::{self, Place},
 };
 use crate::infer::{Prompt, Speaker, wire::ModelFacts};
@@ -50,6 +51,7 @@ pub(super) struct Llm {
     clock: u64,
     /// Whether the model can take back tokens, and may so be given more at once than are sure to stay.
     drafts: bool,
+    kept: Option<Kept>,
 }
 
 /// A prompt in tokens.
@@ -81,7 +83,9 @@ impl Llm {
         facts.chat_template = own;
         let slots = Default::default();
         let drafts = !(model.is_recurrent() || model.is_hybrid());
-        Ok((Self { model, context, batch: LlamaBatch::new(STEP, 1), template, slots, clock: 0, drafts }, facts))
+        let kept = hello.prefixes.as_deref().and_then(|folder| Kept::new(folder, path));
+        let batch = LlamaBatch::new(STEP, 1);
+        Ok((Self { model, context, batch, template, slots, clock: 0, drafts, kept }, facts))
     }
 
     /// The likeliest continuation that the grammar allows, until the model ends it or it has `max` tokens.
@@ -219,9 +223,27 @@ impl Llm {
     /// Evaluates what the slot lacks of the prefix. What is done when the request is given up stays, so that on a slow
     /// machine the next one goes on from there instead of never coming to an end.
     fn warm(&mut self, slot: usize, prefix: &[LlamaToken], wanted: &Wanted) -> Result<(), Trouble> {
+        let held = |llm: &Self| llm.slots.get(slot).map_or(0, |slot| slot.prefix.len());
+        if held(self) == prefix.len() {
+            return Ok(());
+        }
+        if held(self) == 0
+            && let Some(kept) = &self.kept
+            && kept.load(&mut self.context, slot, prefix)
+        {
+            if let Some(slot) = self.slots.get_mut(slot) {
+                slot.prefix = prefix.to_vec();
+            }
+            return Ok(());
+        }
         loop {
-            let held = self.slots.get(slot).map_or(0, |slot| slot.prefix.len());
-            let Some(step) = prefix.get(held..).and_then(|lacking| lacking.chunks(STEP).next()) else { return Ok(()) };
+            let held = held(self);
+            let Some(step) = prefix.get(held..).and_then(|lacking| lacking.chunks(STEP).next()) else {
+                if let Some(kept) = &self.kept {
+                    kept.save(&self.context, slot, prefix);
+                }
+                return Ok(());
+            };
             wanted.check()?;
             if let Err(trouble) = self.evaluate(slot, held, step, wanted) {
                 self.empty(slot);

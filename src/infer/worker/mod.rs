@@ -6,6 +6,7 @@
 mod draft;
 mod encoder;
 mod hardware;
+mod kept;
 mod llm;
 mod load;
 mod log;

@@ -67,6 +67,51 @@ fn the_kept_prefix_changes_no_answer() {
     assert!(near(&ask(&other(5)), &fresh(&other(5))));
 }
 
+/// A process that ends after minutes without work takes nothing with it that the next one would have to read again for seconds.
+#[test]
+fn a_prefix_outlives_the_process_and_a_damaged_file_of_it_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiny.gguf");
+    gguf::write_tiny_llm(&path, 7);
+    let folder = dir.path().join("built-in/prefixes");
+    let files = || -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    };
+    let ask = |number: usize| {
+        let pool = pool(dir.path(), ModelSet { llm: Some(file(&path)), ..ModelSet::default() });
+        let system = format!("Rule {number}. {}", "What a rule says is meant. ".repeat(8));
+        let prompt = Prompt { prefix: turns(&[(Speaker::System, &system)]), text: "And?".into() };
+        pool.answers(&prompt, &texts(&["yes", "no"]), LONG).unwrap()
+    };
+    let first = ask(0);
+    let kept = files();
+    let [kept] = &*kept else { panic!("{kept:?}") };
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    let age = || std::fs::File::options().append(true).open(kept).unwrap().set_modified(long_ago).unwrap();
+    let used = || std::fs::metadata(kept).unwrap().modified().unwrap() > long_ago;
+    age();
+    let again = ask(0);
+    assert!(used() && (first[0] - again[0]).abs() < 1e-3, "{first:?} {again:?}");
+
+    let whole = std::fs::read(kept).unwrap();
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    for wrong in [&damaged[..], &whole[..whole.len() / 2], b""] {
+        std::fs::write(kept, wrong).unwrap();
+        assert!((ask(0)[0] - first[0]).abs() < 1e-3);
+        assert_eq!(
+            (files(), std::fs::read(kept).unwrap().len()),
+            (vec![kept.clone()], whole.len()),
+            "it was made anew"
+        );
+    }
+    age();
+    (1..10).for_each(|number| drop(ask(number)));
+    assert!(files().len() == 8 && !kept.exists(), "the oldest goes: {:?}", files());
+}
+
 #[test]
 fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
     let dir = tempfile::tempdir().unwrap();
