@@ -38,10 +38,10 @@ const BATCH: usize = 50;
 const WARM: usize = 5;
 
 /// Claims that the deep stage reads at least, unless that takes too long.
-const DEEP: usize = 12;
+const DEEP: usize = 60;
 
 /// How long it may go on with them.
-const LONG: Duration = Duration::from_mins(2);
+const LONG: Duration = Duration::from_mins(3);
 
 /// How far a made vector lies from the real one that it is made from: their cosine is about 0.9.
 const MOVED: f32 = 0.5;

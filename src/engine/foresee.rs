@@ -137,7 +137,7 @@ impl Engine {
             into.skip(self, "language inference", &InferError::NoModel { role: Role::Nli });
             return Ok(());
         }
-        match self.embed(incoming.statement, call) {
+        match self.vector(incoming.statement, call) {
             Ok(vector) => into.vector = Some(vector),
             Err(error) => into.skip(self, "looking for claims of like meaning", &error),
         }
@@ -158,7 +158,7 @@ impl Engine {
         }
         let pairs: Vec<(&str, &str)> =
             worth.iter().map(|at| (against[*at].statement.as_str(), incoming.statement)).collect();
-        match self.infer(&pairs, call) {
+        match self.inferences(&pairs, call) {
             Ok(inferences) => {
                 into.infers = true;
                 for (at, inference) in worth.into_iter().zip(inferences) {

@@ -22,6 +22,7 @@ mod past;
 mod pointing;
 mod readers;
 mod reads;
+mod recent;
 mod reembed;
 mod refine;
 mod session;
@@ -109,6 +110,7 @@ pub struct Engine {
     counters: Counters,
     clocks: clocks::Clocks,
     deep_queue: deep::Queue,
+    recent: recent::Recent,
     unembeddable: background::Unembeddable,
     past: past::Kept,
     pages: reads::Pages,
@@ -164,6 +166,7 @@ impl Engine {
             counters: Counters::default(),
             clocks: clocks::Clocks::default(),
             deep_queue: deep::Queue::default(),
+            recent: recent::Recent::default(),
             unembeddable: background::Unembeddable::default(),
             past: past::Kept::default(),
             pages: reads::Pages::default(),

@@ -51,6 +51,22 @@ fn what_a_cross_encoder_says_in_both_orders_decides() {
     assert_eq!((guard.block, guard.inferred, guard.skipped), (1, 1, 0));
 }
 
+/// The deep stage reads what was just written, and a refused write comes again: the small models have said it all.
+#[test]
+fn what_was_asked_lately_is_not_asked_again() {
+    let models = Arc::new(unsure(true));
+    let bed = Bed::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
+    bed.remember(EARLY, "cheap to change");
+    stored(bed.engine.remember(RememberRequest { dry_run: true, ..request(LATE, "one look is enough") }).unwrap());
+    let asked = models.asked();
+    assert!(asked.iter().any(|(role, _)| *role == Role::Nli));
+    bed.remember(LATE, "one look is enough");
+    assert_eq!(models.asked().len(), asked.len());
+    while bed.engine.deepen_next().unwrap() {}
+    assert!(models.asked()[asked.len()..].iter().all(|(role, _)| *role == Role::Llm));
+    assert_eq!(bed.open_cards(), 1);
+}
+
 #[test]
 fn a_softer_word_warns() {
     let bed = bed(Arc::new(early_or_late(1.5)));

@@ -55,7 +55,6 @@ fn play(steps: &[Step], cut: usize) -> Played {
     for (at, step) in steps.iter().enumerate() {
         if at == cut {
             // The last act is over; no other has begun.
-            while bed.engine.fill_vectors().unwrap() > 0 {}
             then = bed.clock.load(Ordering::Relaxed);
             bed.clock.fetch_add(1000, Ordering::Relaxed);
             answers = ask(&bed, &ids, None, then);
@@ -63,8 +62,9 @@ fn play(steps: &[Step], cut: usize) -> Played {
             bed.clock.fetch_add(86_400_000, Ordering::Relaxed);
         }
         take(&bed, step, &mut ids);
+        // As the daemon does beside each act: what is not current any more gets no vector, and what an undo makes current again gets one late.
+        while bed.engine.fill_vectors().unwrap() > 0 {}
     }
-    while bed.engine.fill_vectors().unwrap() > 0 {}
     Played { bed, then, answers }
 }
 
