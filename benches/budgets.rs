@@ -7,17 +7,17 @@
 #[path = "../tests/it/support/crowd.rs"]
 mod crowd;
 mod crowded_store;
+mod daemon_reads;
 
 use std::{
     fs,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use ergo::{
-    api::InboxQuery,
+    client::{Client, HttpApi},
     config::Paths,
-    engine::{Engine, EngineConfig},
-    guard::Guard,
     tui::{
         key::KeyPress,
         msg::{Answer, Effect, Msg, Read},
@@ -59,51 +59,31 @@ fn main() {
     let draws: Vec<Duration> = draws(rounds);
     line("one frame of 200 x 60, the median", p(&draws, 50), 1.0, "ms");
     line("one frame of 200 x 60, 95 of 100", p(&draws, 95), 4.0, "ms");
-    inbox(rounds, if brief { 2_000 } else { crowded_store::CLAIMS });
+    crowded(rounds, if brief { 2_000 } else { crowded_store::CLAIMS });
 }
 
-/// The Inbox of a real store in which a great deal wants a person: what the daemon takes to answer, and the app to show it.
-fn inbox(rounds: usize, claims: usize) {
+/// A real store in which a great deal wants a person: what the daemon takes to answer each read of the app, and the app to show it.
+fn crowded(rounds: usize, claims: usize) {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("work")).unwrap();
     fs::write(home.path().join("tui.json"), r#"{"toured":true}"#).unwrap();
-    fs::write(home.path().join("config.toml"), "[daemon]\ntcp = false\n").unwrap();
+    fs::write(
+        home.path().join("config.toml"),
+        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n",
+    )
+    .unwrap();
     let begin = Instant::now();
     crowded_store::fill(home.path(), claims);
-    println!(
-        "{:42} {:>12}",
-        format!("a store of {claims} claims was made"),
-        format!("{:.0} s", begin.elapsed().as_secs_f64())
-    );
-    let config = EngineConfig::new(Paths::under(home.path()).store(), crowded_store::key());
-    let engine = Engine::open_with(config, Guard::default()).unwrap();
-    let whole = InboxQuery { limit: Some(50), ..InboxQuery::default() };
-    let total = engine.inbox(&whole).unwrap().total;
-    let times: Vec<Duration> = (0..rounds.min(50))
-        .map(|_| {
-            let begin = Instant::now();
-            engine.inbox(&whole).unwrap();
-            begin.elapsed()
-        })
-        .collect();
-    line(&format!("the inbox, of which {total} are counted"), p(&times, 50), 50.0, "ms");
-    for group in engine.inbox(&whole).unwrap().groups {
-        let one = InboxQuery { group: Some(group.group), ..whole.clone() };
-        let begin = Instant::now();
-        engine.inbox(&one).unwrap();
-        println!(
-            "{:42} {:>12}",
-            format!("  {}: {}", group.group.title(), group.total),
-            format!("{:.2} ms", begin.elapsed().as_secs_f64() * 1000.0)
-        );
-    }
-    drop(engine);
+    let made = format!("{:.0} s", begin.elapsed().as_secs_f64());
+    println!("\n{:42} {made:>12}", format!("a store of {claims} claims was made"));
     let program = |args: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ergo"));
         command.args(args).current_dir(home.path().join("work")).env("ERGO_HOME", home.path()).env("HOME", home.path());
         command
     };
     assert!(program(&["daemon", "start"]).status().unwrap().success());
+    let client = Client::new(Arc::new(HttpApi::unix(Paths::under(home.path()).socket)));
+    daemon_reads::measure(&client, rounds.min(50));
     let first: Vec<Duration> = (0..(rounds / 20).max(3))
         .map(|_| {
             let begin = Instant::now();
@@ -112,7 +92,7 @@ fn inbox(rounds: usize, claims: usize) {
             begin.elapsed()
         })
         .collect();
-    line("first paint of that inbox, with its rows", p(&first, 50), 250.0, "ms");
+    line("first paint of its inbox, with the rows", p(&first, 50), 250.0, "ms");
     assert!(program(&["daemon", "stop"]).status().unwrap().success());
 }
 

@@ -59,7 +59,7 @@ use crate::{
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
     infer::{Models, NoModels, Role},
-    store::{CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
+    store::{AgentTally, CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
 };
 
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
@@ -115,6 +115,8 @@ pub struct Engine {
     past: past::Kept,
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
+    /// What agents wrote, as far as anybody asked.
+    agents: Mutex<AgentTally>,
 }
 
 /// What the guard did, counted.
@@ -171,6 +173,7 @@ impl Engine {
             past: past::Kept::default(),
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
+            agents: Mutex::default(),
         };
         engine.resume_deepening()?;
         Ok(engine)

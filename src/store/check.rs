@@ -34,6 +34,10 @@ impl Reader {
             let authors: HashSet<DeviceId> = events.iter().map(|event| event.header.author).collect();
             report.devices = authors.len();
             compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
+            let wrong = super::project::wrong_notices(&reader.db)?;
+            if wrong > 0 {
+                report.problems.push(format!("{wrong} notices differ from what the log says: ergo doctor --rebuild"));
+            }
             report.problems.extend(super::vectors::problem(&reader.db)?);
             report.problems.extend(super::team::check::problems(&reader.db)?);
             Ok(report)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Result, StoreError};
+use super::{Result, StoreError, open};
 use crate::domain::{
     Body, DeviceId, EventId, EventKind, Header, Scope, SignedEvent, derive,
     event::{EventError, SealedBody},
@@ -33,6 +33,19 @@ macro_rules! select_loaded {
     };
 }
 pub(super) use select_loaded;
+
+/// The setting that counts how often events have left the log or changed their scope: what was counted of them holds until then.
+const MOVED: &str = "events.moved";
+
+/// How often events have left the log or changed their scope.
+pub(super) fn moved(db: &Connection) -> Result<i64> {
+    Ok(open::setting(db, MOVED)?.unwrap_or(0))
+}
+
+/// Notes that events leave the log or change their scope, in the transaction that moves them.
+pub(super) fn note_moved(db: &Connection) -> Result<()> {
+    open::set(db, MOVED, moved(db)? + 1)
+}
 
 /// An event as the projections use it.
 #[derive(Clone, Debug)]

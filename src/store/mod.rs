@@ -37,6 +37,7 @@ pub use act::{Act, Committed, Draft, Imported, Ref};
 pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use error::StoreError;
 pub use past::PastMark;
+pub use read::AgentTally;
 pub use row::{
     AgentRow, CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow,
     LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists,
@@ -55,7 +56,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 6;
+pub const SCHEMA: u32 = 7;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

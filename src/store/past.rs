@@ -54,10 +54,14 @@ impl Reader {
         self.snapshot(|reader| {
             let db = &reader.db;
             let Some(scope) = place(db, scope)? else { return Ok(PastMark::default()) };
-            let mut read =
-                db.prepare_cached(of_the_past!("SELECT count(*), count(e.body), coalesce(max(e.n), 0) FROM events e"))?;
-            let (events, bodies, last) =
-                read.query_row(params![scope, log::wall(as_of)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            // Each from an index alone, where a scope is asked for.
+            let of = |select: &str| format!("{select} FROM events e WHERE {} AND e.wall <= ?2", in_scope(&scope));
+            let bound = params![scope, log::wall(as_of)];
+            let mut read = db.prepare_cached(&of("SELECT count(*), coalesce(max(e.n), 0)"))?;
+            let (events, last): (usize, _) = read.query_row(bound, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let mut read = db.prepare_cached(&format!("{} AND e.body IS NULL", of("SELECT count(*)")))?;
+            let redacted: usize = read.query_row(bound, |row| row.get(0))?;
+            let bodies = events.saturating_sub(redacted);
             let vectors = db.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))?;
             let mut read =
                 db.prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n = ?1")?;
@@ -103,6 +107,11 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// A scope as a condition on `?1`: an equality where there is one, so that its index serves.
+fn in_scope(scope: &Value) -> &'static str {
+    if *scope == Value::Null { "?1 IS NULL" } else { "e.scope = ?1" }
 }
 
 /// What to bind for a scope: its number, NULL for all; `None` where the scope is not known.

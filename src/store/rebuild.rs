@@ -10,7 +10,8 @@ const BATCH: usize = 1_000;
 
 /// The tables that hold nothing but projections, what refers to others first. The vector index is emptied beside them, and
 /// filled from the vectors, which are kept.
-const DERIVED: [&str; 13] = [
+const DERIVED: [&str; 14] = [
+    "notices",
     "card_members",
     "card_sources",
     "cards",

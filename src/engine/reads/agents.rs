@@ -1,5 +1,7 @@
 //! Agents, by what they wrote.
 
+use std::sync::PoisonError;
+
 use crate::{
     api::{AgentView, AgentsQuery, ApiError},
     engine::{Engine, check},
@@ -8,7 +10,9 @@ use crate::{
 /// The agents that wrote something, the one that did so last first.
 pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
     let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
-    let rows = engine.readers.lend().agents(scope.as_ref())?;
+    let mut tally = engine.agents.lock().unwrap_or_else(PoisonError::into_inner);
+    let rows = engine.readers.lend().agents(&mut tally, scope.as_ref())?;
+    drop(tally);
     let mut items: Vec<AgentView> = Vec::new();
     for row in rows {
         match items.iter_mut().find(|item| item.agent == row.agent) {

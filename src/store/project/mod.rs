@@ -10,6 +10,7 @@ mod claims;
 mod contests;
 mod effect;
 mod index;
+mod notices;
 mod pairs;
 mod redact;
 mod review;
@@ -39,6 +40,7 @@ pub(in crate::store) use contests::Line;
 pub(in crate::store) use index::{
     TEXT, VECTOR, collapsed, content_hash, pair_term, phrase_key, place, stemmed, subject_term,
 };
+pub(in crate::store) use notices::wrong_notices;
 pub(in crate::store) use review::premises as premises_of;
 pub(in crate::store) use withdraw::forget_cards;
 
@@ -67,6 +69,8 @@ struct Dirty {
     members: BTreeMap<CardId, BTreeSet<ClaimId>>,
     /// Chunks that may have come or gone.
     chunks: BTreeSet<i64>,
+    /// Notices that may have come, gone, been seen, or become true or untrue.
+    notices: BTreeSet<i64>,
     /// Claims whose row is to be written anew.
     rows: BTreeSet<i64>,
     /// Claims of which something beside the row changed: they get a new rev.
@@ -136,6 +140,7 @@ impl<'a> Projector<'a> {
             self.admit(n)?;
         }
         self.settle_states()?;
+        self.update_notices()?;
         self.update_indexes()?;
         self.update_review()?;
         self.update_contests()?;
@@ -216,6 +221,7 @@ impl<'a> Projector<'a> {
     }
 
     fn mark_local(&mut self, event: &Loaded, kind: &str) -> Result<()> {
+        self.mark_notices(event)?;
         match kind {
             local::CHUNK | local::CHUNK_GONE => self.mark_chunks(event)?,
             local::EVIDENCE => {

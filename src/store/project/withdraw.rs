@@ -38,6 +38,9 @@ impl Projector<'_> {
         self.mark_cards_by(&leaving)?;
         for event in &leaving {
             self.drop_acts(event)?;
+            if derive::is_notice(&event.kind) {
+                self.drop_notice(event)?;
+            }
             if event.is_claim() {
                 self.drop_claim(event)?;
             }
@@ -168,6 +171,7 @@ impl Projector<'_> {
             &mut dirty.review,
             &mut dirty.settled,
             &mut dirty.excepted,
+            &mut dirty.notices,
             &mut dirty.rows,
             &mut dirty.touched,
         ] {

@@ -1,4 +1,6 @@
-//! Agents, by what they wrote: counted from the log.
+//! Agents, by what they wrote: counted from the log, each event once.
+
+use std::collections::BTreeMap;
 
 use rusqlite::params;
 
@@ -7,32 +9,98 @@ use crate::{
     store::{AgentRow, Reader, Result, log},
 };
 
+/// What agents wrote, as far as it was counted: what is written later is added to it.
+#[derive(Clone, Debug, Default)]
+pub struct AgentTally {
+    /// By scope, `None` for all together; agent; and person.
+    rows: BTreeMap<(Option<i64>, String, String), AgentRow>,
+    /// The place of the last event that was looked at.
+    seen: i64,
+    /// How often events had left the log, or changed their scope.
+    moved: i64,
+}
+
+/// An event by an agent.
+struct Written {
+    n: i64,
+    scope: i64,
+    agent: String,
+    who: String,
+    at: u64,
+    refused: bool,
+    /// The first event of an act that changes the memory: in its scope, and of all.
+    first: [bool; 2],
+}
+
+impl AgentTally {
+    fn add(&mut self, event: &Written) {
+        for (scope, first) in [Some(event.scope), None].into_iter().zip(event.first) {
+            let key = (scope, event.agent.clone(), event.who.clone());
+            let row = self.rows.entry(key).or_insert_with(|| AgentRow {
+                agent: event.agent.clone(),
+                who: event.who.clone(),
+                wrote: 0,
+                refused: 0,
+                first: event.at,
+                last: event.at,
+            });
+            row.wrote += usize::from(first);
+            row.refused += usize::from(event.refused);
+            (row.first, row.last) = (row.first.min(event.at), row.last.max(event.at));
+        }
+        self.seen = event.n;
+    }
+}
+
 impl Reader {
-    /// Every agent with each person for whom it wrote something, in a scope or everywhere. Goes through the events once.
-    pub fn agents(&self, scope: Option<&Scope>) -> Result<Vec<AgentRow>> {
-        let scope = match scope {
-            Some(scope) => match log::known_scope(&self.db, scope)? {
-                Some(scope) => Some(scope),
-                None => return Ok(Vec::new()),
-            },
-            None => None,
-        };
+    /// Every agent with each person for whom it wrote something, in a scope or everywhere. Looks at the events since the tally was made; at all
+    /// of them where some have left the log meanwhile.
+    pub fn agents(&self, tally: &mut AgentTally, scope: Option<&Scope>) -> Result<Vec<AgentRow>> {
+        self.snapshot(|reader| {
+            let scope = match scope {
+                Some(scope) => match log::known_scope(&reader.db, scope)? {
+                    Some(scope) => Some(scope),
+                    None => return Ok(Vec::new()),
+                },
+                None => None,
+            };
+            reader.count_agents(tally)?;
+            let own = tally.rows.iter().filter(|((of, ..), _)| *of == scope);
+            Ok(own.map(|(_, row)| row.clone()).collect())
+        })
+    }
+
+    fn count_agents(&self, tally: &mut AgentTally) -> Result<()> {
+        let moved = log::moved(&self.db)?;
+        if moved != tally.moved {
+            *tally = AgentTally { moved, ..AgentTally::default() };
+        }
         let mut read = self.db.prepare_cached(
-            "SELECT agent, who, count(DISTINCT iif(kind LIKE 'local.%', NULL, op)), sum(kind = 'local.refused'),
-                min(wall), max(wall)
-             FROM events WHERE agent IS NOT NULL AND agent <> '' AND (?1 IS NULL OR scope = ?1)
-             GROUP BY agent, who ORDER BY agent, who",
+            "SELECT e.n, e.scope, e.agent, e.who, e.wall, e.kind = 'local.refused',
+                e.kind NOT LIKE 'local.%' AND NOT EXISTS (
+                    SELECT 1 FROM events f WHERE f.op = e.op AND f.n < e.n AND f.agent = e.agent AND f.who = e.who
+                    AND f.kind NOT LIKE 'local.%' AND f.scope = e.scope),
+                e.kind NOT LIKE 'local.%' AND NOT EXISTS (
+                    SELECT 1 FROM events f WHERE f.op = e.op AND f.n < e.n AND f.agent = e.agent AND f.who = e.who
+                    AND f.kind NOT LIKE 'local.%')
+             FROM events e WHERE e.n > ?1 AND e.agent IS NOT NULL AND e.agent <> '' ORDER BY e.n",
         )?;
-        let rows = read.query_map(params![scope], |row| {
-            Ok(AgentRow {
-                agent: row.get(0)?,
-                who: row.get(1)?,
-                wrote: row.get(2)?,
-                refused: row.get(3)?,
-                first: row.get::<_, i64>(4)?.unsigned_abs(),
-                last: row.get::<_, i64>(5)?.unsigned_abs(),
+        let last: i64 = self.db.query_row("SELECT coalesce(max(n), 0) FROM events", [], |row| row.get(0))?;
+        let written = read.query_map(params![tally.seen], |row| {
+            Ok(Written {
+                n: row.get(0)?,
+                scope: row.get(1)?,
+                agent: row.get(2)?,
+                who: row.get(3)?,
+                at: row.get::<_, i64>(4)?.unsigned_abs(),
+                refused: row.get(5)?,
+                first: [row.get(6)?, row.get(7)?],
             })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        for event in written {
+            tally.add(&event?);
+        }
+        tally.seen = last;
+        Ok(())
     }
 }

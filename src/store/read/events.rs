@@ -34,19 +34,36 @@ const NOT_UNDONE: [&str; 10] = [
 const UNLISTED: &str = "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone', 'chunk', \
                         'chunk_gone')";
 
-/// What a list of the log picks, as a condition on `?1`, the scope, `?2`, the earliest time, and `?3`, who. A scope is asked for as an
-/// equality, so that its index serves.
-fn listed(in_scope: bool, filter: &LogFilter) -> String {
-    let scope = if in_scope { "e.scope = ?1" } else { "?1 IS NULL AND e.kind NOT LIKE 'roster.%'" };
+/// By whom an event is, in a list of the log that asks for somebody: each way has an index of its own.
+#[derive(Clone, Copy)]
+enum By {
+    Anyone,
+    /// They wrote it, through whatever agent.
+    Person,
+    /// It was written through them.
+    Agent,
+}
+
+/// What a list of the log picks, as a condition on `?1`, the scope, `?2`, the earliest time, and `?3`, who. What an index is to serve is asked for
+/// as an equality; what none is to serve has a `+` before it.
+fn listed(in_scope: bool, filter: &LogFilter, by: By) -> String {
+    let plus = if filter.refused { "+" } else { "" };
+    let by = match by {
+        By::Anyone => "?3 IS NULL".to_owned(),
+        By::Person => format!("{plus}e.who = ?3"),
+        By::Agent => format!("{plus}e.agent = ?3 AND e.who <> ?3"),
+    };
+    // A scope has its index, unless refusals or somebody are asked for: they are fewer.
+    let plus = if filter.refused || filter.who.is_some() { "+" } else { "" };
+    let scope =
+        if in_scope { format!("{plus}e.scope = ?1") } else { "?1 IS NULL AND e.kind NOT LIKE 'roster.%'".to_owned() };
     let first = if filter.acts {
         format!(" AND NOT EXISTS (SELECT 1 FROM events f WHERE f.op = e.op AND f.n < e.n AND f.kind NOT IN {UNLISTED})")
     } else {
         String::new()
     };
     let kind = if filter.refused { " AND e.kind = 'local.refused'" } else { "" };
-    format!(
-        "{scope} AND e.wall >= ?2 AND (?3 IS NULL OR e.who = ?3 OR e.agent = ?3) AND e.kind NOT IN {UNLISTED}{kind}{first}"
-    )
+    format!("{scope} AND e.wall >= ?2 AND {by} AND e.kind NOT IN {UNLISTED}{kind}{first}")
 }
 
 impl Reader {
@@ -207,29 +224,32 @@ impl Reader {
                 },
                 None => None,
             };
-            let listed = listed(scope.is_some(), filter);
             let since = filter.since.map_or(i64::MIN, log::wall);
-            let select = format!(
-                "SELECT e.n, e.id, e.scope, e.effective, e.header FROM events e WHERE {listed}
-                 AND (e.wall, e.tick, e.n) < (?4, ?5, ?6) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?7"
-            );
             let rows = limit.saturating_add(1);
-            let mut events =
-                reader.loaded(&select, params![scope, since, filter.who, after.wall, after.tick, after.n, rows])?;
-            let total = match filter.since {
-                Some(_) => {
+            let (mut events, mut total) = (Vec::new(), 0);
+            for by in if filter.who.is_some() { &[By::Person, By::Agent][..] } else { &[By::Anyone] } {
+                let listed = listed(scope.is_some(), filter, *by);
+                let select = format!(
+                    "SELECT e.n, e.id, e.scope, e.effective, e.header FROM events e WHERE {listed}
+                     AND (e.wall, e.tick, e.n) < (?4, ?5, ?6) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?7"
+                );
+                events.extend(
+                    reader.loaded(&select, params![scope, since, filter.who, after.wall, after.tick, after.n, rows])?,
+                );
+                if filter.since.is_some() {
                     let count = format!("SELECT count(*) FROM events e WHERE {listed}");
-                    reader.db.prepare_cached(&count)?.query_row(params![scope, since, filter.who], |row| row.get(0))?
+                    let mut count = reader.db.prepare_cached(&count)?;
+                    total += count.query_row(params![scope, since, filter.who], |row| row.get::<_, usize>(0))?;
                 }
-                None => 0,
-            };
-            let more = events.len() > limit;
-            events.truncate(limit);
+            }
             let place = |event: &Loaded| Place {
                 wall: log::wall(event.header.clock.wall),
                 tick: event.header.clock.count.into(),
                 n: event.n,
             };
+            events.sort_by_key(|event| std::cmp::Reverse(place(event)));
+            let more = events.len() > limit;
+            events.truncate(limit);
             let next = events.last().filter(|_| more).map(|event| place(event).cursor());
             Ok(Page { items: reader.event_rows(events)?, total, at_least: false, next })
         })

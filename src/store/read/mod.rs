@@ -11,6 +11,7 @@ pub(super) mod pages;
 mod recall;
 mod search;
 
+pub use agents::AgentTally;
 pub(super) use recall::quoted;
 
 use crate::store::StoreError;

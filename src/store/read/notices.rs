@@ -6,56 +6,19 @@ use rusqlite::{Connection, params};
 
 use super::{Place, claims::claim};
 use crate::{
-    domain::{ClaimId, EventId, Scope, derive::NOTICE_LIST},
-    store::{
-        NoticeRow, Page, Reader, Result,
-        log::{self, Role},
-    },
+    domain::{ClaimId, EventId, Scope},
+    store::{NoticeRow, Page, Reader, Result, log},
 };
 
-/// The most notices that are counted.
+/// The most claims that a filter by what was said of them looks at.
 const MOST: usize = 10_000;
-
-/// Which notices are looked at.
-#[derive(Clone, Copy, Default)]
-struct Which<'a> {
-    scope: Option<i64>,
-    claim: Option<&'a ClaimId>,
-    /// Only warnings, or all but those.
-    warned: Option<bool>,
-    /// Only those before this place.
-    before: Option<i64>,
-}
-
-/// The notices that nobody has seen and that are still true, newest first, at most `limit` of them.
-fn open(db: &Connection, which: Which<'_>, limit: usize) -> Result<Vec<i64>> {
-    let mut read = db.prepare_cached(
-        "SELECT e.n FROM edges x JOIN events e ON e.n = x.src AND e.effective = 1
-         JOIN edges t ON t.src = e.n AND t.role = 0 AND t.ord = 0
-         JOIN claims c ON c.id = t.dst AND c.status = CASE e.kind WHEN 'local.retracted' THEN 2 ELSE 0 END
-         WHERE x.dst = ?1 AND x.role = ?2 AND (?3 IS NULL OR e.scope = ?3) AND (?4 IS NULL OR t.dst = ?4)
-           AND (?6 IS NULL OR (e.kind = 'local.warned') = ?6) AND (?7 IS NULL OR x.src < ?7)
-           AND NOT EXISTS (
-               SELECT 1 FROM edges s JOIN events seen ON seen.n = s.src AND seen.kind = 'local.seen' AND seen.effective = 1
-               WHERE s.dst = e.id AND s.role = 0)
-         ORDER BY x.src DESC LIMIT ?5",
-    )?;
-    let Which { scope, claim, warned, before } = which;
-    let claim = claim.map(|claim| claim.0);
-    let rows = read
-        .query_map(params![NOTICE_LIST.0, Role::List as i64, scope, claim, limit, warned, before], |row| row.get(0))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
 
 /// The claims, by their places, that were stored with a warning, seen or not.
 pub(super) fn warned(db: &Connection) -> Result<HashSet<i64>> {
     let mut read = db.prepare_cached(
-        "SELECT c.n FROM edges x JOIN events e ON e.n = x.src AND e.effective = 1 AND e.kind = 'local.warned'
-         JOIN edges t ON t.src = e.n AND t.role = 0 AND t.ord = 0
-         JOIN claims c ON c.id = t.dst
-         WHERE x.dst = ?1 AND x.role = ?2 ORDER BY x.src DESC LIMIT ?3",
+        "SELECT claim FROM notices WHERE warned = 1 AND state > 0 AND claim IS NOT NULL ORDER BY n DESC LIMIT ?1",
     )?;
-    let rows = read.query_map(params![NOTICE_LIST.0, Role::List as i64, MOST], |row| row.get(0))?;
+    let rows = read.query_map([MOST], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -88,12 +51,14 @@ impl Reader {
                 },
                 None => None,
             };
-            let which = Which { scope, warned: Some(warned), ..Which::default() };
-            let mut places = open(&reader.db, which, MOST + 1)?;
-            let counted = places.len();
-            if cursor.is_some() {
-                places = open(&reader.db, Which { before: Some(after.n), ..which }, limit.saturating_add(1))?;
-            }
+            // A condition of its own for a scope, so that an index serves either.
+            let here = if scope.is_some() { "scope = ?2" } else { "?2 IS NULL" };
+            let open = format!("FROM notices WHERE state = 2 AND warned = ?1 AND {here}");
+            let mut count = reader.db.prepare_cached(&format!("SELECT count(*) {open}"))?;
+            let total = count.query_row(params![warned, scope], |row| row.get(0))?;
+            let mut read = reader.db.prepare_cached(&format!("SELECT n {open} AND n < ?3 ORDER BY n DESC LIMIT ?4"))?;
+            let places = read.query_map(params![warned, scope, after.n, limit.saturating_add(1)], |row| row.get(0))?;
+            let mut places: Vec<i64> = places.collect::<rusqlite::Result<_>>()?;
             let more = places.len() > limit;
             places.truncate(limit);
             let mut items = Vec::new();
@@ -101,16 +66,18 @@ impl Reader {
                 items.extend(reader.notice(*n)?);
             }
             let next = places.last().filter(|_| more).map(|n| Place { wall: 0, tick: 0, n: *n }.cursor());
-            Ok(Page { items, total: counted.min(MOST), at_least: counted > MOST, next })
+            Ok(Page { items, total, at_least: false, next })
         })
     }
 
     /// The notices about a claim that nobody has seen.
     pub fn notices_of(&self, claim: &ClaimId) -> Result<Vec<EventId>> {
-        self.snapshot(|reader| {
-            let places = open(&reader.db, Which { claim: Some(claim), ..Which::default() }, MOST)?;
-            places.into_iter().map(|n| Ok(log::load(&reader.db, n)?.id)).collect()
-        })
+        let mut read = self.db.prepare_cached(
+            "SELECT e.id FROM claims c JOIN notices x ON x.claim = c.n JOIN events e ON e.n = x.n
+             WHERE c.id = ?1 AND x.state = 2 ORDER BY x.n DESC",
+        )?;
+        let rows = read.query_map([claim.0], |row| log::id_at(row, 0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     fn notice(&self, n: i64) -> Result<Option<NoticeRow>> {

@@ -238,6 +238,7 @@ pub(super) fn withdraw(db: &Connection, check: &dyn PairCheck, team: &Team, even
     for (name, column) in indexes {
         db.execute_batch(&format!("CREATE INDEX {name} ON {column}"))?;
     }
+    log::note_moved(db)?;
     let mut projector = Projector::new(db, check)?;
     let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
     let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();

@@ -11,6 +11,8 @@ const EARLY: &str = "Reviews are asked for early, while the change is small";
 const LATE: &str = "Reviews are asked for once the whole change is done";
 
 fn inbox(bed: &Bed) -> Inbox {
+    // What is kept of the notices is what the log says of them.
+    assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
     bed.engine.inbox(&InboxQuery::default()).unwrap()
 }
 

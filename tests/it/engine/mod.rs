@@ -1,6 +1,7 @@
 //! The engine on a real file: each act, each refusal, the documented examples.
 
 mod acts;
+mod agents;
 mod audit;
 mod batch;
 mod bundles;

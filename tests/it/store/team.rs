@@ -6,7 +6,9 @@ use ergo::{
         replica::{ChainEnd, DocumentId, Month, SetDigest},
         roster::{Grant, Granted, Refusal, Role, RosterChange},
     },
-    store::{DocumentChunk, DocumentUpdate, Fork, RosterDraft, StoreError, SyncImport, SyncImported, SyncPage},
+    store::{
+        AgentTally, DocumentChunk, DocumentUpdate, Fork, RosterDraft, StoreError, SyncImport, SyncImported, SyncPage,
+    },
 };
 
 use super::support::*;
@@ -265,13 +267,26 @@ fn what_a_revoked_device_wrote_after_the_cut_leaves_whatever_the_order() {
     let cuts = a.store.reader().cuts_of(&team, &b.device()).unwrap();
     assert_eq!(cuts.iter().map(|cut| cut.id).collect::<Vec<_>>(), [kept]);
     // A second device had already what the first refuses.
-    let late = b.add(decision("port", "81"));
+    let op = b.op();
+    let by_agent = ergo::store::Act {
+        scope: scope("api"),
+        identity: None,
+        who: "ada".into(),
+        agent: Some("codex".into()),
+        op,
+        now: b.now(),
+        drafts: vec![decision("port", "81")],
+    };
+    let late = b.store.commit(by_agent).unwrap().created[0];
     c.pull(team, &a);
     c.pull(team, &b);
     assert_eq!(c.store.reader().claim(&late).unwrap().unwrap().status, Status::Active);
+    let mut tally = AgentTally::default();
+    assert_eq!(c.store.reader().agents(&mut tally, None).unwrap().len(), 1);
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
     assert_eq!(a.pull(team, &b).quarantined, [(late, Refusal::AfterCut)]);
     let done = c.pull(team, &a);
+    assert_eq!(c.store.reader().agents(&mut tally, None).unwrap(), [], "what left the log is no longer counted");
     assert_eq!(done.withdrawn, [(late, Refusal::AfterCut)]);
     assert_eq!(c.store.reader().claim(&late).unwrap(), None);
     assert_alike(&a, &c, team);

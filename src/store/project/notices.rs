@@ -1,0 +1,75 @@
+//! Notices: which of them a person should still have a look at.
+
+use rusqlite::{Connection, params};
+
+use super::Projector;
+use crate::{
+    domain::{derive, derive::local},
+    store::{
+        Result,
+        log::{self, Loaded},
+    },
+};
+
+/// What every notice is, by the log and by the claims as they are: its place, scope, whether it is a warning, its claim, its state.
+const NOTICES: &str = "SELECT e.n, e.scope, e.kind = 'local.warned', c.n,
+        CASE
+            WHEN e.effective = 0 THEN 0
+            WHEN c.status IS NOT CASE e.kind WHEN 'local.retracted' THEN 2 ELSE 0 END THEN 1
+            WHEN EXISTS (
+                SELECT 1 FROM edges s JOIN events seen ON seen.n = s.src AND seen.kind = 'local.seen' AND seen.effective = 1
+                WHERE s.dst = e.id AND s.role = 0) THEN 1
+            ELSE 2
+        END
+     FROM events e
+     LEFT JOIN edges t ON t.src = e.n AND t.role = 0 AND t.ord = 0
+     LEFT JOIN claims c ON c.id = t.dst";
+
+impl Projector<'_> {
+    /// Notes the notices that an event is, or that it says a person has seen.
+    pub(super) fn mark_notices(&mut self, event: &Loaded) -> Result<()> {
+        if derive::is_notice(&event.kind) {
+            self.dirty.notices.insert(event.n);
+        } else if derive::is_local_kind(&event.kind, local::SEEN) {
+            for target in &event.header.targets {
+                if let Some(notice) = log::load_id(self.db, target)?.filter(|notice| derive::is_notice(&notice.kind)) {
+                    self.dirty.notices.insert(notice.n);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the notices that may have changed, those about claims that came or changed their status among them.
+    pub(super) fn update_notices(&mut self) -> Result<()> {
+        let mut about = self.db.prepare_cached("SELECT n FROM notices WHERE claim = ?1")?;
+        for claim in &self.dirty.flipped {
+            for notice in about.query_map([claim], |row| row.get::<_, i64>(0))? {
+                self.dirty.notices.insert(notice?);
+            }
+        }
+        let mut write = self.db.prepare_cached(&format!(
+            "INSERT INTO notices (n, scope, warned, claim, state) {NOTICES} WHERE e.n = ?1
+             ON CONFLICT (n) DO UPDATE SET claim = excluded.claim, state = excluded.state"
+        ))?;
+        for n in std::mem::take(&mut self.dirty.notices) {
+            write.execute([n])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a notice that leaves the log out of its table.
+    pub(super) fn drop_notice(&mut self, event: &Loaded) -> Result<()> {
+        self.db.prepare_cached("DELETE FROM notices WHERE n = ?1")?.execute([event.n])?;
+        Ok(())
+    }
+}
+
+/// How many notices are not as the log has them.
+pub(in crate::store) fn wrong_notices(db: &Connection) -> Result<usize> {
+    let kept = "SELECT n, scope, warned, claim, state FROM notices";
+    let due = format!("{NOTICES} WHERE e.kind IN ('local.warned', 'local.forced', 'local.retracted')");
+    let count =
+        format!("SELECT (SELECT count(*) FROM ({kept} EXCEPT {due})) + (SELECT count(*) FROM ({due} EXCEPT {kept}))");
+    Ok(db.query_row(&count, params![], |row| row.get(0))?)
+}
