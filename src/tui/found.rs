@@ -106,6 +106,17 @@ impl Words {
         seen
     }
 
+    /// Whether every word stands somewhere in these texts; never where there are no words.
+    pub fn all_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
+        let mut missing: Vec<&Word> = self.0.iter().collect();
+        for part in texts.into_iter().flat_map(parts).filter(|part| part.starts_with(char::is_alphanumeric)) {
+            let token = part.to_lowercase();
+            let stem = stem(&token);
+            missing.retain(|word| !word.is(&token, &stem));
+        }
+        !self.is_empty() && missing.is_empty()
+    }
+
     /// Where the words stand, in a word for a list; empty where one of them is in the statement, which shows it.
     pub fn elsewhere(&self, claim: &ClaimView) -> &'static str {
         let here = |text: Option<&str>| text.is_some_and(|text| !self.among(text).is_empty());
@@ -126,9 +137,9 @@ impl Words {
         let mut said = Vec::new();
         let mut named = Vec::new();
         let places = [
-            ("the statement", Some(claim.statement.as_str())),
-            ("the reason", claim.reason.as_deref()),
-            ("the source", claim.source.as_deref()),
+            ("statement", Some(claim.statement.as_str())),
+            ("reason", claim.reason.as_deref()),
+            ("source", claim.source.as_deref()),
         ];
         let mut found: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
         for (place, text) in places {
@@ -140,7 +151,11 @@ impl Words {
             }
         }
         for (words, places) in found {
-            said.push(format!("{} in {}", words.join(", "), places.join(" and ")));
+            let places = match places.split_last() {
+                Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+                _ => places.concat(),
+            };
+            said.push(format!("{} in its {places}", words.join(", ")));
             named.extend(words);
         }
         if let Some(hit) = hit {
@@ -205,6 +220,13 @@ mod tests {
     }
 
     #[test]
+    fn every_word_must_stand_somewhere() {
+        let words = Words::of("deploy fri");
+        assert!(words.all_in(["Deployments", "not on Fridays"]));
+        assert!(!words.all_in(["Deployments"]) && !words.all_in([]) && !Words::of("").all_in(["a"]));
+    }
+
+    #[test]
     fn nothing_of_a_text_is_lost_in_its_runs() {
         for text in ["", "The canary is blue.", "…é—ü…", "a\u{202e}b"] {
             let whole: String = Words::of("canary é").runs(text).into_iter().map(|(run, _)| run).collect();
@@ -216,8 +238,8 @@ mod tests {
     fn what_was_found_says_why() {
         let claim = claim(1, "The canary is blue");
         let words = Words::of("canary users tenth");
-        assert_eq!(words.why(&claim, None), "canary in the statement and the source; tenth, users in the reason");
-        assert_eq!(Words::of("canary ").why(&claim, None), "canary in the statement and the source");
+        assert_eq!(words.why(&claim, None), "canary in its statement and source; tenth, users in its reason");
+        assert_eq!(Words::of("canary ").why(&claim, None), "canary in its statement and source");
         assert_eq!(words.elsewhere(&claim), "");
         assert_eq!(Words::of("tenth").elsewhere(&claim), "in its reason");
         assert_eq!(Words::of("adr").elsewhere(&claim), "in its source");

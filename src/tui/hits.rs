@@ -64,6 +64,7 @@ pub struct HitMap {
     areas: Vec<(Rect, Hit)>,
     rows: Vec<(Pane, usize)>,
     overflow: Vec<(Pane, usize)>,
+    scroll: Vec<(Pane, usize)>,
     current: Vec<(Pane, usize)>,
 }
 
@@ -83,6 +84,16 @@ impl HitMap {
     /// By how many lines the text of a pane is longer than the pane; 0 where it was not painted.
     pub fn overflow(&self, pane: Pane) -> usize {
         self.overflow.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, lines)| *lines)
+    }
+
+    /// Notes the first line of a pane's text that was painted.
+    pub fn add_scroll(&mut self, pane: Pane, line: usize) {
+        self.scroll.push((pane, line));
+    }
+
+    /// The first line of a pane's text that was painted; 0 where it was not.
+    pub fn scroll(&self, pane: Pane) -> usize {
+        self.scroll.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, line)| *line)
     }
 
     /// Notes that a row was painted as the one under the cursor.

@@ -4,6 +4,7 @@
 //! runtime around them owns the terminal, the keys, the daemon's answers and its event stream.
 
 pub mod action;
+pub mod clipboard;
 pub mod diff;
 pub mod files;
 pub mod found;

@@ -2,7 +2,7 @@
 
 use crossterm::event::MouseEventKind;
 
-use super::{drift::Drift, key::KeyPress};
+use super::{clipboard::Copied, drift::Drift, key::KeyPress};
 use crate::{
     api::{
         ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
@@ -45,6 +45,8 @@ pub enum Msg {
     Drifted(Vec<(ClaimId, Drift)>),
     /// `$EDITOR` returned this text; `None` where it changed nothing.
     Edited(Result<Option<String>, String>),
+    /// A text was copied; or what of it the terminal is still to be told, since no program took it.
+    Copied(Copied, Option<String>),
     /// A time came for which the app asked to be woken.
     Woken,
 }
@@ -225,8 +227,13 @@ pub enum Effect {
     Start,
     /// Wake the app at this time, in milliseconds since the Unix epoch, by [`Msg::Woken`].
     Wake(u64),
-    /// Put text on the clipboard.
-    Copy(String),
+    /// Put text on the clipboard; answered by [`Msg::Copied`].
+    Copy {
+        /// The text.
+        text: String,
+        /// What it is, in words.
+        what: String,
+    },
     /// See whether the named lines of these sources still say what the claims say; answered by [`Msg::Drifted`].
     Compare(Vec<(ClaimId, String, String)>),
     /// Keep on this machine that the tour was shown.
@@ -276,8 +283,8 @@ pub enum Answer {
     Log(LogPage),
     /// To [`Read::Diagnose`].
     Diagnose(Box<Diagnose>),
-    /// To [`Read::Recall`].
-    Recalled(Box<RecallAnswer>),
+    /// To [`Read::Recall`], and how many scopes did not answer in time.
+    Recalled(Box<RecallAnswer>, usize),
     /// To [`Read::Snapshot`].
     Snapshot(Snapshot),
     /// To [`Read::Ingested`].

@@ -377,7 +377,7 @@ pub(crate) fn answer(read: &Read) -> Answer {
         }),
         Read::Inbox(_) => Answer::Inbox(screens::inbox()),
         Read::Log(_) => Answer::Log(screens::log()),
-        Read::Recall(requests) => Answer::Recalled(Box::new(agents::recalled(requests))),
+        Read::Recall(requests) => Answer::Recalled(Box::new(agents::recalled(requests)), 0),
         Read::Snapshot(_) => Answer::Snapshot(agents::snapshot()),
         Read::Ingested(_) => Answer::Ingested(agents::ingested()),
         Read::Agents(_) => Answer::Agents(agents::agents()),

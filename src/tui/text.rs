@@ -9,6 +9,13 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text::{sanitize, sanitize_line};
 
+/// A person, and the agent through which they act.
+pub fn writer(who: &str, agent: Option<&str>) -> String {
+    // An agent that acts for nobody else gives its own name as that of the person.
+    let agent = agent.filter(|agent| *agent != who);
+    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
+}
+
 /// Width in terminal cells.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -47,6 +54,52 @@ pub fn pad(text: &str, columns: usize) -> String {
     let used = width(&out);
     out.extend(std::iter::repeat_n(' ', columns.saturating_sub(used)));
     out
+}
+
+/// Where `wanted` stands in a text, whatever the case of its letters: each place as a range of bytes, none within another.
+pub fn places(text: &str, wanted: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let wanted: Vec<char> = wanted.chars().flat_map(char::to_lowercase).collect();
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        while let Some(first) = text[from..].chars().next() {
+            let start = from;
+            if let Some(cells) = leads(&text[start..], &wanted) {
+                from = start + cells;
+                return Some(start..from);
+            }
+            from += first.len_utf8();
+        }
+        None
+    })
+}
+
+/// How many bytes of a text are `wanted`, which is lower case, where it begins so.
+fn leads(text: &str, wanted: &[char]) -> Option<usize> {
+    let mut wanted = wanted.iter();
+    for (at, c) in text.char_indices() {
+        for lower in c.to_lowercase() {
+            match wanted.next() {
+                Some(own) if *own == lower => {}
+                // A letter whose lower case is several is whole, or not there.
+                Some(_) => return None,
+                None => return (at > 0).then_some(at),
+            }
+        }
+    }
+    (wanted.next().is_none() && !text.is_empty()).then_some(text.len())
+}
+
+/// A text in runs, those that are `wanted` in another style; all in one where nothing is wanted.
+pub fn marked(text: &str, wanted: Option<&str>, style: Style, found: Style) -> Vec<(String, Style)> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    for place in wanted.into_iter().flat_map(|wanted| places(text, wanted)) {
+        runs.push((text[from..place.start].to_owned(), style));
+        runs.push((text[place.clone()].to_owned(), style.patch(found)));
+        from = place.end;
+    }
+    runs.push((text[from..].to_owned(), style));
+    runs
 }
 
 /// Wraps safe text at words; paragraphs are kept, words that are too long are broken between graphemes.

@@ -32,6 +32,7 @@ mod sync_flows;
 mod sync_invite;
 mod term;
 mod term_agents;
+mod term_copy;
 mod term_crowd;
 mod term_flows;
 mod term_inbox;

@@ -192,6 +192,13 @@ pub fn other_side(state: &State) -> Can {
     if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has two sides only".to_owned()) }
 }
 
+/// The card has two sides of which there are words.
+pub fn two_texts(state: &State) -> Can {
+    let card = state.card_in_hand().ok_or("the card is still being read")?;
+    let texts = card.a().into_iter().chain(card.b()).filter(|side| !side.claim.flags.redacted);
+    if texts.count() == 2 { Ok(()) } else { Err("this card has no two texts to compare".to_owned()) }
+}
+
 fn in_hand(state: &State) -> Result<&ClaimView, String> {
     state.claim_in_hand().ok_or_else(|| "no claim is under the cursor".to_owned())
 }
@@ -317,6 +324,24 @@ pub fn reembed(state: &State) -> Can {
     match diagnose.models.roles.iter().find(|model| model.role == "embedder") {
         Some(model) => model.problem.clone().map_or(Ok(()), Err),
         None => Err("there is no embedder: ergo models list".to_owned()),
+    }
+}
+
+/// Something is searched for.
+pub fn matches(state: &State) -> Can {
+    if state.claims.words().is_empty() {
+        return Err(state.keys.say("nothing is searched for: {search} searches"));
+    }
+    Ok(())
+}
+
+/// Lines of the page have what is searched for on it.
+pub fn page_matches(state: &State) -> Can {
+    let Some(Overlay::Page(page)) = &state.overlay else { return Err("no page is open".to_owned()) };
+    match (page.find.as_ref(), page.matches().len()) {
+        (None, _) => Err(state.keys.say("nothing is searched for: {page_find} searches this page")),
+        (Some(find), 0) => Err(format!("no line has “{}”", find.text())),
+        (Some(_), _) => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 mod docs;
 pub mod enabled;
 mod keymap;
+mod on_claims;
 mod over;
 mod rows;
 mod table;
@@ -14,13 +15,18 @@ pub use keymap::Keymap;
 /// Every act.
 pub static ACTIONS: &[ActionSpec] = &ALL;
 
-const ALL: [ActionSpec; table::ON_SCREENS.len() + over::OVER_SCREENS.len()] = {
-    let (screens, over) = (table::ON_SCREENS, over::OVER_SCREENS);
-    let mut all = [screens[0]; table::ON_SCREENS.len() + over::OVER_SCREENS.len()];
-    let mut n = 0;
+/// The parts of the table.
+const PARTS: [&[ActionSpec]; 3] = [table::ON_SCREENS, on_claims::ON_CLAIMS, over::OVER_SCREENS];
+
+const ALL: [ActionSpec; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()] = {
+    let mut all = [PARTS[0][0]; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()];
+    let (mut n, mut part, mut row) = (0, 0, 0);
     while n < all.len() {
-        all[n] = if n < screens.len() { screens[n] } else { over[n - screens.len()] };
-        n += 1;
+        if row == PARTS[part].len() {
+            (part, row) = (part + 1, 0);
+        }
+        all[n] = PARTS[part][row];
+        (n, row) = (n + 1, row + 1);
     }
     all
 };
@@ -42,6 +48,7 @@ pub enum Action {
     NextCard,
     PrevCard,
     OtherSide,
+    MarkWords,
     CardFilter,
     CardWhy,
     Mark,
@@ -129,7 +136,13 @@ pub enum Action {
     AgentFilter,
     AgentSetup,
     AgentRemove,
+    // Where a search has something to stand on
+    NextMatch,
+    PrevMatch,
     // On a page
+    PageFind,
+    PageNext,
+    PagePrev,
     PageClose,
     PageCopy,
     PageApply,
@@ -206,13 +219,15 @@ pub enum KeyScope {
     Models,
     /// On the Agents screen.
     Agents,
+    /// Wherever what was searched for may stand further on: Claims, Why, Timeline and Log.
+    Matches,
     /// On a page that lies over a screen.
     Page,
 }
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Inbox,
         Self::Door,
         Self::Conflicts,
@@ -223,6 +238,7 @@ impl KeyScope {
         Self::Models,
         Self::Agents,
         Self::Claim,
+        Self::Matches,
         Self::Move,
         Self::Global,
         Self::Page,
@@ -251,6 +267,7 @@ impl KeyScope {
             Self::Tour => "tour",
             Self::Models => "models",
             Self::Agents => "agents",
+            Self::Matches => "matches",
             Self::Page => "page",
         }
     }
@@ -264,6 +281,7 @@ impl KeyScope {
             Self::Tour => "In the tour",
             Self::Models => "Models",
             Self::Agents => "Agents",
+            Self::Matches => "What was searched for (on Claims, Why, Timeline and Log)",
             Self::Page => "On a page (the snapshot of a scope, what setup would write)",
             Self::Conflicts => "Conflicts",
             Self::Claims => "Claims",

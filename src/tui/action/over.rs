@@ -74,6 +74,9 @@ pub(super) const OVER_SCREENS: &[ActionSpec] = &[
     plain(PreviewUp, Confirm, &["up", "k"], "", "Up", "Earlier lines of the preview.", can::always),
     plain(PreviewDown, Confirm, &["down", "j"], "", "Down", "Later lines of the preview.", can::always),
     plain(PageClose, Page, &["esc", "q", "backspace", "ctrl-c"], "close", "Close", "Back to the screen.", can::always),
+    plain(PageFind, Page, &["/"], "find", "Find on the page", "Find words on the page, as they are typed.", can::page),
+    plain(PageNext, Page, &["n"], "next", "Next match", "To the next line with them.", can::page_matches),
+    plain(PagePrev, Page, &["N"], "", "Previous match", "To the line before with them.", can::page_matches),
     plain(PageCopy, Page, &["y"], "copy", "Copy the page", "Copy the whole text.", can::page),
     plain(
         PageApply,

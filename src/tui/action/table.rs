@@ -1,15 +1,15 @@
-//! The table itself: the acts on screens. Those of what lies over them are in [`super::over`].
+//! The table itself: the acts on screens. Those on claims are in [`super::on_claims`], those of what lies over the screens in [`super::over`].
 #![allow(clippy::enum_glob_use, reason = "the table names every act")]
 
 use super::{
     Action::*,
     ActionSpec,
-    KeyScope::{Acts, Agents, Claim, Claims, Conflicts, Door, Global, Inbox, Models, Move, Peers, Why},
+    KeyScope::{Acts, Agents, Conflicts, Door, Global, Inbox, Models, Move, Peers, Why},
     enabled as can,
     rows::{acts, asks, plain},
 };
 
-/// The acts on screens. Within a scope the order is that of the footer and the palette.
+/// The acts on screens, but for those on claims. Within a scope the order is that of the footer and the palette.
 pub(super) const ON_SCREENS: &[ActionSpec] = &[
     acts(
         KeepA,
@@ -105,31 +105,21 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         can::other_side,
     ),
     plain(
+        MarkWords,
+        Conflicts,
+        &["W"],
+        "",
+        "Mark other words",
+        "Mark the words that tell the two sides apart, every word that differs, or none: both texts as they were written.",
+        can::two_texts,
+    ),
+    plain(
         CardFilter,
         Conflicts,
         &["f"],
         "filter",
         "Filter cards",
         "Show open, snoozed, settled or all cards.",
-        can::always,
-    ),
-    plain(
-        StatusFilter,
-        Claims,
-        &["f"],
-        "status",
-        "Filter by status",
-        "Show active, superseded, retracted or all claims.",
-        can::always,
-    ),
-    plain(KindFilter, Claims, &["F"], "kind", "Filter by kind", "Show one kind of claim, or all.", can::always),
-    plain(
-        ReviewFilter,
-        Claims,
-        &["V"],
-        "",
-        "Only what needs review",
-        "Show only claims whose premises changed, or all again.",
         can::always,
     ),
     plain(
@@ -160,60 +150,6 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         can::waiting,
     ),
     plain(Ask, Why, &["a"], "ask", "Ask why", "Ask a question in words; the best reasoned claim answers.", can::always),
-    plain(
-        ClaimWhy,
-        Claim,
-        &["w"],
-        "why",
-        "Why",
-        "Open the claim's why-chain: what it replaced, the reasons, what rests on it.",
-        can::claim,
-    ),
-    acts(
-        ClaimSupersede,
-        Claim,
-        &["e"],
-        "supersede",
-        "Supersede",
-        "The world changed: write the claim that takes its place. The guard checks it.",
-        can::active_claim,
-    ),
-    acts(
-        ClaimRetract,
-        Claim,
-        &["r"],
-        "retract",
-        "Retract",
-        "Wrong at birth: take the claim out, with a reason. It stays in history.",
-        can::active_claim,
-    ),
-    acts(
-        ClaimReinstate,
-        Claim,
-        &["i"],
-        "reinstate",
-        "Reinstate",
-        "Bring a superseded or retracted claim back, with a reason.",
-        can::past_claim,
-    ),
-    acts(
-        ClaimReviewed,
-        Claim,
-        &["v"],
-        "reviewed",
-        "Mark as reviewed",
-        "It still holds although a premise changed: record that, with a reason.",
-        can::needs_review,
-    ),
-    asks(
-        ClaimRedact,
-        Claim,
-        &["X"],
-        "",
-        "Redact",
-        "Drop the claim's text everywhere, for a secret that was pasted. The record stays; the text never comes back.",
-        can::redactable,
-    ),
     plain(Up, Move, &["k", "up"], "", "Up", "One row up, or scroll.", can::always),
     plain(Down, Move, &["j", "down"], "", "Down", "One row down, or scroll.", can::always),
     plain(PageUp, Move, &["pgup", "ctrl-b", "ctrl-u"], "", "Page up", "One screen up.", can::always),
@@ -377,35 +313,6 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Copy the command that does what the act under the cursor did.",
         can::act_listed,
     ),
-    plain(AgeFilter, Claims, &["t"], "", "Filter by age", "Only those of a day, a week, a month, or all.", can::always),
-    plain(
-        PersonFilter,
-        Claims,
-        &["p"],
-        "",
-        "Filter by author",
-        "Only claims by whoever wrote the one under the cursor, or all again. In the search line: by:NAME.",
-        can::person_filter,
-    ),
-    plain(
-        SourceFilter,
-        Claims,
-        &["o"],
-        "",
-        "Filter by source",
-        "Only claims from the file that the one under the cursor comes from, or all again. In the search line: source:FILE.",
-        can::source_filter,
-    ),
-    plain(
-        VerdictFilter,
-        Claims,
-        &["m"],
-        "",
-        "Filter by verdict",
-        "Only what is disputed, what was stored with a warning, what is neither, or all.",
-        can::always,
-    ),
-    plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed),
     plain(
         Mark,
         Conflicts,
@@ -442,7 +349,6 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "On every marked card, the side of one source or writer stays: choose whose; what becomes of each is shown first.",
         can::keep_source,
     ),
-    //
     plain(
         Reembed,
         Models,
@@ -452,7 +358,6 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Make every vector with the present embedder, after another one was chosen; words find alone until then.",
         can::reembed,
     ),
-    //
     plain(
         AgentFilter,
         Agents,

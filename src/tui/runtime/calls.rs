@@ -1,8 +1,9 @@
 //! Requests of the app as calls of the client, and their failures as the app understands them.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
+use tokio::time::{Instant, timeout_at};
 
 use super::verbs;
 use crate::{
@@ -20,6 +21,12 @@ use crate::{
 /// How long the app waits for what comes of a round with every peer, in milliseconds.
 const ROUND_MS: u64 = 10_000;
 
+/// How long the scopes of a search may take together: a person is typing.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Scopes that are asked at once: more would wait for the same models.
+const AT_ONCE: usize = 4;
+
 /// The most claims of which is looked up what they say, among those that hooks gave.
 const LOOKED_UP: usize = 60;
 
@@ -35,7 +42,10 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
         Read::Card(id) => Answer::Card(Box::new(client.card(&id).await?)),
         Read::Inbox(query) => Answer::Inbox(client.inbox(&query).await?),
         Read::Log(query) => Answer::Log(client.log(&query).await?),
-        Read::Recall(requests) => Answer::Recalled(Box::new(recall(client, &requests).await?)),
+        Read::Recall(requests) => {
+            let (answer, unasked) = recall(client, &requests).await?;
+            Answer::Recalled(Box::new(answer), unasked)
+        }
         Read::Snapshot(query) => Answer::Snapshot(client.snapshot(&query).await?),
         Read::Ingested(query) => Answer::Ingested(client.ingested(&query).await?),
         Read::Agents(query) => Answer::Agents(client.agents(&query).await?),
@@ -50,18 +60,31 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
     })
 }
 
-/// Asks in each scope, and puts the answers together. Where some of them have none, the others count.
-async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<RecallAnswer, ClientError> {
+/// Asks in each scope, a few at a time, and puts together what comes within [`PATIENCE`]; says how many scopes have not answered by then. The
+/// first answer is waited for however long it takes: models may have to be loaded for it.
+async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAnswer, usize), ClientError> {
+    let end = Instant::now() + PATIENCE;
+    let calls: Vec<_> = requests.iter().map(|request| client.recall(request)).collect();
+    let mut asked = stream::iter(calls).buffer_unordered(AT_ONCE);
     let (mut answers, mut failed) = (Vec::new(), None);
-    for answer in join_all(requests.iter().map(|request| client.recall(request))).await {
-        match answer {
-            Ok(answer) => answers.push(answer),
-            Err(error) => failed = Some(error),
+    loop {
+        let next = if answers.is_empty() {
+            asked.next().await
+        } else {
+            timeout_at(end, asked.next()).await.unwrap_or_default()
+        };
+        match next {
+            Some(Ok(answer)) => answers.push(answer),
+            Some(Err(error)) => failed = Some(error),
+            None => break,
         }
     }
     match failed {
         Some(error) if answers.is_empty() => Err(error),
-        _ => Ok(found::merge(answers)),
+        _ => {
+            let unasked = requests.len() - answers.len();
+            Ok((found::merge(answers), unasked))
+        }
     }
 }
 

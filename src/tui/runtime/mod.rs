@@ -4,7 +4,9 @@ mod background;
 mod calls;
 mod capture;
 mod cast;
+mod copy;
 mod editor;
+mod effects;
 mod live;
 mod memory;
 mod svg;
@@ -12,16 +14,14 @@ mod terminal;
 mod verbs;
 
 use std::{
-    io::{IsTerminal, Write},
+    io::IsTerminal,
     path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use crossterm::{
-    Command,
-    clipboard::CopyToClipboard,
-    event::{DisableMouseCapture, EnableMouseCapture, Event, EventStream},
+    event::{Event, EventStream},
     execute, queue,
     terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
 };
@@ -39,7 +39,7 @@ pub use capture::{capture, record};
 use super::{
     Options, Starter, TuiError,
     key::KeyPress,
-    msg::{Effect, Msg},
+    msg::Msg,
     state::{Settings, State},
     theme::Theme,
     update::{self, Opening},
@@ -138,7 +138,7 @@ struct App {
     /// What was typed before the terminal answered.
     typed: Vec<KeyPress>,
     tasks: JoinSet<()>,
-    /// Acts on their way to the daemon.
+    /// Acts on their way, to the daemon or to the clipboard.
     acts: JoinSet<()>,
     sender: mpsc::Sender<Msg>,
     receiver: mpsc::Receiver<Msg>,
@@ -292,6 +292,9 @@ impl App {
             if matches!(message, Msg::Started(Ok(()))) {
                 self.again.notify_one();
             }
+            if let Msg::Copied(_, Some(rest)) = &message {
+                self.tell_terminal(rest)?;
+            }
             update::update(&mut self.state, Msg::Clock(now()));
             let effects = update::update(&mut self.state, message);
             self.dirty = true;
@@ -327,95 +330,6 @@ impl App {
         }
         Ok(())
     }
-
-    fn execute(&mut self, effects: Vec<Effect>) -> Result<(), TuiError> {
-        for effect in effects {
-            match effect {
-                Effect::Read(ticket, read) => {
-                    let (client, sender, kept) = (self.client.clone(), self.sender.clone(), self.kept.clone());
-                    self.tasks.spawn(async move {
-                        let answer = calls::read(&client, kept.as_deref().map(PathBuf::as_path), read).await;
-                        // The app has been left: nobody waits for the answer.
-                        drop(sender.send(Msg::Reply(ticket, answer)).await);
-                    });
-                }
-                Effect::Write(ticket, write) => {
-                    let (client, sender) = (self.client.clone(), self.sender.clone());
-                    self.acts.spawn(async move {
-                        let answer = calls::write(&client, *write).await;
-                        drop(sender.send(Msg::Reply(ticket, answer)).await);
-                    });
-                }
-                Effect::Start => {
-                    let (starting, sender) = ((self.start)(), self.sender.clone());
-                    self.tasks.spawn(async move { drop(sender.send(Msg::Started(starting.await)).await) });
-                }
-                Effect::Compare(sources) => {
-                    let Some(folder) = self.folder.clone() else { continue };
-                    let sender = self.sender.clone();
-                    self.tasks.spawn(async move {
-                        let found =
-                            tokio::task::spawn_blocking(move || crate::client::drift::compare(&folder, &sources)).await;
-                        drop(sender.send(Msg::Drifted(found.unwrap_or_default())).await);
-                    });
-                }
-                Effect::Toured => {
-                    let Some(memory) = self.memory.clone() else { continue };
-                    // Whoever leaves at once has seen it all the same.
-                    memory.note(|kept| kept.toured = true);
-                    self.tasks.spawn(async move {
-                        drop(tokio::task::spawn_blocking(move || memory.write()).await);
-                    });
-                }
-                Effect::Wake(at) => self.wakes.push(at),
-                Effect::Copy(text) => {
-                    let tmux = std::env::var_os("TMUX").is_some_and(|value| !value.is_empty());
-                    write!(self.screen.backend_mut(), "{}", clipboard(text, tmux))?;
-                    self.screen.backend_mut().flush()?;
-                }
-                Effect::Mouse(true) => {
-                    self.guard.mouse = true;
-                    execute!(self.screen.backend_mut(), EnableMouseCapture)?;
-                }
-                Effect::Mouse(false) => {
-                    self.guard.mouse = false;
-                    execute!(self.screen.backend_mut(), DisableMouseCapture)?;
-                }
-                // The whole job stops, or a shell that waits for `make` or a script would never come back. Where no shell
-                // could wake it again, the system lets this signal pass, unlike SIGSTOP.
-                Effect::Suspend => {
-                    self.away(|| rustix::process::kill_current_process_group(rustix::process::Signal::TSTP))?
-                        .map_err(std::io::Error::from)?;
-                }
-                Effect::Edit(text) => {
-                    let edited = self.away(|| editor::edit(&text))?;
-                    self.take(vec![Msg::Edited(edited)])?;
-                }
-                Effect::Quit => self.leave = true,
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives the terminal and the keys away for the time of `work`: a reader that is only paused would go on eating keys.
-    fn away<T>(&mut self, work: impl FnOnce() -> T) -> std::io::Result<T> {
-        self.events = None;
-        self.screen.backend_mut().flush()?;
-        terminal::restore();
-        let result = work();
-        self.guard.again()?;
-        self.events = Some(EventStream::new());
-        // A new one knows nothing of what is on the screen. Clearing the old one would ask the terminal where its cursor is, and the
-        // answer could end among the keys.
-        self.screen = terminal::screen()?;
-        self.dirty = true;
-        self.drawn = None;
-        self.back = Some(Instant::now());
-        // A window that changed its size meanwhile told whoever had the terminal then.
-        let size = self.screen.size()?;
-        update::update(&mut self.state, Msg::Resize(size.width, size.height));
-        Ok(result)
-    }
 }
 
 enum Next {
@@ -423,14 +337,6 @@ enum Next {
     Time,
     Ended(Result<(), JoinError>),
     Leave,
-}
-
-/// What puts a text on the clipboard; within tmux it is also handed on to the terminal around it, which tmux may be told to allow.
-fn clipboard(text: String, tmux: bool) -> String {
-    let mut plain = String::new();
-    // Into memory, it cannot fail.
-    let _written = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut plain);
-    if tmux { format!("{plain}\u{1b}Ptmux;{}\u{1b}\\", plain.replace('\u{1b}', "\u{1b}\u{1b}")) } else { plain }
 }
 
 /// A terminal event as a message; those that mean nothing here are none.
@@ -444,18 +350,5 @@ fn message(event: Event) -> Option<Msg> {
             kind => Some(Msg::Mouse { kind, column: mouse.column, row: mouse.row }),
         },
         Event::FocusGained | Event::FocusLost => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clipboard;
-
-    #[test]
-    fn within_tmux_the_clipboard_of_the_terminal_around_it_is_reached_too() {
-        let plain = clipboard("hi".into(), false);
-        assert!(plain.starts_with("\u{1b}]52;c;aGk="), "{plain:?}");
-        let both = clipboard("hi".into(), true);
-        assert!(both.starts_with(&plain) && both.contains("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk="), "{both:?}");
     }
 }

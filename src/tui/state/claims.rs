@@ -8,6 +8,7 @@ use super::{
 use crate::{
     api::{ClaimView, ClaimsQuery, ScopeView},
     domain::{ClaimKind, Scope, Status},
+    tui::found::Words,
 };
 
 /// Which part has the focus.
@@ -116,6 +117,11 @@ impl Claims {
     /// The kinds that are listed; empty for all.
     fn kinds(&self, line: &Line) -> Vec<ClaimKind> {
         if line.kinds.is_empty() { self.kind.into_iter().collect() } else { line.kinds.clone() }
+    }
+
+    /// The words that are searched for.
+    pub fn words(&self) -> Words {
+        Words::of(&Line::parse(&self.search).words)
     }
 
     /// What recall is to be asked beside the list, in these scopes; `None` for nothing.

@@ -54,6 +54,30 @@ pub enum Focus {
     Card,
 }
 
+/// Which words of the two statements on a card are marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Words {
+    /// Those that only one side has; where that is nearly all, those that the guard went by.
+    #[default]
+    Telling,
+    /// All that only one side has.
+    Differing,
+    /// None: both texts as they were written.
+    Written,
+}
+
+impl Words {
+    /// The next one round. `apart`: the sides share so little that what tells and what differs are not the same.
+    #[must_use]
+    pub fn next(self, apart: bool) -> Self {
+        match self {
+            Self::Telling if apart => Self::Differing,
+            Self::Telling | Self::Differing => Self::Written,
+            Self::Written => Self::Telling,
+        }
+    }
+}
+
 /// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct Conflicts {
@@ -71,6 +95,8 @@ pub struct Conflicts {
     pub released: Option<CardId>,
     /// The cards that are marked, to be settled by one act.
     pub marks: Marks,
+    /// Which words of the two sides are marked on a card.
+    pub words: Words,
     /// A card to open by its id or prefix once it arrives.
     pub wanted: Option<String>,
 }

@@ -7,8 +7,8 @@ use crate::{
     tui::found::LIKE,
 };
 
-/// The most scopes that are asked at once where all are shown.
-const SCOPES: usize = 6;
+/// The most scopes that are asked where all are shown; they have so long and no longer to answer, the nearest to hand first.
+const SCOPES: usize = 200;
 
 /// The fewest letters that are worth asking about.
 const SHORTEST: usize = 3;
@@ -72,6 +72,8 @@ pub struct Found {
     pub known: bool,
     /// Whether vectors took part.
     pub by_meaning: bool,
+    /// How many scopes did not answer in time, of how many.
+    pub unasked: (usize, usize),
     /// Which of the hits stand below the list: those that are not in it.
     near: Vec<usize>,
     /// The one of these under the cursor.
@@ -85,8 +87,9 @@ impl Found {
     }
 
     /// Takes an answer.
-    pub fn accept(&mut self, answer: RecallAnswer) {
+    pub fn accept(&mut self, answer: RecallAnswer, unasked: usize) {
         (self.hits, self.known, self.by_meaning) = (answer.hits, answer.known, answer.by_meaning);
+        self.unasked = (unasked, self.asked.as_ref().map_or(unasked, |asked| asked.scopes.len()));
         self.near.clear();
     }
 
@@ -180,7 +183,7 @@ mod tests {
     #[test]
     fn what_is_near_stands_once_and_after_the_whole_list() {
         let mut found = Found::default();
-        found.accept(hits(&[1, 2, 3]));
+        found.accept(hits(&[1, 2, 3]), 0);
         let all = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
         found.settle(&list(&[2], 1), &all);
         assert_eq!(found.near().map(|hit| hit.claim.id).collect::<Vec<_>>(), [id(1), id(3)]);
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!((found.near().len(), found.row()), (3, Some(0)), "where the list is empty the cursor is here");
         found.place(9);
         assert_eq!(found.row(), Some(2));
-        found.accept(hits(&[1]));
+        found.accept(hits(&[1]), 0);
         found.settle(&list(&[], 0), &all);
         assert_eq!(found.row(), Some(0), "what is gone leaves the cursor on what is left");
         let mine = ClaimsQuery { who: Some("max".into()), ..all };

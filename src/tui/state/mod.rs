@@ -2,6 +2,7 @@
 
 pub mod acts;
 pub mod agents;
+mod chains;
 pub mod claims;
 pub mod conflicts;
 pub mod filter;
@@ -25,6 +26,7 @@ use jiff::tz::TimeZone;
 
 pub use acts::Acts;
 pub use agents::Agents;
+pub use chains::CHAINS;
 pub use claims::Claims;
 pub use conflicts::Conflicts;
 pub use form::Form;
@@ -108,25 +110,6 @@ pub enum Acting {
     /// What a question was answered with yes.
     Confirmed,
 }
-
-/// The key scopes of each mode, the first wins: the screens, then what lies over them.
-pub const CHAINS: [&[KeyScope]; 15] = [
-    &[KeyScope::Conflicts, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Claims, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Why, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Peers, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Form],
-    &[KeyScope::Pick],
-    &[KeyScope::Confirm],
-    &[KeyScope::Inbox, KeyScope::Claim, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Inbox, KeyScope::Door, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Inbox, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Acts, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Models, KeyScope::Move, KeyScope::Global],
-    &[KeyScope::Tour],
-    &[KeyScope::Page, KeyScope::Move],
-    &[KeyScope::Agents, KeyScope::Move, KeyScope::Global],
-];
 
 /// The whole app.
 #[derive(Clone, Debug)]
@@ -244,11 +227,12 @@ impl State {
     /// The key scopes that hold now.
     pub fn chain(&self) -> &'static [KeyScope] {
         match &self.overlay {
-            Some(Overlay::Form(_)) => CHAINS[4],
-            Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => CHAINS[5],
-            Some(Overlay::Confirm(_)) => CHAINS[6],
-            Some(Overlay::Tour { .. }) => CHAINS[12],
-            Some(Overlay::Page(_)) => CHAINS[13],
+            Some(Overlay::Form(_)) => chains::FORM,
+            Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => chains::PICK,
+            Some(Overlay::Confirm(_)) => chains::CONFIRM,
+            Some(Overlay::Tour { .. }) => chains::TOUR,
+            Some(Overlay::Page(page)) if page.is_typing() => chains::PICK,
+            Some(Overlay::Page(_)) => chains::PAGE,
             None => self.screen_chain(),
         }
     }
@@ -257,18 +241,18 @@ impl State {
     pub fn screen_chain(&self) -> &'static [KeyScope] {
         match self.screen {
             Screen::Inbox => match self.inbox.item() {
-                Some(InboxItem::Card(_)) => CHAINS[0],
-                Some(InboxItem::Review(_) | InboxItem::Notice(_)) => CHAINS[7],
-                Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => CHAINS[8],
-                None => CHAINS[9],
+                Some(InboxItem::Card(_)) => chains::CARDS,
+                Some(InboxItem::Review(_) | InboxItem::Notice(_)) => chains::INBOX_CLAIM,
+                Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => chains::INBOX_DOOR,
+                None => chains::INBOX,
             },
-            Screen::Conflicts => CHAINS[0],
-            Screen::Claims => CHAINS[1],
-            Screen::Why => CHAINS[2],
-            Screen::Peers => CHAINS[3],
-            Screen::Timeline | Screen::Log => CHAINS[10],
-            Screen::Models => CHAINS[11],
-            Screen::Agents => CHAINS[14],
+            Screen::Conflicts => chains::CARDS,
+            Screen::Claims => chains::CLAIMS,
+            Screen::Why => chains::WHY,
+            Screen::Peers => chains::PEERS,
+            Screen::Timeline | Screen::Log => chains::ACTS,
+            Screen::Models => chains::MODELS,
+            Screen::Agents => chains::AGENTS,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     tui::{
         action::Action,
         msg::{Effect, Write},
-        state::{Acting, State, Tone, acts::Focus, why::Subject},
+        state::{Acting, State, acts::Focus, why::Subject},
     },
 };
 
@@ -31,8 +31,7 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
         Action::CopyCommand => {
             if let Some(event) = current(state) {
                 let line = command_line::of_event(&event);
-                out.push(state.toast(Tone::Info, format!("Copied: {line}")));
-                out.push(Effect::Copy(line));
+                out.push(Effect::Copy { text: line.clone(), what: line });
             }
         }
         _ => {}

@@ -49,6 +49,10 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
                 card.compare(next);
             }
         }
+        Action::MarkWords => {
+            let apart = state.card_in_hand().is_some_and(|card| card.diff.is_apart());
+            state.conflicts.words = state.conflicts.words.next(apart);
+        }
         Action::CardFilter => {
             if state.screen == Screen::Inbox {
                 state.back.push(Screen::Inbox);

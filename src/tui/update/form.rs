@@ -235,8 +235,15 @@ fn refuse(form: &mut Form, field: Option<FieldId>, message: String) {
 
 /// The form's request failed: it stays as it was written.
 pub(super) fn failed(state: &mut State, failure: &Failure) {
+    // Here letters are letters: the key that starts the daemon is on the screen behind.
+    let start = state
+        .keys
+        .say("{cancel} keeps what you wrote; then {start} starts the daemon, and the same act sends it again");
     let Some(form) = form(state) else { return };
     form.sending = false;
+    if failure.kind == FailureKind::Unreachable {
+        return refuse(form, None, format!("No daemon answers: {start}."));
+    }
     if !matches!(failure.kind, FailureKind::Timeout | FailureKind::Unreachable) {
         form.sent = None;
     }

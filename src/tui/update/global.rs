@@ -83,8 +83,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         }
         Action::CopyLink => {
             if let Some(link) = link(state) {
-                out.push(state.toast(Tone::Info, format!("Copied: {link}")));
-                out.push(Effect::Copy(link));
+                out.push(Effect::Copy { text: link.clone(), what: link });
             }
         }
         Action::Start => {

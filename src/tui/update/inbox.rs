@@ -17,6 +17,7 @@ use crate::{
             peers::Focus as PeersFocus,
             why::Subject,
         },
+        text::writer,
     },
 };
 
@@ -171,7 +172,7 @@ pub(super) fn known_reason(state: &State) -> Option<String> {
     }
     let cause = state.inbox.review()?.causes.first()?;
     let did = super::acts::verb(&cause.kind);
-    Some(format!("It still holds after {} {did} a premise.", super::live::writer(&cause.who, cause.agent.as_deref())))
+    Some(format!("It still holds after {} {did} a premise.", writer(&cause.who, cause.agent.as_deref())))
 }
 
 /// The item that the cursor holds on to, for a link.

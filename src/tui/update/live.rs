@@ -6,6 +6,7 @@ use crate::{
     tui::{
         msg::{Effect, Live},
         state::{Daemon, Screen, State, Tone},
+        text::writer,
     },
 };
 
@@ -71,13 +72,6 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         let by = writer(&change.who, change.agent.as_deref());
         out.push(state.toast(Tone::Warn, news.replace("{}", &by)));
     }
-}
-
-/// A person, and the agent through which they act.
-pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
-    // An agent that acts for nobody else gives its own name as that of the person.
-    let agent = agent.filter(|agent| *agent != who);
-    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
 /// Everything should be read again; what is shown stays until then.

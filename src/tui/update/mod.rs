@@ -16,6 +16,7 @@ mod global;
 mod inbox;
 mod live;
 mod many;
+mod matches;
 mod models;
 mod motion;
 mod mouse;
@@ -97,6 +98,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
         Msg::Live(live) => live::live(state, live, &mut out),
         Msg::Started(result) => started(state, result, &mut out),
         Msg::Drifted(found) => state.why.drifts.extend(found),
+        Msg::Copied(copied, _) => out.push(state.toast(Tone::Info, copied.sentence())),
         Msg::Edited(result) => form::edited(state, result, &mut out),
         Msg::Woken => {
             let now = state.now;
@@ -117,6 +119,7 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
         (Some(Overlay::Form(_)), None) => form::typed(state, key),
         (Some(Overlay::Palette(_)), None) => palette::typed(state, key),
         (Some(Overlay::Prompt(_)), None) => prompt::typed(state, key),
+        (Some(Overlay::Page(_)), None) => page::typed(state, key),
         (Some(Overlay::Tour { .. }), Some(_)) if key.repeat => {}
         (_, Some(spec)) => {
             if spec.scope != KeyScope::Move && key.repeat && spec.danger != action::Danger::None {
@@ -150,6 +153,7 @@ fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<E
         KeyScope::Tour => tour::perform(state, id, out),
         KeyScope::Models => models::perform(state, id, out),
         KeyScope::Agents => agents::perform(state, id, out),
+        KeyScope::Matches => matches::perform(state, id, out),
         KeyScope::Page => page::perform(state, id, key, out),
     }
 }
@@ -159,7 +163,8 @@ fn paste(state: &mut State, text: &str) {
         Some(Overlay::Form(_)) => form::paste(state, text),
         Some(Overlay::Palette(palette)) => drop(palette.input.insert_str(crate::domain::text::sanitize_line(text))),
         Some(Overlay::Prompt(_)) => prompt::paste(state, text),
-        Some(Overlay::Confirm(_) | Overlay::Log { .. } | Overlay::Tour { .. } | Overlay::Page(_)) | None => {}
+        Some(Overlay::Page(page)) => page.paste(text),
+        Some(Overlay::Confirm(_) | Overlay::Log { .. } | Overlay::Tour { .. }) | None => {}
     }
 }
 

@@ -169,8 +169,9 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
         Pane::Agents | Pane::AgentActs => agents::shift(state, pane, motion, height),
         Pane::Page => {
             let last = state.hits.overflow(pane);
+            let shown = state.hits.scroll(pane);
             if let Some(Overlay::Page(page)) = &mut state.overlay {
-                page.scroll = motion.apply(page.scroll.min(last), last);
+                page.scroll_to(motion.apply(page.scroll(shown).min(last), last));
             }
         }
         Pane::Picks => {}

@@ -1,5 +1,7 @@
 //! A text over the screen: a scope on a page, and what setup would write.
 
+use crossterm::event::KeyCode;
+
 use super::reads;
 use crate::{
     api::SnapshotQuery,
@@ -8,7 +10,7 @@ use crate::{
         key::KeyPress,
         msg::{Effect, Failure, Read, Slot, Write},
         state::{
-            Overlay, State, Tone,
+            Overlay, State,
             overlay::Confirm,
             page::{About, Page},
         },
@@ -47,15 +49,38 @@ pub(super) fn failed(state: &mut State, failure: &Failure) {
     }
 }
 
+/// A key that is no act goes into what is searched for on the page.
+pub(super) fn typed(state: &mut State, key: KeyPress) {
+    if let Some(Overlay::Page(page)) = &mut state.overlay {
+        page.typed(key);
+    }
+}
+
+/// Does an act while something is typed that is searched for on the page.
+pub(super) fn type_on(state: &mut State, id: Action) {
+    let Some(Overlay::Page(page)) = &mut state.overlay else { return };
+    match id {
+        Action::Pick => page.end_typing(),
+        Action::Close => page.find = None,
+        Action::PickDown | Action::PickPageDown => page.step(true),
+        Action::PickUp | Action::PickPageUp => page.step(false),
+        _ => {}
+    }
+}
+
 /// Does an act of a page.
 pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    let Some(Overlay::Page(page)) = &state.overlay else { return };
+    let Some(Overlay::Page(page)) = &mut state.overlay else { return };
     match id {
+        // One step back: what is searched for, then the page.
+        Action::PageClose if page.find.is_some() && key.is_some_and(|key| key.code == KeyCode::Esc) => page.find = None,
         Action::PageClose => state.overlay = None,
+        Action::PageFind => page.begin_find(),
+        Action::PageNext => page.step(true),
+        Action::PagePrev => page.step(false),
         Action::PageCopy => {
             if let Some(text) = page.text.clone() {
-                out.push(Effect::Copy(text));
-                out.push(state.toast(Tone::Info, "Copied the page."));
+                out.push(Effect::Copy { text, what: "the page".to_owned() });
             }
         }
         Action::PageApply => {

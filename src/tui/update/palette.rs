@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyEvent;
 
-use super::{perform as perform_act, prompt};
+use super::{page, perform as perform_act, prompt};
 use crate::tui::{
     action::Action,
     hits::Pane,
@@ -31,6 +31,7 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
     };
     match &state.overlay {
         Some(Overlay::Prompt(_)) => prompt::perform(state, id),
+        Some(Overlay::Page(_)) => page::type_on(state, id),
         Some(Overlay::Log { up }) => {
             let last = state.log.len().saturating_sub(1);
             state.overlay = match id {

@@ -1,6 +1,7 @@
 //! The line to type in: a search that follows each letter, or a question.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui_textarea::TextArea;
 
 use super::{claims, global, why};
 use crate::{
@@ -35,10 +36,20 @@ pub(super) fn open(state: &mut State, asking: Asking) {
     state.overlay = Some(Overlay::Prompt(Prompt { asking, input: one_line(&before), before, from }));
 }
 
+/// The most characters of a line: more is no question, and would not fit into a request.
+const MOST: usize = 500;
+
+/// How many more characters fit into the line.
+fn room(input: &TextArea<'static>) -> usize {
+    MOST.saturating_sub(input.lines().iter().map(|line| line.chars().count()).sum())
+}
+
 /// A key that is no act goes into the text.
 pub(super) fn typed(state: &mut State, key: KeyPress) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
-        prompt.input.input(KeyEvent::new(key.code, key.mods));
+        if !matches!(key.code, KeyCode::Char(_)) || room(&prompt.input) > 0 {
+            prompt.input.input(KeyEvent::new(key.code, key.mods));
+        }
         follow(state);
     }
 }
@@ -46,7 +57,8 @@ pub(super) fn typed(state: &mut State, key: KeyPress) {
 /// Pasted text goes in as one line.
 pub(super) fn paste(state: &mut State, text: &str) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
-        prompt.input.insert_str(sanitize_line(text));
+        let room = room(&prompt.input);
+        prompt.input.insert_str(sanitize_line(text).chars().take(room).collect::<String>());
         follow(state);
     }
 }

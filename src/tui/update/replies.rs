@@ -17,6 +17,7 @@ use crate::{
             form::About,
             why::Chain,
         },
+        text::writer,
     },
 };
 
@@ -82,9 +83,10 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             state.models.accept(diagnose, state.now);
             out.extend(state.models.again_at().map(Effect::Wake));
         }
-        Answer::Recalled(answer) => state.claims.found.accept(*answer),
+        Answer::Recalled(answer, unasked) => state.claims.found.accept(*answer, unasked),
         Answer::Snapshot(snapshot) => {
-            let note = format!("{} of {} in force", snapshot.shown, snapshot.claims);
+            let whole = snapshot.shown == snapshot.claims;
+            let note = if whole { String::new() } else { format!("{} of {}", snapshot.shown, snapshot.claims) };
             page::accept(state, snapshot.snapshot, note);
         }
         Answer::Ingested(files) => state.models.files = Some(files),
@@ -178,7 +180,7 @@ fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
 
 /// Who settled a card, and how.
 fn settled_by(settled: &Settlement) -> String {
-    let by = live::writer(&settled.who, settled.agent.as_deref());
+    let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
     format!("Settled meanwhile by {by} ({}){reason}", settled.act)
 }

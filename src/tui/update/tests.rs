@@ -4,6 +4,7 @@ mod agents;
 mod forms;
 mod inbox;
 mod many;
+mod matches;
 mod peers;
 mod screens;
 mod search;

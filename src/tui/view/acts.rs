@@ -7,7 +7,6 @@ use ratatui::{
 
 use super::{
     Shape,
-    card::writer,
     claims::group,
     empty,
     paint::{Paint, labelled, rows, span},
@@ -15,12 +14,13 @@ use super::{
 use crate::{
     api::EventView,
     tui::{
+        found::Words,
         hits::Pane,
         state::{
             Acts, Screen,
             acts::{Focus, Span as Since},
         },
-        text,
+        text::{self, writer},
         update::{command_of, verb},
         when,
     },
@@ -34,6 +34,12 @@ const DAY: usize = 11;
 const MINUTE: usize = 6;
 const WHO: usize = 14;
 const VERB: usize = 12;
+
+/// A list narrower than this gives its columns up to what was done: a row that begins a day names it in place of the minute.
+const NARROW: usize = 66;
+
+/// Columns of the writer there.
+const WHO_NARROW: usize = 9;
 
 /// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
@@ -96,6 +102,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     let width = usize::from(inner.width);
     let zone = &paint.state.settings.zone;
     let now = paint.state.now;
+    let words = paint.state.claims.words();
     let mut day = String::new();
     for slot in 0..height {
         let index = top + slot;
@@ -109,7 +116,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
                 let own = when::spoken_day(event.at, now, zone);
                 // A day is named where it begins.
                 let named = if own == day { "" } else { own.as_str() };
-                let line = row(paint, event, named, width, current);
+                let line = row(paint, event, (named, &words), width, current);
                 day = own;
                 line
             }
@@ -129,15 +136,27 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
 }
 
-/// An act in one line: day, minute, writer, verb, and what it was about.
-fn row(paint: &Paint<'_>, event: &EventView, day: &str, width: usize, current: bool) -> Line<'static> {
+/// An act in one line: day, minute, writer, verb, and what it was about, with the words of a search marked.
+fn row(
+    paint: &Paint<'_>,
+    event: &EventView,
+    (day, words): (&str, &Words),
+    width: usize,
+    current: bool,
+) -> Line<'static> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
     let who = event.agent.as_deref().unwrap_or(&event.who);
     let minute = when::clock(event.at, &paint.state.settings.zone);
     let undone = if event.undone { "taken back" } else { "" };
     let what = about(event);
-    let used = 2 + DAY + MINUTE + WHO + VERB;
+    let narrow = width < NARROW;
+    let (when, who_columns) = match (narrow, day.is_empty()) {
+        (true, true) => (vec![span(text::pad(&minute, DAY), theme.dim)], WHO_NARROW),
+        (true, false) => (vec![span(text::pad(day, DAY), theme.title)], WHO_NARROW),
+        (false, _) => (vec![span(text::pad(day, DAY), theme.title), span(text::pad(&minute, MINUTE), theme.dim)], WHO),
+    };
+    let used = 2 + DAY + if narrow { 0 } else { MINUTE } + who_columns + VERB;
     let room = width.saturating_sub(used + if undone.is_empty() { 0 } else { undone.len() + 1 });
     let (text_style, verb_style) = match (event.undone, event.kind.as_str()) {
         (true, _) => (theme.dim, theme.dim),
@@ -146,18 +165,17 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &str, width: usize, current: b
         (_, kind) if kind.starts_with("resolve.") || kind.starts_with("local.") => (theme.text, theme.accent),
         _ => (theme.text, theme.ok),
     };
-    Line::from(vec![
-        span(mark, theme.accent),
-        Span::raw(" "),
-        span(text::pad(day, DAY), theme.title),
-        span(text::pad(&minute, MINUTE), theme.dim),
-        span(text::pad(who, WHO - 1), theme.dim),
+    let mut spans = vec![span(mark, theme.accent), Span::raw(" ")];
+    spans.extend(when);
+    spans.extend([
+        span(text::pad(who, who_columns - 1), theme.dim),
         Span::raw(" "),
         span(text::pad(verb(&event.kind), VERB - 1), verb_style),
         Span::raw(" "),
-        span(text::pad(&what, room), text_style),
-        span(if undone.is_empty() { String::new() } else { format!(" {undone}") }, theme.warn),
-    ])
+    ]);
+    spans.extend(paint.found(words, &text::pad(&what, room), text_style));
+    spans.push(span(if undone.is_empty() { String::new() } else { format!(" {undone}") }, theme.warn));
+    Line::from(spans)
 }
 
 /// What an act was about, in a line.

@@ -64,7 +64,10 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     }
     let place = state.scope.as_ref().map_or_else(|| "anywhere".to_owned(), |scope| format!("in {scope}"));
     let body = [
-        state.keys.say("{agent_setup} shows what ergo would write into the files of those that are installed here."),
+        state.keys.say(
+            "{agent_setup} shows what ergo would write into the files of the agents that are installed here, so that they \
+             ask it and tell it.",
+        ),
         "On the command line: ergo setup --dry-run".to_owned(),
     ];
     empty::card(paint, inner, &format!("No agent is connected, and none wrote anything {place}"), &body);

@@ -17,8 +17,9 @@ use crate::{
         action::{self, Action, KeyScope},
         diff::Run,
         hits::{Hit, Pane},
-        state::conflicts::Card,
-        text, when,
+        state::conflicts::{Card, Words},
+        text::{self, writer},
+        when,
     },
 };
 
@@ -123,17 +124,21 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
 
 fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let apart = card.diff.is_apart();
     let evidence = card.evidence();
-    let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).filter(|_| apart);
+    let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).map(Vec::as_slice);
+    let which = paint.state.conflicts.words;
+    let telling = which == Words::Telling && card.diff.is_apart();
+    let runs = |runs: &[Run], mine| match which {
+        Words::Written => None,
+        Words::Telling if telling => Some(told(runs, words(mine).unwrap_or_default())),
+        Words::Telling | Words::Differing => Some(runs.to_vec()),
+    };
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
     let wide = paint.state.size.0 >= SIDE_BY_SIDE && b.is_some();
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
-    let left_runs = marked(&card.diff.left, apart, words(true).map(Vec::as_slice));
-    let a = side(paint, a, 0, &left_runs, theme.side_a, left);
+    let a = side(paint, a, 0, runs(&card.diff.left, true).as_deref(), theme.side_a, left);
     let Some(b) = b else { return a };
-    let right_runs = marked(&card.diff.right, apart, words(false).map(Vec::as_slice));
-    let b = side(paint, b, card.other, &right_runs, theme.side_b, right);
+    let b = side(paint, b, card.other, runs(&card.diff.right, false).as_deref(), theme.side_b, right);
     let mut out = if wide {
         beside(a, b, left, span(format!(" {} ", theme.glyphs.column), theme.border))
     } else {
@@ -142,6 +147,16 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         both.extend(b);
         both
     };
+    let what = match which {
+        Words::Telling if telling => "Marked are the words that the guard went by; {mark_words} marks all that differ.",
+        Words::Telling => "",
+        Words::Differing => "Marked is every word that differs; {mark_words} shows both texts as they were written.",
+        Words::Written => "Both texts as they were written; {mark_words} marks what differs.",
+    };
+    if !what.is_empty() {
+        out.push(Line::default());
+        out.extend(text::wrap(&paint.state.keys.say(what), width, theme.dim));
+    }
     let hidden = card.view.sides.len().saturating_sub(2);
     if hidden > 0 {
         let text = paint.state.keys.say("{other_side} compares A with the next one");
@@ -152,14 +167,10 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     out
 }
 
-/// Which words are marked: those that only this side has; where nearly all differ, those that the guard went by.
-fn marked(runs: &[Run], apart: bool, words: Option<&[String]>) -> Vec<Run> {
-    if !apart {
-        return runs.to_vec();
-    }
+/// A statement in runs, those of its words that the guard went by apart from the others.
+fn told(runs: &[Run], words: &[String]) -> Vec<Run> {
     let whole: String = runs.iter().map(|run| run.text.as_str()).collect();
-    let wanted: Vec<String> =
-        words.unwrap_or_default().iter().flat_map(|word| word.split_whitespace()).map(str::to_lowercase).collect();
+    let wanted: Vec<String> = words.iter().flat_map(|word| word.split_whitespace()).map(str::to_lowercase).collect();
     let trim = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     whole
         .split_inclusive(' ')
@@ -167,11 +178,12 @@ fn marked(runs: &[Run], apart: bool, words: Option<&[String]>) -> Vec<Run> {
         .collect()
 }
 
+/// One side. Without `runs` its statement stands as it was written, line by line; those of them that are its `own` are in that style.
 fn side(
     paint: &Paint<'_>,
     side: &CardSide,
     index: usize,
-    runs: &[Run],
+    runs: Option<&[Run]>,
     own: ratatui::style::Style,
     width: usize,
 ) -> Vec<Line<'static>> {
@@ -189,9 +201,11 @@ fn side(
     ])];
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
-    } else {
+    } else if let Some(runs) = runs {
         let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
         out.extend(text::wrap_runs(&runs, width));
+    } else {
+        out.extend(text::wrap(&claim.statement, width, theme.title));
     }
     let body = width.saturating_sub(LABEL);
     let mut field = |label: &str, value: &str| {
@@ -222,13 +236,6 @@ fn side(
         field("carries", &format!("{text}{named}"));
     }
     out
-}
-
-/// A person, and the agent through which they wrote.
-pub(super) fn writer(who: &str, agent: Option<&str>) -> String {
-    // An agent that acts for nobody else gives its own name as that of the person.
-    let agent = agent.filter(|agent| *agent != who);
-    agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
 /// Who wrote a claim, and on which device where a team names it.
@@ -263,7 +270,7 @@ fn acts(
         .filter(|spec| {
             spec.danger != action::Danger::None
                 || spec.id == Action::CardWhy
-                || (spec.id == Action::OtherSide && spec.check(state).is_ok())
+                || (matches!(spec.id, Action::OtherSide | Action::MarkWords) && spec.check(state).is_ok())
         })
         .collect();
     let (can, cannot): (Vec<&action::ActionSpec>, Vec<&action::ActionSpec>) =

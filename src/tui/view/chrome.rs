@@ -160,7 +160,11 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     let chain = state.chain();
     let all: Vec<&ActionSpec> =
         action::in_chain(chain).filter(|spec| !spec.short.is_empty() && spec.check(state).is_ok()).collect();
-    let last = |spec: &&&ActionSpec| matches!(spec.id, Action::Search | Action::Palette | Action::Quit);
+    // Where one part of a screen is shown at a time, opening it is how one gets on.
+    let open = state.is_narrow() && state.overlay.is_none();
+    let last = |spec: &&&ActionSpec| {
+        matches!(spec.id, Action::Search | Action::Palette | Action::Quit) || (open && spec.id == Action::Open)
+    };
     let ends: Vec<&ActionSpec> = all.iter().filter(last).copied().collect();
     let width = |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + spec.short.chars().count() + 3;
     let kept: usize = ends.iter().map(|spec| width(spec)).sum();

@@ -3,14 +3,18 @@
 use ratatui::{style::Style, text::Line};
 
 use super::{
-    card::{qualifiers, writer},
+    card::qualifiers,
     norms,
     paint::{Paint, labelled, span},
 };
 use crate::{
     api::ClaimView,
     domain::{Status, text::sanitize},
-    tui::{found::Words, text, when},
+    tui::{
+        found::Words,
+        text::{self, writer},
+        when,
+    },
 };
 
 /// Columns of the labels.

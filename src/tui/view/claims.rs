@@ -126,20 +126,25 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         None => claims.list.top(height),
     };
     let width = usize::from(inner.width);
-    let words = words(paint);
+    let words = paint.state.claims.words();
     let cursor = claims.row();
+    let end = known + near.len() + usize::from(!near.is_empty());
     for slot in 0..height {
         let index = top + slot;
         let place = rows(inner, slot, 1);
+        if index >= end {
+            if let Some(line) = unasked(paint, width) {
+                paint.line(place, 0, &line);
+            }
+            break;
+        }
         if index == known && !near.is_empty() {
             paint.line(place, 0, &heading(paint, width));
             continue;
         }
         let row_of = if index < known { index } else { index.saturating_sub(1) };
-        let line = match index.checked_sub(known + 1).map(|row| near.get(row)) {
-            Some(None) => break,
-            None if index >= known => break,
-            Some(Some(hit)) => row(paint, &hit.claim, width, row_of == cursor, &words),
+        let line = match index.checked_sub(known + 1).and_then(|row| near.get(row)) {
+            Some(hit) => row(paint, &hit.claim, width, row_of == cursor, &words),
             None => match claims.list.get(index) {
                 Some(claim) => row(paint, claim, width, row_of == cursor, &words),
                 None => Line::from(span("  …", paint.theme.dim)),
@@ -148,11 +153,6 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         paint.line(place, 0, &line);
         paint.row(place, Pane::Claims, row_of, row_of == cursor, focused);
     }
-}
-
-/// The words that are searched for.
-fn words(paint: &Paint<'_>) -> Words {
-    Words::of(&SearchLine::parse(&paint.state.claims.search).words)
 }
 
 /// What stands between the claims that have the words and those that are near.
@@ -166,14 +166,32 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
         (false, true, true) => "Near in meaning",
         (false, true, false) => "Related",
     };
+    let words = match found.unasked {
+        (0, _) => words.to_owned(),
+        (unasked, of) => format!("{words}, in {} of {of} scopes", of.saturating_sub(unasked)),
+    };
     let rule = paint.theme.glyphs.rule;
-    let words = text::fit(words, width.saturating_sub(6));
+    let words = text::fit(&words, width.saturating_sub(6));
     let rest = width.saturating_sub(text::width(&words) + 4);
     Line::from(vec![
         span(format!("{rule}{rule} "), paint.theme.dim),
         span(words, paint.theme.accent),
         span(format!(" {}", rule.repeat(rest)), paint.theme.dim),
     ])
+}
+
+/// How many scopes were not searched by meaning, and how they are; `None` where all were.
+fn unasked_words(paint: &Paint<'_>) -> Option<String> {
+    let (unasked, of) = paint.state.claims.found.unasked;
+    (unasked > 0).then(|| {
+        format!(
+            "{unasked} of {of} scopes were too slow to search by meaning: choose one in the tree to search it alone"
+        )
+    })
+}
+
+fn unasked(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
+    unasked_words(paint).map(|words| Line::from(span(text::fit(&words, width), paint.theme.warn)))
 }
 
 /// How many claims there are of whatever status, in the scope shown.
@@ -203,7 +221,9 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
              that are already recorded.",
         )
     };
-    empty::card(paint, area, &heading, &[paint.state.keys.say(step)]);
+    let mut steps = vec![paint.state.keys.say(step)];
+    steps.extend(unasked_words(paint).map(|words| format!("{words}.")));
+    empty::card(paint, area, &heading, &steps);
 }
 
 /// A claim in one line: kind, statement with the words of a search marked, where they stand otherwise, what wants attention, age.
@@ -236,9 +256,7 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
     let room = width.saturating_sub(text::width(&kind) + end.len() + 4);
     let style = if claim.status == Status::Active { theme.text } else { theme.dim };
     let mut spans = vec![span(mark, theme.accent), Span::raw(" "), span(kind, theme.dim), Span::raw(" ")];
-    for (run, hit) in words.runs(&text::pad(statement, room)) {
-        spans.push(span(run, if hit { style.patch(theme.found) } else { style }));
-    }
+    spans.extend(paint.found(words, &text::pad(statement, room), style));
     spans.push(Span::raw(" "));
     spans.push(span(end, if flags.is_empty() { theme.dim } else { theme.warn }));
     Line::from(spans)
@@ -277,7 +295,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
         paint.hits.add_pane(inner, Pane::Detail, usize::from(inner.height));
         return;
     };
-    let words = words(paint);
+    let words = paint.state.claims.words();
     let mut lines = Vec::new();
     let why = if words.is_empty() { String::new() } else { words.why(current, claims.found.hit(current.id)) };
     if !why.is_empty() {

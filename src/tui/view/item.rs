@@ -3,7 +3,6 @@
 use ratatui::text::{Line, Span};
 
 use super::{
-    card::writer,
     claim,
     paint::{Paint, labelled, span},
     peer,
@@ -13,7 +12,7 @@ use crate::{
     domain::verdict::Stage,
     tui::{
         action::{self, Danger, KeyScope},
-        text,
+        text::{self, writer},
         update::verb,
         when,
     },

@@ -104,7 +104,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
         Some(Overlay::Confirm(open)) => dialog::draw(&mut paint, area, open),
         Some(Overlay::Prompt(open)) => palette::prompt(&mut paint, bottom, open),
         Some(Overlay::Log { up }) => log::draw(&mut paint, area, *up),
-        Some(Overlay::Page(open)) => page::draw(&mut paint, body, open),
+        Some(Overlay::Page(open)) => {
+            page::draw(&mut paint, body, open);
+            page::find(&mut paint, bottom, open);
+        }
         Some(Overlay::Tour { page }) => tour::draw(&mut paint, area, *page),
         None => {}
     }

@@ -5,8 +5,10 @@ use ratatui::{layout::Rect, style::Style, text::Line};
 use super::{
     empty,
     paint::{Paint, centred, span},
+    palette::input,
 };
 use crate::tui::{
+    action::{self, Action},
     hits::Pane,
     state::page::{About, Page},
     text,
@@ -34,21 +36,73 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
         };
     };
     let width = usize::from(place.width.saturating_sub(4));
+    let (matches, wanted) = (page.matches(), page.wanted());
+    let shown = page.shown_match();
+    let mut scroll = page.scroll(0);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    for line in body.lines() {
+    if page.changes_files() {
+        lines.extend(text::wrap(&what_becomes(paint), width, paint.theme.accent));
+        lines.push(Line::default());
+    }
+    for (number, line) in body.lines().enumerate() {
         let style = match page.about {
             About::Snapshot(_) => of_markdown(paint, line),
             About::Setup { .. } => of_difference(paint, line),
         };
-        lines.extend(hung(line, width, style, page.is_setup()));
+        let here = shown.is_some_and(|at| matches.get(at) == Some(&number));
+        if here {
+            // With some of what stands before it.
+            scroll = lines.len().saturating_sub(usize::from(place.height) / 3);
+        }
+        let found = if here { paint.theme.selected } else { paint.theme.found };
+        let marked = |text: &str| text::marked(&text::line(text), wanted.as_deref(), style, found);
+        lines.extend(hung(line, width, style, page.is_setup(), marked));
     }
     let title = if page.note.is_empty() { title } else { format!("{title}: {}", page.note) };
-    paint.document(place, Pane::Page, &title, &lines, page.scroll, true);
+    let title = match (&wanted, matches.len()) {
+        (Some(wanted), 0) => format!("No line has “{wanted}”"),
+        (Some(wanted), count) => {
+            let at = page.find.as_ref().map_or(0, |find| find.at) + 1;
+            format!("“{wanted}”: {} of {count}", at.min(count))
+        }
+        (None, _) => title,
+    };
+    paint.document(place, Pane::Page, &title, &lines, scroll, true);
+}
+
+/// What the difference is, and how it is written, or why it is not.
+fn what_becomes(paint: &Paint<'_>) -> String {
+    let say = "Nothing is written yet. Lines with + would come into these files, lines with - would go";
+    match action::spec(Action::PageApply).check(paint.state) {
+        Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} writes them, and asks first.")),
+        Err(why) => format!("{say}. Not here: {why}."),
+    }
+}
+
+/// The line to type in what is searched for, over the last row.
+pub(super) fn find(paint: &mut Paint<'_>, area: Rect, page: &Page) {
+    let Some(find) = page.find.as_ref().filter(|_| page.is_typing()) else { return };
+    paint.clear(area);
+    let (label, keys) = (" Find ", paint.state.keys.say("{pick} ends, {pick_down} next match"));
+    paint.line(area, 0, &Line::from(span(label, paint.theme.badge)));
+    let start = u16::try_from(label.len() + 1).unwrap_or(0);
+    let end = u16::try_from(text::width(&keys) + 1).unwrap_or(0);
+    let end = if area.width > start + end + 20 { end } else { 0 };
+    let place = Rect { x: area.x + start, width: area.width.saturating_sub(start + end), ..area }.intersection(area);
+    input(paint.theme, &find.input, place, paint.buffer, "words on this page");
+    let place = Rect { x: area.x + area.width.saturating_sub(end), width: end, ..area }.intersection(area);
+    paint.line(place, 0, &Line::from(span(keys, paint.theme.dim)));
 }
 
 /// A line wrapped under itself: what it is indented by is kept, and in a difference its mark stays in a column of its own.
-fn hung(line: &str, width: usize, style: Style, marked: bool) -> Vec<Line<'static>> {
-    let mark = line.chars().next().filter(|first| marked && matches!(first, '+' | '-' | ' '));
+fn hung(
+    line: &str,
+    width: usize,
+    style: Style,
+    signed: bool,
+    marked: impl Fn(&str) -> Vec<(String, Style)>,
+) -> Vec<Line<'static>> {
+    let mark = line.chars().next().filter(|first| signed && matches!(first, '+' | '-' | ' '));
     let rest = mark.and_then(|mark| line.strip_prefix(mark)).unwrap_or(line);
     let body = rest.trim_start_matches(' ');
     let indent = (rest.len() - body.len()).min(width / 2);
@@ -57,7 +111,7 @@ fn hung(line: &str, width: usize, style: Style, marked: bool) -> Vec<Line<'stati
     let hang = if body.starts_with("- ") { 2 } else { 0 };
     let room = width.saturating_sub(column + indent + hang).max(1);
     let mut lines = Vec::new();
-    for (row, wrapped) in text::wrap(body, room, style).into_iter().enumerate() {
+    for (row, wrapped) in text::wrap_runs(&marked(body), room).into_iter().enumerate() {
         let lead = match (mark, row) {
             (Some(mark), 0) => mark.to_string(),
             (mark, _) => " ".repeat(usize::from(mark.is_some())),

@@ -9,6 +9,7 @@ use ratatui::{
 };
 
 use crate::tui::{
+    found::Words,
     hits::{Hit, HitMap, Pane},
     state::State,
     text,
@@ -99,8 +100,15 @@ impl<'a> Paint<'a> {
         let inner = self.pane(area, title, &note, focused);
         self.hits.add_pane(inner, pane, height);
         self.hits.add_overflow(pane, overflow);
+        self.hits.add_scroll(pane, scroll);
         self.lines(inner, lines, scroll);
         (inner, scroll)
+    }
+
+    /// A text in spans, the words of a search marked in it.
+    pub(super) fn found(&self, words: &Words, text: &str, style: Style) -> Vec<Span<'static>> {
+        let mark = |(run, hit)| span(run, if hit { style.patch(self.theme.found) } else { style });
+        words.runs(text).into_iter().map(mark).collect::<Vec<_>>()
     }
 
     /// Notes a row of a list in `area`, and styles it where it is under the cursor.

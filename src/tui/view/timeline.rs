@@ -210,7 +210,13 @@ fn link_lines(
         }
     };
     let statement = if claim.flags.redacted { "(its text was redacted)" } else { &claim.statement };
-    push(text::wrap(statement, body, if active { theme.title } else { theme.text }));
+    let style = if active { theme.title } else { theme.text };
+    for paragraph in statement.split('\n') {
+        let runs = state.claims.words().runs(paragraph);
+        let runs: Vec<_> =
+            runs.into_iter().map(|(run, hit)| (run, if hit { style.patch(theme.found) } else { style })).collect();
+        push(text::wrap_runs(&runs, body));
+    }
     let mut field = |label: &str, value: &str, style: Style| {
         push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(9), style), 9, theme.dim));
     };

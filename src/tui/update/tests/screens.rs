@@ -64,7 +64,7 @@ fn the_command_line_of_an_act_is_copied() {
     let mut state = at(Screen::Log);
     let out = press(&mut state, "c");
     let line = out.iter().find_map(|effect| match effect {
-        Effect::Copy(line) => Some(line.clone()),
+        Effect::Copy { text, .. } => Some(text.clone()),
         _ => None,
     });
     let line = line.unwrap();

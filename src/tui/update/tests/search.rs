@@ -139,10 +139,11 @@ fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
     assert_eq!(page.text.as_deref(), Some(agents::snapshot().snapshot.as_str()));
     press(&mut state, "G");
     let Some(Overlay::Page(page)) = &state.overlay else { panic!() };
-    assert!(page.scroll > 0);
+    assert!(page.scroll(0) > 0);
     assert!(!press(&mut state, "enter l a").iter().any(|effect| matches!(effect, Effect::Write(..))));
     let out = press(&mut state, "y");
-    assert!(out.contains(&Effect::Copy(agents::snapshot().snapshot)));
+    let text = agents::snapshot().snapshot;
+    assert!(out.contains(&Effect::Copy { text, what: "the page".into() }));
     press(&mut state, "q");
     assert!(state.overlay.is_none());
     assert_eq!(state.screen, Screen::Claims, "q closes the page, not the app");

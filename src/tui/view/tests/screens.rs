@@ -207,6 +207,50 @@ fn a_scope_and_what_setup_would_write_are_pages() {
 }
 
 #[test]
+fn what_is_found_on_a_page_is_marked_and_in_view() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Claims);
+        press(&mut state, "P / s o r t space 2");
+        shot(&format!("page_typing_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "enter N");
+        shot(&format!("page_found_{}x{}", size.0, size.1), &mut state);
+    }
+}
+
+#[test]
+fn a_card_says_which_words_are_marked() {
+    let mut state = screen((120, 40), Screen::Conflicts);
+    let open = state.conflicts.card.as_mut().unwrap();
+    open.view.sides[1].claim.statement = "Blue for the canary.\nIt takes a tenth of all users".into();
+    open.compare(1);
+    let theme = Theme::mono(false);
+    let mut marked = Vec::new();
+    for says in
+        ["the guard went by; W marks all", "every word that differs; W shows both", "as they were written; W marks"]
+    {
+        let buffer = frame(&mut state, &theme);
+        let underlined = |cell: &&ratatui::buffer::Cell| cell.modifier.contains(theme.side_b.add_modifier);
+        marked.push(buffer.content().iter().filter(underlined).count());
+        let shown = text(&buffer);
+        let whole: Vec<&str> = shown.split_whitespace().filter(|word| !word.starts_with('│')).collect();
+        assert!(whole.join(" ").contains(says), "{shown}");
+        assert_eq!(shown.contains("│ Blue for the canary.                    │"), says.contains("written"), "{shown}");
+        press(&mut state, "W");
+    }
+    assert!(marked[0] < marked[1] && marked[2] < marked[0], "{marked:?}");
+}
+
+#[test]
+fn scopes_that_were_not_asked_are_told_of() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Claims);
+        press(&mut state, "/ c a n a r y enter");
+        state.claims.found.unasked = (28, 40);
+        shot(&format!("unasked_{}x{}", size.0, size.1), &mut state);
+    }
+}
+
+#[test]
 fn what_an_agent_was_refused_and_was_given() {
     for size in [(200, 60), (120, 40), (80, 24), (60, 16)] {
         let mut state = screen(size, Screen::Agents);

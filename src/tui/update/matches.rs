@@ -1,0 +1,79 @@
+//! From one thing with the words of the search to the next.
+
+use super::{claims, motion::Motion};
+use crate::tui::{
+    action::Action,
+    found::Words,
+    hits::Pane,
+    msg::Effect,
+    state::{Screen, State, Tone, why::Node},
+};
+
+/// Goes to the next or the previous match on this screen; says so where there is none.
+pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
+    let forward = id == Action::NextMatch;
+    let words = state.claims.words();
+    let missed = match state.screen {
+        Screen::Why => in_chain(state, &words, forward),
+        Screen::Timeline | Screen::Log => among_acts(state, &words, forward),
+        _ => in_list(state, forward),
+    };
+    if let Some(text) = missed {
+        out.push(state.toast(Tone::Info, text));
+    }
+}
+
+/// Every row of the list has what is searched for, what is near to it too.
+fn in_list(state: &mut State, forward: bool) -> Option<String> {
+    let before = state.claims.row();
+    let height = state.hits.height(Pane::Claims);
+    claims::walk(state, Motion::By(if forward { 1 } else { -1 }), height);
+    (state.claims.row() == before).then(|| none(forward))
+}
+
+fn in_chain(state: &mut State, words: &Words, forward: bool) -> Option<String> {
+    let here = state.why.current().map_or(0, |(index, _)| index);
+    let nodes = state.why.chain.as_ref().map(|chain| chain.nodes()).unwrap_or_default();
+    let has = |at: &usize| match nodes.get(*at) {
+        Some(Node::Claim { claim, .. }) => {
+            let texts = [Some(&claim.statement), claim.reason.as_ref(), claim.source.as_ref()];
+            words.all_in(texts.into_iter().flatten().map(String::as_str))
+        }
+        Some(Node::Card(card)) => words.all_in([card.headline.as_str()]),
+        None => false,
+    };
+    let found = if forward { (here + 1..nodes.len()).find(has) } else { (0..here).rev().find(has) };
+    let Some(found) = found else { return Some(none(forward)) };
+    state.why.step(found.cast_signed() - here.cast_signed());
+    None
+}
+
+fn among_acts(state: &mut State, words: &Words, forward: bool) -> Option<String> {
+    let height = state.hits.height(Pane::Acts);
+    let all = state.keys.say("{last} reads all");
+    let acts = state.acts_mut()?;
+    let has = |at: &usize| {
+        acts.list.get(*at).is_some_and(|event| {
+            let texts = [&event.statement, &event.about, &event.reason];
+            words.all_in(texts.into_iter().flatten().map(String::as_str))
+        })
+    };
+    let (here, known) = (acts.list.cursor(), acts.list.known());
+    let found = if forward { (here + 1..known).find(has) } else { (0..here).rev().find(has) };
+    if let Some(found) = found {
+        acts.list.place(found, height);
+        acts.scroll = 0;
+        return None;
+    }
+    // Older acts are read as one goes down.
+    let rest = forward && !acts.list.is_whole();
+    Some(if rest {
+        format!("None of the {known} acts read so far has the words after this one: {all}.")
+    } else {
+        none(forward)
+    })
+}
+
+fn none(forward: bool) -> String {
+    if forward { "This was the last match.".to_owned() } else { "This was the first match.".to_owned() }
+}

@@ -1,0 +1,102 @@
+//! From match to match, on screens and on a page; which words a card marks; what is said of a copy.
+
+use super::*;
+use crate::tui::{
+    clipboard::{Copied, Place},
+    hits::HitMap,
+    state::conflicts::Words,
+};
+
+fn searched(screen: Screen, words: &str) -> State {
+    let claim = (screen == Screen::Why).then(|| "14".to_owned());
+    let mut state = app(SIZE, Opening { screen: Some(screen), claim, ..Opening::default() });
+    state.claims.search = words.into();
+    state
+}
+
+#[test]
+fn on_the_why_chain_and_the_log_a_match_is_what_has_the_words() {
+    let mut state = searched(Screen::Why, "fridays ");
+    press(&mut state, "g n");
+    assert_eq!(state.why.current_claim().map(|claim| claim.statement.as_str()), Some("Deploy every Friday"));
+    press(&mut state, "n");
+    assert!(toasts(&state).contains("the last match"), "{}", toasts(&state));
+    press(&mut state, "N");
+    assert!(toasts(&state).contains("the first match"), "{}", toasts(&state));
+
+    let mut state = searched(Screen::Log, "staging");
+    press(&mut state, "n");
+    assert_eq!(state.journal.list.current().map(|event| event.kind.as_str()), Some("fact_set"));
+    press(&mut state, "N");
+    assert_eq!(state.journal.list.cursor(), 6, "nothing before it has the word");
+}
+
+#[test]
+fn on_claims_every_row_is_a_match() {
+    let mut state = searched(Screen::Claims, "canary");
+    press(&mut state, "n n N");
+    assert_eq!(state.claims.row(), 1);
+    press(&mut state, "N N");
+    assert_eq!(state.claims.row(), 0);
+    assert!(toasts(&state).contains("the first match"));
+}
+
+#[test]
+fn without_a_search_the_key_says_what_to_do() {
+    for screen in [Screen::Claims, Screen::Why, Screen::Log, Screen::Timeline] {
+        let mut state = searched(screen, " by:max ");
+        press(&mut state, "n");
+        assert!(toasts(&state).contains("Next match: nothing is searched for: / searches."), "{}", toasts(&state));
+    }
+}
+
+#[test]
+fn a_page_is_searched_as_one_types_and_escape_goes_back_one_step() {
+    let mut state = app((80, 24), Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "P n");
+    assert!(toasts(&state).contains("/ searches this page"), "{}", toasts(&state));
+    press(&mut state, "/ s o r t space 2");
+    let page = |state: &State| match &state.overlay {
+        Some(Overlay::Page(page)) => page.clone(),
+        other => panic!("{other:?}"),
+    };
+    // 2, and 20 to 29.
+    assert_eq!((page(&state).matches().len(), page(&state).shown_match()), (11, Some(0)));
+    press(&mut state, "enter n N N");
+    assert_eq!(page(&state).shown_match(), Some(10), "round and round");
+    let painted = state.hits.scroll(Pane::Page);
+    assert!(painted > 0, "the last match is in view");
+    press(&mut state, "k");
+    assert_eq!((page(&state).shown_match(), page(&state).scroll(0)), (None, painted - 1), "it scrolls on from there");
+    press(&mut state, "esc");
+    assert!(page(&state).find.is_none());
+    press(&mut state, "/ x esc esc");
+    assert!(state.overlay.is_none());
+    state.painted(HitMap::default());
+}
+
+#[test]
+fn a_card_marks_what_tells_the_sides_apart_or_all_that_differs_or_nothing() {
+    let mut state = cards();
+    press(&mut state, "W");
+    assert_eq!(state.conflicts.words, Words::Written, "what differs is what tells them apart");
+    press(&mut state, "W");
+    assert_eq!(state.conflicts.words, Words::Telling);
+    let open = state.conflicts.card.as_mut().unwrap();
+    open.view.sides[1].claim.statement = "Nobody may ship on a Sunday".into();
+    open.compare(1);
+    press(&mut state, "W");
+    assert_eq!(state.conflicts.words, Words::Differing);
+    press(&mut state, "W n");
+    assert_eq!(state.conflicts.words, Words::Written, "and so on the next card");
+}
+
+#[test]
+fn what_became_of_a_copy_is_said_when_it_is_known() {
+    let mut state = cards();
+    let out = press(&mut state, "y");
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Copy { .. })) && state.toasts.is_empty());
+    let copied = Copied { what: "ergo tui".into(), tool: Some("wl-copy"), terminal: false, place: Place::default() };
+    step(&mut state, Msg::Copied(copied, None));
+    assert_eq!(toasts(&state), "Copied with wl-copy: ergo tui");
+}
