@@ -279,11 +279,6 @@ impl State {
         self.slots[slot as usize].1
     }
 
-    /// Whether any request is under way.
-    pub fn is_busy(&self) -> bool {
-        self.slots.iter().any(|(_, waiting)| *waiting)
-    }
-
     /// Who acts, in `scope`, under a fresh key.
     pub fn caller(&mut self, scope: &Scope) -> Caller {
         self.ops += 1;

@@ -180,14 +180,10 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     ])
 }
 
-/// How many scopes were not searched by meaning, and how they are; `None` where all were.
+/// How many scopes were too slow to be searched by meaning, and how they are; `None` where all were.
 fn unasked_words(paint: &Paint<'_>) -> Option<String> {
-    let (unasked, of) = paint.state.claims.found.unasked;
-    (unasked > 0).then(|| {
-        format!(
-            "{unasked} of {of} scopes were too slow to search by meaning: choose one in the tree to search it alone"
-        )
-    })
+    let (unasked, _) = paint.state.claims.found.unasked;
+    (unasked > 0).then(|| format!("{unasked} scopes were not asked: choose one in the tree"))
 }
 
 fn unasked(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
