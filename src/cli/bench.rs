@@ -46,6 +46,12 @@ enum What {
         /// Write each question with what was found to this file, as JSON lines.
         #[arg(long, value_name = "FILE")]
         examples: Option<PathBuf>,
+        /// Keep what the models say in this file, and believe it the next time: then times mean nothing.
+        #[arg(long, value_name = "FILE")]
+        heard: Option<PathBuf>,
+        /// Fit what the language model's word counts, and print the weights in the form of assets/recall/filter.toml.
+        #[arg(long, requires = "llm")]
+        fit: bool,
         /// Measure the time of a question instead, by the number of active claims.
         #[arg(long, conflicts_with = "data")]
         speed: bool,
@@ -325,10 +331,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
-        What::Recall { data, explain, examples, speed, claims, samples, sample, named } => match (data, speed) {
-            (Some(data), false) => recall(data, explain, examples, sample, &named, cx),
-            _ => recall_speed(claims, samples, &named, cx),
-        },
+        What::Recall { data, explain, examples, heard, fit, speed, claims, samples, sample, named } => {
+            match (data, speed) {
+                (Some(data), false) => {
+                    let options = bench::recall::Options {
+                        data,
+                        folder: PathBuf::new(),
+                        models: None,
+                        explain,
+                        examples,
+                        heard,
+                        fit,
+                        sample,
+                    };
+                    recall(options, &named, cx)
+                }
+                _ => recall_speed(claims, samples, &named, cx),
+            }
+        }
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, cx),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, cx),
@@ -399,17 +419,10 @@ fn agents(claims: usize, samples: usize, clients: usize, time: Duration, cx: &mu
 }
 
 /// Measures how well recall finds.
-fn recall(
-    data: PathBuf,
-    explain: bool,
-    examples: Option<PathBuf>,
-    sample: usize,
-    named: &Named,
-    cx: &mut Context,
-) -> Result<Exit, CliError> {
+fn recall(options: bench::recall::Options, named: &Named, cx: &mut Context) -> Result<Exit, CliError> {
     let report = aside("recall", cx, |folder, progress| {
         with_models(named, |models| {
-            let options = bench::recall::Options { data, folder: folder.into(), models, explain, examples, sample };
+            let options = bench::recall::Options { folder: folder.into(), models, ..options };
             bench::recall::run(&options, progress)
                 .map_err(|error| CliError::usage(error).hint("docs/recall.md has the format of the data"))
         })

@@ -41,7 +41,7 @@ use std::{
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
 pub use deep::{Deep, odds as deep_odds};
 pub use extract::Extracted;
-pub use reads::Ways;
+pub use reads::{Ways, Weighing};
 pub use refine::norm_prompt;
 pub use team::TeamNotes;
 
@@ -272,6 +272,11 @@ impl Engine {
     /// [`Engine::recall`] by some of its means, to measure what each of them brings.
     pub fn recall_by(&self, request: &RecallRequest, ways: Ways) -> Result<RecallAnswer, ApiError> {
         reads::recall(self, request, ways)
+    }
+
+    /// What the local language model says of what a question finds; `None` where the first claim is not to be doubted. For measurements.
+    pub fn weigh_recall(&self, request: &RecallRequest) -> Result<Option<Weighing>, ApiError> {
+        reads::weigh(self, request)
     }
 
     /// A scope on one page: the last one that was made, unless a new one is asked for.

@@ -63,6 +63,11 @@ pub(super) fn local(
 
 /// The places that an answer points at.
 pub(super) fn read(answer: &str, shown: usize) -> Result<Vec<usize>, Fallback> {
-    let unread = || Fallback(PARSE_ERROR, "it answered with something other than numbers of what it was shown".into());
+    let unread = || unread("it answered with something other than numbers of what it was shown");
     numbers::read(answer, shown).ok_or_else(unread)
+}
+
+/// An answer that cannot be used, and why.
+pub(super) fn unread(why: &str) -> Fallback {
+    Fallback(PARSE_ERROR, why.to_owned())
 }

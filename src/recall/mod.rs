@@ -10,6 +10,7 @@
 pub mod calibrate;
 pub mod chunk;
 pub mod decompose;
+pub mod expect;
 pub mod filter;
 pub mod floor;
 pub mod fuse;

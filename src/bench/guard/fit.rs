@@ -304,7 +304,8 @@ fn score(judge: &Weights, look: &Look) -> f32 {
 
 /// Weights learnt from the labelled pairs and from the replay, one part of it left out.
 fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &FitOptions) -> Weights {
-    let example = |look: &Look, contradiction| Example { figures: look.figures.to_vec(), contradiction, weight: 1.0 };
+    let example =
+        |look: &Look, contradiction| Example { figures: look.figures.to_vec(), yes: contradiction, weight: 1.0 };
     let labelled = pairs.iter().filter_map(|pair| Some(example(pair.look.as_ref()?, pair.contradiction)));
     let taught = writes.iter().filter(|write| Some(write.part) != without);
     let harmless = taught.flat_map(|write| &write.looks).map(|look| example(look, false));

@@ -70,7 +70,7 @@ pub(super) fn fit(
     }
     let examples: Vec<Example> = asked
         .iter()
-        .map(|pair| Example { figures: vec![pair.judge, pair.model], contradiction: pair.contradiction, weight: 1.0 })
+        .map(|pair| Example { figures: vec![pair.judge, pair.model], yes: pair.contradiction, weight: 1.0 })
         .collect();
     let [intercept, judge, model] = logistic::fit(&examples, RIDGE)[..] else {
         return Err(BenchError::Model("no pair comes to the language model".into()));

@@ -10,9 +10,7 @@ mod data;
 mod facts;
 mod fit;
 mod fit_deep;
-mod heard;
 mod lexical;
-mod logistic;
 mod memory;
 mod path;
 mod replay;
@@ -30,6 +28,7 @@ pub use score::Wrong;
 use heard::Heard;
 use path::{GuardPath, Ways};
 
+use super::{heard, logistic};
 use crate::{guard::Weights, infer::Models};
 
 /// What to measure.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs, path::Path};
 
 use serde_json::json;
 
-use super::{BenchError, LIMIT, Query, StoreBenchError, scope};
+use super::{BenchError, LIMIT, Query, StoreBenchError, request};
 use crate::{api::RecallRequest, domain::ClaimId, engine::Engine};
 
 /// Writes one line of JSON a question.
@@ -16,14 +16,7 @@ pub(super) fn write(
 ) -> Result<(), BenchError> {
     let mut lines = String::new();
     for query in queries {
-        let request = RecallRequest {
-            org_id: scope().org_id,
-            project: scope().project,
-            query: query.question.clone(),
-            limit: Some(2 * LIMIT),
-            include_history: query.include_history,
-            ..RecallRequest::default()
-        };
+        let request = RecallRequest { limit: Some(2 * LIMIT), ..request(query) };
         let answer = engine.recall(&request)?;
         let hits = answer.hits.iter().map(|hit| {
             json!({

@@ -3,6 +3,7 @@
 mod curve;
 mod data;
 mod examples;
+mod fit;
 mod report;
 pub mod speed;
 
@@ -19,14 +20,20 @@ pub use report::{Report, Row, Tally};
 
 use curve::Seen;
 
-use super::store::{BenchError as StoreBenchError, key, quantiles, remove};
+use super::{
+    heard::Heard,
+    store::{BenchError as StoreBenchError, key, quantiles, remove},
+};
 use crate::{
     api::{ApiError, CalibrateRequest, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest},
     domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
     engine::{Engine, EngineConfig, Ways},
     guard::{Guard, StructuralPairCheck},
     infer::{Models, NoModels, Role},
-    recall::{Question, Vocabulary},
+    recall::{
+        Question, Vocabulary,
+        expect::{self, Provenance},
+    },
     store::{Act, Draft, Options as StoreOptions, Store, StoreError},
 };
 
@@ -59,6 +66,10 @@ pub struct Options {
     pub explain: bool,
     /// Write each question with what the hybrid found to this file, as JSON lines.
     pub examples: Option<PathBuf>,
+    /// Keep what the models say in this file, and believe it the next time: then times mean nothing.
+    pub heard: Option<PathBuf>,
+    /// Fit what the language model's word counts, instead of measuring.
+    pub fit: bool,
     /// How many questions the language model is asked, spread over all of them: it takes seconds for each.
     pub sample: usize,
 }
@@ -113,7 +124,12 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     remove(&path)?;
     progress(&format!("writing {} memories", memories.len()));
     let ids = fill(&path, &memories)?;
-    let models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
+    let mut models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
+    if let Some(path) = &options.heard {
+        let heard =
+            Heard::new(models, Some(path)).map_err(|error| StoreBenchError::Io { path: path.clone(), error })?;
+        models = Arc::new(heard).remembered();
+    }
     let mut config = EngineConfig::new(&path, key());
     config.durable = false;
     let now = FIRST + HOUR * (memories.len() as u64 + 24);
@@ -150,6 +166,11 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     // The last one: what it keeps would be asked with in every other row.
     ways.push((CALIBRATED, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
     let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
+    if options.fit {
+        progress("asking the language model");
+        report.fitted = Some(fitted(&engine, &*models, &some, &names)?);
+        ways.clear();
+    }
     for (name, way) in ways {
         let queries = if [SAME_QUESTIONS, FILTER].contains(&name) { &some } else { &queries };
         progress(&format!("asking by {name}"));
@@ -163,6 +184,51 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     drop(engine);
     remove(&path)?;
     Ok(report)
+}
+
+/// Asks the language model about every question, and fits what its word counts.
+fn fitted(
+    engine: &Engine,
+    models: &dyn Models,
+    queries: &[Query],
+    names: &HashMap<ClaimId, &str>,
+) -> Result<String, BenchError> {
+    let mut cases = Vec::with_capacity(queries.len());
+    for query in queries {
+        let request = request(query);
+        let mut weighing = engine.weigh_recall(&request);
+        for _ in 0..AGAIN {
+            if weighing.is_ok() {
+                break;
+            }
+            weighing = engine.weigh_recall(&request);
+        }
+        let answer = engine.recall(&request)?;
+        let names = answer.hits.iter().map(|hit| names.get(&hit.claim.id).copied());
+        let right = names.map(|name| query.expected.iter().any(|expected| Some(expected.as_str()) == name)).collect();
+        let (answerable, known) = (!query.expected.is_empty(), answer.known);
+        cases.push(fit::Case { answerable, right, weighing: weighing?, known });
+    }
+    let model = models.info().role(Role::Llm).map_or_else(String::new, |role| role.name.clone());
+    let provenance = Provenance {
+        command: "ergo bench recall --fit".to_owned(),
+        date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
+        questions: format!("{} of tests/data/recall, {model}", queries.len()),
+    };
+    fit::told(&cases, expect::built_in(), provenance)
+        .map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
+}
+
+fn request(query: &Query) -> RecallRequest {
+    let scope = scope();
+    RecallRequest {
+        org_id: scope.org_id,
+        project: scope.project,
+        query: query.question.clone(),
+        limit: Some(LIMIT),
+        include_history: query.include_history,
+        ..RecallRequest::default()
+    }
 }
 
 /// So many of the questions, or all, spread evenly over them.
@@ -292,15 +358,7 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
         }
         Way::Recall(_) | Way::Filter => {
             let ways = if let Way::Recall(ways) = way { ways } else { Ways::default() };
-            let request = RecallRequest {
-                filter: way == Way::Filter,
-                org_id: scope.org_id,
-                project: scope.project,
-                query: query.question.clone(),
-                limit: Some(LIMIT),
-                include_history: query.include_history,
-                ..RecallRequest::default()
-            };
+            let request = RecallRequest { filter: way == Way::Filter, ..request(query) };
             let mut answer = engine.recall_by(&request, ways)?;
             for _ in 0..AGAIN {
                 if answer.method != "fallback_unreachable" {
@@ -350,7 +408,7 @@ mod tests {
     fn every_row_is_measured_and_nothing_retired_is_shown() {
         let folder = tempfile::tempdir().unwrap();
         let models =
-            FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).generating(|_| Ok("[1]".to_owned()));
+            FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).expecting(|_, _| Ok(vec![-1.0]));
         // A part of the questions: each is asked six times.
         let queries = std::fs::read_to_string(corpus().join("queries.jsonl")).unwrap();
         let some = queries.lines().step_by(4).collect::<Vec<_>>().join("\n");
@@ -363,6 +421,8 @@ mod tests {
             explain: true,
             examples: Some(folder.path().join("examples.jsonl")),
             sample: 6,
+            heard: None,
+            fit: false,
         };
         let report = run(&options, &mut |_| {}).unwrap();
         let questions: Vec<usize> = report.rows.iter().map(|row| row.questions).collect();

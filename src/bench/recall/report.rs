@@ -116,11 +116,17 @@ pub struct Report {
     /// What the hybrid did not answer right, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<String>,
+    /// The fitted weights of the second stage, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<String>,
 }
 
 impl Report {
     /// As tables for people.
     pub fn table(&self) -> String {
+        if let Some(fitted) = &self.fitted {
+            return fitted.clone();
+        }
         let mut text = format!(
             "{} memories, {} questions\n\n{:<26} {:>9} {:>5} {:>5} {:>5} {:>7} {:>8} {:>7} {:>8} {:>9} {:>6} {:>13}\n",
             self.memories,

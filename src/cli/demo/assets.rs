@@ -67,6 +67,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0045-injections-beside-the-store.md"),
     record!("0046-agents-files-are-given-back.md"),
     record!("0047-files-that-travel.md"),
+    record!("0048-the-local-model-weighs.md"),
 ];
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! `recall`: what is known about a question, by words and by meaning.
 
 mod filter;
+mod queries;
 mod references;
 
 use std::{collections::HashMap, thread, time::Duration};
 
+use queries::Queries;
+
 use crate::{
-    api::{ApiError, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
+    api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
-    engine::{Engine, check, foresee::Vector, gate, past::At, view},
+    engine::{Engine, check, foresee::Vector, gate, past::At, pointing::Fallback, view},
     infer::{Call, InferError},
     recall::{
         Question, Vocabulary,
@@ -20,6 +23,8 @@ use crate::{
     store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
 };
 
+pub use filter::Weighing;
+
 /// How many claims are answered with unless a number is asked for.
 const LIMIT: usize = 10;
 
@@ -29,9 +34,7 @@ const MAX_QUERY: usize = 1000;
 /// How long a question waits for its vector: a healthy answer takes 5 ms, and the first one loads the model.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most claims that are read for one word, for one that stands for it, and for words that stand together.
-const PER_WORD: usize = 1000;
-const PER_OTHER: usize = 200;
+/// The most claims that are read for words that stand together.
 const TOGETHER: usize = 100;
 
 /// Beyond this many claims a word is too common to be looked for beside another one.
@@ -84,6 +87,15 @@ pub(in crate::engine) fn recall(
         method.clone_into(&mut answer.method);
     }
     Ok(answer)
+}
+
+/// What the local language model says of what a question finds; `None` where the first claim is not to be doubted. For measurements.
+pub(in crate::engine) fn weigh(engine: &Engine, request: &RecallRequest) -> Result<Option<Weighing>, ApiError> {
+    let wanted = Wanted::new(request)?;
+    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
+    let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
+    filter::weighing(engine, &wanted.query, &findings)
+        .map_err(|Fallback(method, why)| ApiError::new(ErrorCode::Unavailable, format!("{method}: {why}")))
 }
 
 /// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
@@ -197,6 +209,8 @@ struct ByWords {
     known: Vec<Known>,
     /// Those that are wanted: the best by all words, then the best of each sub-query.
     ranked: Vec<Vec<Spot>>,
+    /// The best of them as they are, read while the embedder computes.
+    rows: HashMap<Spot, ClaimRow>,
 }
 
 /// Claims near a vector, each with its cosine.
@@ -229,13 +243,14 @@ impl Asked<'_> {
             let vector = embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into())));
             (vector, words)
         });
-        let ByWords { claims, known, ranked } = words?;
+        let ByWords { claims, known, ranked, rows } = words?;
         let mut notes = Vec::new();
         self.engine.look(self.wanted.at.as_ref(), |reader| {
             let (near, vector) = self.near(reader, vector, &mut notes)?;
             let weights = Weights::new(&question, claims, &known);
             let pool = self.pool(reader, ranked, &near)?;
-            let mut found = self.ranked(reader, &pool, vector.as_ref(), &near, &weights)?;
+            let rows = rows_of(reader, &pool, rows)?;
+            let mut found = self.ranked(reader, (&pool, rows), vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
             let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
@@ -274,7 +289,13 @@ impl Asked<'_> {
                 list.truncate(BY_WORDS);
                 ranked.push(list);
             }
-            Ok(ByWords { claims: lists.claims, known, ranked })
+            let best: Vec<Spot> = fuse::reciprocal(ranked.iter().map(Vec::as_slice))
+                .into_iter()
+                .take(POOL)
+                .map(|(spot, _)| spot)
+                .collect();
+            let rows = best.iter().copied().zip(reader.bare_at(&best)?).collect();
+            Ok(ByWords { claims: lists.claims, known, ranked, rows })
         })
     }
 
@@ -350,12 +371,11 @@ impl Asked<'_> {
     fn ranked(
         &self,
         reader: &Reader,
-        pool: &[Spot],
+        (pool, rows): (&[Spot], Vec<ClaimRow>),
         vector: Option<&Vector>,
         near: &[(Spot, f32)],
         weights: &Weights<'_>,
     ) -> Result<Vec<Found>, ApiError> {
-        let rows = reader.bare_at(pool)?;
         let mut cosines: HashMap<Spot, f32> = near.iter().copied().collect();
         if let Some(vector) = vector {
             let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
@@ -423,65 +443,10 @@ impl Asked<'_> {
     }
 }
 
-/// What the store is asked for one question, and where each answer will stand.
-struct Queries {
-    all: Vec<WordQuery>,
-    /// Of each term: the place of its own list.
-    own: Vec<usize>,
-    /// Of each term: the places of the lists of its others.
-    others: Vec<Vec<usize>>,
-    /// The terms of each sub-query that stand together.
-    together: Vec<Vec<usize>>,
-}
-
-impl Queries {
-    fn of(question: &Question) -> Self {
-        let mut all = Vec::new();
-        let mut add = |stems: &[String], limit| {
-            all.push(WordQuery { stems: stems.to_vec(), limit });
-            all.len() - 1
-        };
-        let own = question.terms.iter().map(|term| add(&term.stems, PER_WORD)).collect();
-        let others =
-            question.terms.iter().map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect()).collect();
-        Self { all, own, others, together: question.together().to_vec() }
-    }
-
-    fn known(&self, question: &Question, lists: &WordLists) -> Vec<Known> {
-        let claims = |at: &usize| lists.lists.get(*at).map_or(0, |list| list.claims);
-        let known = |place: usize| Known {
-            own: self.own.get(place).map_or(0, claims),
-            others: self.others.get(place).map_or_else(Vec::new, |others| others.iter().map(claims).collect()),
-        };
-        (0..question.terms.len()).map(known).collect()
-    }
-
-    /// Every list of a word with what the word weighs.
-    fn weighed<'a>(&'a self, lists: &'a WordLists, weights: &'a Weights<'_>) -> Vec<(f64, &'a [Spot])> {
-        let list = |at: usize| lists.lists.get(at).map_or(&[][..], |list| list.spots.as_slice());
-        let mut all: Vec<(f64, &[Spot])> =
-            self.own.iter().zip(weights.own()).map(|(at, own)| (own, list(*at))).collect();
-        for (term, others) in self.others.iter().enumerate() {
-            all.extend(others.iter().zip(weights.others(term)).map(|(at, other)| (*other, list(*at))));
-        }
-        // Words that stand together bring in what the cut lists of each word lack.
-        let further = lists.lists.iter().skip(self.all.len());
-        all.extend(further.map(|list| (0.0, list.spots.as_slice())));
-        all
-    }
-
-    /// The claims of each sub-query whose terms stand together.
-    fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<Spot>> {
-        let own = |place: &usize| self.own.get(*place).and_then(|at| lists.lists.get(*at));
-        let mut all: Vec<Vec<Spot>> = Vec::new();
-        for places in &self.together {
-            let mut counts: HashMap<Spot, usize> = HashMap::new();
-            for spot in places.iter().filter_map(own).flat_map(|list| &list.spots) {
-                *counts.entry(*spot).or_default() += 1;
-            }
-            all.push(counts.into_iter().filter(|(_, count)| *count == places.len()).map(|(spot, _)| spot).collect());
-        }
-        all.extend(lists.lists.iter().skip(self.all.len()).map(|list| list.spots.clone()));
-        all
-    }
+/// The claims of a pool in its order: those that were read already, and the others.
+fn rows_of(reader: &Reader, pool: &[Spot], mut read: HashMap<Spot, ClaimRow>) -> Result<Vec<ClaimRow>, StoreError> {
+    let lacking: Vec<Spot> = pool.iter().filter(|spot| !read.contains_key(spot)).copied().collect();
+    let rows = reader.bare_at(&lacking)?;
+    read.extend(lacking.into_iter().zip(rows));
+    Ok(pool.iter().filter_map(|spot| read.remove(spot)).collect())
 }

@@ -1,4 +1,4 @@
-//! The second stage of recall: a language model that points at what was found.
+//! The second stage of recall: a language model that chooses among what was found.
 
 use std::{
     collections::BTreeSet,
@@ -35,45 +35,41 @@ fn bed() -> Bed {
     bed
 }
 
-/// Recalls with a language model that answers by a function of what it is asked.
+/// Recalls with a language model that expects a question after a note so much.
 fn filtered(
-    says: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 'static,
+    expects: impl Fn(&str) -> Result<f32, InferError> + Send + Sync + 'static,
 ) -> (RecallAnswer, Arc<FakeModels>) {
-    let models = Arc::new(FakeModels::new().generating(move |prompt| says(&prompt.text)));
+    let models = Arc::new(FakeModels::new().expecting(move |prompt, question| {
+        assert_eq!((question, prompt.text.lines().count()), ("deploys", 1), "a note is one line: {prompt:?}");
+        expects(&prompt.text).map(|expected| vec![expected, expected])
+    }));
     let bed = bed().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
     (bed.engine.recall(&asking("deploys")).unwrap(), models)
 }
 
-#[test]
-fn the_language_model_chooses_by_number_and_in_its_order() {
-    let pointing = |text: &str| {
-        let number =
-            |word: &str| text.lines().find(|line| line.contains(word)).unwrap().split('.').next().unwrap().to_owned();
-        Ok(format!("[{}, {}]", number("nine minutes"), number("green CI")))
-    };
-    let (answer, models) = filtered(pointing);
-    assert_eq!(statements(&answer), ["Deploys take nine minutes", "Deploys run on green CI"]);
-    assert_eq!((answer.method.as_str(), answer.known), ("filter", true));
-    assert!(models.asked().iter().any(|(role, _)| *role == Role::Llm));
-    let (answer, _) = filtered(|_| Ok("[]".into()));
-    assert!(answer.hits.is_empty() && !answer.known && answer.method == "filter");
+/// Expects the question most after the note that contains `word`, and more after any note than after none.
+fn most(word: &'static str) -> impl Fn(&str) -> Result<f32, InferError> + Send + Sync + 'static {
+    move |note| {
+        let after = if note.contains(word) { -2.0 } else { -4.0 };
+        Ok(if note.contains("Nothing is written down") { -6.0 } else { after })
+    }
 }
 
 #[test]
-fn nothing_but_stored_text_comes_out_whatever_the_model_says() {
-    for said in
-        ["[7]", "we deploy by fax", "[1] we deploy by fax", "", "[[1]]", "[1, 2, 3, 99]", "{\"text\": \"by fax\"}"]
-    {
-        let (answer, _) = filtered(move |_| Ok(said.into()));
-        assert_eq!(answer.method, "fallback_parse_error", "{said}");
-        assert_eq!(answer.hits.len(), 3, "{said}: the first stage stands");
-        assert!(statements(&answer).iter().all(|statement| WRITTEN.contains(statement)), "{answer:?}");
+fn what_makes_the_language_model_expect_the_question_comes_first() {
+    let plain = bed().engine.recall(&RecallRequest { filter: false, ..asking("deploys") }).unwrap();
+    for word in ["nine minutes", "green CI", "by fax"] {
+        let (answer, models) = filtered(most(word));
+        assert!(statements(&answer)[0].contains(word), "{answer:?}");
+        let all = |answer: &RecallAnswer| statements(answer).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+        assert_eq!(all(&answer), all(&plain), "all stay");
+        assert_eq!((answer.method.as_str(), answer.known), ("filter", true));
+        assert_eq!(models.asked().iter().filter(|(role, _)| *role == Role::Llm).count(), 4, "each note, and none");
     }
-    let (answer, _) = filtered(|text| {
-        assert_eq!(text.lines().count(), 4, "a candidate is one line: {text}");
-        Ok("[1]".into())
-    });
-    assert!(WRITTEN.contains(&statements(&answer)[0]));
+    let (answer, _) = filtered(|_| Ok(-4.0));
+    assert_eq!(statements(&answer), statements(&plain), "what says nothing changes nothing");
+    let (answer, _) = filtered(|note| Ok(if note.contains("Nothing is written down") { -1.0 } else { -6.0 }));
+    assert!(!answer.known && answer.above.unwrap() < 0.0 && answer.hits.len() == 3, "none answers: {answer:?}");
 }
 
 #[test]
@@ -82,6 +78,10 @@ fn every_way_in_which_the_language_model_can_be_missing_has_its_name() {
     assert_eq!(filtered(move |_| Err(crashed(Role::Llm))).0.method, "fallback_unreachable");
     let late = InferError::Timeout { role: Role::Llm, after: std::time::Duration::from_secs(1) };
     assert_eq!(filtered(move |_| Err(late.clone())).0.method, "fallback_unreachable");
+    for nonsense in [f32::NAN, f32::NEG_INFINITY] {
+        let (answer, _) = filtered(move |_| Ok(nonsense));
+        assert_eq!((answer.method.as_str(), answer.hits.len()), ("fallback_parse_error", 3), "the first stage stands");
+    }
     let (answer, _) = filtered(|_| Err(InferError::Refused("too long".into())));
     assert_eq!(answer.method, "fallback_error");
     assert!(answer.hits.len() == 3 && answer.notes.iter().any(|note| note.contains("too long")), "{answer:?}");
@@ -90,12 +90,25 @@ fn every_way_in_which_the_language_model_can_be_missing_has_its_name() {
 }
 
 #[test]
-fn it_chooses_among_more_than_are_wanted() {
-    let models = FakeModels::new().generating(|prompt| Ok(format!("[{}, 1]", prompt.text.lines().count() - 1)));
-    let bed = bed().reopen_with_models(Guard::default(), Arc::new(models));
-    let one = RecallRequest { limit: Some(1), ..asking("deploys") };
+fn it_chooses_among_more_than_are_wanted_and_what_is_retired_stays_behind() {
+    let bed = bed();
     let all = bed.engine.recall(&RecallRequest { filter: false, ..asking("deploys") }).unwrap();
-    assert_eq!(statements(&bed.engine.recall(&one).unwrap()), [statements(&all)[2]]);
+    let last = all.hits[2].claim.clone();
+    let word = ["nine minutes", "green CI", "by fax"].into_iter().find(|word| last.statement.contains(word)).unwrap();
+    let bed = bed.reopen_with_models(
+        Guard::default(),
+        Arc::new(
+            FakeModels::new()
+                .expecting(move |prompt, _| Ok(vec![if prompt.text.contains(word) { -1.0 } else { -5.0 }])),
+        ),
+    );
+    let one = RecallRequest { limit: Some(1), ..asking("deploys") };
+    assert_eq!(statements(&bed.engine.recall(&one).unwrap()), [last.statement.as_str()]);
+    bed.engine.retract(on(last.id, "wrong")).unwrap();
+    let with_history = RecallRequest { include_history: true, ..asking("deploys") };
+    let answer = bed.engine.recall(&with_history).unwrap();
+    assert_eq!(statements(&answer).last(), Some(&last.statement.as_str()), "{answer:?}");
+    assert_eq!(answer.hits.len(), 3);
 }
 
 /// Answers one request with this status and this content of a completion; gives back its address and what was asked.
@@ -140,6 +153,9 @@ fn a_model_behind_an_address_chooses_too_and_every_way_to_fail_has_its_name() {
     assert!(asked.contains("authorization: Bearer a-key") && asked.contains("Question: deploys\\n1. "), "{asked}");
     for (status, content, method) in [
         ("200 OK", "The first one: we deploy by fax", "fallback_parse_error"),
+        ("200 OK", "[1] we deploy by fax", "fallback_parse_error"),
+        ("200 OK", "[[1]]", "fallback_parse_error"),
+        ("200 OK", "", "fallback_parse_error"),
         ("200 OK", "[1, 4]", "fallback_parse_error"),
         ("401 Unauthorized", "", "fallback_error"),
         ("503 Busy", "", "fallback_unreachable"),
@@ -162,9 +178,11 @@ proptest! {
     fn every_text_that_is_chosen_is_one_that_was_stored(
         texts in prop::collection::vec("[a-c \\[\\]0-9\n\\PC]{1,60}", 1..8),
         query in "[a-c \\PC]{1,40}",
-        said in prop_oneof!["\\PC{0,30}", "\\[([1-9], ){0,4}[1-9]\\]"],
+        expected in prop::collection::vec(prop_oneof![-9.0..0.0_f32, Just(f32::NAN)], 0..4),
     ) {
-        let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).generating(move |_| Ok(said.clone()));
+        let models = FakeModels::new()
+            .embedding(|text| Ok(FakeModels::bag_of_words(text)))
+            .expecting(move |prompt, _| Ok(expected.iter().map(|p| p * (1 + prompt.text.len() % 5) as f32).collect()));
         let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(models));
         let mut written = BTreeSet::new();
         for statement in &texts {

@@ -113,6 +113,27 @@ fn a_prefix_outlives_the_process_and_a_damaged_file_of_it_is_noticed() {
 }
 
 #[test]
+fn the_likelihood_of_an_answer_is_that_of_each_of_its_tokens() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = tiny(dir.path());
+    let near = |a: &[f32], b: &[f32]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
+    let asked = prompt("A page holds 25 rows.");
+    let first = pool.answers(&asked, &texts(&["yes"]), LONG).unwrap();
+    let short = pool.likelihood(&asked, "yes", LONG).unwrap();
+    assert!(near(&short[..1], &first), "{short:?} {first:?}");
+    // Longer than what is evaluated in one step; what comes later does not count.
+    let long = pool.likelihood(&asked, &"yes ".repeat(60), LONG).unwrap();
+    assert!(long.len() >= 60 && long.iter().all(|weight| *weight < 0.0));
+    let longer = pool.likelihood(&asked, &format!("{}no", "yes ".repeat(60)), LONG).unwrap();
+    assert!(near(&long[..60], &longer[..60]));
+    assert!(near(&pool.likelihood(&asked, "yes", LONG).unwrap(), &short), "nothing is left of what was asked before");
+    assert!(
+        !near(&pool.likelihood(&prompt("A page holds 30 rows."), "yes", LONG).unwrap(), &short),
+        "what is asked counts"
+    );
+}
+
+#[test]
 fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
     let dir = tempfile::tempdir().unwrap();
     let pool = tiny(dir.path());
@@ -125,6 +146,7 @@ fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
     refused(pool.generate(&prompt(&"long ".repeat(5_000)), GRAMMAR, 9, LONG).unwrap_err(), "too long");
     refused(pool.answers(&prompt("a"), &texts(&["yes", "yet"]), LONG).unwrap_err(), "begin alike");
     refused(pool.answers(&prompt("a"), &texts(&["yes", ""]), LONG).unwrap_err(), "empty answer");
+    refused(pool.likelihood(&prompt("a"), "", LONG).unwrap_err(), "empty answer");
     let nul = Prompt { prefix: turns(&[(Speaker::System, "a\0b")]), text: "c".into() };
     refused(pool.answers(&nul, &texts(&["yes"]), LONG).unwrap_err(), "NUL");
     assert_eq!(pool.answers(&prompt("a"), &[], LONG), Ok(vec![]));

@@ -1,32 +1,41 @@
-//! The second stage: a language model chooses among what was found. It points at numbers; the texts are the store's.
+//! The second stage: a language model chooses among what was found. One behind an address points at numbers, one of this machine tells how much each claim
+//! makes it expect the question; the texts are the store's.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
 
-use super::Findings;
+use super::{Findings, Found};
 use crate::{
+    domain::Status,
     engine::{
         Engine,
         pointing::{self, Fallback},
     },
-    infer::{Call, Endpoint, EndpointError, Prompt},
-    recall::{filter, numbers},
+    infer::{Call, Endpoint, EndpointError, InferError, Prompt, Role},
+    recall::{
+        expect::{self, Words},
+        filter, numbers,
+    },
 };
 
 /// How long an answer waits for the language model, loading included.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Leaves those claims that the model points at, in its order, and says by what method: `filter`, or why everything stayed as it was.
+/// Has a language model choose, and says by what method: `filter`, or why everything stayed as it was.
 pub(super) fn choose(engine: &Engine, question: &str, findings: &mut Findings) -> &'static str {
     let shown = findings.found.len().min(filter::MAX_SHOWN);
     if shown == 0 {
         // Nothing to choose among: whoever was to choose would say so.
         return "filter";
     }
-    match point(engine, question, findings, shown) {
-        Ok(chosen) => {
-            keep(findings, &chosen);
-            "filter"
-        }
+    let chosen = match &engine.config.endpoint {
+        Some(endpoint) => point(engine, endpoint, question, findings, shown),
+        None => weigh(engine, question, findings),
+    };
+    match chosen {
+        Ok(()) => "filter",
         Err(Fallback(method, why)) => {
             findings.notes.push(format!("Not chosen by the language model: {why}."));
             method
@@ -34,13 +43,96 @@ pub(super) fn choose(engine: &Engine, question: &str, findings: &mut Findings) -
     }
 }
 
-/// The places of the claims that the model points at.
-fn point(engine: &Engine, question: &str, findings: &Findings, shown: usize) -> Result<Vec<usize>, Fallback> {
+/// Leaves those claims that the model behind an address points at, in its order.
+fn point(
+    engine: &Engine,
+    endpoint: &Endpoint,
+    question: &str,
+    findings: &mut Findings,
+    shown: usize,
+) -> Result<(), Fallback> {
     let statements = findings.found.iter().map(|found| found.row.statement.as_str());
     let prompt = pointing::prompt(filter::SYSTEM, &filter::EXAMPLES, filter::ask(question, statements));
-    match &engine.config.endpoint {
-        Some(endpoint) => pointing::read(&ask(engine, endpoint, &prompt)?, shown),
-        None => pointing::local(engine, &prompt, shown, filter::MAX_CHOSEN, Call::foreground(PATIENCE)),
+    let chosen = pointing::read(&ask(engine, endpoint, &prompt)?, shown)?;
+    let mut all: Vec<Option<Found>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
+    findings.found = chosen.iter().filter_map(|place| all.get_mut(*place)?.take()).collect();
+    for found in &mut findings.found {
+        // The model says that it answers, whatever its words.
+        found.answers = true;
+    }
+    Ok(())
+}
+
+/// What the local model says of the claims that come nearest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighing {
+    /// Their scores by the first stage, in its order.
+    pub scores: Vec<f64>,
+    /// How much each makes the model expect the question: the mean log-probability of a token.
+    pub likelihoods: Vec<f64>,
+    /// How much it expects the question where nothing is written down.
+    pub nothing: f64,
+    /// How far the first of them stands above the floor of the first stage.
+    pub above: f64,
+}
+
+/// Asks the local model about the claims that come nearest; `None` where the first one is not to be doubted.
+pub(super) fn weighing(engine: &Engine, question: &str, findings: &Findings) -> Result<Option<Weighing>, Fallback> {
+    if engine.models.info().role(Role::Llm).is_none() {
+        return Err(InferError::NoModel { role: Role::Llm }.into());
+    }
+    let Some(first) = findings.found.first() else { return Ok(None) };
+    // What is no longer in force never comes before what is.
+    let active = |found: &Found| found.row.status == Status::Active;
+    let alike = findings.found.iter().take_while(|found| active(found) == active(first));
+    let mut scores: Vec<f64> = alike.map(|found| found.score.total).collect();
+    let expectation = expect::built_in();
+    scores.truncate(expectation.weights.doubted(&scores));
+    if scores.is_empty() {
+        return Ok(None);
+    }
+    let expected = Expected { engine, words: &expectation.prompt, question, until: Instant::now() + PATIENCE };
+    let nothing = expected.after(&expectation.prompt.nothing)?;
+    let nearest = findings.found.iter().take(scores.len());
+    let likelihoods = nearest.map(|found| expected.after(&found.row.statement)).collect::<Result<_, _>>()?;
+    Ok(Some(Weighing { scores, likelihoods, nothing, above: first.above }))
+}
+
+/// Orders the claims that come nearest by how much they make the local model expect the question, and by their scores; all stay.
+fn weigh(engine: &Engine, question: &str, findings: &mut Findings) -> Result<(), Fallback> {
+    let Some(weighing) = weighing(engine, question, findings)? else { return Ok(()) };
+    let Weighing { scores, likelihoods, nothing, above } = weighing;
+    let expectation = expect::built_in();
+    let order = expectation.weights.order(&scores, &likelihoods);
+    let best = order.first().and_then(|(place, _)| likelihoods.get(*place)).copied().unwrap_or(nothing);
+    let odds = expectation.known.log_odds(above, best - nothing);
+    let mut weighed: Vec<Option<Found>> = findings.found.drain(..scores.len()).map(Some).collect();
+    let ordered = order.iter().filter_map(|(place, _)| weighed.get_mut(*place)?.take());
+    findings.found.splice(..0, ordered);
+    for (place, found) in findings.found.iter_mut().enumerate() {
+        found.above = if place == 0 { odds } else { found.above.min(odds) };
+        found.answers = found.above >= 0.0;
+    }
+    Ok(())
+}
+
+/// How much a note makes the local model expect a question.
+struct Expected<'a> {
+    engine: &'a Engine,
+    words: &'a Words,
+    question: &'a str,
+    until: Instant,
+}
+
+impl Expected<'_> {
+    /// The mean log-probability of the question's tokens after a note.
+    fn after(&self, note: &str) -> Result<f64, Fallback> {
+        let examples: Vec<(String, &str)> = self.words.examples().collect();
+        let examples: Vec<(&str, &str)> = examples.iter().map(|(asked, said)| (asked.as_str(), *said)).collect();
+        let prompt = pointing::prompt(&self.words.system, &examples, self.words.about(note));
+        let call = Call::foreground(self.until.saturating_duration_since(Instant::now()));
+        let tokens = self.engine.models.likelihood(&prompt, &Words::asked(self.question), call)?;
+        expect::mean(&tokens).ok_or_else(|| pointing::unread("it answered with something other than probabilities"))
     }
 }
 
@@ -53,14 +145,4 @@ fn ask(engine: &Engine, endpoint: &Endpoint, prompt: &Prompt) -> Result<String, 
         tracing::warn!(%error, "an address that was contacted could not be written down");
     }
     answer
-}
-
-/// Leaves the claims at these places, in this order.
-fn keep(findings: &mut Findings, chosen: &[usize]) {
-    let mut all: Vec<Option<_>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
-    findings.found = chosen.iter().filter_map(|place| all.get_mut(*place)?.take()).collect();
-    for found in &mut findings.found {
-        // The model says that it answers, whatever its words.
-        found.answers = true;
-    }
 }

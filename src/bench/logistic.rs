@@ -1,10 +1,10 @@
 //! Logistic regression by Newton's method, with a ridge: Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", 4.4.
 
-/// One example: its figures, whether it is a contradiction, and how much it counts.
+/// One example: its figures, whether it is a yes, and how much it counts.
 #[derive(Clone, Debug)]
 pub(super) struct Example {
     pub(super) figures: Vec<f32>,
-    pub(super) contradiction: bool,
+    pub(super) yes: bool,
     pub(super) weight: f64,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn fit(examples: &[Example], ridge: f64) -> Vec<f64> {
             let x: Vec<f64> = std::iter::once(1.0).chain(example.figures.iter().map(|f| f64::from(*f))).collect();
             let odds: f64 = weights.iter().zip(&x).map(|(w, x)| w * x).sum();
             let p = 1.0 / (1.0 + (-odds).exp());
-            let error = (p - f64::from(u8::from(example.contradiction))) * example.weight;
+            let error = (p - f64::from(u8::from(example.yes))) * example.weight;
             let curve = (p * (1.0 - p)).max(1e-9) * example.weight;
             for i in (0..size).filter(|i| x[*i] != 0.0) {
                 gradient[i] += error * x[i];
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn the_known_weights_of_a_simple_table_are_found() {
-        // Where x is 1, three of four are contradictions; where it is 0, one of four: the log-odds are ±ln 3.
+        // Where x is 1, three of four are so; where it is 0, one of four: the log-odds are ±ln 3.
         let examples: Vec<Example> = [(1.0, true, 3.0), (1.0, false, 1.0), (0.0, true, 1.0), (0.0, false, 3.0)]
-            .map(|(x, contradiction, weight)| Example { figures: vec![x], contradiction, weight })
+            .map(|(x, yes, weight)| Example { figures: vec![x], yes, weight })
             .into();
         let weights = fit(&examples, 0.0);
         let ln3 = 3.0_f64.ln();
@@ -95,9 +95,8 @@ mod tests {
 
     #[test]
     fn what_can_be_told_apart_wholly_still_has_an_end() {
-        let examples: Vec<Example> = (0..20)
-            .map(|i| Example { figures: vec![i as f32 / 20.0, 0.0], contradiction: i >= 10, weight: 1.0 })
-            .collect();
+        let examples: Vec<Example> =
+            (0..20).map(|i| Example { figures: vec![i as f32 / 20.0, 0.0], yes: i >= 10, weight: 1.0 }).collect();
         let weights = fit(&examples, 1e-3);
         assert!(weights.iter().all(|w| w.is_finite()) && weights[1] > 1.0 && weights[2].abs() < 1e-9);
     }

@@ -1,0 +1,78 @@
+//! The words of a question as the store is asked for them, and what its lists mean.
+
+use std::collections::HashMap;
+
+use crate::{
+    recall::{
+        Question,
+        rank::{Known, Weights},
+    },
+    store::{Spot, WordLists, WordQuery},
+};
+
+/// The most claims that are read for one word, and for one that stands for it.
+const PER_WORD: usize = 1000;
+const PER_OTHER: usize = 200;
+
+/// What the store is asked for one question, and where each answer will stand.
+pub(super) struct Queries {
+    pub(super) all: Vec<WordQuery>,
+    /// Of each term: the place of its own list.
+    pub(super) own: Vec<usize>,
+    /// Of each term: the places of the lists of its others.
+    others: Vec<Vec<usize>>,
+    /// The terms of each sub-query that stand together.
+    together: Vec<Vec<usize>>,
+}
+
+impl Queries {
+    pub(super) fn of(question: &Question) -> Self {
+        let mut all = Vec::new();
+        let mut add = |stems: &[String], limit| {
+            all.push(WordQuery { stems: stems.to_vec(), limit });
+            all.len() - 1
+        };
+        let own = question.terms.iter().map(|term| add(&term.stems, PER_WORD)).collect();
+        let others =
+            question.terms.iter().map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect()).collect();
+        Self { all, own, others, together: question.together().to_vec() }
+    }
+
+    pub(super) fn known(&self, question: &Question, lists: &WordLists) -> Vec<Known> {
+        let claims = |at: &usize| lists.lists.get(*at).map_or(0, |list| list.claims);
+        let known = |place: usize| Known {
+            own: self.own.get(place).map_or(0, claims),
+            others: self.others.get(place).map_or_else(Vec::new, |others| others.iter().map(claims).collect()),
+        };
+        (0..question.terms.len()).map(known).collect()
+    }
+
+    /// Every list of a word with what the word weighs.
+    pub(super) fn weighed<'a>(&'a self, lists: &'a WordLists, weights: &'a Weights<'_>) -> Vec<(f64, &'a [Spot])> {
+        let list = |at: usize| lists.lists.get(at).map_or(&[][..], |list| list.spots.as_slice());
+        let mut all: Vec<(f64, &[Spot])> =
+            self.own.iter().zip(weights.own()).map(|(at, own)| (own, list(*at))).collect();
+        for (term, others) in self.others.iter().enumerate() {
+            all.extend(others.iter().zip(weights.others(term)).map(|(at, other)| (*other, list(*at))));
+        }
+        // Words that stand together bring in what the cut lists of each word lack.
+        let further = lists.lists.iter().skip(self.all.len());
+        all.extend(further.map(|list| (0.0, list.spots.as_slice())));
+        all
+    }
+
+    /// The claims of each sub-query whose terms stand together.
+    pub(super) fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<Spot>> {
+        let own = |place: &usize| self.own.get(*place).and_then(|at| lists.lists.get(*at));
+        let mut all: Vec<Vec<Spot>> = Vec::new();
+        for places in &self.together {
+            let mut counts: HashMap<Spot, usize> = HashMap::new();
+            for spot in places.iter().filter_map(own).flat_map(|list| &list.spots) {
+                *counts.entry(*spot).or_default() += 1;
+            }
+            all.push(counts.into_iter().filter(|(_, count)| *count == places.len()).map(|(spot, _)| spot).collect());
+        }
+        all.extend(lists.lists.iter().skip(self.all.len()).map(|list| list.spots.clone()));
+        all
+    }
+}
