@@ -88,7 +88,7 @@ fn crowded(rounds: usize, claims: usize) {
         .map(|_| {
             let begin = Instant::now();
             let mut app = terminal(&home).args(["tui", "--no-spawn"]).spawn(env!("CARGO_BIN_EXE_ergo")).unwrap();
-            app.wait_until(|screen| screen.contains("Need review")).unwrap();
+            app.wait_until(|screen| screen.contains("Found by models and audits")).unwrap();
             begin.elapsed()
         })
         .collect();

@@ -39,7 +39,9 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let today = gate::day(now);
     let mut groups = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
-        for (group, kind) in CARDS.into_iter().filter(|(group, _)| wanted(*group)) {
+        // Of the others there is nothing to count, one by one.
+        let waiting = reader.waiting_kinds(scope.as_ref(), now)?;
+        for (group, kind) in CARDS.into_iter().filter(|(group, kind)| wanted(*group) && waiting.contains(kind)) {
             let filter = CardFilter { scope: scope.clone(), now, kinds: vec![kind], ..CardFilter::default() };
             let page = reader.cards(&filter, limit, cursor)?;
             let items: Vec<CardSummary> = super::card::summaries(reader, page.items, now, &today)?;

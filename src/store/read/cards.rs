@@ -113,6 +113,18 @@ impl Reader {
         })
     }
 
+    /// The kinds of which a card waits: open, and not put off until after `now`.
+    pub fn waiting_kinds(&self, scope: Option<&Scope>, now: u64) -> Result<Vec<CardKind>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT DISTINCT k.kind FROM cards k JOIN scopes s ON s.n = k.scope
+             WHERE k.open = 1 AND coalesce(k.snoozed, 0) <= ?1 AND (?2 IS NULL OR s.org = ?2 AND s.project = ?3)",
+        )?;
+        let (org, project) = scope.map(|scope| (&scope.org_id, &scope.project)).unzip();
+        let kinds = read.query_map(params![log::wall(now), org, project], |row| row.get::<_, i64>(0))?;
+        let kinds = kinds.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(CardKind::ALL.into_iter().filter(|kind| kinds.contains(&(*kind as i64))).collect())
+    }
+
     /// A page of cards, newest first.
     pub fn cards(&self, filter: &CardFilter, limit: usize, cursor: Option<&str>) -> Result<Page<CardRow>> {
         let after = Place::parse(cursor)?;

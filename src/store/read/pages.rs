@@ -115,21 +115,43 @@ fn places(
     Ok(found)
 }
 
+/// From so many claims on, going through the table once costs less than looking up each of them.
+const MANY: usize = 20_000;
+
 /// The places among `claims` that a filter fits, newest first.
 fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<Place>> {
+    type Row = (Place, Option<i64>);
     let wanted: HashSet<i64> = lanes.iter().map(|lane| lane.n).collect();
     let (from, to) = span(filter);
-    let mut read =
-        db.prepare_cached("SELECT wall, tick, n, lane FROM claims WHERE n = ?1 AND wall BETWEEN ?2 AND ?3")?;
+    let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
+        Ok((Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? }, row.get(3)?))
+    };
     let mut found = Vec::new();
-    for n in claims {
-        let row = read
-            .query_row(params![n, from, to], |row| {
-                let place = Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? };
-                Ok((place, row.get::<_, Option<i64>>(3)?))
-            })
-            .optional()?;
-        found.extend(row.filter(|(_, lane)| lane.is_some_and(|lane| wanted.contains(&lane))).map(|(place, _)| place));
+    let mut take = |(place, lane): Row| {
+        if lane.is_some_and(|lane| wanted.contains(&lane)) {
+            found.push(place);
+        }
+    };
+    if claims.len() > MANY {
+        // Without the index by time, from which each row would have to be looked up.
+        let mut all = db.prepare_cached("SELECT wall, tick, n, lane FROM claims WHERE +wall BETWEEN ?1 AND ?2")?;
+        for row in all.query_map(params![from, to], read)? {
+            let row = row?;
+            if claims.contains(&row.0.n) {
+                take(row);
+            }
+        }
+    } else {
+        // In the order of the table, of which more is on disk than is held in memory.
+        let mut claims: Vec<i64> = claims.iter().copied().collect();
+        claims.sort_unstable();
+        let mut one =
+            db.prepare_cached("SELECT wall, tick, n, lane FROM claims WHERE n = ?1 AND wall BETWEEN ?2 AND ?3")?;
+        for n in claims {
+            if let Some(row) = one.query_row(params![n, from, to], read).optional()? {
+                take(row);
+            }
+        }
     }
     found.sort_unstable_by(|a, b| b.cmp(a));
     Ok(found)

@@ -55,7 +55,7 @@ fn act_on_one(state: &State, act: CardAct) -> Can {
 /// Cards are listed where they can be marked.
 pub fn markable(state: &State) -> Can {
     if state.screen == Screen::Inbox {
-        return Err(state.keys.say("cards are marked where all of them are listed: {show_cards}"));
+        return Err(state.keys.say("cards are marked on a screen of their own; {show_cards} goes there"));
     }
     has_cards(state)
 }

@@ -5,7 +5,10 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::paint::{Paint, span};
+use super::{
+    claims::group,
+    paint::{Paint, span},
+};
 use crate::{
     domain::CardId,
     tui::{
@@ -74,7 +77,7 @@ fn count(paint: &Paint<'_>, screen: Screen) -> String {
         Screen::Peers => paint.state.peers.attention(),
         _ => 0,
     };
-    if number > 0 { format!(" {number}") } else { String::new() }
+    if number > 0 { format!(" {}", group(number)) } else { String::new() }
 }
 
 /// Columns of all tabs with their names.

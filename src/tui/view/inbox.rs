@@ -90,10 +90,10 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let total = inbox.total() + usize::from(inbox.gone.is_some());
     let mut note = match &inbox.trouble {
         Some(trouble) => trouble.clone(),
-        None => format!("{} of {total}", (inbox.cursor() + 1).min(total.max(1))),
+        None => format!("{} of {}", group((inbox.cursor() + 1).min(total.max(1))), group(total)),
     };
     if inbox.settled > 0 && inbox.trouble.is_none() {
-        note = format!("{} settled {} {note}", inbox.settled, paint.theme.glyphs.dot);
+        note = format!("{} settled {} {note}", group(inbox.settled), paint.theme.glyphs.dot);
     }
     let title = match &paint.state.scope {
         Some(scope) => format!("Inbox: {scope}"),
