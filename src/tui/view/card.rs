@@ -189,15 +189,18 @@ fn side(
 ) -> Vec<Line<'static>> {
     let (theme, claim) = (paint.theme, &side.claim);
     let dot = theme.glyphs.dot;
+    let room = width.saturating_sub(4);
     let what = if side.candidate {
-        format!("{} {dot} refused, not stored", claim.kind)
+        let long = format!("{} {dot} refused, not stored", claim.kind);
+        // What is cut would say less than what is left out.
+        if text::width(&long) <= room { long } else { format!("{} {dot} refused", claim.kind) }
     } else {
         format!("{} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
     };
     let mut out = vec![Line::from(vec![
         span(format!(" {} ", Card::letter(index)), theme.badge),
         Span::raw(" "),
-        span(text::fit(&what, width.saturating_sub(4)), theme.dim),
+        span(text::fit(&what, room), theme.dim),
     ])];
     if claim.flags.redacted {
         out.push(Line::from(span("(its text was redacted)", theme.dim)));
