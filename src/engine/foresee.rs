@@ -6,6 +6,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::atomic::Ordering,
+    thread,
     time::Duration,
 };
 
@@ -137,15 +138,19 @@ impl Engine {
             into.skip(self, "language inference", &InferError::NoModel { role: Role::Nli });
             return Ok(());
         }
-        match self.vector(incoming.statement, call) {
+        // The embedder is another process: it computes while the words are looked up.
+        let (vector, by_words) = thread::scope(|threads| {
+            let embedding = threads.spawn(|| self.vector(incoming.statement, call));
+            let by_words = incoming.by_words(&self.readers.lend());
+            let vector = embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into())));
+            (vector, by_words)
+        });
+        match vector {
             Ok(vector) => into.vector = Some(vector),
             Err(error) => into.skip(self, "looking for claims of like meaning", &error),
         }
         // The reader goes back before the cross-encoder is asked.
-        let rows = {
-            let reader = self.readers.lend();
-            self.candidates(&reader, incoming, into)?
-        };
+        let rows = self.candidates(&self.readers.lend(), incoming, by_words?, into)?;
         let ours = incoming.candidate();
         let against = self.as_read(&self.readers.lend(), &rows)?;
         let said: Vec<Said> = rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
@@ -200,14 +205,14 @@ impl Engine {
         VectorModel { name, dimension }
     }
 
-    /// The claims that a write is compared with.
+    /// The claims that a write is compared with: the likeliest of `rows`, which share words with it, and of those near it in meaning.
     fn candidates(
         &self,
         reader: &Reader,
         incoming: &Incoming<'_>,
+        mut rows: Vec<ClaimRow>,
         into: &mut Foresight,
     ) -> Result<Vec<ClaimRow>, ApiError> {
-        let mut rows = incoming.by_words(reader)?;
         let by_words = rows.len();
         for row in &rows {
             into.said.entry(row.id).or_default();

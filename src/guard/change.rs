@@ -49,6 +49,10 @@ const WORK: &[&str] = &["dropp", "drop", "remov", "eliminat", "replac"];
 /// Verbs of leaving: "from X".
 const LEAVES: &[&str] = &["move", "moving", "moved", "switch", "migrat", "chang", "transition", "convert", "port"];
 
+/// Words that say of which sort a named thing is: "Travis CI" is Travis.
+const SORTS: &[&str] =
+    &["ci", "cd", "db", "api", "sdk", "cli", "server", "service", "cloud", "database", "framework", "library"];
+
 /// Words by which a text decides, as opposed to describing work.
 const DECIDES: &[&str] = &[
     "we", "we'll", "we've", "decided", "decide", "opt", "opted", "will", "now", "decision", "agreed", "chose", "have",
@@ -185,7 +189,7 @@ pub(crate) fn corrects(parsed: &Parsed) -> Option<usize> {
 pub(crate) fn gives_up(ours: &Parsed, theirs: &Parsed) -> Option<Change> {
     let leaving = given_up(theirs);
     for given in given_up(ours) {
-        let named: Vec<usize> = given
+        let mut named: Vec<usize> = given
             .thing
             .iter()
             .copied()
@@ -193,6 +197,10 @@ pub(crate) fn gives_up(ours: &Parsed, theirs: &Parsed) -> Option<Change> {
                 ours.items[*at].code || ours.items[*at].capital && *at > 0 || ours.items[*at].alternative.is_some()
             })
             .collect();
+        let is_sort = |at: &usize| is_word(&ours.items[*at], SORTS);
+        if !named.iter().all(is_sort) {
+            named.retain(|at| !is_sort(at));
+        }
         let weighty: Vec<usize> = given.thing.iter().copied().filter(|at| ours.items[*at].weight >= 0.9).collect();
         let find = |at: usize| {
             (0..theirs.items.len()).find(|i| theirs.items[*i].is_content() && theirs.items[*i].id == ours.items[at].id)
@@ -236,6 +244,8 @@ mod tests {
     #[case("We drop the use of Lerna and run workspaces by hand.", "Use Lerna to publish packages.", true)]
     #[case("Buildkite replaces Jenkins.", "Nightly builds run on Jenkins.", true)]
     #[case("Jenkins is replaced by Buildkite.", "Nightly builds run on Jenkins.", true)]
+    #[case("Move the builds from Drone CI to Buildkite.", "Use Drone to build the app.", true)]
+    #[case("Move the builds from Drone CI to Buildkite.", "CI runs on every push.", false)]
     #[case("Replace Moment with Luxon.", "Dates are formatted with Moment.", true)]
     #[case(
         "The SOAP gateway is retired in favour of the REST one.",

@@ -53,6 +53,29 @@ fn the_written_pairs() {
     assert!(wrong.is_empty(), "{} of {rows}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// What a statement gives for a purpose is no part of its norm; what belongs to "decided to" is.
+#[rstest]
+#[case("Sessions are kept in Redis", ", to make logins fast and bring them closer to the way of the server")]
+#[case(
+    "We have decided to adopt the Datamapper pattern for reports",
+    ", to make testing easier and also map more closely to the ledger"
+)]
+#[case("Use Postgres for storage", " to simplify the backups")]
+#[case("Use Postgres for storage", ", to keep the backups simple")]
+#[case("Logs go to stdout", " because the disks are small")]
+fn a_purpose_is_left_out(#[case] statement: &str, #[case] purpose: &str) {
+    assert_eq!(candidate(&format!("{statement}{purpose}.")).norms, candidate(&format!("{statement}.")).norms);
+}
+
+#[rstest]
+#[case("We have decided to keep sessions in Redis.", "session")]
+#[case("It is forbidden to keep secrets in logs.", "secret")]
+#[case("Make sure to keep the changelog in order.", "changelog")]
+fn what_is_decided_forbidden_or_made_sure_of_is_no_purpose(#[case] statement: &str, #[case] subject: &str) {
+    let norms = candidate(statement).norms;
+    assert_eq!((norms[0].subject_kind, norms[0].subject.as_str()), (SubjectKind::Present, subject), "{norms:?}");
+}
+
 #[test]
 fn a_block_explains_itself() {
     let verdict = judged("Wrap lines at 72 characters.", "Wrap lines at 100 characters.");
