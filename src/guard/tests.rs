@@ -60,7 +60,7 @@ fn the_written_pairs() {
     "We have decided to adopt the Datamapper pattern for reports",
     ", to make testing easier and also map more closely to the ledger"
 )]
-#[case("Use Postgres for storage", " to simplify the backups")]
+#[case("Use Postgres for storage", ", to simplify the backups")]
 #[case("Use Postgres for storage", ", to keep the backups simple")]
 #[case("Logs go to stdout", " because the disks are small")]
 fn a_purpose_is_left_out(#[case] statement: &str, #[case] purpose: &str) {
