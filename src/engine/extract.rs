@@ -1,6 +1,6 @@
-//! What of a text is worth keeping: a language model points at sentences. They are kept as they were written, or else the whole text is.
+//! What of a text is worth keeping: a language model says so of each sentence. They are kept as they were written, or else the whole text is.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     Engine,
@@ -50,18 +50,10 @@ impl Engine {
         }
     }
 
-    /// The sentences that the model points at, in their order.
+    /// The sentences that the model would rather keep than not, in their order.
     fn worth_keeping(&self, all: &[&str]) -> Result<Vec<String>, Fallback> {
-        let until = Instant::now() + PATIENCE;
-        let mut kept = Vec::new();
-        for shown in all.chunks(sentences::MAX_SHOWN) {
-            let asked = sentences::ask(shown.iter().copied());
-            let prompt = pointing::prompt(sentences::SYSTEM, &sentences::EXAMPLES, asked);
-            let call = Call::foreground(until.saturating_duration_since(Instant::now()));
-            let mut chosen = pointing::local(self, &prompt, shown.len(), shown.len(), call)?;
-            chosen.sort_unstable();
-            kept.extend(chosen.into_iter().filter_map(|place| shown.get(place)).map(|sentence| (*sentence).to_owned()));
-        }
-        Ok(kept)
+        let odds = pointing::odds(self, sentences::SYSTEM, &sentences::EXAMPLES, all, Call::foreground(PATIENCE))?;
+        let kept = all.iter().zip(odds).filter(|(_, odds)| *odds > 0.0);
+        Ok(kept.map(|(sentence, _)| (*sentence).to_owned()).collect())
     }
 }

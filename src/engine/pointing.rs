@@ -1,8 +1,11 @@
-//! A language model that points: it is shown numbered texts, and answers with numbers.
+//! A language model that points at texts: by their numbers, or by how it weighs an answer about each. It never writes any.
+
+use std::time::Instant;
 
 use super::Engine;
 use crate::{
-    infer::{Call, EndpointError, InferError, Prompt, Role, Speaker, Turn},
+    domain::text::cut_line,
+    infer::{Call, EndpointError, InferError, Prompt, Speaker, Turn},
     recall::numbers,
 };
 
@@ -46,19 +49,26 @@ pub(super) fn prompt(system: &str, examples: &[(&str, &str)], text: String) -> P
     Prompt { prefix: std::iter::once(turn(Speaker::System, system)).chain(examples).collect(), text }
 }
 
-/// The places, from 0, of the shown texts that the local model points at, `most` of them at most.
-pub(super) fn local(
+/// The log-odds of “Yes” over “No”, by the local model, for each text alone: their order tells nothing, and none can speak for another. All within the
+/// deadline of `call`.
+pub(super) fn odds(
     engine: &Engine,
-    prompt: &Prompt,
-    shown: usize,
-    most: usize,
+    system: &str,
+    examples: &[(&str, &str)],
+    texts: &[&str],
     call: Call,
-) -> Result<Vec<usize>, Fallback> {
-    if engine.models.info().role(Role::Llm).is_none() {
-        return Err(InferError::NoModel { role: Role::Llm }.into());
-    }
-    let answer = engine.models.generate(prompt, &numbers::grammar(shown, most), numbers::tokens(most), call)?;
-    read(&answer, shown)
+) -> Result<Vec<f32>, Fallback> {
+    let until = Instant::now() + call.deadline;
+    let answers = ["Yes", "No"].map(str::to_owned);
+    let ask = |text: &&str| {
+        let prompt = prompt(system, examples, cut_line(text, numbers::MAX_CHARS));
+        let call = Call { deadline: until.saturating_duration_since(Instant::now()), ..call };
+        match engine.models.answers(&prompt, &answers, call)?[..] {
+            [yes, no] if (yes - no).is_finite() => Ok(yes - no),
+            _ => Err(unread("it answered with something other than probabilities")),
+        }
+    };
+    texts.iter().map(ask).collect()
 }
 
 /// The places that an answer points at.

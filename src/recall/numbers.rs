@@ -17,13 +17,6 @@ pub fn lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     lines
 }
 
-/// The grammar of a list of at most `most` of the numbers from 1 to `shown`: nothing else can be said.
-pub fn grammar(shown: usize, most: usize) -> String {
-    let numbers: Vec<String> = (1..=shown.max(1)).map(|number| format!("\"{number}\"")).collect();
-    let more = most.max(1) - 1;
-    format!("root ::= \"[]\" | \"[\" number (\", \" number){{0,{more}}} \"]\"\nnumber ::= {}\n", numbers.join(" | "))
-}
-
 /// Tokens that a list of so many numbers of two digits has at most, with what stands between them.
 pub const fn tokens(most: usize) -> usize {
     4 * most + 4
@@ -55,15 +48,6 @@ mod tests {
         for bad in ["", "2", "[4]", "[0]", "[1", "[1,]", "[one]", "[1] and more", "[-1]", "[1.0]"] {
             assert_eq!(read(bad, 3), None, "{bad}");
         }
-    }
-
-    #[test]
-    fn the_grammar_names_each_number_once() {
-        assert_eq!(
-            grammar(2, 5),
-            "root ::= \"[]\" | \"[\" number (\", \" number){0,4} \"]\"\nnumber ::= \"1\" | \"2\"\n"
-        );
-        assert!(grammar(12, 1).contains("{0,0}") && grammar(12, 1).ends_with("\"12\"\n"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which claims of a subject lead on a scope's page, where a language model is there to say so: it points at them by numbers, in the background, and
+//! Which claims of a subject lead on a scope's page, where a language model is there to say so: it weighs each, in the background, and
 //! what it pointed at is kept while the subject has the same claims.
 
 use std::{
@@ -18,7 +18,7 @@ use crate::{
     recall::snapshot::{self, Entry},
 };
 
-/// How long one answer may take: nobody waits.
+/// How long the answers about one subject may take: nobody waits.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How many subjects are remembered; beyond, all are forgotten.
@@ -92,17 +92,21 @@ impl Engine {
             if self.pages.leads().lock().known.contains_key(&name) {
                 continue;
             }
-            let prompt = pointing::prompt(snapshot::SYSTEM, &snapshot::EXAMPLES, snapshot::ask(&group));
+            let statements: Vec<&str> = group.iter().map(|entry| entry.statement.as_str()).collect();
             let call = Call::background(PATIENCE);
-            let chosen = match pointing::local(self, &prompt, group.len(), snapshot::MAX_LEADS, call) {
-                Ok(chosen) => chosen,
+            let odds = match pointing::odds(self, snapshot::SYSTEM, &snapshot::EXAMPLES, &statements, call) {
+                Ok(odds) => odds,
                 Err(Fallback(_, why)) => {
                     // Asked again when the next page is made.
                     tracing::warn!(why, "no language model said what leads on a page");
                     break;
                 }
             };
-            let ids = chosen.into_iter().filter_map(|place| group.get(place)).map(|entry| entry.id).collect();
+            let ids = snapshot::leading(&odds)
+                .into_iter()
+                .filter_map(|place| group.get(place))
+                .map(|entry| entry.id)
+                .collect();
             let mut state = self.pages.leads().lock();
             if state.known.len() >= KEPT {
                 state.known.clear();

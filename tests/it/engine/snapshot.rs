@@ -66,12 +66,12 @@ const GATEWAY: [&str; 3] = [
 ];
 
 /// A page about one subject, of a scope with a language model.
-fn led(says: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 'static) -> Bed {
+fn led(says: impl Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync + 'static) -> Bed {
     let bed = Bed::new();
     for statement in GATEWAY {
         bed.remember(statement, "measured");
     }
-    let models = FakeModels::new().generating(move |prompt| says(&prompt.text));
+    let models = FakeModels::new().answering(move |prompt, _| says(&prompt.text));
     bed.reopen_with_models(Guard::default(), Arc::new(models))
 }
 
@@ -89,8 +89,7 @@ fn a_language_model_says_which_claims_come_first_and_no_page_waits_for_it() {
     let count = Arc::clone(&asked);
     let bed = led(move |text| {
         count.fetch_add(1, Ordering::Relaxed);
-        let line = text.lines().find(|line| line.contains("Rust")).unwrap();
-        Ok(format!("[{}]", line.split('.').next().unwrap()))
+        Ok(if text.contains("Rust") { vec![-0.1, -3.0] } else { vec![-3.0, -0.1] })
     });
     let [rust, port, logs] = GATEWAY;
     let first = snapshot(&bed, |_| ());
@@ -113,8 +112,8 @@ fn a_language_model_says_which_claims_come_first_and_no_page_waits_for_it() {
 
 #[test]
 fn whatever_the_model_says_the_page_has_stored_text_alone() {
-    for said in [Ok("[9]"), Ok("The gateway is written in Go"), Ok("[]"), Err(InferError::Refused("no".into()))] {
-        let bed = led(move |_| said.clone().map(str::to_owned));
+    for said in [Ok(vec![f32::NAN, 0.0]), Ok(vec![0.0]), Ok(Vec::new()), Err(InferError::Refused("no".into()))] {
+        let bed = led(move |_| said.clone());
         let first = snapshot(&bed, |_| ());
         bed.engine.lead_snapshot(&scope()).unwrap();
         let page = snapshot(&bed, |query| query.rebuild = true);
