@@ -77,9 +77,9 @@ impl Engine {
                 (self.key(Role::Nli, &texts), turned)
             })
             .collect();
-        let turn = |inference: Inference, turned: bool| match turned {
-            true => Inference { forward: inference.backward, backward: inference.forward },
-            false => inference,
+        let turn = |inference: Inference, turned: bool| {
+            let Inference { forward, backward } = inference;
+            if turned { Inference { forward: backward, backward: forward } } else { inference }
         };
         let known: Vec<Option<Inference>> =
             keys.iter().map(|(key, turned)| Some(turn(self.recent.inferences.get(key)?, *turned))).collect();

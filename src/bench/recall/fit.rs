@@ -169,7 +169,7 @@ mod tests {
     /// The answer is the second of two near candidates, and the model hears it; or nothing answers, and it hears nothing.
     fn cases() -> Vec<Case> {
         let case = |n: usize| {
-            let answerable = n % 4 != 0;
+            let answerable = !n.is_multiple_of(4);
             let heard = -4.0 + (n % 7) as f64 * 0.01;
             let likelihoods = vec![heard, if answerable { heard + 1.5 } else { heard - 0.1 }];
             let weighing = Weighing { scores: vec![0.5, 0.4], likelihoods, nothing: -4.0, above: 0.1 };

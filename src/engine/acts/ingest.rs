@@ -76,7 +76,9 @@ fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<StoredChunk>, request: &In
         there.entry(chunk.mark.clone()).or_default().push(chunk);
     }
     // The shared one is the one to keep.
-    there.values_mut().for_each(|same| same.sort_by_key(|chunk| chunk.shared));
+    for same in there.values_mut() {
+        same.sort_by_key(|chunk| chunk.shared);
+    }
     let mut seen = HashSet::new();
     let mut difference = Difference { new: Vec::new(), kept: 0, gone: [Vec::new(), Vec::new()] };
     for chunk in found {

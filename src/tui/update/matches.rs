@@ -6,7 +6,10 @@ use crate::tui::{
     found::Words,
     hits::Pane,
     msg::Effect,
-    state::{Screen, State, Tone, why::Node},
+    state::{
+        Screen, State, Tone,
+        why::{Chain, Node},
+    },
 };
 
 /// Goes to the next or the previous match on this screen; says so where there is none.
@@ -33,7 +36,7 @@ fn in_list(state: &mut State, forward: bool) -> Option<String> {
 
 fn in_chain(state: &mut State, words: &Words, forward: bool) -> Option<String> {
     let here = state.why.current().map_or(0, |(index, _)| index);
-    let nodes = state.why.chain.as_ref().map(|chain| chain.nodes()).unwrap_or_default();
+    let nodes = state.why.chain.as_ref().map(Chain::nodes).unwrap_or_default();
     let has = |at: &usize| match nodes.get(*at) {
         Some(Node::Claim { claim, .. }) => {
             let texts = [Some(&claim.statement), claim.reason.as_ref(), claim.source.as_ref()];
