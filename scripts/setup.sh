@@ -10,6 +10,7 @@ NEEDS=(
   "a C++ compiler with its library, for llama.cpp|have_cxx|g++"
   "make and cmake, for llama.cpp|have_cmake|make cmake"
   "libclang, which reads llama.cpp's headers|have_libclang|libclang-dev"
+  "git, by whose repositories projects are told apart, in the tests too|have_git|git"
 )
 
 have_c() {
@@ -49,6 +50,8 @@ have_libclang() {
   done
   return 1
 }
+
+have_git() { command -v git >/dev/null; }
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }

@@ -82,7 +82,10 @@ fn a_signal_leaves_a_part_that_the_next_run_continues() {
     let output = pull(&home, &[]).ok();
     assert!(output.stderr.contains("200.0 kB of tiny are there already"), "{output:?}");
     whole(&home, &file);
-    assert_eq!(server.ranges(), [None, Some(200_000)]);
+    // On a slow machine the first command takes the silence for a cut, and asks again before the signal comes.
+    let ranges = server.ranges();
+    assert!(ranges.len() >= 2 && ranges[0].is_none(), "{ranges:?}");
+    assert!(ranges[1..].iter().all(|range| *range == Some(200_000)), "{ranges:?}");
 }
 
 #[test]
