@@ -22,7 +22,7 @@ use crate::{
     api::{ApiError, Caller},
     domain::{ClaimId, Status, Tier},
     guard::{Circumstances, deep},
-    infer::{Call, InferError, Models, Prompt, Role, Speaker, Turn},
+    infer::{Call, InferError, Models, Prompt, Role},
     store::ClaimRow,
 };
 
@@ -212,16 +212,8 @@ impl Engine {
 pub fn odds(models: &dyn Models, stored: &str, incoming: &str, call: Call) -> Result<f32, InferError> {
     let (mut sum, mut count) = (0.0, 0);
     for question in deep::questions() {
-        let system = Turn { speaker: Speaker::System, text: question.system.clone() };
-        let examples = question.examples().flat_map(|(asked, answer)| {
-            [
-                Turn { speaker: Speaker::User, text: asked },
-                Turn { speaker: Speaker::Assistant, text: answer.to_owned() },
-            ]
-        });
-        let prefix: Vec<Turn> = std::iter::once(system).chain(examples).collect();
         for (a, b) in [(stored, incoming), (incoming, stored)] {
-            let prompt = Prompt { prefix: prefix.clone(), text: question.about(a, b) };
+            let prompt = Prompt::few_shot(&question.system, question.examples(), question.about(a, b));
             sum += question.log_odds(&models.answers(&prompt, &question.answers, call)?);
             count += 1;
         }

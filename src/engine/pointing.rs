@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Engine;
 use crate::{
     domain::text::cut_line,
-    infer::{Call, EndpointError, InferError, Prompt, Speaker, Turn},
+    infer::{Call, EndpointError, InferError, Prompt},
     recall::numbers,
 };
 
@@ -41,14 +41,6 @@ impl From<EndpointError> for Fallback {
     }
 }
 
-/// What a model is told, with examples of question and answer, and what it is asked.
-pub(super) fn prompt(system: &str, examples: &[(&str, &str)], text: String) -> Prompt {
-    let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
-    let examples =
-        examples.iter().flat_map(|(asked, answer)| [turn(Speaker::User, asked), turn(Speaker::Assistant, answer)]);
-    Prompt { prefix: std::iter::once(turn(Speaker::System, system)).chain(examples).collect(), text }
-}
-
 /// The log-odds of “Yes” over “No”, by the local model, for each text alone: their order tells nothing, and none can speak for another. All within the
 /// deadline of `call`.
 pub(super) fn odds(
@@ -61,7 +53,7 @@ pub(super) fn odds(
     let until = Instant::now() + call.deadline;
     let answers = ["Yes", "No"].map(str::to_owned);
     let ask = |text: &&str| {
-        let prompt = prompt(system, examples, cut_line(text, numbers::MAX_CHARS));
+        let prompt = Prompt::few_shot(system, examples.iter().copied(), cut_line(text, numbers::MAX_CHARS));
         let call = Call { deadline: until.saturating_duration_since(Instant::now()), ..call };
         match engine.models.answers(&prompt, &answers, call)?[..] {
             [yes, no] if (yes - no).is_finite() => Ok(yes - no),

@@ -17,7 +17,7 @@ use crate::{
             llm::{self, Reading},
         },
     },
-    infer::{Call, InferError, Prompt, Role, Speaker, Turn},
+    infer::{Call, InferError, Prompt, Role},
     store::{ClaimRow, Reader},
 };
 
@@ -109,12 +109,7 @@ impl Engine {
 /// [`llm::GRAMMAR`].
 pub fn norm_prompt(statement: &str) -> Option<Prompt> {
     let text = llm::guide().about(statement)?;
-    let turn = |speaker, text: &str| Turn { speaker, text: text.to_owned() };
-    let examples = llm::guide()
-        .examples()
-        .flat_map(|(statement, norm)| [turn(Speaker::User, statement), turn(Speaker::Assistant, norm)]);
-    let prefix = std::iter::once(turn(Speaker::System, &llm::guide().system)).chain(examples).collect();
-    Some(Prompt { prefix, text })
+    Some(Prompt::few_shot(&llm::guide().system, llm::guide().examples(), text))
 }
 
 /// Whether a claim's norms are those of the present rules alone.

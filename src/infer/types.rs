@@ -120,6 +120,22 @@ pub struct Prompt {
     pub text: String,
 }
 
+impl Prompt {
+    /// An instruction, examples of question and answer, and what is asked now.
+    pub fn few_shot<Q: Into<String>, A: Into<String>>(
+        system: &str,
+        examples: impl IntoIterator<Item = (Q, A)>,
+        text: String,
+    ) -> Self {
+        let mut prefix = vec![Turn { speaker: Speaker::System, text: system.to_owned() }];
+        for (asked, answer) in examples {
+            prefix.push(Turn { speaker: Speaker::User, text: asked.into() });
+            prefix.push(Turn { speaker: Speaker::Assistant, text: answer.into() });
+        }
+        Self { prefix, text }
+    }
+}
+
 /// A model file that is built into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddedModel {

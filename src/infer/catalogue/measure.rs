@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::infer::{Call, InferError, Models, Prompt, Role, Speaker, Turn};
+use crate::infer::{Call, InferError, Models, Prompt, Role};
 
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -67,12 +67,8 @@ pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<Timi
             many("pair, 8 a call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
         ]),
         Role::Llm => {
-            let prefix = vec![
-                Turn { speaker: Speaker::System, text: "Repeat what is said, in other words.".to_owned() },
-                Turn { speaker: Speaker::User, text: sentence(1) },
-                Turn { speaker: Speaker::Assistant, text: sentence(2) },
-            ];
-            let prompt = |at: usize| Prompt { prefix: prefix.clone(), text: sentence(at) };
+            let examples = || [(sentence(1), sentence(2))];
+            let prompt = |at: usize| Prompt::few_shot("Repeat what is said, in other words.", examples(), sentence(at));
             // A grammar without an end: exactly so many tokens are written.
             let letters = "root ::= [a-z ]+ \"\\x00\"";
             let weigh = |at: usize| models.answers(&prompt(at), &["yes".to_owned(), "no".to_owned()], call).map(drop);

@@ -43,7 +43,7 @@ impl Kept {
             return false;
         }
         let key = self.key(prefix);
-        for path in files(&self.folder, DONE).into_iter().filter(|path| name(path).starts_with(&key)) {
+        for path in files(&self.folder).into_iter().filter(|path| name(path).starts_with(&key)) {
             let whole = fs::read(&path).is_ok_and(|bytes| name(&path) == named(&key, &bytes));
             let loaded = whole.then(|| context.state_seq_load_file(&path, sequence as i32, prefix.len()));
             if loaded.is_some_and(|loaded| loaded.is_ok_and(|(tokens, _)| tokens == prefix)) {
@@ -80,7 +80,7 @@ impl Kept {
     }
 
     fn prune(&self) {
-        let mut files = files(&self.folder, DONE);
+        let mut files = files(&self.folder);
         files.sort_by_cached_key(|path| fs::metadata(path).and_then(|facts| facts.modified()).ok());
         for path in files.iter().rev().skip(MOST) {
             let _there_still = fs::remove_file(path);
@@ -110,8 +110,8 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// The files of a folder whose names end so; none where there is no folder.
-fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+/// The whole files of a folder; none where there is no folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(end)).collect()
+    entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(DONE)).collect()
 }

@@ -52,7 +52,7 @@ fn point(
     shown: usize,
 ) -> Result<(), Fallback> {
     let statements = findings.found.iter().map(|found| found.row.statement.as_str());
-    let prompt = pointing::prompt(filter::SYSTEM, &filter::EXAMPLES, filter::ask(question, statements));
+    let prompt = Prompt::few_shot(filter::SYSTEM, filter::EXAMPLES, filter::ask(question, statements));
     let chosen = pointing::read(&ask(engine, endpoint, &prompt)?, shown)?;
     let mut all: Vec<Option<Found>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
     findings.found = chosen.iter().filter_map(|place| all.get_mut(*place)?.take()).collect();
@@ -127,9 +127,7 @@ struct Expected<'a> {
 impl Expected<'_> {
     /// The mean log-probability of the question's tokens after a note.
     fn after(&self, note: &str) -> Result<f64, Fallback> {
-        let examples: Vec<(String, &str)> = self.words.examples().collect();
-        let examples: Vec<(&str, &str)> = examples.iter().map(|(asked, said)| (asked.as_str(), *said)).collect();
-        let prompt = pointing::prompt(&self.words.system, &examples, self.words.about(note));
+        let prompt = Prompt::few_shot(&self.words.system, self.words.examples(), self.words.about(note));
         let call = Call::foreground(self.until.saturating_duration_since(Instant::now()));
         let tokens = self.engine.models.likelihood(&prompt, &Words::asked(self.question), call)?;
         expect::mean(&tokens).ok_or_else(|| pointing::unread("it answered with something other than probabilities"))
