@@ -38,6 +38,10 @@ impl Reader {
             if wrong > 0 {
                 report.problems.push(format!("{wrong} notices differ from what the log says: ergo doctor --rebuild"));
             }
+            let wrong = super::project::wrong_counts(&reader.db)?;
+            if wrong > 0 {
+                report.problems.push(format!("{wrong} claims miscount what rests on them: ergo doctor --rebuild"));
+            }
             report.problems.extend(super::vectors::problem(&reader.db)?);
             report.problems.extend(super::team::check::problems(&reader.db)?);
             Ok(report)

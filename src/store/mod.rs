@@ -56,7 +56,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 7;
+pub const SCHEMA: u32 = 8;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

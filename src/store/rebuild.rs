@@ -10,7 +10,7 @@ const BATCH: usize = 1_000;
 
 /// The tables that hold nothing but projections, what refers to others first. The vector index is emptied beside them, and
 /// filled from the vectors, which are kept.
-const DERIVED: [&str; 14] = [
+const DERIVED: [&str; 15] = [
     "notices",
     "card_members",
     "card_sources",
@@ -20,6 +20,7 @@ const DERIVED: [&str; 14] = [
     "terms",
     "causes",
     "live_acts",
+    "rests",
     "claims",
     "lanes",
     "texts",

@@ -30,6 +30,8 @@ pub struct ClaimFacts {
     pub replaced_by: BTreeSet<ClaimId>,
     /// The claims that it rests on.
     pub premises: BTreeSet<ClaimId>,
+    /// The active claims that rest on it.
+    pub dependents: BTreeSet<ClaimId>,
     /// Why it needs, or would need, review.
     pub causes: BTreeSet<EventId>,
 }

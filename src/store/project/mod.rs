@@ -41,7 +41,7 @@ pub(in crate::store) use index::{
     TEXT, VECTOR, collapsed, content_hash, pair_term, phrase_key, place, stemmed, subject_term,
 };
 pub(in crate::store) use notices::wrong_notices;
-pub(in crate::store) use review::premises as premises_of;
+pub(in crate::store) use review::{premises as premises_of, wrong_counts};
 pub(in crate::store) use withdraw::forget_cards;
 
 /// What a projector has still to do.
@@ -211,7 +211,10 @@ impl<'a> Projector<'a> {
             EventKind::Depend => {
                 let claims = self.claims_among(&event.header.targets, event.scope)?;
                 self.dirty.touched.extend(&claims);
-                self.dirty.review.extend(claims);
+                // Of these the first alone rests on others since: what the others rest on is as it was, and so is what rests on them.
+                if let Some(first) = event.header.targets.first() {
+                    self.dirty.review.extend(claims::in_scope(self.db, first, event.scope)?);
+                }
             }
             EventKind::Local(kind) => self.mark_local(event, kind)?,
             EventKind::Chunk | EventKind::ChunkGone => self.mark_chunks(event)?,

@@ -1,4 +1,7 @@
-//! Which claims need review, after their premises or those of their premises changed.
+//! Which claims need review, after their premises or those of their premises changed; and what rests on what.
+//!
+//! A claim may carry thousands of others. What becomes of one of those costs what it rests on itself, never what else rests
+//! on the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,53 +10,77 @@ use rusqlite::{Connection, params};
 use super::{Projector, claims};
 use crate::{
     domain::{
-        ClaimId, EventId,
+        ClaimId, EventId, Status,
         derive::{self, Premise, Rest},
     },
     store::{
         Result,
-        log::{self, Loaded, id_at},
+        log::{id_at, optional_id_at},
     },
 };
 
-/// The claims that an effective `depend` lets rest on `premise`.
-pub(in crate::store) fn dependents(db: &Connection, premise: &ClaimId, scope: i64) -> Result<Vec<ClaimId>> {
+/// The places of the claims that an effective `depend` lets rest on `premise`, whatever their status.
+pub(in crate::store) fn dependents(db: &Connection, premise: &ClaimId, scope: i64) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
-        "SELECT DISTINCT first.dst FROM edges x
+        "SELECT DISTINCT c.n FROM edges x
          JOIN events e ON e.n = x.src AND e.kind = 'depend' AND e.effective = 1 AND e.scope = ?2
          JOIN edges first ON first.src = e.n AND first.role = 0 AND first.ord = 0
          JOIN claims c ON c.id = first.dst AND c.scope = ?2
          WHERE x.dst = ?1 AND x.role = 0 AND x.ord > 0 AND first.dst <> ?1",
     )?;
-    let rows = read.query_map(params![premise.0, scope], |row| id_at(row, 0))?;
+    let rows = read.query_map(params![premise.0, scope], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The claims that a claim rests on, in the order in which that was said.
-pub(in crate::store) fn premises(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<ClaimId>> {
+/// The claims that a claim rests on, with their places, in the order in which that was said.
+fn premises_at(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<(i64, ClaimId)>> {
     let mut read = db.prepare_cached(
-        "SELECT other.dst FROM edges first
+        "SELECT c.n, c.id FROM edges first
          JOIN events e ON e.n = first.src AND e.kind = 'depend' AND e.effective = 1 AND e.scope = ?2
          JOIN edges other ON other.src = e.n AND other.role = 0 AND other.ord > 0
          JOIN claims c ON c.id = other.dst AND c.scope = ?2
          WHERE first.dst = ?1 AND first.role = 0 AND first.ord = 0 AND other.dst <> ?1
          ORDER BY e.wall, e.tick, e.id, other.ord",
     )?;
-    let mut found: Vec<ClaimId> = Vec::new();
-    for id in read.query_map(params![claim.0, scope], |row| id_at(row, 0))? {
-        let id = id?;
-        if !found.contains(&id) {
-            found.push(id);
+    let mut known = BTreeSet::new();
+    let mut found = Vec::new();
+    for premise in read.query_map(params![claim.0, scope], |row| Ok((row.get(0)?, id_at(row, 1)?)))? {
+        let premise: (i64, ClaimId) = premise?;
+        if known.insert(premise.0) {
+            found.push(premise);
         }
     }
     Ok(found)
 }
 
+/// The claims that a claim rests on, in the order in which that was said.
+pub(in crate::store) fn premises(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<ClaimId>> {
+    Ok(premises_at(db, claim, scope)?.into_iter().map(|(_, id)| id).collect())
+}
+
 /// The causes noted for a claim.
-pub(in crate::store) fn causes_of(db: &Connection, claim: i64) -> Result<BTreeSet<EventId>> {
+fn causes_of(db: &Connection, claim: i64) -> Result<BTreeSet<EventId>> {
     let mut read = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1")?;
     let rows = read.query_map([claim], |row| id_at(row, 0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What took a claim out of the active set, as the tables have it: see [`derive::ClaimState::broken_by`]. The log would be
+/// asked for every act on the claim, and each that rests on it is one.
+fn broken_by(db: &Connection, id: ClaimId, place: i64) -> Result<Vec<EventId>> {
+    let mut read = db.prepare_cached(
+        "SELECT c.status, e.id FROM claims c LEFT JOIN live_acts a ON a.claim = c.n LEFT JOIN events e ON e.n = a.act
+         WHERE c.n = ?1",
+    )?;
+    let mut acts = Vec::new();
+    for row in read.query_map([place], |row| Ok((row.get(0)?, optional_id_at(row, 1)?)))? {
+        let (status, act) = row?;
+        if claims::status_of(status) == Status::Active {
+            return Ok(Vec::new());
+        }
+        acts.push(act.unwrap_or(id));
+    }
+    Ok(acts)
 }
 
 /// The causes that reviewers have acknowledged for a claim.
@@ -68,39 +95,111 @@ fn acknowledged(db: &Connection, claim: &ClaimId, scope: i64) -> Result<BTreeSet
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// How many claims do not say how many rest on them.
+pub(in crate::store) fn wrong_counts(db: &Connection) -> Result<usize> {
+    let count = "SELECT count(*) FROM claims WHERE dependents <> (SELECT count(*) FROM rests WHERE premise = claims.n)";
+    Ok(db.query_row(count, [], |row| row.get(0))?)
+}
+
+/// A claim as what rests on what is followed.
+struct Place {
+    n: i64,
+    id: ClaimId,
+    scope: i64,
+    /// It is active.
+    active: bool,
+}
+
+impl Place {
+    fn read(db: &Connection, n: i64) -> Result<Self> {
+        let mut read = db.prepare_cached("SELECT id, scope, status FROM claims WHERE n = ?1")?;
+        Ok(read.query_row([n], |row| {
+            let active = claims::status_of(row.get(2)?) == Status::Active;
+            Ok(Self { n, id: id_at(row, 0)?, scope: row.get(1)?, active })
+        })?)
+    }
+}
+
+/// What is read of claims and their premises: of each premise once, however many rest on it.
+struct Resting<'a> {
+    db: &'a Connection,
+    /// What claims rest on.
+    rests: BTreeMap<ClaimId, Rest>,
+    /// What broke a premise.
+    broken: BTreeMap<ClaimId, Vec<EventId>>,
+    /// The causes of a premise, as they were noted.
+    known: BTreeMap<ClaimId, BTreeSet<EventId>>,
+}
+
+impl Resting<'_> {
+    /// What a claim rests on, without what was acknowledged for it.
+    fn premises(&mut self, claim: &Place) -> Result<Rest> {
+        let mut rest = Rest::default();
+        for (n, id) in premises_at(self.db, &claim.id, claim.scope)? {
+            if !self.broken.contains_key(&id) {
+                self.broken.insert(id, broken_by(self.db, id, n)?);
+                self.known.insert(id, causes_of(self.db, n)?);
+            }
+            let broken_by = self.broken.get(&id).cloned().unwrap_or_default();
+            rest.premises.push(Premise { id, broken_by });
+        }
+        Ok(rest)
+    }
+
+    /// Whether a claim has a cause to pass on: one that was noted for it, or one that its premises have.
+    fn passes_on(&mut self, claim: &Place) -> Result<bool> {
+        let rest = self.premises(claim)?;
+        let inherits = |premise: &Premise| {
+            !premise.broken_by.is_empty() || self.known.get(&premise.id).is_some_and(|causes| !causes.is_empty())
+        };
+        Ok(rest.premises.iter().any(inherits) || !causes_of(self.db, claim.n)?.is_empty())
+    }
+
+    /// Reads all that the causes of a claim follow from.
+    fn take_in(&mut self, claim: &Place) -> Result<()> {
+        let mut rest = self.premises(claim)?;
+        if !rest.premises.is_empty() {
+            rest.acknowledged = acknowledged(self.db, &claim.id, claim.scope)?;
+        }
+        self.rests.insert(claim.id, rest);
+        Ok(())
+    }
+}
+
 impl Projector<'_> {
-    /// Recomputes the causes of what moved, of what rests on it, and so on. All of these are computed together from
-    /// nothing, since claims that rest on each other would otherwise hold a cause up that is gone.
+    /// Recomputes the causes of what rests on something that moved, of what rests on that, and so on. All of these are computed
+    /// together from nothing, since claims that rest on each other would otherwise hold a cause up that is gone.
+    ///
+    /// A claim that had no cause and gets none from its premises as they are noted passes nothing on: no cause came to others
+    /// through it, and none does now. So it is left out, and with it all that rests on it.
     pub(super) fn update_review(&mut self) -> Result<()> {
-        let mut places: BTreeMap<ClaimId, Loaded> = BTreeMap::new();
-        let mut next: Vec<i64> = self.dirty.moved.iter().chain(&self.dirty.review).copied().collect();
-        while let Some(n) = next.pop() {
-            let claim = log::load(self.db, n)?;
+        let mut changed = self.dirty.review.clone();
+        for n in &self.dirty.moved {
+            let claim = Place::read(self.db, *n)?;
+            changed.extend(dependents(self.db, &claim.id, claim.scope)?);
+        }
+        let mut resting =
+            Resting { db: self.db, rests: BTreeMap::new(), broken: BTreeMap::new(), known: BTreeMap::new() };
+        let mut places: BTreeMap<ClaimId, Place> = BTreeMap::new();
+        let mut next = Vec::new();
+        for n in changed {
+            let claim = Place::read(self.db, n)?;
+            if resting.passes_on(&claim)? {
+                next.push(claim);
+            }
+        }
+        while let Some(claim) = next.pop() {
             if places.contains_key(&claim.id) {
                 continue;
             }
+            resting.take_in(&claim)?;
             for dependent in dependents(self.db, &claim.id, claim.scope)? {
-                next.extend(claims::in_scope(self.db, &dependent, claim.scope)?);
+                next.push(Place::read(self.db, dependent)?);
             }
             places.insert(claim.id, claim);
         }
-        let mut rests = BTreeMap::new();
-        let mut known: BTreeMap<ClaimId, BTreeSet<EventId>> = BTreeMap::new();
-        for claim in places.values() {
-            let mut rest = Rest { premises: Vec::new(), acknowledged: BTreeSet::new() };
-            for id in premises(self.db, &claim.id, claim.scope)? {
-                let Some(premise) = log::load_id(self.db, &id)? else { continue };
-                if !places.contains_key(&id) {
-                    known.insert(id, causes_of(self.db, premise.n)?);
-                }
-                let broken_by = claims::state(self.db, &premise)?.broken_by(id);
-                rest.premises.push(Premise { id, broken_by });
-            }
-            if !rest.premises.is_empty() {
-                rest.acknowledged = acknowledged(self.db, &claim.id, claim.scope)?;
-            }
-            rests.insert(claim.id, rest);
-        }
+        let Resting { rests, mut known, .. } = resting;
+        known.retain(|premise, _| !places.contains_key(premise));
         for (id, causes) in derive::causes(&rests, &known) {
             let Some(claim) = places.get(&id) else { continue };
             if causes_of(self.db, claim.n)? == causes {
@@ -115,13 +214,45 @@ impl Projector<'_> {
             self.dirty.rows.insert(claim.n);
             self.dirty.touched.insert(claim.n);
         }
-        // Views of a premise count what rests on it.
-        for claim in places.values().filter(|claim| self.dirty.flipped.contains(&claim.n)) {
-            for premise in premises(self.db, &claim.id, claim.scope)? {
-                let premise = claims::in_scope(self.db, &premise, claim.scope)?;
-                self.dirty.touched.extend(premise);
-            }
+        self.update_rests()
+    }
+
+    /// Brings up to date what the claims rest on that came, changed their status, or rest on something else.
+    fn update_rests(&mut self) -> Result<()> {
+        let changed: Vec<i64> = self.dirty.flipped.union(&self.dirty.review).copied().collect();
+        for n in changed {
+            let claim = Place::read(self.db, n)?;
+            let premises = if claim.active { premises_at(self.db, &claim.id, claim.scope)? } else { Vec::new() };
+            self.write_rests(n, &premises.into_iter().map(|(premise, _)| premise).collect())?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a claim rests on while it is active, and counts it with those. Their views change with that.
+    pub(super) fn write_rests(&mut self, claim: i64, premises: &BTreeSet<i64>) -> Result<()> {
+        let mut read = self.db.prepare_cached("SELECT premise FROM rests WHERE claim = ?1")?;
+        let old = read.query_map([claim], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
+        if old == *premises {
+            return Ok(());
+        }
+        let mut add = self.db.prepare_cached(
+            "INSERT INTO rests (premise, wall, tick, claim) SELECT ?1, wall, tick, n FROM claims WHERE n = ?2",
+        )?;
+        let mut remove = self.db.prepare_cached(
+            "DELETE FROM rests WHERE (premise, wall, tick, claim) IN (SELECT ?1, wall, tick, n FROM claims WHERE n = ?2)",
+        )?;
+        let mut count = self.db.prepare_cached("UPDATE claims SET dependents = dependents + ?2 WHERE n = ?1")?;
+        for premise in old.symmetric_difference(premises) {
+            let comes = premises.contains(premise);
+            let write = if comes { &mut add } else { &mut remove };
+            let changed = write.execute([*premise, claim])?;
+            let change = i64::try_from(changed).unwrap_or_default();
+            count.execute([*premise, if comes { change } else { -change }])?;
+            self.dirty.touched.insert(*premise);
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,12 +80,7 @@ impl Projector<'_> {
         for replaced in read.query_map([claim.id.0], |row| row.get::<_, i64>(0))? {
             self.dirty.moved.insert(replaced?);
         }
-        for dependent in review::dependents(self.db, &claim.id, claim.scope)? {
-            self.dirty.review.extend(claims::in_scope(self.db, &dependent, claim.scope)?);
-        }
-        for premise in review::premises(self.db, &claim.id, claim.scope)? {
-            self.dirty.touched.extend(claims::in_scope(self.db, &premise, claim.scope)?);
-        }
+        self.dirty.review.extend(review::dependents(self.db, &claim.id, claim.scope)?);
         Ok(())
     }
 
@@ -148,7 +143,9 @@ impl Projector<'_> {
         if let Some(body) = log::body(self.db, claim.n)? {
             self.unindex(claim.n, &body)?;
         }
+        self.write_rests(claim.n, &BTreeSet::new())?;
         for sql in [
+            "DELETE FROM rests WHERE premise = ?1",
             "UPDATE lanes SET claims = claims - 1 WHERE n = (SELECT lane FROM claims WHERE n = ?1)",
             "DELETE FROM live_acts WHERE claim = ?1",
             "DELETE FROM causes WHERE claim = ?1",

@@ -101,7 +101,7 @@ impl List {
 
 impl Reader {
     /// Active guarded claims of the scope that a new claim should be compared with, the likeliest first. Their relations
-    /// (premises, dependents, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
+    /// (premises, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn candidates(&self, query: &CandidateQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let db = &reader.db;

@@ -25,7 +25,7 @@ macro_rules! select_claim {
                 c.redacted, c.rev, e.header, e.body, s.org, s.project, e.received_from,
                 (SELECT name FROM devices WHERE device = e.author),
                 (SELECT name FROM devices WHERE device = e.received_from),
-                (SELECT person FROM devices WHERE device = e.author)
+                (SELECT person FROM devices WHERE device = e.author), c.dependents
              FROM claims c JOIN events e ON e.n = c.n JOIN scopes s ON s.n = c.scope ",
             $rest
         )
@@ -56,6 +56,7 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
     claim.device_name = row.get(16)?;
     claim.received_from_name = row.get(17)?;
     claim.device_person = row.get(18)?;
+    claim.dependents = row.get(19)?;
     claim.flags = Flags {
         undone: row.get(5)?,
         contested: row.get(6)?,
@@ -121,14 +122,6 @@ pub(super) fn complete(db: &Connection, base: Base) -> Result<ClaimRow> {
     row.replaces =
         replaced.query_map(params![row.id.0, scope], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
     row.premises = premises_of(db, &row.id, scope)?;
-    let mut dependents = db.prepare_cached(
-        "SELECT count(DISTINCT c.n) FROM edges x
-         JOIN events e ON e.n = x.src AND e.kind = 'depend' AND e.effective = 1 AND e.scope = ?2
-         JOIN edges first ON first.src = e.n AND first.role = 0 AND first.ord = 0
-         JOIN claims c ON c.id = first.dst AND c.scope = ?2 AND c.status = 0
-         WHERE x.dst = ?1 AND x.role = 0 AND x.ord > 0 AND first.dst <> ?1",
-    )?;
-    row.dependents = dependents.query_row(params![row.id.0, scope], |row| row.get(0))?;
     if row.flags.needs_review {
         let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
         row.causes = causes.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
@@ -264,16 +257,11 @@ impl Reader {
     /// The active claims that rest on a claim, newest first, at most `limit`.
     pub fn dependents(&self, id: &ClaimId, limit: usize) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
-            let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
+            let Some(premise) = log::number_of(&reader.db, id)? else { return Ok(Vec::new()) };
             let mut read = reader.db.prepare_cached(
-                "SELECT DISTINCT c.n FROM edges x
-                 JOIN events e ON e.n = x.src AND e.kind = 'depend' AND e.effective = 1 AND e.scope = ?2
-                 JOIN edges first ON first.src = e.n AND first.role = 0 AND first.ord = 0
-                 JOIN claims c ON c.id = first.dst AND c.scope = ?2 AND c.status = 0
-                 WHERE x.dst = ?1 AND x.role = 0 AND x.ord > 0 AND first.dst <> ?1
-                 ORDER BY c.wall DESC, c.tick DESC, c.n DESC LIMIT ?3",
+                "SELECT claim FROM rests WHERE premise = ?1 ORDER BY wall DESC, tick DESC, claim DESC LIMIT ?2",
             )?;
-            let places = read.query_map(params![id.0, event.scope, limit], |row| row.get(0))?;
+            let places = read.query_map(params![premise, limit], |row| row.get(0))?;
             claims_at_places(&reader.db, places.collect::<rusqlite::Result<Vec<_>>>()?)
         })
     }

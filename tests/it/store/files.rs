@@ -7,7 +7,7 @@ use ergo::{
     store::{Act, ClaimFilter, Draft, Ref, Store, StoreError, VectorModel},
 };
 
-use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede};
+use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede, undo};
 
 fn act(op: u8, drafts: Vec<Draft>) -> Act {
     Act {
@@ -207,6 +207,40 @@ fn a_file_of_each_schema_version_opens() {
         // The fixtures have vectors since version 2: of a superseded claim, and of a fact.
         opens(&fixture(version), if version == 1 { 3 } else { 2 });
     }
+}
+
+/// What rests on what is read from the log when a file of an earlier version is opened.
+#[test]
+fn what_rests_on_what_is_found_in_a_file_of_version_seven() {
+    let mut f = Fixture::new();
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| f.add(decision(name, "1")));
+    f.act(vec![
+        on(EventKind::Depend, &[b, a], ""),
+        on(EventKind::Depend, &[c, a, b], ""),
+        on(EventKind::Depend, &[c, a], ""),
+    ]);
+    let undone = f.act(vec![on(EventKind::Depend, &[d, a], "")]);
+    let drafts = undo(&f.store, &undone.op);
+    f.act(drafts);
+    f.act(vec![on(EventKind::Depend, &[d, b], ""), on(EventKind::Retract, &[d], "wrong")]);
+    let Fixture { dir, store, .. } = f;
+    drop(store);
+    let path = dir.path().join("ergo.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(
+        "DROP TABLE rests; ALTER TABLE claims DROP COLUMN dependents; DROP INDEX edges_dst;
+         CREATE INDEX edges_dst ON edges (dst, role, src); PRAGMA user_version = 7;",
+    )
+    .unwrap();
+    drop(db);
+    let store = open(&path);
+    let carried = [a, b, c, d].map(|id| {
+        let newest = store.reader().dependents(&id, 10).unwrap();
+        assert_eq!(store.reader().claim(&id).unwrap().unwrap().dependents, newest.len());
+        newest.iter().map(|row| row.id).collect::<Vec<_>>()
+    });
+    assert_eq!(carried, [vec![c, b], vec![c], vec![], vec![]]);
+    assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
 }
 
 fn opens(fixture: &std::path::Path, waiting: usize) {

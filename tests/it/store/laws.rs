@@ -280,6 +280,53 @@ fn difference(ours: &Projection, theirs: &Projection) -> Vec<String> {
     found
 }
 
+/// The events of a history as another store has them, that got them in another order, a few at a time, and some of them twice.
+fn elsewhere(history: &History, order: &[(prop::sample::Index, usize)], seed: u64) -> Fixture {
+    let mut shuffled = history.events.clone();
+    let mut state = seed | 1;
+    for i in (1..shuffled.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        shuffled.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    for (index, _) in order.iter().take(if history.events.is_empty() { 0 } else { 5 }) {
+        let again = index.get(&history.events).clone();
+        shuffled.push(again);
+    }
+    let mut other = Fixture::new();
+    let mut rest = shuffled.as_slice();
+    for (_, size) in order.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (batch, after) = rest.split_at((*size).min(rest.len()));
+        other.store.restore(batch, 1).unwrap();
+        rest = after;
+    }
+    other
+}
+
+/// A dozen claims, most of which rest on the first; then what may happen to such.
+fn crowd() -> impl Strategy<Value = Vec<Step>> {
+    use Step::*;
+    const CROWD: usize = 12;
+    let n = || 0..CROWD;
+    let happens = prop_oneof![
+        3 => (n(), n()).prop_map(|(a, b)| Depend(a, vec![b])),
+        2 => Just(Retract(0, true)),
+        1 => n().prop_map(|a| Retract(a, false)),
+        2 => Just(Reinstate(0)),
+        1 => n().prop_map(Reinstate),
+        2 => n().prop_map(Reviewed),
+        1 => (n(), 0..3u8).prop_map(|(a, v)| Supersede(vec![a], 0, v)),
+        3 => (0..64usize).prop_map(Undo),
+    ];
+    prop::collection::vec(happens, 1..14).prop_map(|happens| {
+        let claims = (0..CROWD).map(|n| Fact(n as u8, 0, false));
+        let rest = (1..CROWD).filter(|n| n % 5 != 4).map(|n| Depend(n, vec![0]));
+        claims.chain(rest).chain(happens).collect()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -297,29 +344,22 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let history = History::new(&steps);
-        let mut shuffled = history.events.clone();
-        let mut state = seed | 1;
-        for i in (1..shuffled.len()).rev() {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            shuffled.swap(i, (state >> 33) as usize % (i + 1));
-        }
-        // Some come twice.
-        for (index, _) in order.iter().take(if history.events.is_empty() { 0 } else { 5 }) {
-            let again = index.get(&history.events).clone();
-            shuffled.push(again);
-        }
-        let mut other = Fixture::new();
-        let mut rest = shuffled.as_slice();
-        for (_, size) in order.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (batch, after) = rest.split_at((*size).min(rest.len()));
-            other.store.restore(batch, 1).unwrap();
-            rest = after;
-        }
-        let other = other.store.reader().projection().unwrap();
+        let other = elsewhere(&history, &order, seed).store.reader().projection().unwrap();
         prop_assert_eq!(difference(&other, &history.projection()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn many_that_rest_on_one_are_what_their_events_mean_in_any_order(
+        steps in crowd(),
+        order in prop::collection::vec((any::<prop::sample::Index>(), 1..4usize), 60),
+        seed in any::<u64>(),
+    ) {
+        let history = History::new(&steps);
+        let meant = project(&history.events, &Plain);
+        prop_assert_eq!(difference(&history.projection(), &meant), Vec::<String>::new());
+        let other = elsewhere(&history, &order, seed);
+        prop_assert_eq!(difference(&other.store.reader().projection().unwrap(), &meant), Vec::<String>::new());
+        prop_assert_eq!(other.store.check().unwrap().problems, Vec::<String>::new());
     }
 
     #[test]

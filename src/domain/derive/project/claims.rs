@@ -92,6 +92,12 @@ impl Set<'_> {
 
     pub(super) fn claims(&self) -> BTreeMap<ClaimId, ClaimFacts> {
         let rests = self.rests();
+        let mut dependents: BTreeMap<ClaimId, BTreeSet<ClaimId>> = BTreeMap::new();
+        for (claim, rest) in rests.iter().filter(|(claim, _)| self.active(claim)) {
+            for premise in &rest.premises {
+                dependents.entry(premise.id).or_default().insert(*claim);
+            }
+        }
         let mut causes = causes(&rests, &BTreeMap::new());
         self.states
             .iter()
@@ -120,6 +126,7 @@ impl Set<'_> {
                     live: state.live.iter().map(|act| act.id).collect(),
                     replaced_by: state.live.iter().filter_map(|act| act.successor).collect(),
                     premises: rests.get(id).into_iter().flat_map(|rest| &rest.premises).map(|p| p.id).collect(),
+                    dependents: dependents.remove(id).unwrap_or_default(),
                     causes,
                 };
                 (*id, facts)
