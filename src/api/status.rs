@@ -101,6 +101,8 @@ pub struct Unembedded {
     /// Why it goes on waiting, where that is known; it is tried again with the next change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// No embedder is chosen here: no vector is made, and words alone find things.
+    pub off: bool,
 }
 
 /// How long something took.

@@ -235,11 +235,19 @@ fn of_peer(peer: &PeerView) -> Option<Finding> {
 
 /// What waits for its vector.
 fn vectors(waiting: &Unembedded) -> Finding {
-    let Unembedded { claims, chunks, problem: why } = waiting;
+    let Unembedded { claims, chunks, problem: why, off } = waiting;
+    let waiting = format!("{} and {}", count(*claims, "claim", "claims"), count(*chunks, "reference", "references"));
+    if *off {
+        let without = if claims + chunks > 0 { format!("; {waiting} have none") } else { String::new() };
+        let told = format!("none are made, since no embedder is chosen: words alone find and compare{without}");
+        let hint =
+            "`ergo models use embedder default`, or what [models] in config.toml says, brings them back".to_owned();
+        return Finding { hint: Some(hint), ..note("vectors", told) };
+    }
     if claims + chunks == 0 {
         return fine("vectors", "everything has one".to_owned());
     }
-    let told = format!("{} and {} wait", count(*claims, "claim", "claims"), count(*chunks, "reference", "references"));
+    let told = format!("{waiting} wait");
     match why {
         Some(why) => problem(
             "vectors",

@@ -107,12 +107,10 @@ impl Engine {
     pub(super) fn unembedded(&self, reader: &Reader) -> Result<Unembedded, ApiError> {
         let (claims, chunks) = reader.without_vector()?;
         let known = self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let missing = || {
-            let none = self.models.info().role(Role::Embedder).is_none();
-            none.then(|| InferError::NoModel { role: Role::Embedder }.to_string())
-        };
-        let problem = if claims + chunks > 0 { known.or_else(missing) } else { None };
-        Ok(Unembedded { claims, chunks, problem })
+        // One is built in, and serves where another cannot: none is there by choice alone.
+        let off = self.models.info().role(Role::Embedder).is_none();
+        let problem = known.filter(|_| !off && claims + chunks > 0);
+        Ok(Unembedded { claims, chunks, problem, off })
     }
 
     /// Embeds texts together, and where one of them is refused each by itself. Answers how many got a vector.

@@ -39,7 +39,7 @@ impl Models {
 
     /// When the daemon should be asked again without anything happening; `None` where nothing is under way.
     pub fn again_at(&self) -> Option<u64> {
-        let stuck = self.diagnose.as_ref().is_some_and(|said| said.unembedded.problem.is_some());
+        let stuck = self.diagnose.as_ref().is_some_and(|said| said.unembedded.off || said.unembedded.problem.is_some());
         (self.waiting() > 0 && !stuck).then_some(self.at + PULSE_MS)
     }
 }
@@ -64,5 +64,9 @@ mod tests {
         assert_eq!(said(10, None), (40, Some(50 + PULSE_MS)), "the bar is drawn against the most");
         assert_eq!(said(10, Some("no embedder")), (40, None), "what is stuck is not asked after");
         assert_eq!(said(0, None), (0, None));
+        let mut one = diagnose();
+        (one.unembedded.claims, one.unembedded.off) = (10, true);
+        models.accept(Box::new(one), 50);
+        assert_eq!(models.again_at(), None, "nor what nothing is done about");
     }
 }

@@ -34,6 +34,8 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
             total => format!("{} of {} made anew with {}", group(done.done), group(total), done.model),
         };
         out.push(bar(paint, "vectors", (done.done, done.total), &words, width));
+    } else if waits.off {
+        out.push(field(paint, "vectors", "none are made: no embedder is chosen, and words alone find", width));
     } else if waiting > 0 {
         let mut parts = Vec::new();
         for (count, one, many) in

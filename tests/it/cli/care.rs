@@ -80,3 +80,15 @@ fn status_tells_what_is_here_and_starts_nothing() {
     let text = home.run(["status"]).ok().stdout;
     assert!(text.contains("claude-code/work: 1 in force") && text.contains("ergo.db"), "{text}");
 }
+
+#[test]
+fn an_embedder_that_was_switched_off_is_no_problem_and_its_price_is_said() {
+    let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n");
+    let _daemon = home.daemon();
+    let told = home.run(["doctor", "--json"]).ok().json();
+    assert_eq!(finding(&told, "vectors")["health"], "note", "also while nothing would have one: {told}");
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let output = home.run(["doctor"]).ok();
+    assert!(output.stdout.contains("words alone find and compare; 1 claim"), "{output:?}");
+    assert!(output.stdout.contains("ergo models use embedder default"), "{output:?}");
+}
