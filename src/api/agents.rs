@@ -22,7 +22,8 @@ pub struct AgentsQuery {
 pub struct Agents {
     /// Those that wrote something, the one that did so last first.
     pub items: Vec<AgentView>,
-    /// Sessions that are connected over MCP now, the newest first.
+    /// Sessions that are connected over MCP now, the newest first. Over HTTP there are none to hold: whoever asked there in the last five
+    /// minutes is connected, by its name, in no project of its own.
     pub connected: Vec<AgentSession>,
 }
 

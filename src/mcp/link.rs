@@ -47,9 +47,13 @@ impl Link {
     /// Tells the daemon that this agent is here, for as long as the session lasts: again where the daemon went away and came back.
     /// Returns at once where that is under way. Nobody's call waits for this, and it starts no daemon.
     pub(super) async fn stay(&self, query: &PresentQuery) {
-        if self.present.swap(true, Ordering::AcqRel) {
-            return;
+        if !self.present.swap(true, Ordering::AcqRel) {
+            self.visit(query).await;
         }
+    }
+
+    /// Tells the daemon that an agent is here, for as long as this is waited for.
+    pub(super) async fn visit(&self, query: &PresentQuery) {
         let mut pause = PAUSE.0;
         loop {
             let client = self.client.lock().await.clone();

@@ -6,6 +6,7 @@
 
 mod call;
 mod gate;
+mod heard;
 mod http;
 mod ingest;
 mod link;

@@ -1,6 +1,6 @@
 //! One session: what the protocol asks, answered.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -16,6 +16,7 @@ use rmcp::{
 use super::{
     call::Call,
     gate::Gate,
+    heard::Heard,
     link::Link,
     pipe::shown,
     prompts, resources,
@@ -29,6 +30,9 @@ reason. Before you choose or change something, ask ergo_recall, or ergo_why for 
 ergo_remember and the reason, one claim a call. A result \"conflict\" is no error: something in force contradicts it. Read it; then \
 cancel, or replace the old claim by ergo_supersede with a reason, or force an exception. Never act against a claim in force without \
 one of these.";
+
+/// The longest name by which a client is heard of, in characters.
+const NAME: usize = 60;
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -58,12 +62,13 @@ pub(super) struct Inner {
     pub(super) settings: Settings,
     pub(super) link: Link,
     pub(super) gate: Gate,
+    heard: Heard,
 }
 
 impl Bridge {
     /// A session with this daemon.
     pub fn new(settings: Settings, link: Link) -> Self {
-        Self { inner: Arc::new(Inner { settings, link, gate: Gate::new() }) }
+        Self { inner: Arc::new(Inner { settings, link, gate: Gate::new(), heard: Heard::default() }) }
     }
 
     /// Comes to the daemon while the client is still saying hello.
@@ -77,12 +82,38 @@ impl Bridge {
     }
 
     /// The daemon lists this client's session for as long as it lasts. A session without a project is the daemon's own bridge over
-    /// HTTP, in which each request stands alone.
+    /// HTTP, in which each request stands alone: whoever asks there is listed for as long as it was [`heard`] of lately.
+    ///
+    /// [`heard`]: super::heard
     fn stay(&self, context: &RequestContext<RoleServer>) {
-        let Some(scope) = self.inner.settings.scope.clone() else { return };
+        let Some(scope) = self.inner.settings.scope.clone() else {
+            let agent: String = name(context).chars().take(NAME).collect();
+            if self.inner.heard.note(&agent, Instant::now()) {
+                tokio::spawn(visit(Arc::clone(&self.inner), agent));
+            }
+            return;
+        };
         let query = PresentQuery { agent: name(context), org_id: Some(scope.org_id), project: Some(scope.project) };
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move { inner.link.stay(&query).await });
+    }
+}
+
+/// Lists a client until it is quiet.
+async fn visit(inner: Arc<Inner>, agent: String) {
+    let query = PresentQuery { agent, ..PresentQuery::default() };
+    let quiet = async {
+        while let Some(left) = inner.heard.left(&query.agent, Instant::now()) {
+            tokio::time::sleep(left).await;
+        }
+    };
+    let here = async {
+        inner.link.warm().await;
+        inner.link.visit(&query).await;
+    };
+    tokio::select! {
+        () = quiet => {}
+        () = here => {}
     }
 }
 
@@ -130,6 +161,7 @@ impl ServerHandler for Bridge {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.stay(&context);
         resources::list(&self.call(&context), page.and_then(|page| page.cursor)).await
     }
 
@@ -146,6 +178,7 @@ impl ServerHandler for Bridge {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        self.stay(&context);
         resources::read(&self.call(&context), &request.uri).await.map(Into::into)
     }
 
@@ -162,6 +195,7 @@ impl ServerHandler for Bridge {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        self.stay(&context);
         prompts::get(&self.call(&context), &request.name).await.map(Into::into)
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{BEFORE, CURRENT};
 use crate::support::{
-    TestHome,
+    TestHome, until,
     wire::{Answer, request, unix},
 };
 
@@ -53,6 +53,17 @@ fn each_request_stands_alone_and_says_its_scope() {
     assert_eq!(stored["structuredContent"]["result"], "stored", "{stored}");
     let known = call("ergo_recall", json!({"query": "tabs", "scope": "acme/web"}));
     assert_eq!(known["structuredContent"]["claims"][0]["by"], "web", "{known}");
+
+    // Nobody holds a session: who asked lately is here, once, by its name. What said no name is an agent.
+    let connected = || {
+        let told = home.run(["agents", "--json"]).ok().json();
+        let mut names: Vec<_> = told["connected"].as_array().unwrap().iter().map(|one| one["agent"].clone()).collect();
+        names.sort_by_key(ToString::to_string);
+        names
+    };
+    until("who asked is listed", || connected().contains(&json!("web")));
+    call("ergo_recall", json!({"query": "spaces", "scope": "acme/web"}));
+    assert_eq!(connected().iter().filter(|name| **name == "web").count(), 1, "{:?}", connected());
 
     let unread = call("ergo_ingest", json!({"path": "/etc/hostname", "scope": "acme/web"}));
     assert_eq!(unread["isError"], true, "the daemon reads no files for anyone: {unread}");

@@ -1,0 +1,75 @@
+//! Who was heard of lately, among clients that hold no session: over HTTP each request stands alone, and nobody says goodbye.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a client counts as connected after its last request: an agent at work asks more often.
+pub(super) const KEPT: Duration = Duration::from_mins(5);
+
+/// The most clients that are kept at once. Their names are their own word.
+const MOST: usize = 64;
+
+/// When each client was heard of last, by the name that it gives itself.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    last: Mutex<HashMap<String, Instant>>,
+}
+
+impl Heard {
+    /// Notes a request. Answers whether the client is new: then it is to be listed, until [`Heard::left`] says that it is quiet.
+    pub(super) fn note(&self, agent: &str, now: Instant) -> bool {
+        let mut last = self.lock();
+        if let Some(at) = last.get_mut(agent) {
+            *at = now;
+            return false;
+        }
+        let room = last.len() < MOST;
+        if room {
+            last.insert(agent.to_owned(), now);
+        }
+        room
+    }
+
+    /// How long a client counts as connected if it says nothing more; `None` where it was quiet for so long, and then it is forgotten.
+    pub(super) fn left(&self, agent: &str, now: Instant) -> Option<Duration> {
+        let mut last = self.lock();
+        let left = KEPT.saturating_sub(now.saturating_duration_since(*last.get(agent)?));
+        if left.is_zero() {
+            last.remove(agent);
+            return None;
+        }
+        Some(left)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_counts_until_it_was_quiet_for_long_enough() {
+        let (heard, start) = (Heard::default(), Instant::now());
+        let after = |secs| start + Duration::from_secs(secs);
+        assert!(heard.note("web", start), "it is new");
+        assert!(!heard.note("web", after(200)), "and known from then on");
+        assert_eq!(heard.left("web", after(300)), Some(Duration::from_secs(200)), "counted from its last request");
+        assert_eq!(heard.left("web", after(500)), None);
+        assert_eq!(heard.left("web", after(500)), None, "it is forgotten");
+        assert!(heard.note("web", after(600)), "and new again");
+    }
+
+    #[test]
+    fn a_flood_of_names_is_bounded() {
+        let (heard, now) = (Heard::default(), Instant::now());
+        let kept = (0..1_000).filter(|n| heard.note(&format!("client {n}"), now)).count();
+        assert_eq!(kept, MOST);
+        assert_eq!(heard.left("client 999", now), None);
+    }
+}
