@@ -44,7 +44,7 @@ pub use row::{
     WordQuery,
 };
 pub use team::rows::{
-    ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow,
+    ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow, KeptBack,
     PeerDocument, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported, SyncPage, TeamRow,
     TeamScopeRow,
 };

@@ -201,6 +201,36 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
 }
 
 #[test]
+fn what_a_reader_writes_is_said_to_reach_nobody_until_it_may_write() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.remember("Deploys run only on green CI.");
+    ada.found();
+    ada.takes_in(&bob, &["--role", "reader"]);
+    until("bob has it", || bob.knows("Deploys run only on green CI."));
+    assert_eq!(bob.status()["teams"][0]["kept"], serde_json::json!([]));
+    bob.remember("Logs are kept for thirty days.");
+    bob.remember("Alarms go to the pager.");
+    let team = bob.status()["teams"][0].clone();
+    let kept = &team["kept"][0];
+    assert_eq!(
+        (&kept["events"], &kept["reason"], &team["in_sync"]),
+        (&2.into(), &"reader".into(), &false.into()),
+        "{team}"
+    );
+    let told = bob.run(&["sync", "status"]).ok().stdout;
+    assert!(told.contains("2 changes of this device") && told.contains("may only read"), "{told}");
+    assert!(told.contains("ergo sync grant bob-laptop --role writer"), "{told}");
+    let adopt = bob.home.run(["sync", "adopt", "acme/api"]);
+    assert!(adopt.code != Some(0) && adopt.stderr.contains("--role writer"), "nobody would take it: {adopt:?}");
+    assert_eq!(ada.status()["teams"][0]["kept"], serde_json::json!([]));
+
+    ada.run(&["sync", "grant", "bob-laptop", "--role", "writer"]).ok();
+    until("ada has what bob wrote", || ada.knows("Alarms go to the pager."));
+    assert!(ada.knows("Logs are kept for thirty days."));
+    assert_eq!(bob.status()["teams"][0]["kept"], serde_json::json!([]));
+}
+
+#[test]
 fn a_restart_changes_nothing_for_a_ticket_or_a_team() {
     let (mut ada, bob) = (Laptop::at_a_port("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");

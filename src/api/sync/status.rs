@@ -92,11 +92,14 @@ pub struct TeamStatus {
     /// What is not as it should be in this team, each with what to do.
     #[serde(default)]
     pub problems: Vec<String>,
+    /// What this device wrote in its scopes and no other device takes.
+    #[serde(default)]
+    pub kept: Vec<Kept>,
     /// How this device came out of the team; none while it belongs to it.
     #[serde(default)]
     pub ended: Option<TeamEnd>,
-    /// Whether every peer that is connected has what this device has, nothing is quarantined on either side and no device forks; false
-    /// where none is connected.
+    /// Whether every peer that is connected has what this device has, nothing is quarantined on either side, no device forks and the
+    /// team takes what this device writes; false where none is connected.
     pub in_sync: bool,
 }
 
@@ -113,10 +116,35 @@ impl TeamStatus {
             open_cards: 0,
             forks: 0,
             problems: Vec::new(),
+            kept: Vec::new(),
             ended: None,
             in_sync: false,
         }
     }
+}
+
+impl TeamStatus {
+    /// How many changes of this device no other takes, those aside that were written before the scope was the team's: to keep these is
+    /// a choice.
+    pub fn untaken(&self) -> usize {
+        self.kept.iter().filter(|kept| !kept.before).map(|kept| kept.events).sum()
+    }
+}
+
+/// Changes that this device wrote in a scope of a team, and that no other device takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Kept {
+    /// The scope's two names.
+    #[serde(flatten)]
+    pub bound: BoundScope,
+    /// How many there are.
+    pub events: usize,
+    /// Why they are not taken: `reader`, `no_grant`, `after_cut`, `not_adopted`.
+    pub reason: String,
+    /// They are from before the scope was the team's here.
+    pub before: bool,
+    /// All of it as sentences, with what to do.
+    pub says: String,
 }
 
 /// How this device came out of a team.

@@ -4,7 +4,7 @@ use std::{io::Read, path::Path, time::Duration};
 
 use super::{super::ask::Asker, CliError, Context, Exit, follow, parse_scope, show_words, tell_team};
 use crate::{
-    api::{BoundScope, JoinRequest, JoinState, JoinView},
+    api::{BoundScope, JoinRequest, JoinState, JoinView, Role},
     client::Client,
     domain::{Scope, text::sanitize_line},
 };
@@ -135,10 +135,11 @@ fn told(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
     if let Some(team) = &view.team {
         tell_team(cx, team);
     }
-    cx.ui.commands(&[
-        ("ergo sync status".to_owned(), "see how far it has come".to_owned()),
-        ("ergo sync adopt".to_owned(), "share what this machine has in this project".to_owned()),
-    ]);
+    let mut next = vec![("ergo sync status".to_owned(), "see how far it has come".to_owned())];
+    if view.role != Role::Reader {
+        next.push(("ergo sync adopt".to_owned(), "share what this machine has in this project".to_owned()));
+    }
+    cx.ui.commands(&next);
     Ok(Exit::Ok)
 }
 

@@ -68,7 +68,7 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     }
     let role = team.role.map_or("no longer a member", Role::as_str);
     cx.ui.line(format_args!("{name}  {role}"));
-    if team.role == Some(Role::Reader) {
+    if team.role == Some(Role::Reader) && team.kept.is_empty() {
         cx.ui.line("  You read what it shares; what you write there stays on this machine.");
     }
     for scope in &team.scopes {
@@ -85,6 +85,9 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     cx.ui.line(format_args!("  {verdict}"));
     for problem in &team.problems {
         cx.ui.prose(2, Some(Style::Bad), problem);
+    }
+    for kept in &team.kept {
+        cx.ui.prose(2, Some(if kept.before { Style::Dim } else { Style::Warn }), &kept.says);
     }
     if team.open_cards > 0 {
         cx.ui.line(format_args!(
@@ -117,6 +120,11 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     }
     if team.role.is_none() {
         return (Style::Warn, "Nothing is exchanged with it any more.".to_owned());
+    }
+    let untaken = team.untaken();
+    if untaken > 0 {
+        let (what, reach) = (count(untaken, "change", "changes"), if untaken == 1 { "reaches" } else { "reach" });
+        return (Style::Warn, format!("Not in sync: {what} of this device {reach} nobody."));
     }
     match (active.len(), connected) {
         (0, _) => (Style::Dim, "Nobody else is in it yet: `ergo sync invite`.".to_owned()),
@@ -180,7 +188,7 @@ fn millis(latency: f64) -> String {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        api::{BoundScope, ScopeStatus, TeamEnd},
+        api::{BoundScope, Kept, ScopeStatus, TeamEnd},
         cli::{args::Globals, ui::captured},
         domain::{DeviceId, EventId, Scope},
     };
@@ -250,6 +258,14 @@ pub(super) mod tests {
         team.peers[0].not_taken = 1;
         assert_eq!(verdict(&team).1, "Not in sync: 1 event from here waits in a peer's quarantine.");
         team.peers[0].not_taken = 0;
+        let scope = team.scopes[0].bound.clone();
+        let kept =
+            |before, events| Kept { bound: scope.clone(), events, reason: "reader".into(), before, says: "why".into() };
+        team.kept = vec![kept(true, 4)];
+        assert_eq!(verdict(&team).1, "In sync with everyone.", "what was kept by choice is no trouble");
+        team.kept.push(kept(false, 1));
+        assert_eq!(verdict(&team).1, "Not in sync: 1 change of this device reaches nobody.");
+        team.kept.clear();
         team.in_sync = false;
         assert_eq!(verdict(&team).1, "Not in sync yet.");
         team.peers.push(PeerView { connected: false, ..peer("carol-desk") });

@@ -132,8 +132,9 @@ fn team(stored: &Stored, network: &Status, open: &HashMap<Scope, usize>, me: Dev
     let peers: Vec<_> = peers(stored, network, me).into_iter().filter(|peer| !peer.you).collect();
     let mut connected = peers.iter().filter(|peer| peer.connected).peekable();
     let anyone = connected.peek().is_some();
-    let whole = stored.quarantined == 0 && stored.notes.forks == 0;
+    let whole = stored.quarantined == 0 && stored.notes.forks == 0 && stored.notes.kept.iter().all(|kept| kept.before);
     TeamStatus {
+        kept: stored.notes.kept.clone(),
         role: roster.role(&me),
         quarantined: stored.quarantined,
         forks: stored.notes.forks,
@@ -236,7 +237,8 @@ fn kept_out(name: &str, events: u64) -> Option<(String, String)> {
         _ => format!("{events} events that this device brought wait in its quarantine"),
     };
     let advice = format!(
-        "whoever sits at {name} reads why with `ergo sync quarantine list`; what is dated ahead is let in when its day comes, the rest          an admin may let in"
+        "whoever sits at {name} reads why with `ergo sync quarantine list`; what is dated ahead is let in when its day comes, the rest an \
+         admin may let in"
     );
     Some((what, advice))
 }

@@ -62,6 +62,10 @@ impl Engine {
             }
             for scope in bring {
                 let scope = scope_of("bring", Some(scope))?;
+                // Whoever joins may not know their role yet; `ergo sync status` says what stays here.
+                if closed(session, team, &scope)?.is_some() {
+                    continue;
+                }
                 let roster = session.roster(team)?;
                 adopt(session, team, &scope, Some(&roster))?;
             }
@@ -193,6 +197,12 @@ impl Engine {
         self.team_act(&request.caller, |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let roster = session.roster(team)?;
+            if let Some(name) = closed(session, team, &scope)? {
+                let device = roster.member(&session.me).map_or("DEVICE", |member| &member.name);
+                let hint = format!("an admin lets it: `ergo sync grant {device} --role writer`; then bring it again");
+                let message = format!("this device may not write in {name}: the others would not take what it brings");
+                return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
+            }
             let taken = adopt(session, team, &scope, Some(&roster))?;
             let summary = match taken {
                 0 => format!("{} shares {scope}; there is no further history of it here", roster.name()),
@@ -229,6 +239,13 @@ impl Engine {
     }
 }
 
+/// The team's name of a scope here in which it takes nothing that this device writes.
+fn closed(session: &Session<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
+    let bound = session.reader().team_of(local)?.filter(|(of, _)| *of == team);
+    let roster = session.roster(team)?;
+    Ok(bound.map(|(_, name)| name).filter(|name| !roster.may_write(&session.me, name)))
+}
+
 /// Shares a scope by its name here. Answers how many chains of its history were taken in.
 ///
 /// A scope that the team has is another's too: there, whoever is no admin brings what this device wrote.
@@ -243,7 +260,7 @@ fn adopt(session: &mut Session<'_>, team: EventId, local: &Scope, roster: Option
     if bound.is_none() {
         if known {
             return Err(ApiError::field("scope", format!("the team's {name} is kept under another name here"))
-                .hint("name it as it is called here (`ergo sync status`), or bind it here first (`ergo sync bind`)"));
+                .hint("name it as it is called here (`ergo sync status`), or give it this name (`ergo sync map`)"));
         }
         session.as_admin(team, "make a scope the team's")?;
     }

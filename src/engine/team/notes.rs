@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    api::{ApiError, TeamEnd},
+    api::{ApiError, BoundScope, Kept, TeamEnd},
     domain::{
         DeviceId, EventId, Roster, Scope,
-        roster::{MAX_DEVICES, MemberState, is_roster_scope},
+        roster::{MAX_DEVICES, MemberState, Refusal, is_roster_scope},
     },
     engine::{Engine, gate},
-    store::{BusyAuthor, Fork, Reader, StoreError},
+    store::{BusyAuthor, Fork, KeptBack, Reader, StoreError},
 };
 
 /// Events of one author and one hour of its clock that are no cause for a word.
@@ -25,6 +25,8 @@ pub struct TeamNotes {
     pub forks: usize,
     /// What is not as it should be, one sentence each, with what to do.
     pub says: Vec<String>,
+    /// What this device wrote and no other takes.
+    pub kept: Vec<Kept>,
 }
 
 impl Engine {
@@ -36,7 +38,10 @@ impl Engine {
             let Some(roster) = reader.roster(&team)? else { return Ok(TeamNotes::default()) };
             let forks = forks(reader, &roster)?;
             let busy = reader.busy_authors(&team, now.saturating_sub(HOUR), PER_HOUR)?;
-            Ok(notes(&roster, &forks, &busy, self.device()))
+            let me = self.device();
+            let kept = reader.kept_back(&team, &roster, &me)?;
+            let kept = kept.into_iter().map(|kept| stays(&roster, &me, kept)).collect();
+            Ok(TeamNotes { kept, ..notes(&roster, &forks, &busy, me) })
         })
     }
 
@@ -124,7 +129,40 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
             roster.size()
         ));
     }
-    TeamNotes { forks: forks.values().sum(), says }
+    TeamNotes { forks: forks.values().sum(), says, kept: Vec::new() }
+}
+
+/// The words for what this device wrote and no other takes.
+fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> Kept {
+    let KeptBack { scope, local, refusal, events } = kept;
+    let (name, before) = (name(roster, me), refusal == Refusal::NotAdopted);
+    let changes = if events == 1 { "1 change".to_owned() } else { format!("{events} changes") };
+    let what = format!("{changes} of this device in {local} stay{} here", if events == 1 { "s" } else { "" });
+    let says = match refusal {
+        Refusal::Reader => format!(
+            "{what}: it may only read in {}, so no other device takes what it writes. An admin lets it write with `ergo sync grant \
+             {name} --role writer`; then they are sent by themselves",
+            roster.name()
+        ),
+        Refusal::NotAdopted if local != scope => format!(
+            "{what}: they are from before {local} was the team's {scope}, under another name. Write again what the others should know"
+        ),
+        Refusal::NotAdopted if !roster.may_write(me, &scope) => format!(
+            "{what}: they are from before {local} was the team's, and this device may not write there. Where an admin lets it \
+             (`ergo sync grant {name} --role writer`), `ergo sync adopt {local}` shares them"
+        ),
+        Refusal::NotAdopted => format!(
+            "{what}: they are from before {local} was the team's. `ergo sync adopt {local}` shares them; else they stay yours"
+        ),
+        Refusal::NoGrant => format!(
+            "{what}: it was not granted that scope. An admin grants it with `ergo sync grant {name} --all`, or `--only` and all that it \
+             should see; then they are sent by themselves"
+        ),
+        _ => {
+            format!("{what}: {refusal}. Write again what the others should know, or ask an admin of {}", roster.name())
+        }
+    };
+    Kept { bound: BoundScope { scope, local }, events, reason: refusal.as_str().to_owned(), before, says }
 }
 
 /// The words for a team that this device is out of. `at` in milliseconds since the Unix epoch.

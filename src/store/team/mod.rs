@@ -5,6 +5,7 @@
 pub(super) mod check;
 mod documents;
 mod intake;
+mod kept;
 pub(super) mod ledger;
 mod named;
 mod pace;

@@ -46,6 +46,19 @@ pub struct SyncImported {
     pub roster_changed: bool,
 }
 
+/// Events that this device wrote in a scope of a team, and that the team does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptBack {
+    /// The scope, by its name in the team.
+    pub scope: Scope,
+    /// The scope here.
+    pub local: Scope,
+    /// Why they are not taken.
+    pub refusal: Refusal,
+    /// How many there are.
+    pub events: usize,
+}
+
 /// Two or more events in one place of a chain: a store was copied, restored, or its key was stolen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {

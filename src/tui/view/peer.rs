@@ -103,6 +103,9 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     for problem in &team.problems {
         sheet.styled("problem", problem, theme.warn);
     }
+    for kept in &team.kept {
+        sheet.styled("stays here", &kept.says, if kept.before { theme.dim } else { theme.warn });
+    }
     if let Some(status) = status {
         sheet.field("network", &status.says);
     }

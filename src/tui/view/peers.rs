@@ -137,6 +137,9 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
     if not_taken > 0 {
         return (format!("{not_taken} not let in by a peer"), false);
     }
+    if team.untaken() > 0 {
+        return (format!("{} of yours reach nobody", team.untaken()), false);
+    }
     match active().filter(|peer| peer.connected).count() {
         0 => ("nobody is connected".to_owned(), false),
         _ if team.in_sync => ("in sync".to_owned(), true),

@@ -248,12 +248,20 @@ fn a_promotion_lets_in_what_was_refused_for_the_role() {
     let claim = b.add(decision("log", "json"));
     assert!(!all_after(&b, team, &scope("api"), &[]).iter().any(|event| event.id == claim), "a reader sends nothing");
     assert_eq!(b.store.reader().claim(&claim).unwrap().unwrap().status, Status::Active, "and keeps it");
+    let kept = |f: &Fixture| {
+        let roster = f.store.reader().roster(&team).unwrap().unwrap();
+        let kept = f.store.reader().kept_back(&team, &roster, &f.store.device()).unwrap();
+        kept.into_iter().map(|kept| (kept.scope, kept.refusal, kept.events)).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&b), [(scope("api"), Refusal::Reader, 1)]);
+    assert_eq!(kept(&a), []);
     a.take(team, b.events());
     let (_, done) =
         a.change(Some(team), RosterChange::Grant { device: b.device(), grant: grant(Role::Writer), cuts: vec![] });
     assert_eq!(done.readmitted, [claim]);
     b.pull(team, &a);
     assert_alike(&a, &b, team);
+    assert_eq!(kept(&b), []);
 }
 
 #[test]
