@@ -165,6 +165,20 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Both would be read as the one or as the other, and the program would end in a panic.
+    #[test]
+    fn no_argument_of_a_verb_is_called_as_one_that_every_verb_has() {
+        let command = Cli::command();
+        let shared: Vec<_> = command.get_arguments().map(|arg| arg.get_id().clone()).collect();
+        let mut waiting: Vec<_> = command.get_subcommands().collect();
+        while let Some(verb) = waiting.pop() {
+            for arg in verb.get_arguments() {
+                assert!(!shared.contains(arg.get_id()), "{} has a `{}` of its own", verb.get_name(), arg.get_id());
+            }
+            waiting.extend(verb.get_subcommands());
+        }
+    }
+
     #[test]
     fn every_verb_has_its_help() {
         let mut command = Cli::command();

@@ -11,7 +11,7 @@ writes there may bring what this device wrote before.")]
 pub(super) struct Args {
     /// The scope, ORG/PROJECT [default: this project].
     #[arg(value_name = "SCOPE", value_parser = parse_scope)]
-    scope: Option<Scope>,
+    shared: Option<Scope>,
     #[command(flatten)]
     team: InTeam,
 }
@@ -19,7 +19,7 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let scope = match args.scope {
+    let scope = match args.shared {
         Some(scope) => scope,
         None => cx.known_scope(&client).await?,
     };

@@ -8,7 +8,7 @@ use crate::{api::BindRequest, domain::Scope};
 pub(super) struct Args {
     /// The team's name of the scope, ORG/PROJECT.
     #[arg(value_name = "SCOPE", value_parser = parse_scope)]
-    scope: Scope,
+    theirs: Scope,
     /// Its name here, ORG/PROJECT.
     #[arg(value_name = "NAME", value_parser = parse_scope)]
     local: Scope,
@@ -19,8 +19,12 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request =
-        BindRequest { caller: cx.anyone()?, in_team: args.team.team, scope: Some(args.scope), local: Some(args.local) };
+    let request = BindRequest {
+        caller: cx.anyone()?,
+        in_team: args.team.team,
+        scope: Some(args.theirs),
+        local: Some(args.local),
+    };
     let done = client.sync_bind(&request).await?;
     Ok(tell(cx, &done))
 }
