@@ -19,8 +19,9 @@ run: setup ## build, then the demonstration: writes refused and stored, and the 
 	@$(CARGO) build --locked
 	@$(CARGO) run --locked --quiet -- demo $(ARGS)
 
+# Tests wait for daemons, terminals and networks more than they compute: twice as many at once as there are cores.
 test: setup ## every test (minutes; no network beyond the crates)
-	$(CARGO) test --locked $(ARGS)
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} $(CARGO) test --locked $(ARGS)
 
 build: setup ## the optimised program: target/release/ergo
 	$(CARGO) build --release --locked

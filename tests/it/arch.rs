@@ -276,12 +276,14 @@ fn loosened(file: &str, source: &str) -> Vec<String> {
     let tokens = scan::tokens(source);
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
     let mut problems = Vec::new();
+    // Where it is allowed, once.
+    let mut unsafe_left = usize::from(LOOSENED.iter().any(|(at, what, _)| *at == file && *what == "unsafe_code"));
     for (at, token) in tokens.iter().enumerate() {
-        // Where it is allowed, once.
-        let excepted = LOOSENED.iter().any(|(at, what, _)| *at == file && *what == "unsafe_code");
-        let before = tokens[..at].iter().filter(|token| token.text == "unsafe").count();
-        if token.text == "unsafe" && !(excepted && before == 0) {
-            problems.push(format!("{file}:{}: `unsafe`", token.line));
+        if token.text == "unsafe" {
+            match unsafe_left.checked_sub(1) {
+                Some(left) => unsafe_left = left,
+                None => problems.push(format!("{file}:{}: `unsafe`", token.line)),
+            }
         }
         if matches!(token.text, "allow" | "expect") && text(at + 1) == "(" && text(at.wrapping_sub(1)) == "[" {
             let end = (at..tokens.len()).find(|end| text(*end) == "]").unwrap_or(tokens.len());

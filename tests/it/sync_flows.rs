@@ -36,6 +36,8 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     let why = bob.json(&["history", &before[..10]]);
     assert!(why.to_string().contains("we measured it"), "the reason came, too: {why}");
     until("both say so", || [&ada, &bob].iter().all(|laptop| laptop.status()["teams"][0]["in_sync"] == true));
+    let peer = ada.json(&["sync", "status"])["teams"][0]["peers"][0].clone();
+    assert_eq!((peer["connected"].as_bool(), peer["digests_equal"].as_bool()), (Some(true), Some(true)), "{peer}");
     let told = ada.run(&["sync", "status"]).ok().stdout;
     assert!(told.contains("LAN only: nothing leaves this network") && told.contains("bob-laptop"), "{told}");
     assert!(told.contains("In sync with everyone.") && told.contains("you lack 0, they lack 0"), "{told}");

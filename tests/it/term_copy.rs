@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use crate::{
-    support::TestHome,
+    support::{TestHome, until},
     term::App,
     term_flows::{WIDE, home},
 };
@@ -55,7 +55,7 @@ fn where_programs_fail_or_hang_the_terminal_is_told_and_keys_are_not_held_up() {
     assert!(screen.clipboard().is_some());
     let hanging = fs::read_to_string(home.path().join("hangs")).unwrap();
     let state = || fs::read_to_string(format!("/proc/{}/stat", hanging.trim())).unwrap_or_default();
-    app.until(|_| state().is_empty());
+    until("the program that hangs is ended", || state().is_empty());
 }
 
 #[test]

@@ -12,8 +12,9 @@ use super::{
 impl World {
     /// The devices that make up the team: each knows itself in it, and those that it knows there know it.
     fn circle(&self) -> Vec<usize> {
+        let rosters: Vec<_> = self.peers.iter().map(|peer| peer.roster(self.team)).collect();
         let knows = |one: usize, other: usize| {
-            self.peers[one].roster(self.team).is_some_and(|roster| roster.is_member(&self.peers[other].device()))
+            rosters[one].as_ref().is_some_and(|roster| roster.is_member(&self.peers[other].device()))
         };
         let all = 0..self.peers.len();
         let circle = |one: usize| all.clone().filter(|other| knows(one, *other)).collect::<Vec<_>>();

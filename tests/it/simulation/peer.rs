@@ -36,6 +36,7 @@ pub(super) fn scope(name: &str) -> Scope {
 
 pub(super) struct Peer {
     pub(super) number: u8,
+    key: SigningKey,
     folder: PathBuf,
     engine: Option<Arc<Engine>>,
     clock: Arc<AtomicU64>,
@@ -51,17 +52,14 @@ impl Peer {
         let folder = home.join(number.to_string());
         fs::create_dir(&folder).unwrap();
         let clock = Arc::new(AtomicU64::new(BEGIN.saturating_add_signed(skew)));
-        let mut peer = Self { number, folder, engine: None, clock, ops: 0, copied: false, demoted: false };
+        let key = SigningKey::from_bytes(&[number; 32]);
+        let mut peer = Self { number, key, folder, engine: None, clock, ops: 0, copied: false, demoted: false };
         peer.open();
         peer
     }
 
-    pub(super) fn key(&self) -> SigningKey {
-        SigningKey::from_bytes(&[self.number; 32])
-    }
-
     pub(super) fn device(&self) -> DeviceId {
-        DeviceId(self.key().verifying_key().to_bytes())
+        DeviceId(self.key.verifying_key().to_bytes())
     }
 
     pub(super) fn name(&self) -> String {
@@ -78,7 +76,7 @@ impl Peer {
             clock: Arc::new(move || clock.load(Ordering::Relaxed)),
             durable: false,
             readers: 1,
-            ..EngineConfig::new(self.path(), self.key())
+            ..EngineConfig::new(self.path(), self.key.clone())
         };
         self.engine = Some(Arc::new(Engine::open(config).unwrap()));
     }

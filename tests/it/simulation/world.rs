@@ -248,20 +248,18 @@ impl World {
     fn pull(&mut self, to: usize, from: usize, faults: bool) -> bool {
         let team = self.team;
         let mut news = false;
-        let roster_scope = match self.peers[from].roster(team) {
-            Some(roster) => roster.scope().clone(),
-            None => return false,
-        };
-        let mut scopes = vec![roster_scope.clone()];
-        scopes.extend(self.peers[from].scopes(team).into_iter().filter(|scope| *scope != roster_scope));
+        let (me, them) = (self.peers[to].device(), self.peers[from].device());
+        // Nothing is written at the sender meanwhile; at the receiver a roster is another one once something came.
+        let Some(theirs) = self.peers[from].roster(team) else { return false };
+        let mut ours = self.peers[to].roster(team);
+        let mut scopes = vec![theirs.scope().clone()];
+        scopes.extend(self.peers[from].scopes(team).into_iter().filter(|scope| scope != theirs.scope()));
         for scope in scopes {
             let (receiver, sender) = (&self.peers[to], &self.peers[from]);
-            let knows = |a: &Peer, b: &Peer| a.roster(team).is_some_and(|roster| roster.is_member(&b.device()));
-            let may = sender.roster(team).is_some_and(|roster| roster.may_read(&receiver.device(), &scope));
-            if !knows(receiver, sender) || !knows(sender, receiver) {
+            if !ours.as_ref().is_some_and(|roster| roster.is_member(&them)) || !theirs.is_member(&me) {
                 return news;
             }
-            if !may {
+            if !theirs.may_read(&me, &scope) {
                 continue;
             }
             let mut pages = sender.pages(team, &scope, &receiver.vector(team, &scope));
@@ -275,11 +273,16 @@ impl World {
             if faults {
                 pages = self.disturb(pages);
             }
-            for page in pages.into_iter().filter(|page| !page.is_empty()) {
-                let done = self.peers[to].take(team, self.peers[from].device(), page);
+            pages.retain(|page| !page.is_empty());
+            let brings = !pages.is_empty();
+            for page in pages {
+                let done = self.peers[to].take(team, them, page);
                 news |= !done.stored.is_empty() || !done.quarantined.is_empty() || !done.withdrawn.is_empty();
                 self.tally.quarantined += (done.quarantined.len() + done.withdrawn.len()) as u64;
                 self.tally.forks += done.forks.len() as u64;
+            }
+            if brings {
+                ours = self.peers[to].roster(team);
             }
         }
         news

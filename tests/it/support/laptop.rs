@@ -2,9 +2,10 @@
 
 use std::process::{Child, Command, Stdio};
 
+use ergo::api::{ClaimsQuery, SyncStatus};
 use serde_json::Value;
 
-use super::{Daemon, Output, TestHome, network::Place};
+use super::{Daemon, Output, TestHome, block_on, network::Place};
 
 /// No models, and sync on this machine's loopback alone.
 pub(crate) const CONFIG: &str =
@@ -118,9 +119,17 @@ impl Laptop {
         answer["claim_id"].as_str().unwrap().to_owned()
     }
 
+    /// Whether a claim of `acme/api` says this. Asked of the daemon itself: tests wait for it, and ask often.
+    #[track_caller]
     pub(crate) fn knows(&self, statement: &str) -> bool {
-        let claims = self.json(&["claims", "--status", "all"]);
-        claims["items"].as_array().unwrap().iter().any(|claim| claim["statement"] == statement)
+        let query = ClaimsQuery {
+            org_id: Some("acme".into()),
+            project: Some("api".into()),
+            status: Some("all".into()),
+            ..ClaimsQuery::default()
+        };
+        let page = block_on(async { self.home.client().claims(&query).await }).unwrap();
+        page.items.iter().any(|claim| claim.statement == statement)
     }
 
     /// Makes a team that shares `acme/api`.
@@ -155,21 +164,30 @@ impl Laptop {
         format!("{}-laptop", self.who)
     }
 
+    /// What `ergo sync status --json` prints, from the daemon itself: tests wait for what it says, and ask often.
+    #[track_caller]
     pub(crate) fn status(&self) -> Value {
-        self.json(&["sync", "status"])
+        serde_json::to_value(self.sync_status()).unwrap()
+    }
+
+    #[track_caller]
+    fn sync_status(&self) -> SyncStatus {
+        block_on(async { self.home.client().sync_status().await }).unwrap()
     }
 
     /// Whether every one of so many peers is connected and has the same.
+    #[track_caller]
     pub(crate) fn level_with(&self, peers: usize) -> bool {
-        let status = self.status();
-        let all = status["teams"][0]["peers"].as_array().cloned().unwrap_or_default();
-        all.len() == peers && all.iter().all(|peer| peer["connected"] == true && peer["digests_equal"] == true)
+        let status = self.sync_status();
+        let all = status.teams.first().map_or(&[][..], |team| &team.peers);
+        all.len() == peers && all.iter().all(|peer| peer.connected && peer.digests_equal)
     }
 
     /// Events of the shared scope, and the digest of their set.
+    #[track_caller]
     pub(crate) fn set(&self) -> (u64, String) {
-        let scope = &self.status()["teams"][0]["scopes"][0];
-        (scope["events"].as_u64().unwrap(), scope["digest"].as_str().unwrap().to_owned())
+        let scope = &self.sync_status().teams[0].scopes[0];
+        (scope.events as u64, scope.digest.clone())
     }
 }
 

@@ -234,7 +234,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
-/// Waits until something holds, looking often; gives up after [`PATIENCE`].
+/// Waits until something holds, looking often at first; gives up after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
     until_within(PATIENCE, what, holds);
@@ -248,8 +248,10 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut holds: impl FnMut
         if holds() {
             return begin.elapsed();
         }
-        assert!(begin.elapsed() < patience, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        let waited = begin.elapsed();
+        assert!(waited < patience, "waited in vain until {what}");
+        // What takes long is looked at less often: looking takes time from what is waited for.
+        std::thread::sleep((waited / 20).clamp(Duration::from_millis(5), Duration::from_millis(100)));
     }
 }
 
