@@ -23,9 +23,24 @@ pub struct Calibrated {
     pub claims: usize,
     /// The bridge: what is asked for, and what it finds too.
     pub bridges: Vec<BridgeView>,
+    /// How near strangers stand, and by how much they raise the floor below which nothing is known. Absent where too few claims have a vector to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strangers: Option<StrangersView>,
     /// What did not work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// How near claims of a scope stand that do not say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct StrangersView {
+    /// How many claims were left out in turn, to see how near the next one comes.
+    pub sample: usize,
+    /// The cosine that four of five of these exceed.
+    pub cosine: f32,
+    /// By how much that raises the floor of recall, beside a cosine of 1; below 0 it lowers it.
+    pub raise: f32,
 }
 
 /// A plain word and a term of the scope.

@@ -1,7 +1,10 @@
-//! `ergo calibrate`: makes the bridge from plain words to the words of this project.
+//! `ergo calibrate`: learns from this project what it speaks in, and how near strangers stand in it.
 
 use super::{CliError, Context, Exit, show::text::count, ui::Style};
-use crate::{api::CalibrateRequest, domain::text::sanitize_line};
+use crate::{
+    api::{CalibrateRequest, StrangersView},
+    domain::text::sanitize_line,
+};
 
 /// Make the bridge from plain words to the words of this project, of what it says: recall then asks with both.
 #[derive(Debug, clap::Args)]
@@ -31,6 +34,15 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         };
         let why = cx.ui.paint(Style::Dim, why);
         cx.ui.line(format_args!("{from} > {}  {why}", sanitize_line(&bridge.to)));
+    }
+    if let Some(StrangersView { sample, cosine, raise }) = answer.strangers {
+        let floor = match (raise * 100.0).round() {
+            0.0 => "the floor stands where it usually does".to_owned(),
+            up if up > 0.0 => format!("the floor stands {:.2} higher than usual", raise),
+            _ => format!("the floor stands {:.2} lower than usual", -raise),
+        };
+        let of = count(sample, "claim", "claims");
+        cx.ui.line(format_args!("Strangers come as near as a cosine of {cosine:.2} (of {of}): {floor}."));
     }
     let bridges = count(answer.bridges.len(), "bridge", "bridges");
     let of = count(answer.claims, "claim", "claims");

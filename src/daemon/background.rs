@@ -98,5 +98,5 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
 
 /// One piece of work; whether there was any.
 fn step(engine: &Engine) -> Result<bool, ApiError> {
-    Ok(engine.fill_vectors()? > 0 || engine.deepen_next()?)
+    Ok(engine.fill_vectors()? > 0 || engine.learn_strangers()? || engine.deepen_next()?)
 }

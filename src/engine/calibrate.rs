@@ -8,7 +8,7 @@ use std::{
 
 use super::{Engine, check};
 use crate::{
-    api::{ApiError, BridgeView, CalibrateRequest, Calibrated},
+    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, StrangersView},
     domain::Scope,
     infer::{Call, InferError, Role},
     recall::{
@@ -33,7 +33,7 @@ pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>)
 type Vectors = Vec<Vec<f32>>;
 
 impl Engine {
-    /// Makes the bridge of a scope anew, and keeps it unless it is only to be shown.
+    /// Makes the bridge of a scope anew, and looks how near its strangers stand; keeps both unless they are only to be shown.
     ///
     /// # Errors
     /// Where the store fails. That the embedder does is told in the answer: words that come together are left.
@@ -52,7 +52,11 @@ impl Engine {
                 (calibrate::bridges(&words, |_, _| None), Some(note))
             }
         };
+        let strangers = self.look_for_strangers(&scope)?;
         if !request.dry_run {
+            if let Some(strangers) = &strangers {
+                self.keep_strangers(&scope, strangers)?;
+            }
             let pairs: Vec<(&str, &str)> =
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
@@ -60,7 +64,12 @@ impl Engine {
         }
         let view =
             |Bridge { from, to, together, cosine }| BridgeView { from: from.form, to: to.form, together, cosine };
-        Ok(Calibrated { claims: said.len(), bridges: bridges.into_iter().map(view).collect(), note })
+        let strangers = strangers.map(|known| StrangersView {
+            sample: known.sample,
+            cosine: known.cosine,
+            raise: known.raise() as f32,
+        });
+        Ok(Calibrated { claims: said.len(), bridges: bridges.into_iter().map(view).collect(), strangers, note })
     }
 
     /// Whether a scope has a bridge.

@@ -26,6 +26,7 @@ mod recent;
 mod reembed;
 mod refine;
 mod session;
+mod strangers;
 mod team;
 mod view;
 mod words;
@@ -115,6 +116,7 @@ pub struct Engine {
     past: past::Kept,
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
+    strangers: strangers::Known,
     /// What agents wrote, as far as anybody asked.
     agents: Mutex<AgentTally>,
 }
@@ -173,6 +175,7 @@ impl Engine {
             past: past::Kept::default(),
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
+            strangers: strangers::Known::default(),
             agents: Mutex::default(),
         };
         engine.resume_deepening()?;

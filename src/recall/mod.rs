@@ -18,6 +18,7 @@ pub mod numbers;
 pub mod rank;
 pub mod sentences;
 pub mod snapshot;
+pub mod strangers;
 pub mod vocabulary;
 mod words;
 

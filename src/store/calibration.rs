@@ -1,4 +1,5 @@
-//! What a scope's vocabulary adds to the built-in one, as text that the store does not read. It follows from the claims: no truth, never synced.
+//! What was learned of a scope, as text that the store does not read: what its vocabulary adds to the built-in one, and how near its strangers stand.
+//! It follows from the claims: no truth, never synced.
 
 use rusqlite::Connection;
 
@@ -13,6 +14,14 @@ impl Store {
             None => Ok(()),
         }
     }
+
+    /// Keeps what was learned of a scope's strangers in place of the last; an unknown scope has none.
+    pub fn put_strangers(&mut self, scope: &Scope, text: &str) -> Result<()> {
+        match log::known_scope(&self.reader.db, scope)? {
+            Some(n) => open::set(&self.reader.db, &strangers(n), text),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Reader {
@@ -20,6 +29,14 @@ impl Reader {
     pub fn calibration(&self, scope: &Scope) -> Result<Option<String>> {
         match log::known_scope(&self.db, scope)? {
             Some(n) => open::setting(&self.db, &name(n)),
+            None => Ok(None),
+        }
+    }
+
+    /// What was learned of a scope's strangers, where something was.
+    pub fn strangers(&self, scope: &Scope) -> Result<Option<String>> {
+        match log::known_scope(&self.db, scope)? {
+            Some(n) => open::setting(&self.db, &strangers(n)),
             None => Ok(None),
         }
     }
@@ -33,4 +50,8 @@ pub(super) fn forget(db: &Connection, scope: i64) -> Result<()> {
 
 fn name(scope: i64) -> String {
     format!("calibration.{scope}")
+}
+
+fn strangers(scope: i64) -> String {
+    format!("strangers.{scope}")
 }

@@ -68,6 +68,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0046-agents-files-are-given-back.md"),
     record!("0047-files-that-travel.md"),
     record!("0048-the-local-model-weighs.md"),
+    record!("0049-strangers-set-the-floor.md"),
 ];
 
 #[cfg(test)]

@@ -244,6 +244,11 @@ impl Asked<'_> {
             (vector, words)
         });
         let ByWords { claims, known, ranked, rows } = words?;
+        let raise = match &vector {
+            // Those of today, whenever it is asked about.
+            Ok(vector) => self.engine.raise(&self.engine.readers.lend(), &self.wanted.scope, &vector.model)?,
+            Err(_) => 0.0,
+        };
         let mut notes = Vec::new();
         self.engine.look(self.wanted.at.as_ref(), |reader| {
             let (near, vector) = self.near(reader, vector, &mut notes)?;
@@ -257,13 +262,13 @@ impl Asked<'_> {
             let lead = total(0) - total(1);
             for (place, found) in found.iter_mut().enumerate() {
                 let lead = Some(if place == 0 { lead } else { 0.0 });
-                let evidence = Evidence { score: &found.score, cosine: found.cosine, by_meaning, unknown, lead };
+                let evidence = Evidence { score: &found.score, cosine: found.cosine, by_meaning, unknown, lead, raise };
                 found.above = floor::above(&evidence);
                 found.answers = found.above >= 0.0;
             }
             self.cut(&mut found);
             let references = if self.wanted.references {
-                self.references(reader, &question, &queries, vector.as_ref())?
+                self.references(reader, &question, &queries, (vector.as_ref(), raise))?
             } else {
                 Vec::new()
             };

@@ -20,6 +20,11 @@ pub(in crate::store) fn bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().map(|x| ((x / largest * 127.0).round() as i8).cast_unsigned()).collect()
 }
 
+/// A stored vector as numbers, in the same direction.
+pub(in crate::store) fn numbers(code: &[u8]) -> Vec<f32> {
+    code.iter().map(|byte| f32::from(byte.cast_signed())).collect()
+}
+
 /// The cosine of the angle between a vector of length 1 and a stored one, -1 to 1.
 pub(in crate::store) fn cosine(unit: &[f32], code: &[u8]) -> f32 {
     let (mut dot, mut square) = (0.0_f32, 0_i32);
@@ -49,6 +54,12 @@ mod tests {
     fn exact(a: &[f32], b: &[f32]) -> f32 {
         let (a, b) = (unit(a).unwrap(), unit(b).unwrap());
         a.iter().zip(&b).map(|(x, y)| x * y).sum()
+    }
+
+    #[test]
+    fn what_is_stored_has_the_direction_of_what_it_was_made_of() {
+        let vector = [0.3, -0.4, 0.01];
+        assert!(cosine(&unit(&vector).unwrap(), &bytes(&numbers(&bytes(&vector)))) > 0.999);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod reembed;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-pub(super) use code::{bytes, cosine};
+pub(super) use code::{bytes, cosine, numbers};
 pub use reembed::{Reembedding, Waiting};
 
 use super::{Act, Committed, Ref, Result, Store, StoreError, commit, open, project};

@@ -19,6 +19,7 @@ mod recall_filter;
 mod reembed;
 mod refine;
 mod snapshot;
+mod strangers;
 mod team;
 mod undo;
 mod writes;

@@ -76,6 +76,31 @@ fn the_nearest_claims_of_the_scope_come_with_their_cosines() {
 }
 
 #[test]
+fn the_nearest_other_claim_of_each_of_a_sample_is_found() {
+    let mut f = Fixture::new();
+    assert_eq!(f.store.reader().nearest_others(&scope("api"), 10).unwrap(), Vec::<f32>::new());
+    let ids: Vec<ClaimId> = (0..40).map(|n| add(&mut f, n, 384)).collect();
+    let nearly: Vec<f32> = vector(3, 384).iter().zip(vector(99, 384)).map(|(a, b)| 10.0 * a + b).collect();
+    let double = f.add(fact("db.port", "5432", []));
+    f.store.put_vectors(&model(384), &[(double, nearly.clone())]).unwrap();
+    f.add(decision("without a vector", "1"));
+    // Of all of them, in the order in which they were written: never more than the nearest is near, and the double where there is one.
+    let all = f.store.reader().nearest_others(&scope("api"), 100).unwrap();
+    assert_eq!(all.len(), 41);
+    for (n, found) in (0..40_u64).zip(&all) {
+        let others = (0..40).filter(|other| *other != n).map(|other| vector(other, 384)).chain([nearly.clone()]);
+        let nearest = others.map(|other| cosine(&vector(n, 384), &other)).fold(-1.0, f32::max);
+        assert!(*found <= nearest + 0.003 && *found >= nearest - 0.1, "{n}: {found} of {nearest}");
+    }
+    assert!(all[3] > 0.99 && all[40] > 0.99 && all[4] < 0.5, "{all:?}");
+    assert_eq!(f.store.reader().nearest_others(&scope("api"), 10).unwrap().len(), 10);
+    // What is not in force is nobody's neighbour.
+    f.act(vec![on(EventKind::Retract, &[ids[3]], "wrong")]);
+    let rest = f.store.reader().nearest_others(&scope("api"), 100).unwrap();
+    assert_eq!((rest.len(), rest[39] < 0.5), (40, true));
+}
+
+#[test]
 fn what_is_not_active_is_no_neighbour_until_it_is_again() {
     let mut f = Fixture::new();
     let [a, b] = [1, 2].map(|n| add(&mut f, n, 16));

@@ -29,7 +29,7 @@ impl Asked<'_> {
         reader: &Reader,
         question: &Question,
         queries: &Queries,
-        vector: Option<&Vector>,
+        (vector, raise): (Option<&Vector>, f64),
     ) -> Result<Vec<Reference>, ApiError> {
         let scope = &self.wanted.scope;
         if reader.chunk_count(scope, 1)? == 0 {
@@ -81,7 +81,7 @@ impl Asked<'_> {
         let (by_meaning, unknown) = (vector.is_some(), weights.unknown());
         ranked.retain(|(score, cosine, _)| {
             // Pieces of one file say much the same: that one is ahead of another tells nothing.
-            floor::above(&Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None }) >= 0.0
+            floor::above(&Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None, raise }) >= 0.0
         });
         ranked.sort_by(|a, b| b.0.total.total_cmp(&a.0.total).then(b.2.id.cmp(&a.2.id)));
         // Two devices may have shared the same file.
