@@ -6,10 +6,10 @@ use crate::{
     domain::text::sanitize_line,
 };
 
-/// Make the bridge from plain words to the words of this project, of what it says: recall then asks with both.
+/// Learn from what this project says: plain words for its own words, which recall then asks with too, and how near strangers stand.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only show it: keep what is there.
+    /// Only show it: keep what was learned before.
     #[arg(long)]
     dry_run: bool,
 }
@@ -38,8 +38,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if let Some(StrangersView { sample, cosine, raise }) = answer.strangers {
         let floor = match (raise * 100.0).round() {
             0.0 => "the floor stands where it usually does".to_owned(),
-            up if up > 0.0 => format!("the floor stands {:.2} higher than usual", raise),
-            _ => format!("the floor stands {:.2} lower than usual", -raise),
+            up if up > 0.0 => format!("the floor stands {raise:.2} higher than usual"),
+            _ => {
+                let lower = -raise;
+                format!("the floor stands {lower:.2} lower than usual")
+            }
         };
         let of = count(sample, "claim", "claims");
         cx.ui.line(format_args!("Strangers come as near as a cosine of {cosine:.2} (of {of}): {floor}."));

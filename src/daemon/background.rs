@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// After so long an embedder that failed is asked again.
 const RETRY: Duration = Duration::from_mins(1);
 
+/// After so long without a change it does what can wait.
+const QUIET: Duration = Duration::from_secs(2);
+
 impl Background {
     /// Starts it: what waits from earlier is done at once.
     ///
@@ -61,15 +64,8 @@ impl Drop for Background {
     }
 }
 
-/// A time that passed is a reason to look; an owner that is gone is none.
-fn timed_out(error: RecvTimeoutError) -> Result<(), ()> {
-    match error {
-        RecvTimeoutError::Timeout => Ok(()),
-        RecvTimeoutError::Disconnected => Err(()),
-    }
-}
-
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
+    let mut quiet = QUIET;
     loop {
         while !ending.load(Ordering::Relaxed) {
             let Some(engine) = engine.upgrade() else { return };
@@ -85,18 +81,90 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         if ending.load(Ordering::Relaxed) {
             return;
         }
-        // A model that failed may be well again without anything having changed here.
-        let waits = engine.upgrade().is_some_and(|engine| engine.embedder_failed());
-        let woke = if waits { woken.recv_timeout(RETRY).or_else(timed_out) } else { woken.recv().map_err(drop) };
-        if woke.is_err() {
-            return;
+        let (failed, later) =
+            engine.upgrade().map_or((false, false), |engine| (engine.embedder_failed(), engine.reasons_wait()));
+        let woke = match (failed, later) {
+            // A model that failed may be well again without anything having changed here.
+            (true, _) => woken.recv_timeout(RETRY),
+            (false, true) => woken.recv_timeout(quiet),
+            (false, false) => woken.recv().map_err(RecvTimeoutError::from),
+        };
+        match woke {
+            Ok(()) => {
+                // Many changes are one reason to look.
+                while woken.try_recv().is_ok() {}
+                quiet = QUIET;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // What could not be done now is not tried without pause.
+                quiet = if idle(engine, ending, woken) { QUIET } else { RETRY };
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        // Many changes are one reason to look.
-        while woken.try_recv().is_ok() {}
     }
+}
+
+/// What can wait until nothing changes any more; a change ends it. Whether something was done.
+fn idle(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) -> bool {
+    let mut done = false;
+    while !ending.load(Ordering::Relaxed) {
+        let Some(engine) = engine.upgrade() else { break };
+        match engine.fill_reason() {
+            Ok(true) => done = true,
+            Ok(false) => break,
+            Err(error) => {
+                tracing::warn!(%error, "work in the background failed");
+                return false;
+            }
+        }
+        if woken.try_recv().is_ok() {
+            break;
+        }
+    }
+    done
 }
 
 /// One piece of work; whether there was any.
 fn step(engine: &Engine) -> Result<bool, ApiError> {
     Ok(engine.fill_vectors()? > 0 || engine.learn_strangers()? || engine.deepen_next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::{
+        api::{Caller, RememberRequest},
+        domain::ClaimKind,
+        engine::EngineConfig,
+        infer::FakeModels,
+    };
+
+    #[test]
+    fn what_can_wait_is_done_once_nothing_changes_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = EngineConfig::new(folder.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
+        let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
+        config.models = Arc::new(models);
+        let engine = Arc::new(Engine::open(config).unwrap());
+        let background = Background::start(&engine).unwrap();
+        let request = RememberRequest {
+            caller: Caller { org_id: "acme".into(), project: "api".into(), who: "jane".into(), ..Caller::default() },
+            kind: Some(ClaimKind::Decision),
+            statement: "Tags are signed".into(),
+            reason: Some("nobody can swap one".into()),
+            ..RememberRequest::default()
+        };
+        engine.remember(request).unwrap();
+        assert!(engine.reasons_wait());
+        let until = Instant::now() + Duration::from_mins(1);
+        while engine.reasons_wait() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(!engine.reasons_wait());
+        drop(background);
+    }
 }

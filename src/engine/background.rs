@@ -98,6 +98,47 @@ impl Engine {
         Ok(self.embed_each(&waiting, &|model, vectors| self.write_chunk_vectors(model, vectors)))
     }
 
+    /// Looks at a few claims for whether their reasons have vectors, and embeds one that has none. A question would wait for what is at work, so it is for when there is
+    /// nothing else to do. Answers whether it did anything.
+    ///
+    /// # Errors
+    /// Where the store cannot be read or written. That the model fails is none: it is asked again the next time.
+    pub fn fill_reason(&self) -> Result<bool, ApiError> {
+        if !self.reasons_wait() {
+            return Ok(false);
+        }
+        let looked = self.writer.lock().unwrap_or_else(PoisonError::into_inner).look_at_reasons(1)?;
+        let Some((id, text)) = looked.waiting.into_iter().next() else { return Ok(looked.done > 0) };
+        let vector = match self.models.embed(&[text], Call::background(PATIENCE)) {
+            Ok(vectors) => vectors.into_iter().next(),
+            Err(InferError::Refused(_)) => None,
+            Err(_) => return Ok(looked.done > 0),
+        };
+        let stored = |vector: Option<Vec<f32>>| {
+            let model = self.vector_model(vector.as_ref().map_or(0, Vec::len));
+            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            writer.put_reason_vectors(&model, &[(id, vector)])
+        };
+        match stored(vector) {
+            Ok(_) => Ok(true),
+            Err(StoreError::VectorModel { .. }) => Ok(looked.done > 0),
+            // No direction: as good as refused.
+            Err(StoreError::BadVector(_)) => stored(None).map(|_| true).map_err(Into::into),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether [`Engine::fill_reason`] has something to do.
+    pub fn reasons_wait(&self) -> bool {
+        let waits = || {
+            let reader = self.readers.lend();
+            // With another embedder than the store's there is nothing to do but `reembed`, which is asked for elsewhere.
+            let ours = reader.vector_model()?.is_some_and(|model| model.name == self.vector_model(0).name);
+            Ok::<_, StoreError>(ours && reader.reasons_wait()?)
+        };
+        self.models.info().role(Role::Embedder).is_some() && waits().unwrap_or(false)
+    }
+
     /// Whether something waits for a vector since the embedder failed the last time.
     pub fn embedder_failed(&self) -> bool {
         self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).is_some()

@@ -65,15 +65,15 @@ mod tests {
     #[test]
     fn a_crowded_scope_raises_its_floor_and_a_scattered_one_lowers_it_within_bounds() {
         let raise = |cosine: f32| Strangers::of("m", 100, vec![cosine; 50]).unwrap().raise();
-        assert!(raise(0.45) > 0.1 && raise(0.32) < 0.0);
+        assert!(raise(0.49) > 0.1 && raise(0.36) < 0.0);
         assert_eq!((raise(0.99), raise(-0.5)), (MOST.1, MOST.0));
-        assert!(raise(0.34).abs() < 1e-6);
+        assert!(raise(0.38).abs() < 1e-6);
     }
 
     #[test]
     fn claims_that_have_a_double_do_not_count_as_strangers() {
         let cosines = (0..100).map(|n| if n % 2 == 0 { 0.98 } else { 0.3 }).collect();
-        assert_eq!(Strangers::of("m", 100, cosines).unwrap().cosine, 0.3);
+        assert!((Strangers::of("m", 100, cosines).unwrap().cosine - 0.3).abs() < f32::EPSILON);
     }
 
     #[test]

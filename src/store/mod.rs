@@ -49,14 +49,14 @@ pub use team::rows::{
     TeamScopeRow,
 };
 pub use team::{BusyAuthor, MOST_QUARANTINED};
-pub use vectors::{Reembedding, VectorModel, Waiting};
+pub use vectors::{Reembedding, Unreasoned, VectorModel, Waiting};
 
 use rusqlite::Connection;
 
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 8;
+pub const SCHEMA: u32 = 9;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

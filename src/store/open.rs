@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; SCHEMA as usize] = [
     include_str!("schema/v6.sql"),
     include_str!("schema/v7.sql"),
     include_str!("schema/v8.sql"),
+    include_str!("schema/v9.sql"),
 ];
 
 /// How long a connection waits for another's lock.

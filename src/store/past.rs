@@ -20,7 +20,7 @@ pub struct PastMark {
     bodies: usize,
     /// The last of them to arrive.
     last: i64,
-    /// Vectors in the whole store.
+    /// Vectors in the whole store, those of reasons among them.
     vectors: usize,
     /// Something happened later.
     over: bool,
@@ -62,7 +62,11 @@ impl Reader {
             let mut read = db.prepare_cached(&format!("{} AND e.body IS NULL", of("SELECT count(*)")))?;
             let redacted: usize = read.query_row(bound, |row| row.get(0))?;
             let bodies = events.saturating_sub(redacted);
-            let vectors = db.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))?;
+            let vectors = db.query_row(
+                "SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM reason_vectors)",
+                [],
+                |row| row.get(0),
+            )?;
             let mut read =
                 db.prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n = ?1")?;
             let over = read.query_row(params![scope, log::wall(as_of)], |row| row.get(0))?;
@@ -102,6 +106,13 @@ impl Reader {
                 then,
                 "vectors",
                 of_the_past!("SELECT v.* FROM vectors v JOIN events e ON e.n = v.claim"),
+                &bound,
+            )?;
+            copy(
+                &self.db,
+                then,
+                "reason_vectors",
+                of_the_past!("SELECT v.* FROM reason_vectors v JOIN events e ON e.n = v.claim"),
                 &bound,
             )?;
         }

@@ -69,6 +69,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0047-files-that-travel.md"),
     record!("0048-the-local-model-weighs.md"),
     record!("0049-strangers-set-the-floor.md"),
+    record!("0050-reasons-have-vectors.md"),
 ];
 
 #[cfg(test)]

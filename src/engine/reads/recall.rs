@@ -387,7 +387,11 @@ impl Asked<'_> {
             let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest)?;
             cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
         }
-        let score = |(row, spot): (ClaimRow, &Spot)| {
+        let reasons = match vector {
+            Some(vector) => reader.reason_cosines(&vector.model, &vector.numbers, pool)?,
+            None => vec![None; pool.len()],
+        };
+        let score = |((row, spot), with_reason): ((ClaimRow, &Spot), Option<f32>)| {
             let cosine = cosines.get(spot).copied();
             let candidate = Candidate {
                 statement: &row.statement,
@@ -398,13 +402,14 @@ impl Asked<'_> {
                 needs_review: row.flags.needs_review,
                 expired: row.expired_on(&self.today),
                 cosine,
+                with_reason,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
             Found { row, cosine, score, above: 0.0, answers: false }
         };
         // A redacted claim says nothing; and what the words found may have been retired since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
-        let rows = rows.into_iter().zip(pool).filter(|(row, _)| fits(row));
+        let rows = rows.into_iter().zip(pool).zip(reasons).filter(|((row, _), _)| fits(row));
         let mut found: Vec<Found> = rows.map(score).collect();
         found.sort_by(|a, b| {
             let retired = |found: &Found| found.row.status != Status::Active;

@@ -20,6 +20,9 @@ const CANDIDATE: i64 = 2;
 /// In the vector index.
 pub(in crate::store) const VECTOR: i64 = 4;
 
+/// It was looked at whether a claim needs a vector of its reason, and that is there where it does.
+pub(in crate::store) const REASON: i64 = 8;
+
 /// The longest term that is indexed, in bytes: longer ones are hashes and addresses that nothing else shares.
 const MAX_TERM: usize = 64;
 
@@ -192,6 +195,7 @@ impl Projector<'_> {
             if body.is_some() {
                 let vector = if claim.active { vectors::stored(self.db, claim.n)? } else { None };
                 wanted |= if vector.is_some() { VECTOR } else { 0 };
+                wanted |= claim.parts & REASON;
                 self.index(claim, words, vector.as_deref(), wanted, tally)?;
             }
             let content = body.as_ref().filter(|_| claim.active).map(|body| {

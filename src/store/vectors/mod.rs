@@ -10,11 +10,13 @@
 
 mod code;
 pub(super) mod index;
+mod reasons;
 mod reembed;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub(super) use code::{bytes, cosine, numbers};
+pub use reasons::Unreasoned;
 pub use reembed::{Reembedding, Waiting};
 
 use super::{Act, Committed, Ref, Result, Store, StoreError, commit, open, project};
@@ -159,10 +161,11 @@ pub(super) fn stored(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
     Ok(read.query_row([n], |row| row.get(0)).optional()?)
 }
 
-/// Drops the exact vector of a claim.
+/// Drops the vectors of a claim.
 pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM vectors WHERE claim = ?1")?.execute([n])?;
     db.prepare_cached("DELETE FROM vectors_next WHERE claim = ?1")?.execute([n])?;
+    db.prepare_cached("DELETE FROM reason_vectors WHERE claim = ?1")?.execute([n])?;
     Ok(())
 }
 

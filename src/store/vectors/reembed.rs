@@ -93,7 +93,9 @@ impl Store {
         tx.execute("DELETE FROM vectors", [])?;
         tx.execute("INSERT INTO vectors (claim, code) SELECT claim, code FROM vectors_next", [])?;
         lock(&tx, &given)?;
-        tx.execute("UPDATE claims SET indexed = indexed & ~?1", [project::VECTOR])?;
+        // Those of reasons follow when there is nothing else to do.
+        tx.execute("DELETE FROM reason_vectors", [])?;
+        tx.execute("UPDATE claims SET indexed = indexed & ~?1", [project::VECTOR | project::REASON])?;
         tx.execute("UPDATE chunks SET indexed = 0", [])?;
         {
             let mut read = tx.prepare("SELECT n, scope, kind FROM claims WHERE status = 0 AND indexed & 1 = 1")?;

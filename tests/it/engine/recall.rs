@@ -123,6 +123,53 @@ fn what_shares_no_word_is_found_by_meaning() {
 }
 
 #[test]
+fn a_question_about_the_reason_finds_the_claim_once_that_has_a_vector() {
+    let models = Arc::new(reverting());
+    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
+    bed.remember("Tags are signed", "nobody can revert by mistake");
+    bed.remember("Tags are short", "taste");
+    stored(bed.engine.remember(RememberRequest { key: Some("tags".into()), ..fact("Tags are blue") }).unwrap());
+    let score = |bed: &Bed| {
+        let answer = recall(bed, "go back");
+        let at = statements(&answer).iter().position(|said| *said == "Tags are signed").unwrap();
+        answer.hits[at].score
+    };
+    let before = score(&bed);
+    assert!(bed.engine.reasons_wait());
+    while bed.engine.fill_reason().unwrap() {}
+    assert!(!bed.engine.reasons_wait());
+    assert!(score(&bed) > before + 0.05, "{before} {}", score(&bed));
+    let asked = models.asked().len();
+    assert!(!bed.engine.fill_reason().unwrap());
+    assert_eq!(models.asked().len(), asked, "nothing is asked where nothing waits");
+}
+
+#[test]
+fn a_reason_that_the_embedder_cannot_take_holds_up_nothing() {
+    let bed = Bed::new().reopen_with_models(
+        Guard::default(),
+        Arc::new(FakeModels::new().embedding(|text| match text {
+            text if text.contains("spam") => Err(InferError::Refused("no".into())),
+            text if text.contains("void") => Ok(vec![0.0; FakeModels::DIMENSION]),
+            text => Ok(FakeModels::bag_of_words(text)),
+        })),
+    );
+    bed.remember("Doors are blue", "taste");
+    bed.remember("Logs are kept", "spam spam");
+    bed.remember("Tags are signed", "void");
+    while bed.engine.fill_reason().unwrap() {}
+    assert!(!bed.engine.reasons_wait());
+    // One that fails is asked again, later; another one than the store's is not asked at all.
+    bed.remember("Sheds are red", "rust");
+    let dead = FakeModels::new()
+        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
+    let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
+    assert!(bed.engine.reasons_wait() && !bed.engine.fill_reason().unwrap() && bed.engine.reasons_wait());
+    let bed = bed.reopen();
+    assert!(!bed.engine.reasons_wait() && !bed.engine.fill_reason().unwrap());
+}
+
+#[test]
 fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
     let bed = Bed::new();
     bed.remember("Revert a release", "five minutes");

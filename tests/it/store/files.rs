@@ -212,23 +212,24 @@ fn a_file_of_each_schema_version_opens() {
 /// What rests on what is read from the log when a file of an earlier version is opened.
 #[test]
 fn what_rests_on_what_is_found_in_a_file_of_version_seven() {
-    let mut f = Fixture::new();
-    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| f.add(decision(name, "1")));
-    f.act(vec![
+    let mut bed = Fixture::new();
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| bed.add(decision(name, "1")));
+    bed.act(vec![
         on(EventKind::Depend, &[b, a], ""),
         on(EventKind::Depend, &[c, a, b], ""),
         on(EventKind::Depend, &[c, a], ""),
     ]);
-    let undone = f.act(vec![on(EventKind::Depend, &[d, a], "")]);
-    let drafts = undo(&f.store, &undone.op);
-    f.act(drafts);
-    f.act(vec![on(EventKind::Depend, &[d, b], ""), on(EventKind::Retract, &[d], "wrong")]);
-    let Fixture { dir, store, .. } = f;
+    let undone = bed.act(vec![on(EventKind::Depend, &[d, a], "")]);
+    let drafts = undo(&bed.store, &undone.op);
+    bed.act(drafts);
+    bed.act(vec![on(EventKind::Depend, &[d, b], ""), on(EventKind::Retract, &[d], "wrong")]);
+    let Fixture { dir, store, .. } = bed;
     drop(store);
     let path = dir.path().join("ergo.db");
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute_batch(
-        "DROP TABLE rests; ALTER TABLE claims DROP COLUMN dependents; DROP INDEX edges_dst;
+        "DROP TABLE reason_vectors; DROP INDEX claims_without_reason_vector;
+         DROP TABLE rests; ALTER TABLE claims DROP COLUMN dependents; DROP INDEX edges_dst;
          CREATE INDEX edges_dst ON edges (dst, role, src); PRAGMA user_version = 7;",
     )
     .unwrap();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use ergo::{
     domain::{ClaimId, EventKind},
-    store::{Act, Neighbour, NeighbourQuery, Ref, StoreError, VectorModel},
+    store::{Act, Neighbour, NeighbourQuery, Ref, Spot, StoreError, VectorModel},
 };
 use proptest::{prelude::*, test_runner::TestCaseResult};
 
@@ -148,6 +148,59 @@ fn a_rebuild_keeps_vectors_and_a_broken_index_is_found() {
     assert_eq!((f.store.check().unwrap().problems, near(&f, &asked)), (vec![], vec![a]));
 }
 
+/// A decision that gives a reason, with its vector.
+fn reasoned(f: &mut Fixture, n: u64, reason: &str) -> ClaimId {
+    let mut draft = decision(&format!("s{n}"), "1");
+    draft.body.reason = Some(reason.into());
+    let id = f.add(draft);
+    f.store.put_vectors(&model(384), &[(id, vector(n, 384))]).unwrap();
+    id
+}
+
+fn spots(f: &Fixture, ids: &[ClaimId]) -> Vec<Spot> {
+    let near = f.store.reader().near(&scope("api"), &model(384), &vector(1, 384), 99).unwrap();
+    let rows = f.store.reader().bare_at(&near.iter().map(|(spot, _)| *spot).collect::<Vec<_>>()).unwrap();
+    ids.iter().map(|id| near[rows.iter().position(|row| row.id == *id).unwrap()].0).collect()
+}
+
+#[test]
+fn a_reason_gets_a_vector_of_its_own_once() {
+    let mut f = Fixture::new();
+    assert!(!f.store.reader().reasons_wait().unwrap());
+    let [a, b] = ["the port is open", "the port is free"].map(|reason| reasoned(&mut f, reason.len() as u64, reason));
+    let port = f.add(fact("db.port", "5432", []));
+    f.store.put_vectors(&model(384), &[(port, vector(3, 384))]).unwrap();
+    assert!(f.store.reader().reasons_wait().unwrap());
+    // The newest first: the fact gives none, and is not looked at again.
+    let looked = f.store.look_at_reasons(1).unwrap();
+    assert_eq!((looked.done, &looked.waiting[..]), (1, &[(b, "s16 must be 1 the port is free".to_owned())][..]));
+    let other = VectorModel { name: "another".into(), dimension: 384 };
+    let refused = f.store.put_reason_vectors(&other, &[(b, Some(vector(50, 384)))]);
+    assert!(matches!(refused, Err(StoreError::VectorModel { .. })));
+    assert_eq!(f.store.put_reason_vectors(&model(384), &[(b, Some(vector(50, 384)))]).unwrap(), 1);
+    assert_eq!(f.store.look_at_reasons(9).unwrap().waiting.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [a]);
+    assert_eq!(f.store.put_reason_vectors(&model(384), &[(a, None)]).unwrap(), 0, "refused");
+    assert!(!f.store.reader().reasons_wait().unwrap(), "and not asked about again");
+    let cosines = |f: &Fixture| {
+        let spots = spots(f, &[a, b, port]);
+        f.store.reader().reason_cosines(&model(384), &vector(50, 384), &spots).unwrap()
+    };
+    let found = cosines(&f);
+    assert!(found[1].unwrap() > 0.999 && found[0].is_none() && found[2].is_none(), "{found:?}");
+    // A rebuild keeps it, and asks for it only of those that have none.
+    f.store.rebuild().unwrap();
+    assert_eq!(cosines(&f)[1].map(f32::to_bits), found[1].map(f32::to_bits));
+    let looked = f.store.look_at_reasons(9).unwrap();
+    assert_eq!((looked.done, looked.waiting.len(), looked.waiting[0].0), (2, 1, a));
+    // What is out is not asked about, and has it still when it is back.
+    let out = f.act(vec![on(EventKind::Retract, &[b], "wrong")]);
+    assert_eq!(f.store.look_at_reasons(9).unwrap().waiting.len(), 1);
+    let drafts = undo(&f.store, &out.op);
+    f.act(drafts);
+    assert!(cosines(&f)[1].unwrap() > 0.999);
+    assert_eq!(f.store.look_at_reasons(9).unwrap().waiting.len(), 1);
+}
+
 #[test]
 fn the_first_vector_locks_the_model() {
     let mut f = Fixture::new();
@@ -220,8 +273,12 @@ fn a_redacted_vector_is_in_no_byte_of_the_file_or_its_log() {
     let mut f = Fixture::new();
     let secret = add(&mut f, 5, 384);
     add(&mut f, 6, 384);
-    let largest = vector(5, 384).iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-    let exact: Vec<u8> = vector(5, 384).iter().map(|x| ((x / largest * 127.0).round() as i8).cast_unsigned()).collect();
+    f.store.put_reason_vectors(&model(384), &[(secret, Some(vector(7, 384)))]).unwrap();
+    let code = |seed| -> Vec<u8> {
+        let largest = vector(seed, 384).iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+        vector(seed, 384).iter().map(|x| ((x / largest * 127.0).round() as i8).cast_unsigned()).collect()
+    };
+    let (exact, reason) = (code(5), code(7));
     let signs: Vec<u8> = exact
         .chunks(8)
         .map(|part| part.iter().enumerate().fold(0, |bits, (at, x)| bits | u8::from(x.cast_signed() > 0) << at))
@@ -237,17 +294,17 @@ fn a_redacted_vector_is_in_no_byte_of_the_file_or_its_log() {
     // A part of each: enough to be no accident, short enough to lie within one page.
     let found = || {
         let bytes = bytes();
-        [&exact[..24], &exact[360..], &signs[..24], &signs[24..]]
+        [&exact[..24], &exact[360..], &signs[..24], &signs[24..], &reason[..24]]
             .map(|part| bytes.windows(part.len()).any(|window| window == part))
     };
-    assert_eq!(found(), [true; 4], "it is there before");
+    assert_eq!(found(), [true; 5], "it is there before");
     f.act(vec![on(EventKind::Redact, &[secret], "a secret")]);
-    assert_eq!(found(), [false; 4]);
+    assert_eq!(found(), [false; 5]);
     assert_eq!(near(&f, &query("api", vector(5, 384), 9)).len(), 1);
     assert_eq!(f.store.check().unwrap().problems, Vec::<String>::new());
     drop(f.store);
     drop(open(&folder.join("ergo.db")));
-    assert_eq!(found(), [false; 4]);
+    assert_eq!(found(), [false; 5]);
 }
 
 #[derive(Clone, Debug)]

@@ -73,6 +73,7 @@ impl Asked<'_> {
                 needs_review: false,
                 expired: false,
                 cosine,
+                with_reason: None,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
             (score, cosine, row)
