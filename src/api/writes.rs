@@ -130,7 +130,7 @@ pub struct UndoOutcome {
     pub op_id: OpId,
     /// What was undone, in one sentence.
     pub summary: String,
-    /// Claims whose state changed.
+    /// Claims whose state changed, at most 200.
     pub claims: Vec<ClaimView>,
 }
 
@@ -247,7 +247,7 @@ pub struct Done {
     /// The claim that was stored on the way, if any.
     #[serde(default)]
     pub claim_id: Option<ClaimId>,
-    /// Claims whose state changed.
+    /// Claims whose state changed, those that it was about first; at most 200.
     #[serde(default)]
     pub claims: Vec<ClaimView>,
     /// Active claims that now need review.

@@ -1,6 +1,9 @@
 //! One act, from taking the write lock to what is said about it afterwards.
 
-use std::sync::{MutexGuard, PoisonError, atomic::Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::{MutexGuard, PoisonError, atomic::Ordering},
+};
 
 use super::{
     Engine,
@@ -9,7 +12,7 @@ use super::{
     gate, lookup, view,
 };
 use crate::{
-    api::{ApiError, Caller, Change, ClaimView, ErrorCode, Stale, Warning, WriteOutcome},
+    api::{ApiError, Caller, Change, ClaimView, ErrorCode, MAX_PAGE, Stale, Warning, WriteOutcome},
     domain::{CardId, ClaimId, EventKind, OpId, Scope},
     store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Ref, Store, VectorModel},
 };
@@ -104,9 +107,12 @@ impl Session<'_> {
         Ok(view::claim(lookup::row(self.reader(), id)?, &self.today))
     }
 
-    /// Claims as they are now.
-    pub(super) fn views(&self, ids: &[ClaimId]) -> Result<Vec<ClaimView>, ApiError> {
-        ids.iter().map(|id| self.view(id)).collect()
+    /// The claims that an act changed, as they are now: those that it was about first, and no more than a page. Thousands may rest on
+    /// one that gives way.
+    pub(super) fn changed(&self, committed: &Committed) -> Result<Vec<ClaimView>, ApiError> {
+        let resting: BTreeSet<&ClaimId> = committed.needs_review.iter().collect();
+        let (after, first): (Vec<_>, Vec<_>) = committed.claims.iter().partition(|id| resting.contains(id));
+        first.into_iter().chain(after).take(MAX_PAGE).map(|id| self.view(id)).collect()
     }
 
     /// Stores an act, and remembers to tell of it. `act` is the word of the event stream.

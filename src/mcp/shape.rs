@@ -16,6 +16,9 @@ use crate::{
 /// The most claims that stand beside an answer.
 const BESIDE: usize = 5;
 
+/// The most claims that are named of those that need review; how many there are is said besides.
+const NAMED: usize = 20;
+
 /// An object without its empty fields.
 fn lean(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
@@ -102,7 +105,8 @@ pub(super) fn outcome(outcome: WriteOutcome) -> Value {
             "claim_id": done.claim_id.map(ClaimId::short),
             "op_id": done.op_id,
             "scope": safe(&done.scope.to_string()),
-            "needs_review": ids(&done.needs_review),
+            "needs_review": ids(done.needs_review.get(..NAMED).unwrap_or(&done.needs_review)),
+            "needs_review_total": (done.needs_review.len() > NAMED).then_some(done.needs_review.len()),
             "warnings": warnings(&done.warnings),
         })),
         WriteOutcome::Proposed(proposed) => lean(json!({

@@ -14,6 +14,9 @@ use crate::{
     domain::text::sanitize_line,
 };
 
+/// The most claims that are named of those that need review.
+const NAMED: usize = 10;
+
 /// Shows the answer to a write, and tells how the program ends. `statement` is what was to be written, where something was.
 pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&str>) -> Exit {
     let exit = exit(outcome);
@@ -67,9 +70,11 @@ impl Ui {
         if !self.quiet {
             self.prose(0, None, &done.summary);
             if !done.needs_review.is_empty() {
-                let ids: Vec<_> = done.needs_review.iter().map(|id| id.short()).collect();
-                let many = count(ids.len(), "claim that rests on it needs", "claims that rest on it need");
-                self.line(format_args!("{many} review: {}", ids.join(", ")));
+                let ids: Vec<_> = done.needs_review.iter().take(NAMED).map(|id| id.short()).collect();
+                let all = done.needs_review.len();
+                let many = count(all, "claim that rests on it needs", "claims that rest on it need");
+                let more = if all > NAMED { ", …" } else { "" };
+                self.line(format_args!("{many} review: {}{more}", ids.join(", ")));
                 self.line("  ergo claims --needs-review");
             }
         }

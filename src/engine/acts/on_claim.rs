@@ -68,12 +68,13 @@ pub(super) enum Plan {
 impl Session<'_> {
     /// The answer to an act that is done.
     pub(in crate::engine) fn done(&self, committed: Committed, summary: String) -> Result<Done, ApiError> {
+        let claims = self.changed(&committed)?;
         Ok(Done {
             op_id: committed.op,
             scope: committed.scope,
             summary,
             claim_id: committed.created.first().copied(),
-            claims: self.views(&committed.claims)?,
+            claims,
             needs_review: committed.needs_review,
             card_id: None,
             replayed: committed.replayed,

@@ -60,7 +60,10 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
     }
     let later = session.reader().built_on(&target)?;
     if !later.is_empty() {
-        return Err(words::built_on(&named(session, later)?));
+        let all = later.len();
+        // In the order in which they are to be undone; thousands may build on one.
+        let latest = later.into_iter().rev().take(NAMED).collect();
+        return Err(words::built_on(&named(session, latest)?, all));
     }
 
     let (local, shared): (Vec<&EventRow>, Vec<&EventRow>) =
@@ -74,8 +77,11 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
     let what = replay::describe(session.reader(), &events)?;
     let summary = if is_undo(&events) { "Redid what had been undone".to_owned() } else { format!("Undid: {what}") };
     let committed = session.commit(&Place::at(&first.scope), drafts, "undo", summary.clone())?;
-    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, claims: session.views(&committed.claims)? })
+    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, claims: session.changed(&committed)? })
 }
+
+/// The most acts that are named of those that have to be undone first.
+const NAMED: usize = 20;
 
 fn is_undo(events: &[EventRow]) -> bool {
     events.iter().all(|event| match &event.kind {

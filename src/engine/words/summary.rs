@@ -65,9 +65,9 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
 }
 
 /// The error of an undo that later events build on.
-pub(in crate::engine) fn built_on(events: &[(EventId, String)]) -> ApiError {
+pub(in crate::engine) fn built_on(events: &[(EventId, String)], all: usize) -> ApiError {
     let named: Vec<String> = events.iter().take(3).map(|(id, what)| format!("{what} ({})", id.short())).collect();
-    let more = events.len().saturating_sub(named.len());
+    let more = all.saturating_sub(named.len());
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
     let mut error = ApiError::new(
         ErrorCode::BuiltOn,
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn an_undo_that_is_built_upon_names_what_stands_in_the_way() {
         let events: Vec<_> = (0..5).map(|n| (EventId([n; 32]), "a supersede".to_owned())).collect();
-        let error = built_on(&events);
+        let error = built_on(&events, events.len());
         assert_eq!(error.code, ErrorCode::BuiltOn);
         assert_eq!(error.candidates.len(), 5);
         assert!(error.message.contains("and 2 more") && error.hint.is_some());

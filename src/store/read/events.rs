@@ -30,6 +30,9 @@ const NOT_UNDONE: [&str; 10] = [
     "chunk_gone",
 ];
 
+/// The most events that let others rest on a claim among the [`Reader::events_of`] it.
+const MOST_RESTING: usize = 100;
+
 /// What stands in no list of what was done: parts of other events, and of files.
 const UNLISTED: &str = "('local.evidence', 'local.warned', 'local.forced', 'local.retracted', 'local.chunk', 'local.chunk_gone', 'chunk', \
                         'chunk_gone')";
@@ -107,13 +110,28 @@ impl Reader {
         self.snapshot(|reader| log::load_id(&reader.db, id)?.map(|event| reader.event_row(event)).transpose())
     }
 
-    /// Every event of the shared log that made or acted on a claim, and what undid or redacted those, oldest first.
+    /// Every event of the shared log that made or acted on a claim, and what undid or redacted those, oldest first. Of the events that
+    /// let others rest on it, which may be thousands, the newest [`MOST_RESTING`].
     pub fn events_of(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(first) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
             let scope = first.scope;
             let mut found = vec![first];
-            found.extend(log::pointing_at(&reader.db, claim, Role::Target, scope)?);
+            found.extend(reader.loaded(
+                log::select_loaded!(
+                    "edges x JOIN events e ON e.n = x.src
+                     WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND (x.ord = 0 OR e.kind <> 'depend')"
+                ),
+                params![claim.0, scope],
+            )?);
+            found.extend(reader.loaded(
+                log::select_loaded!(
+                    "edges x JOIN events e ON e.n = x.src
+                     WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND x.ord > 0 AND e.kind = 'depend'
+                     ORDER BY e.n DESC LIMIT ?3"
+                ),
+                params![claim.0, scope, MOST_RESTING],
+            )?);
             found.extend(log::pointing_at(&reader.db, claim, Role::Successor, scope)?);
             let mut next: Vec<EventId> = found.iter().skip(1).map(|event| event.id).collect();
             while let Some(id) = next.pop() {

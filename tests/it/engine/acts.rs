@@ -29,6 +29,38 @@ fn a_retract_needs_a_reason_and_stays_in_history() {
 }
 
 #[test]
+fn the_answers_about_a_claim_on_which_many_rest_are_no_longer_than_a_page() {
+    let bed = Bed::new();
+    let premise = bed.remember("Everything rests on this", "it is so");
+    for n in 0..230 {
+        let fact = RememberRequest {
+            kind: Some(ergo::domain::ClaimKind::Fact),
+            key: Some(format!("k{n}")),
+            ..request(&format!("key {n} is set"), "r")
+        };
+        let request = RememberRequest { depends_on: vec![premise.to_hex()], ..fact };
+        stored(bed.engine.remember(request).unwrap());
+    }
+    let history = bed.engine.history(&premise.to_hex()).unwrap();
+    assert_eq!((history.claim.dependents, history.dependents.len(), history.events.len()), (230, 100, 101));
+    let first = history.events.first().unwrap().kind.clone();
+    assert_eq!(first, "assert", "what made it is there, whatever came later");
+    let done = bed.retract(premise, "it is not so");
+    assert_eq!((done.needs_review.len(), done.claims.len()), (230, 200));
+    assert_eq!(done.claims[0].id, premise, "what it was about comes first");
+    let kinds: Vec<String> =
+        bed.engine.history(&premise.to_hex()).unwrap().events.into_iter().map(|event| event.kind).collect();
+    assert_eq!((kinds.len(), kinds.last().unwrap().as_str()), (102, "retract"));
+    let made = bed.engine.history(&premise.to_hex()).unwrap().events[0].op_id;
+    let error = bed.engine.undo(UndoRequest { caller: caller(), target_op: Some(made) }).unwrap_err();
+    assert_eq!((error.code, error.candidates.len()), (ErrorCode::BuiltOn, 20), "{error}");
+    assert!(
+        error.message.contains(" and 228 more"),
+        "230 that rest on it and the retract, of which three are named: {error}"
+    );
+}
+
+#[test]
 fn unknown_and_ambiguous_ids_are_told_apart() {
     let bed = Bed::new();
     let unknown = ActRequest { target: "00000000".into(), ..on(bed.remember("a b c", "r"), "x") };
