@@ -128,10 +128,10 @@ fn parse<T: DeserializeOwned + ToSchema>(bytes: &[u8], most: usize) -> Result<T,
     }
     serde_json::from_slice(bytes).map_err(|error| {
         let said = plain(&error.to_string());
-        match missing(&said).map(str::to_owned).or_else(|| culprit::<T>(&fields)) {
+        match named(&said).map(str::to_owned).or_else(|| culprit::<T>(&fields)) {
             Some(field) => {
                 let said = fields.get(&field).and_then(|value| refusal::<T>(&field, value)).unwrap_or(said);
-                ApiError::field(&field, format!("`{field}` is wrong: {said}"))
+                wrong::<T>(&field, &said)
             }
             None => ApiError::new(ErrorCode::BadRequest, format!("the body is wrong: {said}")),
         }
@@ -142,13 +142,16 @@ fn parse_query<T: DeserializeOwned + ToSchema>(query: &str) -> Result<T, ApiErro
     let pairs: Vec<(String, String)> = serde_urlencoded::from_str(query)
         .map_err(|e| ApiError::new(ErrorCode::BadRequest, format!("the query is not understood: {e}")))?;
     let known = fields_of::<T>();
-    for (field, value) in &pairs {
+    for (at, (field, value)) in pairs.iter().enumerate() {
         check_known(field, &known)?;
+        if pairs.iter().take(at).any(|(before, _)| before == field) {
+            return Err(ApiError::field(field, format!("`{field}` stands twice")).hint("leave one of the two out"));
+        }
         if value.contains('\0') {
             return Err(ApiError::field(field, format!("`{field}` holds a NUL character")));
         }
         if let Err(e) = serde_urlencoded::from_str::<T>(&encode(field, value)) {
-            return Err(ApiError::field(field, format!("`{field}` is wrong: {e}")));
+            return Err(wrong::<T>(field, &e.to_string()));
         }
     }
     serde_urlencoded::from_str(query)
@@ -180,7 +183,8 @@ fn check_text(field: &str, value: &Value, most: usize) -> Result<(), ApiError> {
         }
         Value::String(text) if text.len() > most => {
             let message = format!("`{field}` has {} bytes; at most {most} are accepted", text.len());
-            Err(ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) })
+            let hint = "say it in fewer words; a long text stays where it is, and `ergo ingest` makes it known";
+            Err(ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) }.hint(hint))
         }
         Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item, most)),
         Value::Object(items) => items.values().try_for_each(|item| check_text(field, item, most)),
@@ -188,25 +192,80 @@ fn check_text(field: &str, value: &Value, most: usize) -> Result<(), ApiError> {
     }
 }
 
+/// The error for a value that does not fit its field, with what the documentation says of it.
+fn wrong<T: ToSchema>(field: &str, said: &str) -> ApiError {
+    let error = ApiError::field(field, format!("`{field}` is wrong: {}", in_words(said)));
+    match documented::<T>(field) {
+        Some(meant) => error.hint(format!("`{field}`: {meant}")),
+        None => error,
+    }
+}
+
+/// What the parser said of a value, for those who do not know its language.
+fn in_words(said: &str) -> String {
+    const WORDS: [(&str, &str); 12] = [
+        ("invalid digit found in string", "it is no whole number from 0"),
+        ("cannot parse integer from empty string", "it is empty, and no number"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("number too small to fit in target type", "the number is too small"),
+        ("provided string was not `true` or `false`", "it is neither `true` nor `false`"),
+        ("expected usize", "expected a whole number from 0"),
+        ("expected u64", "expected a whole number from 0"),
+        ("expected u32", "expected a whole number from 0"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+        ("type: sequence", "type: list"),
+        ("type: map", "type: object"),
+    ];
+    let said = WORDS.iter().fold(said.to_owned(), |said, (theirs, ours)| said.replace(theirs, ours));
+    // The name of a type here says nothing outside.
+    match said.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected an object"),
+        None => said,
+    }
+}
+
 /// The names that the JSON object of a `T` may hold, flattened parts included, by its schema.
 fn fields_of<T: ToSchema>() -> Vec<String> {
-    let mut parts = Vec::new();
-    T::schemas(&mut parts);
     let mut names = Vec::new();
-    collect(&T::schema(), &parts, &mut names);
+    each_field::<T>(&mut |name, _| names.push(name.to_owned()));
     names
 }
 
-fn collect(schema: &RefOr<Schema>, parts: &[(String, RefOr<Schema>)], names: &mut Vec<String>) {
+/// What the documentation says of a field, in one line.
+fn documented<T: ToSchema>(field: &str) -> Option<String> {
+    let mut found = None;
+    each_field::<T>(&mut |name, schema| {
+        if name == field {
+            let said = match schema {
+                RefOr::T(Schema::Object(object)) => object.description.as_deref(),
+                RefOr::T(Schema::Array(array)) => array.description.as_deref(),
+                RefOr::T(Schema::OneOf(one_of)) => one_of.description.as_deref(),
+                RefOr::T(_) => None,
+                RefOr::Ref(reference) => Some(reference.description.as_str()).filter(|text| !text.is_empty()),
+            };
+            found = said.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    });
+    found
+}
+
+fn each_field<T: ToSchema>(tell: &mut dyn FnMut(&str, &RefOr<Schema>)) {
+    let mut parts = Vec::new();
+    T::schemas(&mut parts);
+    collect(&T::schema(), &parts, tell);
+}
+
+fn collect(schema: &RefOr<Schema>, parts: &[(String, RefOr<Schema>)], tell: &mut dyn FnMut(&str, &RefOr<Schema>)) {
     match schema {
         RefOr::Ref(reference) => {
             let name = reference.ref_location.rsplit('/').next().unwrap_or_default();
             if let Some((_, schema @ RefOr::T(_))) = parts.iter().find(|(known, _)| known == name) {
-                collect(schema, parts, names);
+                collect(schema, parts, tell);
             }
         }
-        RefOr::T(Schema::Object(object)) => names.extend(object.properties.keys().cloned()),
-        RefOr::T(Schema::AllOf(all)) => all.items.iter().for_each(|item| collect(item, parts, names)),
+        RefOr::T(Schema::Object(object)) => object.properties.iter().for_each(|(name, schema)| tell(name, schema)),
+        RefOr::T(Schema::AllOf(all)) => all.items.iter().for_each(|item| collect(item, parts, tell)),
         RefOr::T(_) => {}
     }
 }
@@ -220,12 +279,13 @@ fn culprit<T: DeserializeOwned>(fields: &Map<String, Value>) -> Option<String> {
 fn refusal<T: DeserializeOwned>(field: &str, value: &Value) -> Option<String> {
     let alone = Value::Object(Map::from_iter([(field.to_owned(), value.clone())]));
     let said = plain(&serde_json::from_value::<T>(alone).err()?.to_string());
-    missing(&said).is_none().then_some(said)
+    named(&said).is_none().then_some(said)
 }
 
-/// The field that an error misses.
-fn missing(said: &str) -> Option<&str> {
-    said.strip_prefix("missing field `")?.split('`').next()
+/// The field that an error misses, or found twice.
+fn named(said: &str) -> Option<&str> {
+    let field = said.strip_prefix("missing field `").or_else(|| said.strip_prefix("duplicate field `"))?;
+    field.split('`').next()
 }
 
 /// An error of the parser without the place in the text, which says nothing to someone who did not write the JSON.
@@ -238,7 +298,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::{ActRequest, ClaimsQuery, RememberRequest, ResolveRequest, SupersedeRequest};
+    use crate::api::{
+        ActRequest, ClaimsQuery, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, SupersedeRequest,
+    };
 
     fn refused<T: DeserializeOwned + ToSchema>(body: &str) -> ApiError {
         match parse::<T>(body.as_bytes(), MAX_TEXT) {
@@ -277,6 +339,27 @@ mod tests {
         assert_eq!(error.field.as_deref(), Some("act"), "{error}");
         let error = refused::<ActRequest>(r#"{"expect_rev": "new"}"#);
         assert_eq!(error.field.as_deref(), Some("expect_rev"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_number_or_stands_twice_is_said_in_words_with_what_is_meant() {
+        for query in ["as_of=2026-11-23", "as_of=-1", "as_of=", "as_of=1e999"] {
+            let error = parse_query::<ClaimsQuery>(query).unwrap_err();
+            assert!(!error.message.contains("digit") && !error.message.contains("u64"), "{error}");
+            assert!(error.hint.unwrap().contains("milliseconds since the Unix epoch"), "{query}");
+        }
+        let error = refused::<RecallRequest>(r#"{"limit": -1}"#);
+        assert!(error.message.ends_with("integer `-1`, expected a whole number from 0"), "{error}");
+        assert!(error.hint.unwrap().contains("up to 50"));
+        let error = refused::<RememberRequest>(r#"{"depends_on": "abcd"}"#);
+        assert!(error.message.ends_with("expected a list"), "{error}");
+        assert_eq!(error.hint.as_deref(), Some("`depends_on`: Ids of the claims that this one rests on."));
+        let error = refused::<RememberRequest>(r#"{"statement": "a", "statement": "b"}"#);
+        assert_eq!(error.field.as_deref(), Some("statement"), "{error}");
+        let error = parse_query::<ClaimsQuery>("limit=1&q=x&limit=2").unwrap_err();
+        assert_eq!((error.field.as_deref(), error.hint.is_some()), (Some("limit"), true), "{error}");
+        let error = refused::<ResolveManyRequest>(r#"{"cards": ["ffff"]}"#);
+        assert!(error.message.ends_with("expected an object"), "{error}");
     }
 
     #[test]

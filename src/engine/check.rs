@@ -7,6 +7,7 @@ use crate::{
     domain::{
         ClaimKind, Qualifiers, Scope, id,
         scope::{RESERVED, ScopeError},
+        text::sanitize,
     },
 };
 
@@ -50,7 +51,14 @@ pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
 
 /// Checks the scope of a request that must name one.
 pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
-    named(&caller.org_id, &caller.project).map_err(|error| ApiError::field(error.field, error.to_string()))
+    let scope = named(&caller.org_id, &caller.project)
+        .map_err(|error| ApiError::field(error.field, error.to_string()).hint("a scope has two names: ORG/PROJECT"))?;
+    for (field, name) in [("org_id", &scope.org_id), ("project", &scope.project)] {
+        if !shows(name) {
+            return Err(unseen(field));
+        }
+    }
+    Ok(scope)
 }
 
 /// A scope by names that a person may use.
@@ -185,9 +193,10 @@ pub(super) fn required(field: &str, text: &str) -> Result<String, ApiError> {
     optional(field, Some(text))?.ok_or_else(|| ApiError::field(field, format!("`{field}` is empty")))
 }
 
-/// A text of at most [`MAX_TEXT`] bytes without NUL; blank is absent. White space at both ends is no part of it.
+/// A text of at most [`MAX_TEXT`] bytes without NUL; blank is absent, and so is what shows nothing. White space at both ends is no
+/// part of it.
 pub(super) fn optional(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
-    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = text.map(str::trim).filter(|text| text.contains('\0') || shows(text)) else { return Ok(None) };
     no_nul(field, text)?;
     size(field, text, MAX_TEXT)?;
     Ok(Some(text.to_owned()))
@@ -201,9 +210,22 @@ fn name(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     }
     size(field, text, MAX_NAME)?;
     if text.chars().any(char::is_control) {
-        return Err(ApiError::field(field, format!("`{field}` must not contain control characters")));
+        return Err(ApiError::field(field, format!("`{field}` must not contain control characters"))
+            .hint("write it on one line, in letters that can be seen"));
+    }
+    if !shows(text) {
+        return Err(unseen(field));
     }
     Ok(Some(text.to_owned()))
+}
+
+/// Whether a text has anything that can be seen. What has not would be stored and never found: nobody could tell it from another.
+fn shows(text: &str) -> bool {
+    !sanitize(text).trim().is_empty()
+}
+
+fn unseen(field: &str) -> ApiError {
+    ApiError::field(field, format!("`{field}` holds nothing that can be seen")).hint("write it in letters")
 }
 
 fn day(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
@@ -231,11 +253,15 @@ fn size(field: &str, text: &str, most: usize) -> Result<(), ApiError> {
     if text.len() <= most {
         return Ok(());
     }
+    let hint = match field {
+        "statement" | "reason" => "keep the claim short, and point to the long text with `source`",
+        _ => "a shorter one does",
+    };
     Err(ApiError {
         field: Some(field.to_owned()),
         ..ApiError::new(ErrorCode::TooLarge, format!("`{field}` has {} bytes; at most {most} are allowed", text.len()))
     }
-    .hint("keep the claim short, and point to the long text with `source`"))
+    .hint(hint))
 }
 
 #[cfg(test)]
@@ -268,10 +294,28 @@ mod tests {
     #[case::empty("statement", "")]
     #[case::blank("statement", " \t\n")]
     #[case::nul("statement", "a\0b")]
+    #[case::nothing_to_see("statement", "\u{200b}\u{202e} \u{7}")]
     fn a_bad_statement_names_its_field(#[case] field: &str, #[case] statement: &str) {
         let error =
             draft(&RememberRequest { statement: statement.into(), ..request() }, ClaimKind::Decision).unwrap_err();
         assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some(field)));
+    }
+
+    #[test]
+    fn what_shows_nothing_is_no_name_and_no_reason() {
+        let caller = |who: &str, org: &str, project: &str| Caller {
+            who: who.into(),
+            org_id: org.into(),
+            project: project.into(),
+            ..Caller::default()
+        };
+        assert_eq!(actor(&caller("\u{200b}", "acme", "api")).unwrap_err().field.as_deref(), Some("who"));
+        assert_eq!(scope(&caller("ada", "\u{feff}", "api")).unwrap_err().field.as_deref(), Some("org_id"));
+        assert_eq!(scope(&caller("ada", "acme", "\u{202e}")).unwrap_err().field.as_deref(), Some("project"));
+        assert!(scope(&caller("ada", "acme", "\u{200f}שלום")).is_ok());
+        let reason = Some("\u{2060}\u{1}".to_owned());
+        let error = draft(&RememberRequest { reason, ..request() }, ClaimKind::Decision).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some("reason"));
     }
 
     #[test]

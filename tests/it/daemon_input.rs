@@ -53,6 +53,17 @@ fn refused(home: &TestHome, method: &str, path: &str, body: &[u8]) -> (u16, Stri
 #[case::nul_id("GET", "/conflicts/%00%00%00%00", "", 400, "bad_request", Some("id"))]
 #[case::broken_id("GET", "/claims/%ff%fe", "", 400, "bad_request", Some("id"))]
 #[case::relative("POST", "/backup", r#"{"path": "copy.db"}"#, 400, "bad_request", Some("path"))]
+#[case::no_folder("POST", "/backup", r#"{"path": "/no/such/folder/copy.db"}"#, 400, "bad_request", Some("path"))]
+#[case::twice("GET", "/claims?limit=1&limit=2", "", 400, "bad_request", Some("limit"))]
+#[case::unseen(
+    "POST",
+    "/remember",
+    r#"{"who": "ada", "org_id": "acme", "project": "\u202e", "statement": "x", "reason": "r"}"#,
+    400,
+    "bad_request",
+    Some("project")
+)]
+#[case::none_kept_out("GET", "/sync/quarantined?limit=0", "", 400, "bad_request", Some("limit"))]
 #[case::keep_alive("GET", "/events?keep_alive=0", "", 400, "bad_request", Some("keep_alive"))]
 #[case::nobody("GET", "/agents/present", "", 400, "bad_request", Some("agent"))]
 #[case::only_marks("GET", "/claims?without=%21%21", "", 400, "bad_request", Some("without"))]

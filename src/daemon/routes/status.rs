@@ -77,6 +77,12 @@ pub(in crate::daemon) async fn backup(
         let message = format!("`path` must be absolute, and “{}” is not", request.path);
         return Err(ApiError::field("path", message).into());
     }
+    if let Some(folder) = Path::new(&request.path).parent()
+        && !folder.is_dir()
+    {
+        let message = format!("there is no folder {}", folder.display());
+        return Err(ApiError::field("path", message).hint("make it first, or name a file in another").into());
+    }
     let bytes = {
         let path = request.path.clone();
         shared.engine(move |engine| engine.backup(Path::new(&path))).await?

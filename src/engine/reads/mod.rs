@@ -33,7 +33,7 @@ use crate::api::{ApiError, MAX_PAGE};
 const PAGE: usize = 50;
 
 /// The page size asked for, checked.
-fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
+pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     match asked {
         None => Ok(PAGE),
         Some(0) => Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),

@@ -4,13 +4,9 @@ use super::session::{Session, team_named};
 use crate::{
     api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
     domain::{DeviceId, EventId, Roster, id::is_prefix, roster::RosterChange},
-    engine::Engine,
+    engine::{Engine, reads},
     store::QuarantinedRow,
 };
-
-/// Events that are listed unless the request says otherwise, and at most.
-const PAGE: usize = 50;
-const MOST: usize = 200;
 
 /// Events that one acceptance names at most: 34 bytes each.
 const PER_EVENT: usize = 500;
@@ -18,7 +14,9 @@ const PER_EVENT: usize = 500;
 impl Engine {
     /// Events that teams of this device do not take, the latest to come first in each.
     pub fn quarantined(&self, query: &QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
-        self.kept_out(query, query.limit.unwrap_or(PAGE).clamp(1, MOST))
+        let limit = reads::limit(query.limit)
+            .map_err(|error| error.hint("`total` says how many there are; settle some, and ask for the rest"))?;
+        self.kept_out(query, limit)
     }
 
     /// [`Engine::quarantined`] with whatever limit.
