@@ -104,7 +104,9 @@ impl Projector<'_> {
             let claim = log::load(self.db, n)?;
             let state = state(self.db, &claim)?;
             let mut old = self.db.prepare_cached("SELECT status, undone FROM claims WHERE n = ?1")?;
-            let (status, undone): (i64, bool) = old.query_row([n], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let old: Option<(i64, bool)> = old.query_row([n], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            // An event of the log that points at what is projected now, and is projected later itself: with the next part of a rebuild.
+            let Some((status, undone)) = old else { continue };
             let acts_changed = self.write_acts(n, &state)?;
             let flipped = status != status_code(state.status);
             if flipped || undone != state.undone {

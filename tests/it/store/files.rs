@@ -178,6 +178,41 @@ fn the_same_name_with_another_identity_is_another_scope() {
     assert_eq!(f.store.reader().scope_for(&scope("api"), Some("git@a")).unwrap(), scope("api"));
 }
 
+/// A rebuild goes part by part; what acts on a claim of one part may stand in the next.
+#[test]
+fn a_rebuild_of_many_events_changes_nothing() {
+    let mut f = Fixture::new();
+    let mut heads = [None; 2];
+    let mut before: Option<(ClaimId, OpId)> = None;
+    for n in 0..320 {
+        let value = n.to_string();
+        let set = f.add(fact("build", &value, heads[0]));
+        let draft = decision("port", &value);
+        let port = f.add(match heads[1] {
+            Some(old) => supersede(&[old], draft),
+            None => draft,
+        });
+        let other = f.add(decision(&format!("subject{n}"), "1"));
+        f.act(vec![on(EventKind::Depend, &[other, before.map_or(port, |(claim, _)| claim)], "")]);
+        if let Some((claim, op)) = before {
+            f.act(vec![on(EventKind::Retract, &[claim], "wrong")]);
+            if n % 3 == 0 {
+                let drafts = undo(&f.store, &op);
+                f.act(drafts);
+            }
+        }
+        let op = f.store.reader().event(&other).unwrap().unwrap().op;
+        (heads, before) = ([Some(set), Some(port)], Some((other, op)));
+    }
+    assert!(f.store.reader().counts().unwrap().events > 1_500, "more than one part");
+    let known = f.store.reader().projection().unwrap();
+    f.store.rebuild().unwrap();
+    assert!(f.store.reader().projection().unwrap() == known);
+    assert_eq!(f.store.check().unwrap().problems, Vec::<String>::new());
+    let past = f.store.reader().past(None, f.now() - 1).unwrap();
+    assert_eq!(past.fact_heads(&scope("api"), &ergo::domain::event::key_hash("build")).unwrap().len(), 1);
+}
+
 fn fixture(version: u32) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/schema/v{version}.db"))
 }
