@@ -16,7 +16,7 @@ use utoipa::{
 use super::answer::Failure;
 use crate::{
     api::{ApiError, ErrorCode, MAX_BODY, MAX_FILE, MAX_INGEST_BODY, MAX_TEXT},
-    domain::id,
+    domain::{id, text::cut_line},
 };
 
 /// How much of a body that is too large is read and thrown away, in bytes, so that its sender gets to read the answer.
@@ -76,9 +76,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let wrong = || ApiError::field("id", "the id in the path is none").hint(ID_HINT);
-        let Path(text) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| wrong())?;
-        if id::is_prefix(&text) { Ok(Self(text.to_ascii_lowercase())) } else { Err(wrong().into()) }
+        let wrong = |said: &str| ApiError::field("id", said).hint(ID_HINT);
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        let Path(text) = path.map_err(|_| wrong("the id in the path is no text"))?;
+        if id::is_prefix(&text) {
+            return Ok(Self(text.to_ascii_lowercase()));
+        }
+        let said = if text.trim().is_empty() {
+            "the id is empty".to_owned()
+        } else {
+            format!("“{}” is no id", cut_line(&text, 80))
+        };
+        Err(wrong(&said).into())
     }
 }
 
@@ -306,6 +315,20 @@ mod tests {
         match parse::<T>(body.as_bytes(), MAX_TEXT) {
             Ok(_) => panic!("accepted: {body}"),
             Err(error) => error,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_id_is_shown_as_it_was_written() {
+        for (path, said) in [("/claims/zz%1b%5b31mz", "“zz[31mz” is no id"), ("/claims/%20", "the id is empty")] {
+            let request = http::Request::builder().uri(path).body(Body::empty()).unwrap();
+            let ask = |Id(id): Id| async move { id };
+            let mut router = axum::Router::new().route("/claims/{id}", axum::routing::get(ask));
+            let response = tower_service::Service::call(&mut router, request).await.unwrap();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            let error: ApiError = serde_json::from_slice(&body).unwrap();
+            assert_eq!((error.message.as_str(), error.field.as_deref()), (said, Some("id")));
+            assert!(error.hint.unwrap().contains("hexadecimal"));
         }
     }
 

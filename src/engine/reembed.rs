@@ -22,10 +22,13 @@ impl Engine {
     /// Makes a few vectors of the present embedder; when all are there they take the place of the old ones. Call it until it says that it is finished.
     ///
     /// # Errors
-    /// `unavailable` where there is no embedder, or it fails: what was made stays, and the next call goes on.
+    /// `bad_request` where no embedder is chosen; `unavailable` where it fails: what was made stays, and the next call goes on.
     pub fn reembed(&self) -> Result<Reembedded, ApiError> {
         let name = self.models.info().role(Role::Embedder).map(|role| role.name.clone());
-        let name = name.ok_or_else(|| unavailable(&InferError::NoModel { role: Role::Embedder }))?;
+        let name = name.ok_or_else(|| {
+            ApiError::new(ErrorCode::BadRequest, "no embedder is chosen, so no vectors are made")
+                .hint("`ergo models use embedder default` brings the built-in one back, unless config.toml says `none`")
+        })?;
         // Which length its vectors have is known from one.
         let probe = self.models.embed(&["probe".to_owned()], Call::foreground(PATIENCE));
         let dimension = probe.map_err(|error| unavailable(&error))?.first().map_or(0, Vec::len);

@@ -34,7 +34,8 @@ pub(in crate::daemon) async fn reload(State(shared): State<Shared>) -> Answer<Mo
 /// Makes a few vectors with the present embedder; once all are there, they take the place of those of another one. Called again until it is finished.
 #[utoipa::path(post, path = "/reembed", tag = "models", responses(
     (status = 200, body = Reembedded),
-    (status = 503, description = "There is no embedder, or it fails; what was made stays", body = ApiError)))]
+    (status = 400, description = "No embedder is chosen", body = ApiError),
+    (status = 503, description = "The embedder fails; what was made stays", body = ApiError)))]
 pub(in crate::daemon) async fn reembed(State(shared): State<Shared>) -> Answer<Reembedded> {
     value(shared.engine(crate::engine::Engine::reembed).await)
 }

@@ -84,5 +84,6 @@ fn a_failing_embedder_costs_nothing_that_was_made() {
     assert!(bed.engine.reembed().unwrap().finished, "nothing is begun for this one");
     assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
     let none = Bed::new().engine.reembed().unwrap_err();
-    assert!(none.to_string().contains("no model is installed"), "{none}");
+    assert_eq!(none.code, ergo::api::ErrorCode::BadRequest, "what was chosen is no failure: {none}");
+    assert!(none.hint.as_deref().unwrap().contains("ergo models use embedder default"), "{none}");
 }
