@@ -55,4 +55,7 @@ pub struct BridgeView {
     /// How near they are in meaning, -1 to 1. Absent without an embedder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
+    /// The scope only hints at it, and the local language model said that it is one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirmed: bool,
 }

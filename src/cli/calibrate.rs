@@ -32,7 +32,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             Some(cosine) => format!("together {}, cosine {cosine:.2}", bridge.together),
             None => format!("together {}", bridge.together),
         };
-        let why = cx.ui.paint(Style::Dim, why);
+        let model = if bridge.confirmed { ", the language model agrees" } else { "" };
+        let why = cx.ui.paint(Style::Dim, format!("{why}{model}"));
         cx.ui.line(format_args!("{from} > {}  {why}", sanitize_line(&bridge.to)));
     }
     if let Some(StrangersView { sample, cosine, raise }) = answer.strangers {

@@ -7,7 +7,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{api::ApiError, engine::Engine};
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// After so long an embedder that failed is asked again.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// After so long without a change it does what can wait.
+/// After so long without a change it does what can wait for that.
 const QUIET: Duration = Duration::from_secs(2);
 
 impl Background {
@@ -65,11 +65,17 @@ impl Drop for Background {
 }
 
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
-    let mut quiet = QUIET;
+    let mut changed = Instant::now();
     loop {
+        let mut quiet = false;
         while !ending.load(Ordering::Relaxed) {
+            // Many changes are one reason to look.
+            while woken.try_recv().is_ok() {
+                changed = Instant::now();
+            }
+            quiet = changed.elapsed() >= QUIET;
             let Some(engine) = engine.upgrade() else { return };
-            match step(&engine) {
+            match step(&engine, quiet) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -81,58 +87,32 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         if ending.load(Ordering::Relaxed) {
             return;
         }
-        let (failed, later) =
-            engine.upgrade().map_or((false, false), |engine| (engine.embedder_failed(), engine.reasons_wait()));
-        let woke = match (failed, later) {
-            // A model that failed may be well again without anything having changed here.
-            (true, _) => woken.recv_timeout(RETRY),
-            (false, true) => woken.recv_timeout(quiet),
-            (false, false) => woken.recv().map_err(RecvTimeoutError::from),
+        let Some((failed, later)) = engine.upgrade().map(|engine| (engine.embedder_failed(), engine.reasons_wait()))
+        else {
+            return;
         };
+        // A model that failed may be well again without anything having changed here, and what waited for quiet and could not be done is not tried
+        // without pause.
+        let pause = if failed || quiet { RETRY } else { QUIET };
+        let woke = if failed || later { woken.recv_timeout(pause) } else { woken.recv().map_err(Into::into) };
         match woke {
-            Ok(()) => {
-                // Many changes are one reason to look.
-                while woken.try_recv().is_ok() {}
-                quiet = QUIET;
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                // What could not be done now is not tried without pause.
-                quiet = if idle(engine, ending, woken) { QUIET } else { RETRY };
-            }
+            Ok(()) => changed = Instant::now(),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
 
-/// What can wait until nothing changes any more; a change ends it. Whether something was done.
-fn idle(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) -> bool {
-    let mut done = false;
-    while !ending.load(Ordering::Relaxed) {
-        let Some(engine) = engine.upgrade() else { break };
-        match engine.fill_reason() {
-            Ok(true) => done = true,
-            Ok(false) => break,
-            Err(error) => {
-                tracing::warn!(%error, "work in the background failed");
-                return false;
-            }
-        }
-        if woken.try_recv().is_ok() {
-            break;
-        }
-    }
-    done
-}
-
-/// One piece of work; whether there was any.
-fn step(engine: &Engine) -> Result<bool, ApiError> {
-    Ok(engine.fill_vectors()? > 0 || engine.learn_strangers()? || engine.deepen_next()?)
+/// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
+fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
+    Ok(engine.fill_vectors()? > 0
+        || engine.learn_strangers()?
+        || (quiet && engine.fill_reason()?)
+        || engine.deepen_next()?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use ed25519_dalek::SigningKey;
 
     use super::*;

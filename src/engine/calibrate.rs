@@ -1,4 +1,5 @@
-//! `calibrate`: the bridge from plain words to the words of a scope, made of the scope and kept beside it; what recall then asks with.
+//! `calibrate`: the bridge from plain words to the words of a scope, made of the scope and kept beside it; what recall then asks with. Where there is a local
+//! language model, it says of pairs that the scope only hints at whether they are one.
 
 use std::{
     collections::HashMap,
@@ -6,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Engine, check};
+use super::{
+    Engine, check,
+    pointing::{self, Fallback},
+};
 use crate::{
     api::{ApiError, BridgeView, CalibrateRequest, Calibrated, StrangersView},
     domain::Scope,
@@ -24,6 +28,9 @@ const READ: usize = 20_000;
 /// Words that are embedded in one call, and how long that may take.
 const BATCH: usize = 64;
 const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How long the language model may take for all that it is asked.
+const ASKING: Duration = Duration::from_mins(2);
 
 /// The vocabularies of scopes that were asked about, with what they were made of.
 #[derive(Default)]
@@ -45,7 +52,10 @@ impl Engine {
         let (bridges, note) = match self.near(&words) {
             Ok((plain, terms)) => {
                 let cosine = |from: usize, to: usize| Some(dot(plain.get(from)?, terms.get(to)?));
-                (calibrate::bridges(&words, cosine), None)
+                let mut bridges = calibrate::bridges(&words, cosine);
+                let (confirmed, note) = self.confirmed(calibrate::hints(&words, cosine), &said);
+                bridges.extend(confirmed);
+                (bridges, note)
             }
             Err(error) => {
                 let note = format!("By words that come together alone: {error}.");
@@ -62,14 +72,37 @@ impl Engine {
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_calibration(&scope, &text)?;
         }
-        let view =
-            |Bridge { from, to, together, cosine }| BridgeView { from: from.form, to: to.form, together, cosine };
+        let view = |Bridge { from, to, together, cosine, confirmed }| BridgeView {
+            from: from.form,
+            to: to.form,
+            together,
+            cosine,
+            confirmed,
+        };
         let strangers = strangers.map(|known| StrangersView {
             sample: known.sample,
             cosine: known.cosine,
             raise: known.raise() as f32,
         });
         Ok(Calibrated { claims: said.len(), bridges: bridges.into_iter().map(view).collect(), strangers, note })
+    }
+
+    /// Those of the pairs that the local language model says are bridges; none without one. That it fails is told.
+    fn confirmed(&self, hints: Vec<Bridge>, said: &[Said]) -> (Vec<Bridge>, Option<String>) {
+        if hints.is_empty() || self.models.info().role(Role::Llm).is_none() {
+            return (Vec::new(), None);
+        }
+        let asked: Vec<String> = hints.iter().map(|bridge| calibrate::ask(bridge, said)).collect();
+        let texts: Vec<&str> = asked.iter().map(String::as_str).collect();
+        match pointing::odds(self, calibrate::SYSTEM, &calibrate::EXAMPLES, &texts, Call::background(ASKING)) {
+            Ok(odds) => {
+                let yes = hints.into_iter().zip(odds).filter(|(_, odds)| *odds > 0.0);
+                (yes.map(|(bridge, _)| Bridge { confirmed: true, ..bridge }).collect(), None)
+            }
+            Err(Fallback(_, why)) => {
+                (Vec::new(), Some(format!("The language model was not asked about {} pairs: {why}.", texts.len())))
+            }
+        }
     }
 
     /// Whether a scope has a bridge.

@@ -2,7 +2,7 @@
 
 use ergo::{
     api::{CalibrateRequest, Calibrated, RecallRequest, SnapshotQuery},
-    infer::FakeModels,
+    infer::{FakeModels, InferError, Prompt},
 };
 
 use super::*;
@@ -62,6 +62,33 @@ fn words_that_mean_the_same_are_joined_where_there_is_an_embedder() {
     let answer = calibrate(&bed, true);
     assert!(answer.note.is_none());
     assert!(answer.bridges.iter().any(|one| one.to == "vaporise" && one.cosine.unwrap() > 0.9), "{:?}", answer.bridges);
+}
+
+#[test]
+fn the_language_model_says_of_pairs_that_are_only_hinted_at() {
+    let half = |text: &str| {
+        let said = text.to_lowercase().replace("erase", "vaporise entirely utterly");
+        Ok(FakeModels::bag_of_words(&said))
+    };
+    let answering = |prompt: &Prompt, answers: &[String]| {
+        assert_eq!(answers, ["Yes", "No"]);
+        let yes = prompt.text.contains("Asked for: erase. Written: vaporise. Note: Vaporise drafts nightly");
+        Ok(if yes { vec![-0.1, -2.0] } else { vec![-2.0, -0.1] })
+    };
+    let models = FakeModels::new().embedding(half).answering(answering);
+    let bed = bed().reopen_with_models(Guard::default(), Arc::new(models));
+    bed.remember("Vaporise drafts nightly", "they pile up");
+    let answer = calibrate(&bed, false);
+    let confirmed: Vec<_> =
+        answer.bridges.iter().filter(|one| one.confirmed).map(|one| (&*one.from, &*one.to)).collect();
+    assert_eq!((confirmed, answer.note), (vec![("erase", "vaporise")], None));
+    assert_eq!(found(&bed, "erase what?").0, "decompose_1_v");
+    // One that fails costs what it would have said.
+    let failing = FakeModels::new().embedding(half).answering(|_, _| Err(InferError::Refused("too hot".into())));
+    let bed = bed.reopen_with_models(Guard::default(), Arc::new(failing));
+    let answer = calibrate(&bed, true);
+    assert!(answer.bridges.iter().all(|one| !one.confirmed));
+    assert!(answer.note.unwrap().contains("too hot"));
 }
 
 #[test]
