@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -87,22 +87,26 @@ impl Engine {
         Ok(Calibrated { claims: said.len(), bridges: bridges.into_iter().map(view).collect(), strangers, note })
     }
 
-    /// Those of the pairs that the local language model says are bridges; none without one. That it fails is told.
+    /// Those of the pairs that the local language model says are bridges; none without one. What it could not be asked is told.
     fn confirmed(&self, hints: Vec<Bridge>, said: &[Said]) -> (Vec<Bridge>, Option<String>) {
-        if hints.is_empty() || self.models.info().role(Role::Llm).is_none() {
+        if self.models.info().role(Role::Llm).is_none() {
             return (Vec::new(), None);
         }
-        let asked: Vec<String> = hints.iter().map(|bridge| calibrate::ask(bridge, said)).collect();
-        let texts: Vec<&str> = asked.iter().map(String::as_str).collect();
-        match pointing::odds(self, calibrate::SYSTEM, &calibrate::EXAMPLES, &texts, Call::background(ASKING)) {
-            Ok(odds) => {
-                let yes = hints.into_iter().zip(odds).filter(|(_, odds)| *odds > 0.0);
-                (yes.map(|(bridge, _)| Bridge { confirmed: true, ..bridge }).collect(), None)
-            }
-            Err(Fallback(_, why)) => {
-                (Vec::new(), Some(format!("The language model was not asked about {} pairs: {why}.", texts.len())))
+        let (until, all) = (Instant::now() + ASKING, hints.len());
+        let mut confirmed = Vec::new();
+        for (asked, bridge) in hints.into_iter().enumerate() {
+            let call = Call::background(until.saturating_duration_since(Instant::now()));
+            let text = calibrate::ask(&bridge, said);
+            match pointing::odds(self, calibrate::SYSTEM, &calibrate::EXAMPLES, &[&text], call).as_deref() {
+                Ok([odds]) if *odds > 0.0 => confirmed.push(Bridge { confirmed: true, ..bridge }),
+                Ok(_) => {}
+                Err(Fallback(_, why)) => {
+                    let note = format!("The language model was asked about {asked} of {all} pairs: {why}.");
+                    return (confirmed, Some(note));
+                }
             }
         }
+        (confirmed, None)
     }
 
     /// Whether a scope has a bridge.

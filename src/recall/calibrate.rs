@@ -34,7 +34,7 @@ const NEARLY_SAME: f32 = 0.7;
 /// The same of pairs that a language model is asked about, and how many of them at most: each takes it about a second.
 const NEAR_PERHAPS: f32 = 0.25;
 const NEARLY_SAME_PERHAPS: f32 = 0.5;
-const MAX_ASKED: usize = 40;
+const MAX_ASKED: usize = 24;
 
 /// What the language model is told: the same for every pair, so that it is read once.
 pub const SYSTEM: &str = "Colleagues ask about a software project in plain words, and its notes use words of their own. You are given a word that was asked for, a word that is \
