@@ -111,8 +111,9 @@ impl Projector<'_> {
         } else {
             origins.extend(key.map(|key| Origin::Key(scope, key)));
         }
-        // Forks are rare: without one in the scope there is nothing to walk for.
-        let forked = "SELECT EXISTS (SELECT 1 FROM claims WHERE scope = ?1 AND forked = 1)";
+        // Forks are rare: without one in the scope there is nothing to walk for. Those of facts are not, and are found by the key: a
+        // fact is written thousands of times, and all of that would be walked at each.
+        let forked = "SELECT EXISTS (SELECT 1 FROM claims WHERE scope = ?1 AND forked = 1 AND kind <> 0)";
         if !self.db.prepare_cached(forked)?.query_row([scope], |row| row.get::<_, bool>(0))? {
             return Ok(());
         }

@@ -289,3 +289,6 @@ impl<'a> Projector<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -253,6 +253,3 @@ impl Projector<'_> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

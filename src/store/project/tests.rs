@@ -1,4 +1,4 @@
-//! What one more claim that rests on another costs, counted in the rows that SQLite goes on to.
+//! What acts cost beside many others, counted in the rows that SQLite goes on to.
 
 use std::sync::{
     Arc,
@@ -149,4 +149,32 @@ fn one_more_claim_that_rests_on_another_costs_what_the_first_did() {
     ] {
         assert!(many <= few + few / 5, "{what}: {few} rows beside 10, {many} beside 400");
     }
+}
+
+/// Sets the fact `build`, in the place of `old`.
+fn set(all: &mut Counting, old: &[ClaimId]) -> ClaimId {
+    let key = Some("build".to_owned());
+    let body = Body { statement: Some(format!("The build is {}", all.ops)), key, ..Body::default() };
+    let targets = old.iter().copied().map(Ref::Id);
+    let draft = Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, targets) };
+    all.act(vec![draft]).created[0]
+}
+
+#[test]
+fn a_fact_costs_the_same_however_often_it_was_written_also_where_one_was_written_twice_at_once() {
+    let cost = |times: u64| {
+        let mut all = Counting::new();
+        let first = set(&mut all, &[]);
+        // Two devices that had not seen each other, and a third that had seen both.
+        let (one, other) = (set(&mut all, &[first]), set(&mut all, &[first]));
+        let mut head = set(&mut all, &[one, other]);
+        for _ in 0..times {
+            head = set(&mut all, &[head]);
+        }
+        let (rows, _) = all.count(|all| set(all, &[head]));
+        assert_eq!(all.store.check().unwrap().problems, Vec::<String>::new());
+        rows
+    };
+    let (few, many) = (cost(10), cost(400));
+    assert!(many <= few + few / 5, "{few} rows after 10, {many} after 400");
 }
