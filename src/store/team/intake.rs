@@ -193,11 +193,13 @@ impl<'a> Intake<'a> {
         let (roster, others): (Vec<&SignedEvent>, Vec<&SignedEvent>) =
             events.iter().partition(|event| is_roster_scope(&event.header.scope));
         self.take_roster(&roster)?;
+        if self.team.left_at.is_none() {
+            self.look_at_clocks()?;
+        }
         if self.team.left_at.is_some() {
             self.done.quarantined.extend(others.iter().map(|event| (event.id, Refusal::NotAMember)));
             return Ok(());
         }
-        self.look_at_clocks()?;
         for event in others {
             let (from, now) = (self.from, self.now);
             self.take_one(event, from, now)?;
@@ -217,20 +219,23 @@ impl<'a> Intake<'a> {
             return Ok(());
         }
         all.extend(new.iter().copied().cloned());
-        for row in quarantine::all(self.db, &self.team)? {
-            if row.event.header.scope == *self.roster.scope() {
-                all.push(row.event);
-            }
-        }
-        if let Some(roster) = Roster::of(self.team.id, &all) {
-            self.done.roster_changed = roster != self.roster;
-            self.roster = roster;
-        }
+        self.fold(all)?;
         for event in new {
             let (from, now) = (self.from, self.now);
             self.take_one(event, from, now)?;
         }
         self.reconcile()
+    }
+
+    /// The roster of these events and of those that wait.
+    fn fold(&mut self, mut all: Vec<SignedEvent>) -> Result<()> {
+        let waiting = quarantine::all(self.db, &self.team)?;
+        all.extend(waiting.into_iter().map(|row| row.event).filter(|event| event.header.scope == *self.roster.scope()));
+        if let Some(roster) = Roster::of(self.team.id, &all) {
+            self.done.roster_changed |= roster != self.roster;
+            self.roster = roster;
+        }
+        Ok(())
     }
 
     /// Lets the roster decide about everything that is here.
@@ -251,13 +256,18 @@ impl<'a> Intake<'a> {
         self.readmit()
     }
 
-    /// Takes what waited for a clock that has come.
+    /// Takes what waited for a clock that has come. What waited of the roster decides about everything else.
     fn look_at_clocks(&mut self) -> Result<()> {
         let mut read = self.db.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM quarantined WHERE team = ?1 AND reason = 'clock' AND wall <= ?2)",
         )?;
         let come = log::wall(self.now.saturating_add(AHEAD));
-        if read.query_row([self.team.n, come], |row| row.get(0))? { self.readmit() } else { Ok(()) }
+        if !read.query_row([self.team.n, come], |row| row.get(0))? {
+            return Ok(());
+        }
+        drop(read);
+        self.fold(self.team.roster_events(self.db)?)?;
+        self.reconcile()
     }
 
     fn readmit(&mut self) -> Result<()> {

@@ -11,7 +11,10 @@ use ergo::{
 };
 use proptest::prelude::*;
 
-use super::{support::*, team::Peer};
+use super::{
+    support::*,
+    team::{Peer, all_after},
+};
 
 /// Who does something, what, and to whom.
 #[derive(Clone, Debug)]
@@ -173,6 +176,22 @@ proptest! {
             prop_assert_eq!(before, seen(store));
         }
     }
+}
+
+#[test]
+fn a_roster_that_waited_for_the_clock_decides_about_what_comes_once_it_has_come() {
+    let (mut a, mut b) = (Fixture::of(1), Fixture::of(2));
+    let team = a.found();
+    a.adopt(team, "api");
+    a.let_in(team, &b, Role::Writer);
+    a.add(decision("port", "80"));
+    // Its clock is at the beginning of time: whatever anybody wrote lies ahead of it.
+    b.store.join_team(team, &a.roster_events(team), Some(a.device()), 1).unwrap();
+    // Then it is set right, and claims come before anything of the roster does again.
+    b.take(team, all_after(&a, team, &scope("api"), &[]));
+    assert_eq!(refused(&b, team), BTreeMap::new());
+    assert_eq!((b.shared(team, "api").0, b.shared(team, "api")), (1, a.shared(team, "api")));
+    assert_eq!(b.store.check().unwrap().problems, Vec::<String>::new());
 }
 
 /// All that reads show of a store: what is derived, the lists and their counts, the text index, what is compared with a write.
