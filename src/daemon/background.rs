@@ -107,7 +107,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
 fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     Ok(engine.fill_vectors()? > 0
         || engine.learn_strangers()?
-        || (quiet && engine.fill_reason()?)
+        || (quiet && engine.fill_reasons()?)
         || engine.deepen_next()?)
 }
 

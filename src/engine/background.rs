@@ -11,7 +11,7 @@ use crate::{
     api::{ApiError, Unembedded},
     domain::EventId,
     infer::{Call, InferError, Role},
-    store::{Reader, StoreError, VectorModel},
+    store::{Reader, Store, StoreError, VectorModel},
 };
 
 /// Claims that are embedded in one go: a few hundred milliseconds of one core.
@@ -19,6 +19,9 @@ const BATCH: usize = 16;
 
 /// Chunks that are embedded in one go: they are longer, and a question waits for what is at work.
 const CHUNK_BATCH: usize = 4;
+
+/// Claims that are embedded with their reasons between two writes of what came out.
+const REASONS: usize = 8;
 
 /// How long nobody waits.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -98,37 +101,43 @@ impl Engine {
         Ok(self.embed_each(&waiting, &|model, vectors| self.write_chunk_vectors(model, vectors)))
     }
 
-    /// Looks at a few claims for whether their reasons have vectors, and embeds one that has none. A question would wait for what is at work, so it is for when there is
-    /// nothing else to do. Answers whether it did anything.
+    /// Embeds a few claims together with their reasons, where that was not done: one after the other, since a question or a write waits for what is at
+    /// work. It is for when nothing changes. Answers whether it did anything.
     ///
     /// # Errors
     /// Where the store cannot be read or written. That the model fails is none: it is asked again the next time.
-    pub fn fill_reason(&self) -> Result<bool, ApiError> {
+    pub fn fill_reasons(&self) -> Result<bool, ApiError> {
         if !self.reasons_wait() {
             return Ok(false);
         }
-        let looked = self.writer.lock().unwrap_or_else(PoisonError::into_inner).look_at_reasons(1)?;
-        let Some((id, text)) = looked.waiting.into_iter().next() else { return Ok(looked.done > 0) };
-        let vector = match self.models.embed(&[text], Call::background(PATIENCE)) {
-            Ok(vectors) => vectors.into_iter().next(),
-            Err(InferError::Refused(_)) => None,
-            Err(_) => return Ok(looked.done > 0),
-        };
-        let stored = |vector: Option<Vec<f32>>| {
-            let model = self.vector_model(vector.as_ref().map_or(0, Vec::len));
-            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-            writer.put_reason_vectors(&model, &[(id, vector)])
-        };
-        match stored(vector) {
+        let looked = self.write(|store| store.look_at_reasons(REASONS))?;
+        let (mut made, mut dimension) = (Vec::with_capacity(looked.waiting.len()), 0);
+        for (id, text) in looked.waiting {
+            let vector = match self.models.embed(&[text], Call::background(PATIENCE)) {
+                // One without a direction is as good as refused.
+                Ok(vectors) => vectors.into_iter().next().filter(|vector| vector.iter().any(|x| *x != 0.0)),
+                Err(InferError::Refused(_)) => None,
+                Err(_) => break,
+            };
+            dimension = vector.as_ref().map_or(dimension, Vec::len);
+            made.push((id, vector));
+        }
+        if made.is_empty() {
+            return Ok(looked.done > 0);
+        }
+        let model = self.vector_model(dimension);
+        match self.write(|store| store.put_reason_vectors(&model, &made)) {
             Ok(_) => Ok(true),
             Err(StoreError::VectorModel { .. }) => Ok(looked.done > 0),
-            // No direction: as good as refused.
-            Err(StoreError::BadVector(_)) => stored(None).map(|_| true).map_err(Into::into),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Whether [`Engine::fill_reason`] has something to do.
+    fn write<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        act(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether [`Engine::fill_reasons`] has something to do.
     pub fn reasons_wait(&self) -> bool {
         let waits = || {
             let reader = self.readers.lend();

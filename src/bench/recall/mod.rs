@@ -140,7 +140,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         progress("embedding the memories");
         while engine.fill_vectors()? > 0 {}
         engine.learn_strangers()?;
-        while engine.fill_reason()? {}
+        while engine.fill_reasons()? {}
     }
     let names: HashMap<ClaimId, &str> = ids.iter().map(|(name, id)| (*id, name.as_str())).collect();
     let words = Ways { words: true, vocabulary: true, meaning: false };

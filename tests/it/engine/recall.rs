@@ -136,11 +136,11 @@ fn a_question_about_the_reason_finds_the_claim_once_that_has_a_vector() {
     };
     let before = score(&bed);
     assert!(bed.engine.reasons_wait());
-    while bed.engine.fill_reason().unwrap() {}
+    while bed.engine.fill_reasons().unwrap() {}
     assert!(!bed.engine.reasons_wait());
     assert!(score(&bed) > before + 0.05, "{before} {}", score(&bed));
     let asked = models.asked().len();
-    assert!(!bed.engine.fill_reason().unwrap());
+    assert!(!bed.engine.fill_reasons().unwrap());
     assert_eq!(models.asked().len(), asked, "nothing is asked where nothing waits");
 }
 
@@ -157,16 +157,16 @@ fn a_reason_that_the_embedder_cannot_take_holds_up_nothing() {
     bed.remember("Doors are blue", "taste");
     bed.remember("Logs are kept", "spam spam");
     bed.remember("Tags are signed", "void");
-    while bed.engine.fill_reason().unwrap() {}
+    while bed.engine.fill_reasons().unwrap() {}
     assert!(!bed.engine.reasons_wait());
     // One that fails is asked again, later; another one than the store's is not asked at all.
     bed.remember("Sheds are red", "rust");
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
-    assert!(bed.engine.reasons_wait() && !bed.engine.fill_reason().unwrap() && bed.engine.reasons_wait());
+    assert!(bed.engine.reasons_wait() && !bed.engine.fill_reasons().unwrap() && bed.engine.reasons_wait());
     let bed = bed.reopen();
-    assert!(!bed.engine.reasons_wait() && !bed.engine.fill_reason().unwrap());
+    assert!(!bed.engine.reasons_wait() && !bed.engine.fill_reasons().unwrap());
 }
 
 #[test]
