@@ -28,6 +28,7 @@ impl From<StoreError> for ApiError {
             StoreError::Event(_) | StoreError::BadDocument(_) => {
                 Self::new(ErrorCode::BadRequest, error.to_string()).hint("nothing was taken from this batch")
             }
+            StoreError::StaleDocument(_) => Self::new(ErrorCode::Stale, error.to_string()),
             StoreError::NewerSchema { .. } | StoreError::NotAStore { .. } => {
                 Self::new(ErrorCode::Unavailable, error.to_string())
             }

@@ -102,6 +102,9 @@ pub enum StoreError {
     /// A document's id does not follow from what it holds.
     #[error("document {0} is not of that scope, month and part")]
     BadDocument(DocumentId),
+    /// A document is not what a change to it was worked out from.
+    #[error("document {0} was changed by another way meanwhile: work the change out again")]
+    StaleDocument(DocumentId),
     /// The idempotency key of another act.
     #[error("`op_id` {0} was used for another act: use a new one for each act")]
     UsedOp(OpId),

@@ -44,9 +44,9 @@ pub use row::{
     WordQuery,
 };
 pub use team::rows::{
-    ContactRow, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork, InviteRow, KeptBack,
-    PeerDocument, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported, SyncPage, TeamRow,
-    TeamScopeRow,
+    ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork,
+    InviteRow, KeptBack, PeerDocument, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported,
+    SyncPage, TeamRow, TeamScopeRow,
 };
 pub use team::{BusyAuthor, MOST_QUARANTINED};
 pub use vectors::{Reembedding, Unreasoned, VectorModel, Waiting};

@@ -9,9 +9,9 @@ use super::{
     worker::{DocumentError, Staged},
 };
 use crate::{
-    api::ApiError,
+    api::{ApiError, ErrorCode},
     domain::{EventId, Scope, replica::Month},
-    store::{DocumentChunk, DocumentRow, DocumentUpdate},
+    store::{DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate},
 };
 
 /// Events that go into a document at once: one change of it.
@@ -58,7 +58,7 @@ async fn append(
     let rows = context.engine(move |engine| engine.sync_read(|r| r.documents(&team, Some(&of)))).await.map_err(said)?;
     let newest = rows.iter().filter(|row| row.month == month).max_by_key(|row| row.part);
     let mut part = newest.map_or(0, |row| if row.events < SOFT_ENTRIES { row.part } else { row.part + 1 });
-    let mut mended = false;
+    let (mut mended, mut stale) = (false, false);
     loop {
         let place = Place { scope: scope.clone(), month, part };
         let document = place.document(team);
@@ -68,9 +68,21 @@ async fn append(
                 let update = update(team, &place, &staged, events.iter().copied());
                 let written =
                     context.engine(move |engine| engine.sync_write(|store| store.write_document(team, &update)));
-                written.await.map_err(said)?;
-                staged.commit().await;
-                return Ok((place, events));
+                match written.await {
+                    // What the worker held was not what is stored: it is forgotten with this change, and read anew.
+                    Err(error) if error.code == ErrorCode::Stale && !stale => stale = true,
+                    // What is stored does not agree with itself.
+                    Err(error) if error.code == ErrorCode::Stale && !mended => {
+                        mended = true;
+                        drop(staged);
+                        rebuild(context, team, &place).await?;
+                    }
+                    written => {
+                        written.map_err(said)?;
+                        staged.commit().await;
+                        return Ok((place, events));
+                    }
+                }
             }
             Err(DocumentError::TooLarge { .. }) => part += 1,
             Err(DocumentError::Broken { .. }) if !mended => {
@@ -157,6 +169,7 @@ pub(in crate::sync) fn update(
         scope: place.scope.clone(),
         month: place.month,
         part: place.part,
+        base: staged.before.map(|facts| DocumentBase { heads: facts.heads.to_vec(), events: facts.entries as usize }),
         chunk: staged.chunk.as_ref().map(|chunk| match chunk {
             Chunk::Append(bytes) => DocumentChunk::Append(bytes.clone()),
             Chunk::Snapshot(bytes) => DocumentChunk::Snapshot(bytes.clone()),

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{
     Team, bound,
     ledger::sum_at,
-    rows::{DocumentChunk, DocumentRow, DocumentUpdate, PeerDocument},
+    rows::{DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, PeerDocument},
 };
 use crate::{
     domain::{
@@ -54,6 +54,11 @@ pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Re
     if update.id != DocumentId::of(team.id, &update.scope, update.month, update.part) {
         return Err(StoreError::BadDocument(update.id));
     }
+    if let Some(base) = &update.base
+        && !stands(db, &update.id, base)?
+    {
+        return Err(StoreError::StaleDocument(update.id));
+    }
     let (n, mut events, mut sum): (i64, usize, SetSum) = db
         .prepare_cached(
             "INSERT INTO documents (id, shared, month, part, digest, heads) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -96,6 +101,13 @@ pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Re
     Ok(())
 }
 
+/// Whether a document is still the one that a change to it was worked out from.
+fn stands(db: &Connection, id: &DocumentId, base: &DocumentBase) -> Result<bool> {
+    let mut read = db.prepare_cached("SELECT heads = ?2 AND events = ?3 FROM documents WHERE id = ?1")?;
+    let same: Option<bool> = read.query_row(params![id.0, base.heads, base.events], |row| row.get(0)).optional()?;
+    Ok(same.unwrap_or(base.events == 0))
+}
+
 /// Stores how far a peer has a document; nothing where the document is not here.
 pub(super) fn write_peer(db: &Connection, peer: &PeerDocument) -> Result<()> {
     let Some(n) = number(db, &peer.document)? else { return Ok(()) };
@@ -109,6 +121,9 @@ pub(super) fn write_peer(db: &Connection, peer: &PeerDocument) -> Result<()> {
 
 impl Store {
     /// Stores a change to a document by this device: its own events, or what came by another way, put into it.
+    ///
+    /// # Errors
+    /// [`StoreError::StaleDocument`] where it was worked out from another document than the one that is stored.
     pub fn write_document(&mut self, team: EventId, update: &DocumentUpdate) -> Result<()> {
         let tx = commit::begin(&mut self.reader.db)?;
         write(&tx, &Team::find(&tx, team)?, update)?;

@@ -83,12 +83,23 @@ pub struct DocumentUpdate {
     pub month: Month,
     /// The part of the month, from 0.
     pub part: u32,
+    /// What the change was worked out from, which must be what is stored; `None` where it goes with whatever is.
+    pub base: Option<DocumentBase>,
     /// What is to be stored; `None` where only the heads or entries changed.
     pub chunk: Option<DocumentChunk>,
     /// The document's heads, in whatever form their owner chose.
     pub heads: Vec<u8>,
     /// The events that are new in it.
     pub entries: Vec<EventId>,
+}
+
+/// What a document was before a change to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentBase {
+    /// Its heads, as [`DocumentUpdate::heads`].
+    pub heads: Vec<u8>,
+    /// How many events stood in it. One that is not stored has none.
+    pub events: usize,
 }
 
 /// A piece of a document.

@@ -171,7 +171,8 @@ impl Exchange {
             .doc
             .merge(&mut self.fork.doc)
             .map_err(|error| Violation::new(Code::DuplicateSeq, error.to_string()))?;
-        self.new.retain(|id| document.known.insert(*id));
+        // Where the document was read anew since, the fork holds more that is new to it than what came.
+        self.new = self.fork.known.iter().filter(|id| document.known.insert(**id)).copied().collect();
         Ok((document.after(main, None, self.new), state))
     }
 

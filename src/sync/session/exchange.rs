@@ -325,9 +325,14 @@ impl Session<'_> {
             Err(Stop::Refuse(refused)) if refused.code != Code::CannotStore => {
                 return self.refuse_document(place, refused.code, refused.words);
             }
+            Err(Stop::Stale(why)) => {
+                drop(staged);
+                return self.stale(place, number, why).await;
+            }
             Err(other) => return Err(other),
         };
         staged.commit().await;
+        self.stale.remove(&document);
         self.counted(&imported).await?;
         if let Some(document) = row {
             // After an exchange both documents are the same.
@@ -373,6 +378,15 @@ impl Session<'_> {
             self.enqueue(place);
         }
         Ok(())
+    }
+
+    /// A document is not what this side took it for. The worker reads it anew, and the two begin again; what does not agree with itself
+    /// even then is made anew.
+    async fn stale(&mut self, place: Place, number: u64, why: String) -> Result<(), Stop> {
+        let document = place.document(self.team);
+        let first = self.stale.insert(document);
+        let error = if first { DocumentError::Interrupted } else { DocumentError::Broken { document, why } };
+        self.failed(place, number, error).await
     }
 
     /// The worker, or its rules, put an end to an exchange.

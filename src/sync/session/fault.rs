@@ -34,6 +34,8 @@ pub(super) enum Stop {
     Refused(Refused),
     /// This device cannot go on; the peer has done nothing wrong.
     Here(String),
+    /// What was to be stored was worked out from what is not stored any more.
+    Stale(String),
 }
 
 impl Stop {
@@ -48,7 +50,7 @@ impl Stop {
             Self::Wire(WireError::Frame(error)) => {
                 Some(Refused { code: error.code(), words: error.to_string(), document: None })
             }
-            Self::Here(_) => {
+            Self::Here(_) | Self::Stale(_) => {
                 let words = "this device cannot go on now; try again later".to_owned();
                 Some(Refused { code: Code::Busy, words, document: None })
             }
@@ -64,7 +66,7 @@ impl Stop {
             Self::Refuse(refused) => Ended::Refused(refused.code, refused.words),
             Self::Refused(Refused { code: Code::Busy, words, .. }) => Ended::Interrupted(words),
             Self::Refused(refused) => Ended::RefusedByPeer(refused.code, refused.words),
-            Self::Here(words) => Ended::Interrupted(words),
+            Self::Here(words) | Self::Stale(words) => Ended::Interrupted(words),
         }
     }
 }
@@ -80,6 +82,7 @@ impl From<ApiError> for Stop {
         match error.code {
             // The peer has to know as well: it would wonder why what it sends does not arrive.
             ErrorCode::Unavailable => Self::refuse(Code::CannotStore, error.message),
+            ErrorCode::Stale => Self::Stale(error.message),
             _ => Self::Here(error.to_string()),
         }
     }

@@ -56,6 +56,8 @@ pub(super) struct Session<'a> {
     pub(super) next_exchange: u64,
     /// Documents that the two cannot merge in this session: their events go plain.
     pub(super) paused: HashSet<DocumentId>,
+    /// Documents that were stored by another way while their exchange was under way, in its last try.
+    pub(super) stale: HashSet<DocumentId>,
     /// What a reader's document held when its changes were left aside.
     pub(super) left_aside: HashMap<DocumentId, SetDigest>,
     /// Bodies that came ahead of their events.
@@ -106,6 +108,7 @@ impl<'a> Session<'a> {
             exchanges: HashMap::new(),
             next_exchange: u64::from(side == Side::Acceptor),
             paused: HashSet::new(),
+            stale: HashSet::new(),
             left_aside: HashMap::new(),
             stash: Stash::default(),
             owed: VecDeque::new(),

@@ -137,10 +137,10 @@ impl Documents {
         said: Said,
         worker: u64,
     ) -> Result<Staged, DocumentError> {
-        let Said::Staged(NextState { chunk, facts, new, state }) = said else { return Err(unexpected(said)) };
+        let Said::Staged(NextState { chunk, facts, new, state, before }) = said else { return Err(unexpected(said)) };
         let peer_state = state.map(Into::into);
         let pending = Some(Pending { link: Arc::clone(&self.link), document, worker, _guard: guard });
-        Ok(Staged { chunk, facts, new, peer_state, pending })
+        Ok(Staged { chunk, facts, before, new, peer_state, pending })
     }
 
     /// Waits until nobody else changes a document.
@@ -286,13 +286,15 @@ impl Drop for Session {
 }
 
 /// The next state of a document, worked out and not yet taken: store it, then [`Staged::commit`]. Dropping it instead leaves
-/// the document as it was. Until then other changes of this document wait.
+/// the document as it is stored, and has it read anew. Until then other changes of this document wait.
 #[derive(Debug)]
 pub struct Staged {
     /// What is to be stored; `None` where nothing changed.
     pub chunk: Option<Chunk>,
     /// What the document will be.
     pub facts: Facts,
+    /// What the document was where this was worked out: it goes with no other. `None` where it takes the place of any.
+    pub before: Option<Facts>,
     /// The events that are new in it.
     pub new: Vec<EventId>,
     /// What is to be kept of the peer; of a session only.

@@ -12,7 +12,7 @@ use rustix::process::Resource;
 use super::wire::{Answer, Ask, Hello, MAX_FRAME, NextState, Said, VERSION, What};
 use crate::{
     domain::replica::DocumentId,
-    sync::document::{Document, Exchange, Next, Unreadable, WriteError},
+    sync::document::{Document, Exchange, Facts, Next, Unreadable, WriteError},
     worker::{frame, host},
 };
 
@@ -97,16 +97,16 @@ impl Host {
             What::End(session) => self.end(session),
             What::Append { document, entries } => match self.document(document) {
                 Some(held) => {
-                    let next = held.with(&entries);
-                    self.stage_written(document, next)
+                    let (before, next) = (held.facts(), held.with(&entries));
+                    self.stage_written(document, Some(before), next)
                 }
                 None => Said::Absent,
             },
-            What::Rebuild { document, entries } => self.stage_written(document, Document::rebuild(entries)),
+            What::Rebuild { document, entries } => self.stage_written(document, None, Document::rebuild(entries)),
             What::Compact(document) => match self.document(document) {
                 Some(held) => {
-                    let next = held.compacted();
-                    self.stage(document, next, None)
+                    let (before, next) = (held.facts(), held.compacted());
+                    self.stage(document, Some(before), next, None)
                 }
                 None => Said::Absent,
             },
@@ -182,33 +182,33 @@ impl Host {
             self.sessions.insert(session, (id, exchange));
             return Said::Absent;
         };
+        let before = document.facts();
         match exchange.finish(document) {
-            Ok((next, state)) => self.stage(id, next, Some(state)),
+            Ok((next, state)) => self.stage(id, Some(before), next, Some(state)),
             Err(violation) => Said::Violation(violation.into()),
         }
     }
 
-    fn stage_written(&mut self, id: DocumentId, next: Result<Next, WriteError>) -> Said {
+    fn stage_written(&mut self, id: DocumentId, before: Option<Facts>, next: Result<Next, WriteError>) -> Said {
         match next {
-            Ok(next) => self.stage(id, next, None),
+            Ok(next) => self.stage(id, before, next, None),
             Err(error @ WriteError::Full(_)) => Said::Full(error.to_string()),
             Err(error) => Said::Refused(error.to_string()),
         }
     }
 
-    fn stage(&mut self, id: DocumentId, next: Next, state: Option<Vec<u8>>) -> Said {
+    fn stage(&mut self, id: DocumentId, before: Option<Facts>, next: Next, state: Option<Vec<u8>>) -> Said {
         let Next { document, chunk, new } = next;
         let facts = document.facts();
         self.staged.insert(id, document);
-        Said::Staged(NextState { chunk, facts, new, state: state.map(ByteVec::from) })
+        Said::Staged(NextState { chunk, facts, new, state: state.map(ByteVec::from), before })
     }
 
-    /// Forgets the next state of a document. Whether it was stored is not known, so that this one writes as another actor.
+    /// Forgets the next state of a document. Whether it was stored, or something else meanwhile, is not known: the document is forgotten
+    /// as well, and loaded when it is needed.
     fn undo(&mut self, id: DocumentId) {
-        if self.staged.remove(&id).is_some()
-            && let Some(held) = self.documents.get_mut(&id)
-        {
-            held.document.renew();
+        if self.staged.remove(&id).is_some() {
+            self.documents.remove(&id);
         }
     }
 }

@@ -169,10 +169,12 @@ async fn what_is_not_stored_never_happened() {
     side.write(ONE, &entries(1, 0..3)).await;
     drop(side.documents.append(ONE, entries(1, 3..5)).await.unwrap());
     assert_eq!(side.count(ONE).await, 3);
-    // It was stored, and only the word of it was lost: what is written next must go with it.
+    // It was stored, and only the word of it was lost: what is written next must go with it, and from it.
     let staged = side.documents.append(ONE, entries(1, 3..5)).await.unwrap();
+    assert_eq!(staged.before.map(|facts| facts.entries), Some(3));
     side.keep(ONE, &staged);
     drop(staged);
+    assert_eq!(side.count(ONE).await, 5);
     side.write(ONE, &entries(1, 5..6)).await;
     let fresh = Side { documents: Documents::over(Link::new(Options::usual()), Arc::clone(&side.store) as _), ..side };
     let loaded = crate::sync::document::Document::load(&fresh.store.chunks(ONE).unwrap()).unwrap();

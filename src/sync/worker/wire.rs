@@ -9,7 +9,7 @@ use crate::sync::{
 };
 
 /// The version of these messages: raised with every change of their form.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The longest message, in bytes: a peer's message with room around it, and far above a stored document.
 pub(super) const MAX_FRAME: usize = 3 * MAX_MESSAGE;
@@ -164,6 +164,9 @@ pub(super) struct NextState {
     pub(super) new: Vec<EventId>,
     #[n(3)]
     pub(super) state: Option<ByteVec>,
+    /// What the document was; `None` where that does not matter.
+    #[n(4)]
+    pub(super) before: Option<Facts>,
 }
 
 /// A [`Violation`] for the wire.

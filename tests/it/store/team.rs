@@ -452,6 +452,7 @@ fn documents_know_what_stands_in_them() {
         scope: api.clone(),
         month,
         part: 0,
+        base: None,
         chunk: Some(DocumentChunk::Append(vec![1])),
         heads: vec![7],
         entries: vec![waiting[0].id],

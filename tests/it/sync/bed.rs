@@ -104,6 +104,12 @@ impl Node {
         self
     }
 
+    /// Another worker on the same store, which knows nothing of what the first holds.
+    pub fn beside(&self) -> Context {
+        let documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&self.engine))));
+        Context { documents, ..self.context.clone() }
+    }
+
     pub fn change(&self, team: Option<EventId>, change: RosterChange) -> EventId {
         let mut op = [0; 16];
         op[0] = u8::try_from(self.ops.fetch_add(1, Ordering::Relaxed)).unwrap();

@@ -3,14 +3,16 @@
 use std::sync::atomic::Ordering;
 
 use ergo::{
+    api::ErrorCode,
     domain::{
         EventKind, Header, SignedEvent,
         event::VERSION,
         roster::{Role, RosterChange},
     },
-    store::{DocumentChunk, DocumentUpdate, SyncImport},
+    store::{DocumentBase, DocumentChunk, DocumentUpdate, SyncImport},
     sync::{
         frame::Code,
+        index,
         session::{Command, Ended, Phase},
     },
 };
@@ -80,7 +82,7 @@ async fn a_write_is_pushed_while_the_session_lives() {
     y.level().await;
     for (from, to, received) in [(&a, &b, 1), (&b, &a, 1), (&a, &b, 2)] {
         let id = from.fact("api", &format!("key{received}{}", from.device().short()), "pushed");
-        let documents = ergo::sync::index::flush(&from.context, team).await.unwrap();
+        let documents = index::flush(&from.context, team).await.unwrap();
         assert_eq!(documents.len(), 1);
         let (pushes, sees) = if from.device() == a.device() { (&x, &mut y) } else { (&y, &mut x) };
         pushes.commands.send(Command::Push(documents)).unwrap();
@@ -103,8 +105,7 @@ async fn both_push_at_once_and_nothing_is_lost() {
     for round in 0..10 {
         a.fact("api", &format!("a{round}"), "at once");
         b.fact("api", &format!("b{round}"), "at once");
-        let (one, other) =
-            tokio::join!(ergo::sync::index::flush(&a.context, team), ergo::sync::index::flush(&b.context, team));
+        let (one, other) = tokio::join!(index::flush(&a.context, team), index::flush(&b.context, team));
         x.commands.send(Command::Push(one.unwrap())).unwrap();
         y.commands.send(Command::Push(other.unwrap())).unwrap();
     }
@@ -237,20 +238,86 @@ async fn a_document_that_is_damaged_here_is_made_anew() {
     b.facts("api", "second", 10);
     b.flush(team).await;
     let row = a.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
-    let update = DocumentUpdate {
+    let base = |events, heads: &[u8]| Some(DocumentBase { events, heads: heads.to_vec() });
+    let (right, wrong) =
+        (base(row.events, &row.heads), [base(row.events + 1, &row.heads), base(row.events, b"others")]);
+    let mut update = DocumentUpdate {
         id: row.id,
         scope: row.scope,
         month: row.month,
         part: row.part,
+        base: right,
         chunk: Some(DocumentChunk::Snapshot(b"no document".to_vec())),
         heads: row.heads,
         entries: vec![],
     };
     a.engine.sync_write(|store| store.write_document(team, &update)).unwrap();
+    for wrong in wrong {
+        update.base = wrong;
+        let refused = a.engine.sync_write(|store| store.write_document(team, &update)).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::Stale, "it was worked out from another document: {refused}");
+    }
     let a = a.restarted();
     meet(&a, &b, team).await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 20);
+}
+
+#[tokio::test]
+async fn a_document_that_was_stored_past_the_worker_that_holds_it_is_read_anew() {
+    let (a, b) = (Node::new(177), Node::new(178));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    for node in [&a, &b] {
+        let past = node.beside();
+        node.fact("api", "one", "the worker holds it");
+        node.flush(team).await;
+        node.fact("api", "two", "stored by another way");
+        index::flush(&past, team).await.unwrap();
+        node.fact("api", "three", "the worker writes again");
+        node.flush(team).await;
+        // The last word is the other's: what comes from the peer meets a document that this worker does not know.
+        node.fact("api", "four", "stored by another way");
+        index::flush(&past, team).await.unwrap();
+    }
+    let (x, y) = meet(&a, &b, team).await;
+    assert_eq!((x.received, y.received, x.trouble, y.trouble), (4, 4, None, None));
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+    assert_eq!(a.set(team, "api").0, 8);
+    // What is stored is all of it.
+    let (a, b) = (a.restarted(), b.restarted());
+    meet(&a, &b, team).await;
+    let c = Node::new(179);
+    a.let_in(team, &c, Role::Writer, None);
+    meet(&a, &c, team).await;
+    assert_eq!(c.set(team, "api"), a.set(team, "api"));
+}
+
+#[tokio::test]
+async fn who_was_put_out_and_let_in_again_has_whole_documents() {
+    let (a, b, c) = (Node::new(180), Node::new(181), Node::new(182));
+    let team = a.found(&["api"]);
+    a.let_in(team, &b, Role::Writer, None);
+    a.facts("api", "shared", 5);
+    meet(&a, &b, team).await;
+    let device = b.device();
+    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &device)).unwrap();
+    a.change(Some(team), RosterChange::Revoke { device, cuts });
+    let hears = |node: &Node| {
+        let (events, now) = (a.roster(team), node.engine.now());
+        node.engine.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
+    };
+    hears(&b);
+    assert_eq!(b.engine.sync_read(|r| r.documents(&team, None)).unwrap(), [], "it shares nothing any more");
+    a.let_in(team, &c, Role::Writer, None);
+    a.let_in(team, &b, Role::Writer, None);
+    hears(&c);
+    // Its worker still holds the document of before.
+    b.flush(team).await;
+    let b = b.restarted();
+    meet(&b, &c, team).await;
+    assert_eq!(c.set(team, "api"), a.set(team, "api"));
+    b.assert_sound();
 }
 
 #[tokio::test]

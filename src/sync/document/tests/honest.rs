@@ -157,6 +157,16 @@ fn two_sessions_of_one_document_are_both_taken() {
 }
 
 #[test]
+fn a_session_of_more_than_the_document_has_brings_all_of_it() {
+    let main = holding(&entries(1, 0..20));
+    let ((mut ours, first), (mut theirs, _)) = (main.meet(None, true), holding(&entries(2, 0..3)).meet(None, false));
+    talk(&mut ours, &mut theirs, [first, None]).unwrap();
+    // Meanwhile the document was read anew, and there was less of it.
+    let next = ours.finish(&holding(&entries(3, 0..1))).unwrap().0;
+    assert_eq!((next.new.len(), next.document.facts().entries), (23, 24));
+}
+
+#[test]
 fn a_session_that_was_cut_leaves_nothing_and_cannot_be_ended() {
     let (a, b) = (holding(&entries(1, 0..600)), Document::create());
     let before = b.facts();
