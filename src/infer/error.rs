@@ -8,7 +8,7 @@ use super::Role;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InferError {
     /// Nothing was chosen for the role.
-    #[error("no model is installed as {role}; `ergo models list` shows what there is")]
+    #[error("no model serves as {role}; `ergo models list` shows what there is")]
     NoModel {
         /// The role.
         role: Role,
