@@ -229,6 +229,16 @@ pub(super) fn fill(
         };
         let vectors: Vec<_> = numbers.iter().enumerate().map(|(draft, n)| (Ref::Draft(draft), vector(*n))).collect();
         store.commit_with_vectors(act, model, &vectors)?;
+        // As the daemon does when nothing changes any more.
+        let mut reasons = numbers.iter().map(|n| vector(*n));
+        loop {
+            let waiting = store.look_at_reasons(BATCH)?.waiting;
+            if waiting.is_empty() {
+                break;
+            }
+            let vectors: Vec<_> = waiting.into_iter().map(|(id, _)| (id, reasons.next())).collect();
+            store.put_reason_vectors(model, &vectors)?;
+        }
     }
     Ok(())
 }
