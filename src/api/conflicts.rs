@@ -191,6 +191,9 @@ pub struct ConflictsQuery {
     /// One kind of card, or several separated by commas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,

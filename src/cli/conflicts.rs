@@ -1,7 +1,10 @@
 //! `ergo conflicts`: the cards that wait, or one of them whole.
 
-use super::{CliError, Context, Exit, show::text::count};
-use crate::api::ConflictsQuery;
+use super::{
+    CliError, Context, Exit,
+    show::{text::count, time},
+};
+use crate::api::{AsOf, ConflictsQuery};
 
 /// List the conflicts that wait for a decision, or show one whole.
 #[derive(Debug, clap::Args)]
@@ -18,6 +21,9 @@ pub(crate) struct Args {
     /// How many, at most 200.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
+    /// As they were at this time: a date, a time, or a span such as 3d.
+    #[arg(long, value_name = "WHEN")]
+    as_of: Option<String>,
     /// Go on after this place of the page before.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
@@ -25,16 +31,20 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let now = Context::now();
+    let as_of = args.as_of.as_deref().map(|when| time::moment(when, -1)).transpose()?;
+    let now = as_of.unwrap_or_else(Context::now);
     if let Some(card) = &args.card {
         let client = cx.client().await?;
-        let card = client.card(card).await?;
+        let card = client.card_at(card, &AsOf { as_of }).await?;
         if cx.ui.json {
             cx.ui.value(&card);
         } else {
             cx.ui.card(&card, now);
-            cx.ui.line("");
-            cx.ui.card_ways(&card);
+            // Nobody settles what was.
+            if as_of.is_none() {
+                cx.ui.line("");
+                cx.ui.card_ways(&card);
+            }
         }
         return Ok(Exit::Ok);
     }
@@ -47,6 +57,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         project,
         status: Some(args.status),
         kind: None,
+        as_of,
         limit: Some(args.limit),
         cursor: args.cursor,
     };
@@ -58,7 +69,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for card in &page.items {
         cx.ui.card_row(card, now);
     }
-    if page.items.is_empty() {
+    if page.items.is_empty() && as_of.is_some() {
+        cx.ui.line(format_args!("No conflicts waited in {place} then."));
+    } else if page.items.is_empty() {
         cx.ui.line(format_args!("No conflicts wait in {place}."));
         cx.ui.commands(&[
             ("ergo audit".to_owned(), "compare all that is in force".to_owned()),
@@ -67,7 +80,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
         cx.ui.note(format_args!("{shown} of {total} shown. More: ergo conflicts --cursor {next}"));
-    } else if let Some(first) = page.items.first() {
+    } else if let Some(first) = page.items.first().filter(|_| as_of.is_none()) {
         cx.ui.note(format_args!("Settle one: ergo resolve {} --interactive; or all: ergo tui", first.id.short()));
     }
     Ok(Exit::Ok)

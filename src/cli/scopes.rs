@@ -2,23 +2,31 @@
 
 use super::{
     CliError, Context, Exit,
-    show::{text::count, time::ago},
+    show::{
+        text::count,
+        time::{self, ago},
+    },
     ui::Style,
 };
-use crate::domain::text::sanitize_line;
+use crate::{api::AsOf, domain::text::sanitize_line};
 
 /// List the projects that hold something.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// As they were at this time: a date, a time, or a span such as 3d.
+    #[arg(long, value_name = "WHEN")]
+    as_of: Option<String>,
+}
 
 /// Runs the verb.
-pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let scopes = cx.client().await?.scopes().await?;
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let as_of = args.as_of.map(|when| time::moment(&when, -1)).transpose()?;
+    let scopes = cx.client().await?.scopes_at(&AsOf { as_of }).await?;
     if cx.ui.json {
         cx.ui.value(&scopes);
         return Ok(Exit::Ok);
     }
-    let now = Context::now();
+    let now = as_of.unwrap_or_else(Context::now);
     for view in &scopes.items {
         let name = cx.ui.paint(Style::Strong, sanitize_line(&view.scope.to_string()));
         cx.ui.line(name);
@@ -39,7 +47,9 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
             cx.ui.line(format_args!("  {identity}"));
         }
     }
-    if scopes.items.is_empty() {
+    if scopes.items.is_empty() && as_of.is_some() {
+        cx.ui.line("Nothing was remembered then, in no project.");
+    } else if scopes.items.is_empty() {
         cx.ui.line("Nothing is remembered yet, in no project.");
         cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first decision here".to_owned())]);
     }

@@ -83,7 +83,13 @@ impl Client {
 
     /// `GET /scopes`.
     pub async fn scopes(&self) -> Answer<Scopes> {
-        self.get("/scopes", "").await
+        self.scopes_at(&AsOf::default()).await
+    }
+
+    /// [`Client::scopes`] as they were at a time.
+    pub async fn scopes_at(&self, at: &AsOf) -> Answer<Scopes> {
+        let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, "/scopes") }).await
     }
 
     /// `GET /claims`: one page.
@@ -116,12 +122,20 @@ impl Client {
 
     /// `GET /conflicts`: one page.
     pub async fn conflicts(&self, query: &ConflictsQuery) -> Answer<ConflictsPage> {
-        self.get("/conflicts", &encode(query)?).await
+        let deadline = if query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/conflicts") }).await
     }
 
     /// `GET /conflicts/{id}`, by id or prefix.
     pub async fn card(&self, id: &str) -> Answer<CardView> {
-        self.get(&format!("/conflicts/{}", segment(id)), "").await
+        self.card_at(id, &AsOf::default()).await
+    }
+
+    /// [`Client::card`] as it was at a time.
+    pub async fn card_at(&self, id: &str, at: &AsOf) -> Answer<CardView> {
+        let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
+        let path = format!("/conflicts/{}", segment(id));
+        self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, path) }).await
     }
 
     /// `GET /log`: one page.

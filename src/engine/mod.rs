@@ -329,10 +329,12 @@ impl Engine {
 
     /// One card in full, by id or prefix.
     pub fn card(&self, id: &str) -> Result<CardView, ApiError> {
-        let now = (self.config.clock)();
-        self.readers
-            .lend()
-            .snapshot(|reader| reads::card_view(reader, lookup::card(reader, "card", id)?, now, &gate::day(now)))
+        reads::card(self, id, None)
+    }
+
+    /// [`Engine::card`] as it was at a time, in milliseconds since the Unix epoch by event clock.
+    pub fn card_at(&self, id: &str, as_of: Option<u64>) -> Result<CardView, ApiError> {
+        reads::card(self, id, as_of)
     }
 
     /// Agents, by what they wrote.
@@ -342,7 +344,12 @@ impl Engine {
 
     /// Every scope with its counts.
     pub fn scopes(&self) -> Result<Scopes, ApiError> {
-        reads::scopes(self)
+        reads::scopes(self, None)
+    }
+
+    /// [`Engine::scopes`] as they were at a time, in milliseconds since the Unix epoch by event clock.
+    pub fn scopes_at(&self, as_of: Option<u64>) -> Result<Scopes, ApiError> {
+        reads::scopes(self, as_of)
     }
 
     /// Looks the whole store over, beside the writer: signatures, chains, what is derived, what teams do not take.

@@ -8,7 +8,7 @@ use super::super::{
     state::Shared,
 };
 use crate::api::{
-    ApiError, CardView, ConflictsPage, ConflictsQuery, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery,
+    ApiError, AsOf, CardView, ConflictsPage, ConflictsQuery, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery,
     ResolveManyRequest, ResolveRequest, ResolvedMany, WriteOutcome,
 };
 
@@ -40,10 +40,14 @@ pub(in crate::daemon) async fn inbox(State(shared): State<Shared>, Query(query):
 }
 
 /// One card in full, by id or prefix.
-#[utoipa::path(get, path = "/conflicts/{id}", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4")), responses(
+#[utoipa::path(get, path = "/conflicts/{id}", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = CardView), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
-pub(in crate::daemon) async fn card(State(shared): State<Shared>, Id(id): Id) -> Answer<CardView> {
-    value(shared.engine(move |engine| engine.card(&id)).await)
+pub(in crate::daemon) async fn card(
+    State(shared): State<Shared>,
+    Id(id): Id,
+    Query(at): Query<AsOf>,
+) -> Answer<CardView> {
+    value(shared.engine(move |engine| engine.card_at(&id, at.as_of)).await)
 }
 
 /// Settles a card, or puts it off.

@@ -7,11 +7,13 @@ use axum::{Extension, Json, extract::State};
 use super::super::{
     answer::{Answer, Failure, value},
     gate::Way,
-    input::Input,
+    input::{Input, Query},
     openapi::document,
     state::Shared,
 };
-use crate::api::{ApiError, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping, StoreCheck};
+use crate::api::{
+    ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping, StoreCheck,
+};
 
 /// Whether it runs, and what it is. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "daemon", security(()), responses((status = 200, body = Health)))]
@@ -54,9 +56,9 @@ pub(in crate::daemon) async fn check(State(shared): State<Shared>) -> Answer<Sto
 }
 
 /// Every scope with its counts.
-#[utoipa::path(get, path = "/scopes", tag = "claims", responses((status = 200, body = Scopes)))]
-pub(in crate::daemon) async fn scopes(State(shared): State<Shared>) -> Answer<Scopes> {
-    value(shared.engine(crate::engine::Engine::scopes).await)
+#[utoipa::path(get, path = "/scopes", tag = "claims", params(AsOf), responses((status = 200, body = Scopes)))]
+pub(in crate::daemon) async fn scopes(State(shared): State<Shared>, Query(at): Query<AsOf>) -> Answer<Scopes> {
+    value(shared.engine(move |engine| engine.scopes_at(at.as_of)).await)
 }
 
 /// This document.

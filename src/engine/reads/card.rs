@@ -2,9 +2,12 @@
 
 use super::limit;
 use crate::{
-    api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
+    api::{
+        ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
+        ErrorCode,
+    },
     domain::{EventId, derive::CardKind as CardKinds, verdict::Evidence},
-    engine::{Engine, acts, check, gate, lookup, view as views, words},
+    engine::{Engine, acts, check, gate, lookup, past::At, view as views, words},
     store::{CardFilter, CardRow, Reader},
 };
 
@@ -13,7 +16,7 @@ const MAX_BEARS: usize = 3;
 
 /// `GET /conflicts`.
 pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
-    let now = (engine.config.clock)();
+    let now = query.as_of.unwrap_or_else(|| (engine.config.clock)());
     let filter = CardFilter {
         scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
         status: views::card_filter(query.status.as_deref())?,
@@ -21,10 +24,26 @@ pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> R
         kinds: kinds(query.kind.as_deref())?,
     };
     let limit = limit(query.limit)?;
-    engine.readers.lend().snapshot(|reader| {
+    let at = query.as_of.map(|as_of| At { scope: filter.scope.clone(), as_of });
+    engine.look(at.as_ref(), |reader| {
         let page = reader.cards(&filter, limit, query.cursor.as_deref())?;
         let items = summaries(reader, page.items, now, &gate::day(now))?;
         Ok(ConflictsPage { items, total: page.total, next: page.next })
+    })
+}
+
+/// `GET /conflicts/{id}`: as it is, or as it was.
+pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<CardView, ApiError> {
+    let now = as_of.unwrap_or_else(|| (engine.config.clock)());
+    // Whoever asks by a prefix means what it names today.
+    let row = lookup::card(&engine.readers.lend(), "card", id)?;
+    let at = At::of(&row.scope, as_of);
+    engine.look(at.as_ref(), |reader| {
+        let missing = || {
+            ApiError::new(ErrorCode::NotFound, format!("card {} was not there at that time", row.id.short()))
+                .hint("leave `as_of` out, or name a later time")
+        };
+        view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &gate::day(now))
     })
 }
 

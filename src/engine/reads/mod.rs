@@ -15,7 +15,7 @@ mod snapshot;
 mod why;
 
 pub(super) use agents::agents;
-pub(super) use card::{cards_of, conflicts, view as card_view};
+pub(super) use card::{card, cards_of, conflicts, view as card_view};
 pub(super) use claims::{claim, claims};
 pub(super) use history::history;
 pub(super) use inbox::inbox;

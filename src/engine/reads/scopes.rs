@@ -2,14 +2,19 @@
 
 use crate::{
     api::{ApiError, ScopeView, Scopes},
-    engine::Engine,
+    engine::{Engine, past::At},
+    store::ScopeRow,
 };
 
 /// `GET /scopes`.
-pub(in crate::engine) fn scopes(engine: &Engine) -> Result<Scopes, ApiError> {
-    let rows = engine.readers.lend().scopes()?;
+pub(in crate::engine) fn scopes(engine: &Engine, as_of: Option<u64>) -> Result<Scopes, ApiError> {
+    let at = as_of.map(|as_of| At { scope: None, as_of });
+    let rows = engine.look(at.as_ref(), |reader| Ok(reader.scopes()?))?;
+    // What had not begun then was no scope.
+    let begun = |row: &ScopeRow| as_of.is_none() || row.latest > 0;
     let items = rows
         .into_iter()
+        .filter(begun)
         .map(|row| ScopeView {
             scope: row.scope,
             active: row.active,
