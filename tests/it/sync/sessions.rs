@@ -280,17 +280,17 @@ async fn a_document_that_was_stored_past_the_worker_that_holds_it_is_read_anew()
         node.fact("api", "four", "stored by another way");
         index::flush(&past, team).await.unwrap();
     }
-    let (x, y) = meet(&a, &b, team).await;
-    assert_eq!((x.received, y.received, x.trouble, y.trouble), (4, 4, None, None));
+    let (ours, theirs) = meet(&a, &b, team).await;
+    assert_eq!((ours.received, theirs.received, ours.trouble, theirs.trouble), (4, 4, None, None));
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 8);
     // What is stored is all of it.
     let (a, b) = (a.restarted(), b.restarted());
     meet(&a, &b, team).await;
-    let c = Node::new(179);
-    a.let_in(team, &c, Role::Writer, None);
-    meet(&a, &c, team).await;
-    assert_eq!(c.set(team, "api"), a.set(team, "api"));
+    let third = Node::new(179);
+    a.let_in(team, &third, Role::Writer, None);
+    meet(&a, &third, team).await;
+    assert_eq!(third.set(team, "api"), a.set(team, "api"));
 }
 
 #[tokio::test]
