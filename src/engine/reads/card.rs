@@ -2,10 +2,7 @@
 
 use super::limit;
 use crate::{
-    api::{
-        ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
-        ErrorCode,
-    },
+    api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
     domain::{EventId, derive::CardKind as CardKinds, verdict::Evidence},
     engine::{Engine, acts, check, gate, lookup, past::At, view as views, words},
     store::{CardFilter, CardRow, Reader},
@@ -40,7 +37,7 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
     let at = At::of(&row.scope, as_of);
     engine.look(at.as_ref(), |reader| {
         let missing = || {
-            ApiError::new(ErrorCode::NotFound, format!("card {} was not there at that time", row.id.short()))
+            ApiError::not_found(format!("card {} was not there at that time", row.id.short()))
                 .hint("leave `as_of` out, or name a later time")
         };
         view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &gate::day(now))

@@ -6,7 +6,7 @@ use rusqlite::OptionalExtension;
 
 use super::claims::bare_claims_at_places;
 use crate::{
-    domain::{ClaimId, Scope},
+    domain::ClaimId,
     store::{
         Neighbour, NeighbourQuery, Reader, Result, log,
         vectors::{self, VectorModel, index},
@@ -18,9 +18,6 @@ const OVERSAMPLED: usize = 4;
 
 /// The fewest and the most rows that are compared exactly.
 const EXACT: std::ops::RangeInclusive<usize> = 32..=1024;
-
-/// The rows that are compared exactly where only the nearest is asked for.
-const NEARBY: usize = 16;
 
 impl Reader {
     /// The model that the store's vectors were made with; `None` before the first.
@@ -83,39 +80,6 @@ impl Reader {
                 found.push(code.map(|code| vectors::cosine(&unit, &code)));
             }
             Ok(found)
-        })
-    }
-
-    /// Of up to `sample` active claims of a scope that have a vector, spread evenly over it: the cosine between each and the nearest other active one.
-    pub fn nearest_others(&self, scope: &Scope, sample: usize) -> Result<Vec<f32>> {
-        self.snapshot(|reader| {
-            let db = &reader.db;
-            let (Some(model), Some(scope)) = (vectors::model(db)?, log::known_scope(db, scope)?) else {
-                return Ok(Vec::new());
-            };
-            let mut read = db.prepare_cached(
-                "SELECT n FROM claims WHERE scope = ?1 AND status = 0 AND undone = 0 AND indexed & 4 = 4 ORDER BY n",
-            )?;
-            let all = read.query_map([scope], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-            let sample = sample.min(all.len());
-            let mut cosines = Vec::with_capacity(sample);
-            for n in (0..sample).filter_map(|at| all.get(at * all.len() / sample).copied()) {
-                let Some(code) = vectors::stored(db, n)? else { continue };
-                let unit = vectors::unit(&model, &vectors::numbers(&code))?;
-                let mut nearest: Option<f32> = None;
-                for guarded in [true, false] {
-                    // Signs alone order near neighbours badly: a few of them are compared exactly.
-                    for other in index::nearest(db, index::lane_of(scope, guarded), &code, NEARBY)? {
-                        if other == n {
-                            continue;
-                        }
-                        let cosine = vectors::stored(db, other)?.map(|code| vectors::cosine(&unit, &code));
-                        nearest = nearest.into_iter().chain(cosine).reduce(f32::max);
-                    }
-                }
-                cosines.extend(nearest);
-            }
-            Ok(cosines)
         })
     }
 

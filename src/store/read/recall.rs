@@ -22,6 +22,9 @@ use crate::{
 /// How many rows of the vector index are compared exactly for each that is asked for.
 const OVERSAMPLED: usize = 3;
 
+/// The rows of each part of the index that are compared exactly where only the nearest is asked for.
+const NEARBY: usize = 16;
+
 impl Reader {
     /// Who has which words, of any status; an unknown scope has nobody.
     pub fn word_lists(&self, scope: &Scope, queries: &[WordQuery]) -> Result<WordLists> {
@@ -73,15 +76,34 @@ impl Reader {
             vectors::must_be(&stored, model)?;
             let unit = vectors::unit(&stored, vector)?;
             let code = vectors::bytes(&unit);
-            let mut ranked = Vec::new();
-            for guarded in [true, false] {
-                for n in index::nearest(db, index::lane_of(scope, guarded), &code, limit.saturating_mul(OVERSAMPLED))? {
-                    ranked.extend(cosine(db, &unit, n)?.map(|cosine| (Spot(n), cosine)));
-                }
-            }
+            let mut ranked = nearest(db, scope, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?;
             ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
             ranked.truncate(limit);
             Ok(ranked)
+        })
+    }
+
+    /// Of up to `sample` active claims of a scope that have a vector, spread evenly over it: the cosine between each and the nearest other active one.
+    pub fn nearest_others(&self, scope: &Scope, sample: usize) -> Result<Vec<f32>> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let (Some(model), Some(scope)) = (vectors::model(db)?, log::known_scope(db, scope)?) else {
+                return Ok(Vec::new());
+            };
+            let mut read = db.prepare_cached(
+                "SELECT n FROM claims WHERE scope = ?1 AND status = 0 AND undone = 0 AND indexed & 4 = 4 ORDER BY n",
+            )?;
+            let all = read.query_map([scope], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+            let sample = sample.min(all.len());
+            let mut cosines = Vec::with_capacity(sample);
+            for n in (0..sample).filter_map(|at| all.get(at * all.len() / sample).copied()) {
+                let Some(code) = vectors::stored(db, n)? else { continue };
+                let unit = vectors::unit(&model, &vectors::numbers(&code))?;
+                let near = nearest(db, scope, (&unit, &code), NEARBY)?;
+                let others = near.into_iter().filter(|(other, _)| other.0 != n);
+                cosines.extend(others.map(|(_, cosine)| cosine).reduce(f32::max));
+            }
+            Ok(cosines)
         })
     }
 
@@ -90,11 +112,31 @@ impl Reader {
     /// # Errors
     /// As for [`Reader::near`].
     pub fn spot_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[Spot]) -> Result<Vec<Option<f32>>> {
+        self.compared(model, vector, spots, vectors::stored)
+    }
+
+    /// The cosine between a vector and that of each claim with its reason; `None` for a claim that has none.
+    ///
+    /// # Errors
+    /// As for [`Reader::near`].
+    pub fn reason_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[Spot]) -> Result<Vec<Option<f32>>> {
+        self.compared(model, vector, spots, vectors::with_reason)
+    }
+
+    /// The cosine between a vector and what is stored of each claim.
+    fn compared(
+        &self,
+        model: &VectorModel,
+        vector: &[f32],
+        spots: &[Spot],
+        stored: fn(&Connection, i64) -> Result<Option<Vec<u8>>>,
+    ) -> Result<Vec<Option<f32>>> {
         self.snapshot(|reader| {
-            let Some(stored) = vectors::model(&reader.db)? else { return Ok(vec![None; spots.len()]) };
-            vectors::must_be(&stored, model)?;
-            let unit = vectors::unit(&stored, vector)?;
-            spots.iter().map(|spot| cosine(&reader.db, &unit, spot.0)).collect()
+            let Some(known) = vectors::model(&reader.db)? else { return Ok(vec![None; spots.len()]) };
+            vectors::must_be(&known, model)?;
+            let unit = vectors::unit(&known, vector)?;
+            let cosine = |code: Vec<u8>| vectors::cosine(&unit, &code);
+            spots.iter().map(|spot| Ok(stored(&reader.db, spot.0)?.map(cosine))).collect()
         })
     }
 
@@ -149,8 +191,15 @@ pub(in crate::store) fn quoted(stem: &str) -> Option<String> {
     (!stem.is_empty()).then(|| format!("\"{stem}\""))
 }
 
-fn cosine(db: &Connection, unit: &[f32], n: i64) -> Result<Option<f32>> {
-    Ok(vectors::stored(db, n)?.map(|code| vectors::cosine(unit, &code)))
+/// The claims of both parts of the index whose signs differ least from those of a vector, `rows` of each at most, with their exact cosines; in no order.
+fn nearest(db: &Connection, scope: i64, (unit, code): (&[f32], &[u8]), rows: usize) -> Result<Vec<(Spot, f32)>> {
+    let mut found = Vec::new();
+    for guarded in [true, false] {
+        for n in index::nearest(db, index::lane_of(scope, guarded), code, rows)? {
+            found.extend(vectors::stored(db, n)?.map(|stored| (Spot(n), vectors::cosine(unit, &stored))));
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 pub(super) use code::{bytes, cosine, numbers};
 pub use reasons::Unreasoned;
+pub(super) use reasons::with_reason;
 pub use reembed::{Reembedding, Waiting};
 
 use super::{Act, Committed, Ref, Result, Store, StoreError, commit, open, project};

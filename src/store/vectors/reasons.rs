@@ -3,12 +3,12 @@
 //! It is kept apart from the first one and is in no index: the guard compares statements, and recall compares it with the few dozen claims that words and
 //! statements have found. It is made when there is nothing else to do; a claim that has none yet is ranked without.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{VectorModel, code, model, must_be, unit};
 use crate::{
     domain::ClaimId,
-    store::{Reader, Result, Spot, Store, commit, log, project},
+    store::{Reader, Result, Store, commit, log, project},
 };
 
 /// How many claims are looked at in one go.
@@ -95,29 +95,16 @@ impl Reader {
         )?;
         Ok(read.query_row([], |row| row.get(0))?)
     }
+}
 
-    /// The cosine between a vector and that of each claim with its reason; `None` for a claim that has none.
-    ///
-    /// # Errors
-    /// As for [`Reader::near`].
-    pub fn reason_cosines(&self, given: &VectorModel, vector: &[f32], spots: &[Spot]) -> Result<Vec<Option<f32>>> {
-        self.snapshot(|reader| {
-            let Some(known) = model(&reader.db)? else { return Ok(vec![None; spots.len()]) };
-            must_be(&known, given)?;
-            let unit = unit(&known, vector)?;
-            let mut read = reader.db.prepare_cached("SELECT code FROM reason_vectors WHERE claim = ?1")?;
-            let mut found = Vec::with_capacity(spots.len());
-            for spot in spots {
-                let code: Option<Vec<u8>> = read.query_row([spot.0], |row| row.get(0)).optional()?;
-                found.push(code.map(|code| code::cosine(&unit, &code)));
-            }
-            Ok(found)
-        })
-    }
+/// The exact vector of a claim with its reason, as it is stored.
+pub(in crate::store) fn with_reason(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
+    let mut read = db.prepare_cached("SELECT code FROM reason_vectors WHERE claim = ?1")?;
+    Ok(read.query_row([n], |row| row.get(0)).optional()?)
 }
 
 /// A claim was looked at.
-fn mark(db: &rusqlite::Connection, n: i64) -> Result<()> {
+fn mark(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?.execute([n, project::REASON])?;
     Ok(())
 }
