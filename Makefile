@@ -7,6 +7,12 @@ CARGO ?= cargo
 # Further arguments: make run ARGS=--plain, make test ARGS=guard, make bench ARGS=guard
 ARGS ?=
 
+# Cargo, with a word before the first build on how long it takes, and on failure the command that installs what a build needs.
+define build_with
+ls -d "$${CARGO_TARGET_DIR:-target}"/*/deps >/dev/null 2>&1 || echo "Building ergo and llama.cpp: 10 to 15 minutes on two cores the first time, seconds after that." >&2; \
+$(CARGO) $(1) || { status=$$?; bash scripts/setup.sh --after-failed-build; exit $$status; }
+endef
+
 .PHONY: help setup run test build install lint docs bench soak test-clients capture
 
 help: ## this list
@@ -16,18 +22,19 @@ setup: ## install what the build needs and is missing
 	@bash scripts/setup.sh
 
 run: setup ## build, then the demonstration: writes refused and stored, and the app on the first card
-	@$(CARGO) build --locked
+	@$(call build_with,build --locked)
 	@$(CARGO) run --locked --quiet -- demo $(ARGS)
 
 # Tests wait for daemons, terminals and networks more than they compute: twice as many at once as there are cores.
 test: setup ## every test (minutes; no network beyond the crates)
+	@$(call build_with,test --no-run --locked $(ARGS))
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} $(CARGO) test --locked $(ARGS)
 
 build: setup ## the optimised program: target/release/ergo
-	$(CARGO) build --release --locked
+	@$(call build_with,build --release --locked)
 
 install: setup ## the optimised program into ~/.cargo/bin
-	$(CARGO) install --path . --locked
+	@$(call build_with,install --path . --locked)
 
 lint: setup ## formatting, clippy, documentation: all without a warning
 	$(CARGO) fmt --check
