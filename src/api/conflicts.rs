@@ -105,7 +105,7 @@ pub struct CardSummary {
 /// One claim on a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSide {
-    /// The claim; a refused candidate has the id under which the card names it, and status `active` it never had.
+    /// The claim; a refused candidate has the id under which the card names it, and the status `refused`.
     pub claim: ClaimView,
     /// It is the refused candidate: not stored as a claim.
     pub candidate: bool,

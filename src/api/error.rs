@@ -24,12 +24,18 @@ pub enum ErrorCode {
     Stale,
     /// 409: undo refused, since later events build on the act.
     BuiltOn,
+    /// 409: the `op_id` was used for another request; nothing was done.
+    OpIdReused,
     /// 413: the body or a field is too large.
     TooLarge,
+    /// 415: the body is not declared as what is expected there.
+    UnsupportedMediaType,
     /// 408: the request took too long.
     Timeout,
     /// 503: the store cannot be written now (disk full, read-only, shutting down).
     Unavailable,
+    /// 500: the store's file does not hold what was written into it; a backup has to be restored.
+    Damaged,
     /// 500: a defect of ergo.
     Internal,
 }
@@ -44,9 +50,10 @@ impl ErrorCode {
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::Timeout => 408,
-            Self::Ambiguous | Self::Stale | Self::BuiltOn => 409,
+            Self::Ambiguous | Self::Stale | Self::BuiltOn | Self::OpIdReused => 409,
             Self::TooLarge => 413,
-            Self::Internal => 500,
+            Self::UnsupportedMediaType => 415,
+            Self::Damaged | Self::Internal => 500,
             Self::Unavailable => 503,
         }
     }
@@ -85,6 +92,12 @@ impl ApiError {
     /// A 404.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotFound, message)
+    }
+
+    /// A 409 for an `op_id` under which something else was asked for before.
+    pub fn op_id_reused(message: impl Into<String>) -> Self {
+        Self { field: Some("op_id".to_owned()), ..Self::new(ErrorCode::OpIdReused, message) }
+            .hint("nothing was done: use a new `op_id` for each request, and the same only to retry it")
     }
 
     /// A 500.

@@ -8,6 +8,9 @@ use super::Caller;
 /// The largest file that is taken in, in bytes.
 pub const MAX_FILE: usize = 2 * 1024 * 1024;
 
+/// The longest name of a file, in bytes.
+pub const MAX_FILE_NAME: usize = 1024;
+
 /// The largest body of `POST /ingest`, in bytes: a file as JSON.
 pub const MAX_INGEST_BODY: usize = 3 * MAX_FILE;
 

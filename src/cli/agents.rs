@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     api::{AgentView, AgentsQuery},
-    domain::text::sanitize_line,
+    domain::text::escape,
 };
 
 /// List the coding agents that wrote something or are connected, and what each did.
@@ -32,23 +32,23 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let now = Context::now();
     for AgentView { agent, wrote, refused, last, people, .. } in &agents.items {
         let here = agents.connected.iter().filter(|session| session.agent == *agent).count();
-        let name = cx.ui.paint(Style::Strong, sanitize_line(agent));
+        let name = cx.ui.paint(Style::Strong, escape(agent));
         let state = match here {
             0 => "not connected".to_owned(),
             n => count(n, "session connected", "sessions connected"),
         };
-        cx.ui.line(format_args!("{name}  {state}"));
+        cx.ui.line(text!("{}  {}", name, state));
         let told = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
-        let of = sanitize_line(&people.join(", "));
-        cx.ui.line(format_args!("  {}, for {of}", told.join(", ")));
+        let of = escape(&people.join(", "));
+        cx.ui.line(text!("  {}, for {}", told.join(", "), of));
     }
     let mut silent: Vec<&str> = agents.connected.iter().map(|session| session.agent.as_str()).collect();
     silent.retain(|name| agents.items.iter().all(|item| item.agent != *name));
     silent.sort_unstable();
     silent.dedup();
     for agent in &silent {
-        let name = cx.ui.paint(Style::Strong, sanitize_line(agent));
-        cx.ui.line(format_args!("{name}  connected, wrote nothing yet"));
+        let name = cx.ui.paint(Style::Strong, escape(agent));
+        cx.ui.line(text!("{}  connected, wrote nothing yet", name));
     }
     if agents.items.is_empty() && silent.is_empty() {
         cx.ui.line("No agent is connected, and none wrote anything here.");

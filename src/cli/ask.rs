@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Stdin};
 
-use super::{CliError, Context};
+use super::{CliError, Context, ui::SafeText};
 
 /// Asks a person, or whatever stdin is.
 pub(super) struct Asker {
@@ -21,7 +21,7 @@ impl Asker {
 
     /// The next line, trimmed; `None` at the end of the input. In a script the answer is printed too, so that what comes
     /// out reads as a conversation.
-    pub(super) fn ask(&mut self, cx: &mut Context, prompt: &str) -> Result<Option<String>, CliError> {
+    pub(super) fn ask(&mut self, cx: &mut Context, prompt: impl Into<SafeText>) -> Result<Option<String>, CliError> {
         cx.ui.prompt(prompt);
         let mut line = String::new();
         let read = self
@@ -30,14 +30,14 @@ impl Asker {
             .map_err(|error| CliError::usage(format_args!("cannot read the answer: {error}")))?;
         let line = line.trim().to_owned();
         if !self.terminal || read == 0 {
-            cx.ui.line(&line);
+            cx.ui.line(text!("{}", line));
         }
         Ok((read > 0).then_some(line))
     }
 
     /// Whether the answer is yes; anything else, and no answer, is no.
-    pub(super) fn yes(&mut self, cx: &mut Context, question: &str) -> Result<bool, CliError> {
-        let answer = self.ask(cx, &format!("{question} [y/N] "))?;
+    pub(super) fn yes(&mut self, cx: &mut Context, question: impl Into<SafeText>) -> Result<bool, CliError> {
+        let answer = self.ask(cx, text!("{} [y/N] ", question.into()))?;
         Ok(answer.is_some_and(|answer| matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes")))
     }
 }

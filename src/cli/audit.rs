@@ -1,7 +1,10 @@
 //! `ergo audit`: compares what is in force and opens cards for what cannot both hold.
 
 use super::{CliError, Context, Exit, show::text::count};
-use crate::api::{AuditRequest, Caller};
+use crate::{
+    api::{AuditRequest, Caller},
+    domain::text::escape,
+};
 
 /// Compare all that is in force here, and open a conflict for what cannot both hold.
 #[derive(Debug, clap::Args)]
@@ -16,7 +19,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (client, scope) = cx.reader().await?;
     let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.anyone()? };
     let request = AuditRequest { caller, dry_run: args.dry_run };
-    cx.ui.progress(format_args!("comparing the claims of {scope} …"));
+    cx.ui.progress(text!("comparing the claims of {} …", escape(&scope.to_string())));
     let answer = client.audit(&request).await;
     cx.ui.progress_done();
     let outcome = answer?;
@@ -37,7 +40,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else {
         format!("{} {verb}", count(outcome.opened.len(), "conflict", "conflicts"))
     };
-    cx.ui.line(format_args!("{scope}: {claims}, {pairs} compared; {opened}{known}."));
+    cx.ui.line(text!("{}: {}, {} compared; {}{}.", escape(&scope.to_string()), claims, pairs, opened, known));
     if !outcome.opened.is_empty() && !args.dry_run {
         cx.ui.commands(&[("ergo tui".to_owned(), "settle them".to_owned())]);
     }

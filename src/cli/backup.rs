@@ -8,6 +8,7 @@ use super::{CliError, Context, Exit, status::bytes};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The copy is a whole store: set ERGO_HOME to a folder that holds it as ergo.db to look into it.
+To restore it: `ergo daemon stop`, copy it over ergo.db (`ergo daemon status` names the file), `ergo daemon start`.
 The device's key, the token and the models are not in it.")]
 pub(crate) struct Args {
     /// The file to make; it must not exist.
@@ -29,7 +30,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {
-        cx.ui.line(format_args!("Copied the store to {} ({}).", outcome.path, bytes(outcome.bytes)));
+        cx.ui.line(text!("Copied the store to {} ({}).", outcome.path, bytes(outcome.bytes)));
     }
     Ok(Exit::Ok)
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{CliError, Context, Exit};
 use crate::{
-    bench, guard,
+    bench, files, guard,
     infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
 };
 
@@ -197,7 +197,7 @@ struct GuardArgs {
 fn guard(args: GuardArgs, cx: &mut Context) -> Result<Exit, CliError> {
     let weights = match &args.judge {
         Some(path) => {
-            let text = std::fs::read_to_string(path)
+            let text = files::text(path, files::MAX_SETTINGS)
                 .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
             toml::from_str(&text).map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?
         }
@@ -249,7 +249,7 @@ fn measure(
             start,
             date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
         };
-        let fitted = bench::guard::fit(&options, &mut |text| cx.ui.progress(&text));
+        let fitted = bench::guard::fit(&options, &mut |text| cx.ui.progress(text!("{}", text)));
         cx.ui.progress_done();
         let fitted = fitted.map_err(failed)?;
         let text = toml::to_string(&fitted.weights).map_err(CliError::internal)?;
@@ -288,7 +288,7 @@ fn normalise(llm: Option<&str>, explain: bool, cx: &mut Context) -> Result<Exit,
         None => None,
     };
     let models = pool.as_ref().map(|pool| pool as &dyn Models);
-    let report = bench::normalise::run(models, explain, &mut |text| cx.ui.progress(&text));
+    let report = bench::normalise::run(models, explain, &mut |text| cx.ui.progress(text!("{}", text)));
     cx.ui.progress_done();
     let report = report.map_err(|why| CliError::usage(why).hint("`--llm` names the file of a language model"))?;
     tell(cx, &report, &report.to_string());
@@ -365,7 +365,7 @@ fn aside<T>(
     measure: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-{name}-{}", std::process::id()));
-    let measured = measure(&folder, &mut |text| cx.ui.progress(text));
+    let measured = measure(&folder, &mut |text| cx.ui.progress(text!("{}", text)));
     cx.ui.progress_done();
     // A temporary folder that could not be removed does no harm.
     let _ = std::fs::remove_dir_all(&folder);

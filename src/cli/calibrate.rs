@@ -24,7 +24,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Ok(Exit::Ok);
     }
     if let Some(note) = &answer.note {
-        cx.ui.note(note);
+        cx.ui.note(text!("{}", note));
     }
     for bridge in &answer.bridges {
         let from = cx.ui.paint(Style::Code, sanitize_line(&bridge.from));
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         };
         let model = if bridge.confirmed { ", the language model agrees" } else { "" };
         let why = cx.ui.paint(Style::Dim, format!("{why}{model}"));
-        cx.ui.line(format_args!("{from} > {}  {why}", sanitize_line(&bridge.to)));
+        cx.ui.line(text!("{} > {}  {}", from, sanitize_line(&bridge.to), why));
     }
     if let Some(StrangersView { sample, cosine, raise }) = answer.strangers {
         let floor = match (raise * 100.0).round() {
@@ -46,11 +46,16 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             }
         };
         let of = count(sample, "claim", "claims");
-        cx.ui.line(format_args!("Strangers come as near as a cosine of {cosine:.2} (of {of}): {floor}."));
+        cx.ui.line(text!(
+            "Strangers come as near as a cosine of {} (of {}): {}.",
+            format_args!("{cosine:.2}"),
+            of,
+            floor
+        ));
     }
     let bridges = count(answer.bridges.len(), "bridge", "bridges");
     let of = count(answer.claims, "claim", "claims");
     let kept = if args.dry_run { "shown, not kept" } else { "kept" };
-    cx.ui.line(format_args!("{bridges} of {of}, {kept}."));
+    cx.ui.line(text!("{} of {}, {}.", bridges, of, kept));
     Ok(Exit::Ok)
 }

@@ -4,7 +4,10 @@ use super::{
     CliError, Context, Exit,
     show::{text::count, time},
 };
-use crate::api::{ClaimsPage, ClaimsQuery};
+use crate::{
+    api::{ClaimsPage, ClaimsQuery},
+    domain::text::escape,
+};
 
 /// List claims, by filters and by words.
 #[derive(Debug, clap::Args)]
@@ -71,7 +74,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         (moment(&args.as_of)?, args.since.as_deref().map(time::since).transpose()?, moment(&args.until)?);
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
-    let place = scope.as_ref().map_or_else(|| "all projects".to_owned(), ToString::to_string);
+    let place = scope.as_ref().map_or_else(|| "all projects".to_owned(), |scope| escape(&scope.to_string()));
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let words = Some(args.words.join(" ")).filter(|words| !words.is_empty());
     let query = ClaimsQuery {
@@ -115,13 +118,13 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
     }
     if page.items.is_empty() {
         if narrowed {
-            cx.ui.line(format_args!("Nothing in {place} fits."));
+            cx.ui.line(text!("Nothing in {} fits.", place));
             cx.ui.commands(&[
                 ("ergo claims --status all".to_owned(), "also what was replaced or retracted".to_owned()),
                 ("ergo claims --all".to_owned(), "in all projects".to_owned()),
             ]);
         } else {
-            cx.ui.line(format_args!("Nothing is remembered in {place} yet."));
+            cx.ui.line(text!("Nothing is remembered in {} yet.", place));
             cx.ui.commands(&[
                 ("ergo remember '…' --reason '…'".to_owned(), "store a first decision".to_owned()),
                 ("ergo import rules CLAUDE.md".to_owned(), "take over the rules of a file".to_owned()),
@@ -133,10 +136,12 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
     }
     if let Some(next) = &page.next {
         let shown = page.items.len();
-        cx.ui.note(format_args!(
-            "{shown} of {}{} shown. More: ergo claims --cursor {next}",
+        cx.ui.note(text!(
+            "{} of {}{} shown. More: ergo claims --cursor {}",
+            shown,
             if page.at_least { "at least " } else { "" },
-            count(page.total, "claim", "claims")
+            count(page.total, "claim", "claims"),
+            next
         ));
     }
 }

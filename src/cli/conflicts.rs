@@ -4,7 +4,10 @@ use super::{
     CliError, Context, Exit,
     show::{text::count, time},
 };
-use crate::api::{AsOf, ConflictsQuery};
+use crate::{
+    api::{AsOf, ConflictsQuery},
+    domain::text::escape,
+};
 
 /// List the conflicts that wait for a decision, or show one whole.
 #[derive(Debug, clap::Args)]
@@ -50,7 +53,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
-    let place = scope.as_ref().map_or_else(|| "any project".to_owned(), ToString::to_string);
+    let place = scope.as_ref().map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let query = ConflictsQuery {
         org_id,
@@ -70,18 +73,18 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.card_row(card, now);
     }
     if page.items.is_empty() && as_of.is_some() {
-        cx.ui.line(format_args!("No conflicts waited in {place} then."));
+        cx.ui.line(text!("No conflicts waited in {} then.", place));
     } else if page.items.is_empty() {
-        cx.ui.line(format_args!("No conflicts wait in {place}."));
+        cx.ui.line(text!("No conflicts wait in {}.", place));
         cx.ui.commands(&[
             ("ergo audit".to_owned(), "compare all that is in force".to_owned()),
             ("ergo conflicts --status all".to_owned(), "also those that are settled".to_owned()),
         ]);
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
-        cx.ui.note(format_args!("{shown} of {total} shown. More: ergo conflicts --cursor {next}"));
+        cx.ui.note(text!("{} of {} shown. More: ergo conflicts --cursor {}", shown, total, next));
     } else if let Some(first) = page.items.first().filter(|_| as_of.is_none()) {
-        cx.ui.note(format_args!("Settle one: ergo resolve {} --interactive; or all: ergo tui", first.id.short()));
+        cx.ui.note(text!("Settle one: ergo resolve {} --interactive; or all: ergo tui", first.id.short()));
     }
     Ok(Exit::Ok)
 }

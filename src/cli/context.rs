@@ -103,7 +103,7 @@ impl Context {
     /// Says aloud that the daemon is of another version than this program, where one was spoken to.
     pub(crate) fn say_skew(&mut self) {
         if let Some(skew) = self.client.get().and_then(Client::skew) {
-            self.ui.note(skew);
+            self.ui.note(text!("{}", skew));
         }
     }
 

@@ -4,7 +4,10 @@ use std::io::IsTerminal;
 
 use serde_json::json;
 
-use super::{CliError, Context, Exit, ui::Style};
+use super::{
+    CliError, Context, Exit,
+    ui::{SafeText, Style},
+};
 use crate::{
     client::{
         Connect,
@@ -25,7 +28,11 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Act {
     /// Start it unless it is running, and wait until it answers.
-    Start,
+    Start {
+        /// Begin with an empty store, where the one that this device had is lost.
+        #[arg(long)]
+        new_store: bool,
+    },
     /// End it, after what it has begun.
     Stop,
     /// Say whether it runs, where, and which version. Exit code 3 where it does not.
@@ -46,7 +53,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.act {
         Act::Run => be(&paths, cx),
         Act::Install { dry_run } => install(&paths, dry_run, cx),
-        Act::Start => cx.block_on(async |cx| start(paths, cx).await),
+        Act::Start { new_store } => {
+            if new_store {
+                daemon::begin_anew(&paths).map_err(daemon_error)?;
+            }
+            cx.block_on(async |cx| start(paths, cx).await)
+        }
         Act::Stop => cx.block_on(async |cx| stop(paths, cx).await),
         Act::Status => cx.block_on(async |cx| status(paths, cx).await),
     }
@@ -67,10 +79,10 @@ async fn start(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
     } else {
         let what = if started.fresh { "Started" } else { "Already running:" };
         let (pid, place) = (started.health.pid, started.client.place());
-        cx.ui.line(format_args!("{what} ergo {} (process {pid}) on {place}", started.health.version));
+        cx.ui.line(text!("{} ergo {} (process {}) on {}", what, started.health.version, pid, place));
     }
     if let Some(skew) = started.client.skew() {
-        cx.ui.note(skew);
+        cx.ui.note(text!("{}", skew));
     }
     Ok(Exit::Ok)
 }
@@ -80,7 +92,7 @@ async fn stop(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
     match (&stopped, cx.ui.json) {
         (Stopped::Ended { pid }, true) => cx.ui.value(&json!({"result": "stopped", "pid": pid})),
         (Stopped::NotRunning, true) => cx.ui.value(&json!({"result": "not_running"})),
-        (Stopped::Ended { pid }, false) => cx.ui.line(format_args!("Stopped the daemon (process {pid})")),
+        (Stopped::Ended { pid }, false) => cx.ui.line(text!("Stopped the daemon (process {})", pid)),
         (Stopped::NotRunning, false) => cx.ui.line("The daemon was not running"),
     }
     Ok(Exit::Ok)
@@ -108,8 +120,8 @@ fn show(status: &Status, paths: &Paths, cx: &mut Context) {
     match status {
         Status::Running { health, record, skew } => {
             let word = cx.ui.paint(Style::Good, "running");
-            cx.ui.line(format_args!("daemon   {word}, ergo {}, process {}", health.version, health.pid));
-            cx.ui.line(format_args!("up       {}", duration(health.uptime_s)));
+            cx.ui.line(text!("daemon   {}, ergo {}, process {}", word, health.version, health.pid));
+            cx.ui.line(text!("up       {}", duration(health.uptime_s)));
             if let Some(record) = record {
                 places(record, cx);
             }
@@ -120,26 +132,26 @@ fn show(status: &Status, paths: &Paths, cx: &mut Context) {
         }
         Status::Silent { owner, error } => {
             let word = cx.ui.paint(Style::Bad, "silent");
-            cx.ui.line(format_args!("daemon   {word}: the store is owned by {owner}, and {error}"));
-            cx.ui.line(format_args!("log      {}", paths.log().display()));
+            cx.ui.line(text!("daemon   {}: the store is owned by {}, and {}", word, owner, error));
+            cx.ui.line(text!("log      {}", paths.log().display()));
             cx.ui.line("`ergo daemon stop` ends it");
         }
         Status::Stopped => {
             let word = cx.ui.paint(Style::Strong, "not running");
-            cx.ui.line(format_args!("daemon   {word}; any command starts it, or `ergo daemon start`"));
-            cx.ui.line(format_args!("store    {}", paths.store().display()));
+            cx.ui.line(text!("daemon   {}; any command starts it, or `ergo daemon start`", word));
+            cx.ui.line(text!("store    {}", paths.store().display()));
         }
     }
 }
 
 fn places(record: &DaemonRecord, cx: &mut Context) {
-    cx.ui.line(format_args!("store    {}", record.store.display()));
-    cx.ui.line(format_args!("socket   {}", record.socket.display()));
+    cx.ui.line(text!("store    {}", record.store.display()));
+    cx.ui.line(text!("socket   {}", record.socket.display()));
     match &record.tcp {
-        Some(address) => cx.ui.line(format_args!("tcp      {address}, with the token")),
+        Some(address) => cx.ui.line(text!("tcp      {}, with the token", address)),
         None => cx.ui.line("tcp      off, or the port was taken"),
     }
-    cx.ui.line(format_args!("log      {}", record.log.display()));
+    cx.ui.line(text!("log      {}", record.log.display()));
 }
 
 /// Becomes the daemon. It never writes to a screen by itself: where there is one, this says once that it is there.
@@ -149,11 +161,11 @@ fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let more = mcp::router(Link::new(Connect { spawn: false, ..local(paths.clone()) }));
     daemon::run(paths, &config, more, |record, problems| {
         if person {
-            cx.ui.note(format_args!("ergo {} serves {}", record.version, record.store.display()));
+            cx.ui.note(text!("ergo {} serves {}", record.version, record.store.display()));
             let tcp = record.tcp.as_deref().map(|address| format!(" and http://{address}")).unwrap_or_default();
-            cx.ui.note(format_args!("on unix:{}{tcp}; Ctrl-C ends it", record.socket.display()));
+            cx.ui.note(text!("on unix:{}{}; Ctrl-C ends it", record.socket.display(), tcp));
             for problem in problems {
-                cx.ui.note(format_args!("Warning: {problem}"));
+                cx.ui.note(text!("Warning: {}", problem));
             }
         }
     })
@@ -174,16 +186,16 @@ fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliEr
         return Ok(Exit::Ok);
     }
     let what = if dry_run { "Would write" } else { "Wrote" };
-    cx.ui.line(format_args!("{what} {}", plan.path.display()));
+    cx.ui.line(text!("{} {}", what, plan.path.display()));
     if dry_run {
         cx.ui.line("");
-        cx.ui.line(plan.text.trim_end());
+        cx.ui.line(SafeText::lines(plan.text.trim_end()));
         cx.ui.line("");
     }
     cx.ui.line("Then run:");
     for command in &plan.next {
         let command = cx.ui.paint(Style::Code, command);
-        cx.ui.line(format_args!("  {command}"));
+        cx.ui.line(text!("  {}", command));
     }
     Ok(Exit::Ok)
 }

@@ -12,7 +12,11 @@ use std::{fs, path::PathBuf};
 
 use clap::Parser;
 
-use super::{Cli, CliError, Context, Exit, dispatch, show::text::quote, ui::Style};
+use super::{
+    Cli, CliError, Context, Exit, dispatch,
+    show::text::quote,
+    ui::{SafeText, Style},
+};
 use crate::{
     api::{ConflictsQuery, MAX_PAGE},
     config::{Config, DaemonSettings, Paths},
@@ -64,7 +68,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 
     let place = sanitize_line(&home.path().display().to_string());
     let stage = Stage::set(home, paths, config)?;
-    say(cx, &format!("A demonstration in {place}, which is removed at the end. Your own memory is not touched."));
+    say(cx, text!("A demonstration in {}, which is removed at the end. Your own memory is not touched.", place));
     tell(cx)?;
     let first = first_card(cx)?;
     head(cx, "A person settles what was refused:");
@@ -126,7 +130,7 @@ fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
 fn step(cx: &mut Context, args: &[&str]) -> Result<(), CliError> {
     let line: Vec<_> = args.iter().map(|arg| quote(arg)).collect();
     let line = cx.ui.paint(Style::Code, format_args!("$ ergo {}", line.join(" ")));
-    say(cx, &format!("\n{line}"));
+    say(cx, text!("\n{}", line));
     one(cx, args)?;
     // What was said so far is seen before the next step begins.
     cx.ui.prompt("");
@@ -141,11 +145,11 @@ fn one(cx: &mut Context, args: &[&str]) -> Result<Exit, CliError> {
 
 fn head(cx: &mut Context, text: &str) {
     let text = cx.ui.paint(Style::Strong, text);
-    say(cx, &format!("\n{text}"));
+    say(cx, text!("\n{}", text));
 }
 
 /// Words between the answers; with `--json` there are only answers.
-fn say(cx: &mut Context, text: &str) {
+fn say(cx: &mut Context, text: impl Into<SafeText>) {
     if !cx.ui.json {
         cx.ui.line(text);
     }

@@ -1,6 +1,8 @@
 //! `ergo doctor`: looks over the installation and the store file itself, and rebuilds what can be rebuilt.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
+mod exposure;
+
+use std::{fs, path::Path, sync::Arc};
 
 use ed25519_dalek::SigningKey;
 use serde::Serialize;
@@ -10,15 +12,14 @@ use super::{
     models::health,
     show::{text::count, time::ago},
     status::bytes,
-    ui::Style,
+    ui::{SafeText, Style},
 };
 use crate::{
     api::{ContactView, ModelsStatus, PeerView, StoreCheck, Unembedded},
-    client::{Client, Connect},
-    config::{Config, Paths, StoreLock},
-    domain::text::sanitize,
+    client::{Client, ClientError, Connect},
+    config::{Config, Paths, StoreFile, StoreLock, disk, privacy},
     guard::StructuralPairCheck,
-    store::{CheckReport, ContactRow, Store},
+    store::{CheckReport, ContactRow, Store, StoreError},
 };
 
 /// Check the installation and the store, and rebuild what can be rebuilt.
@@ -55,7 +56,8 @@ struct Finding {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
     let mut findings = vec![configuration(&paths)];
-    findings.extend(places(&paths));
+    findings.extend(exposure::look(&paths));
+    findings.extend(room(&paths.data, disk::free_bytes(&paths.data)));
     let owner = StoreLock::owner(&paths);
     match owner {
         Some(owner) if args.rebuild => {
@@ -88,11 +90,11 @@ fn show(findings: &[Finding], cx: &mut Context) {
             continue;
         }
         let word = cx.ui.paint(style, format_args!("{word:<8}"));
-        let told = sanitize(&finding.told);
-        cx.ui.line(format_args!("{word}{:<14} {told}", finding.what));
+        let told = SafeText::lines(&finding.told);
+        cx.ui.line(text!("{}{} {}", word, format_args!("{:<14}", finding.what), told));
         if let Some(hint) = &finding.hint {
             let label = cx.ui.paint(Style::Code, "Hint:");
-            cx.ui.line(format_args!("{:23}{label} {}", "", sanitize(hint)));
+            cx.ui.line(text!("{}{} {}", " ".repeat(23), label, SafeText::lines(hint)));
         }
     }
 }
@@ -128,7 +130,7 @@ fn chosen(paths: &Paths) -> Vec<Finding> {
             out.extend(health.problems.into_iter().map(not_as_chosen));
             out
         }
-        Err(error) => vec![problem("models", error.error, error.hints.into_iter().next())],
+        Err(error) => vec![problem("models", error.to_string(), error.hints.first().map(|hint| hint.to_string()))],
     }
 }
 
@@ -137,35 +139,19 @@ fn not_as_chosen(told: String) -> Finding {
     Finding { hint: Some("ergo models list".to_owned()), ..note("models", told) }
 }
 
-/// Folders and secrets that only their owner may enter or read.
-fn places(paths: &Paths) -> Vec<Finding> {
-    let mut out = Vec::new();
-    let folders = [("store folder", Some(&*paths.data)), ("socket folder", paths.socket.parent())];
-    for (what, folder) in folders {
-        let Some(folder) = folder else { continue };
-        out.push(private(what, folder, 0o022, "others can write to it"));
-    }
-    for (what, file) in [("device key", paths.device_key()), ("token", paths.token())] {
-        if file.exists() {
-            out.push(private(what, &file, 0o077, "others can read it"));
-        }
-    }
-    out
-}
-
-fn private(what: &'static str, path: &Path, forbidden: u32, why: &str) -> Finding {
-    let place = path.display();
-    match fs::metadata(path) {
-        Ok(meta) if meta.mode() & forbidden != 0 => {
-            let mode = if meta.is_dir() { 700 } else { 600 };
-            problem(what, format!("{place}: {why}"), format!("chmod {mode} {place}"))
-        }
-        Ok(_) => fine(what, place.to_string()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            note(what, format!("{place} is not there yet: the first command that needs it makes it"))
-        }
-        Err(error) => problem(what, format!("{place}: {error}"), None),
-    }
+/// Whether the disk that holds the store has room.
+fn room(folder: &Path, free: Option<u64>) -> Option<Finding> {
+    let (folder, free) = (folder.display(), free?);
+    let size = bytes(free);
+    Some(match free {
+        ..disk::FULL => problem(
+            "disk",
+            format!("the disk that holds {folder} is full ({size} free): nothing can be stored"),
+            "make room on it; writes work again by themselves".to_owned(),
+        ),
+        disk::FULL..disk::LOW => note("disk", format!("the disk that holds {folder} is almost full: {size} free")),
+        _ => fine("disk", format!("{size} free for {folder}")),
+    })
 }
 
 /// What the daemon says about itself; the file is not touched.
@@ -196,6 +182,8 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             }
             out
         }
+        // It answers: what it cannot do is read its store.
+        Err(ClientError::Api(error)) => vec![problem("store", error.message, error.hint)],
         Err(error) => {
             let hint = error.hint().unwrap_or_default();
             vec![problem("daemon", format!("the store is owned by a process that does not answer: {error}"), hint)]
@@ -340,8 +328,20 @@ fn count_times(times: u64) -> String {
 fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
     let mut out = vec![fine("daemon", "not running".to_owned())];
     let file = paths.store();
-    if !file.exists() {
-        out.push(note("store", format!("{} is not there yet: the first write makes it", file.display())));
+    // Opening it would make a new one.
+    match StoreFile::look_unless_lost(paths) {
+        Ok(StoreFile::Present) => {}
+        Ok(_) => {
+            out.push(note("store", format!("{} is not there yet: the first write makes it", file.display())));
+            return out;
+        }
+        Err(error) => {
+            out.push(problem("store", error.to_string(), error.hint()));
+            return out;
+        }
+    }
+    if privacy::check_file(&file).is_err() {
+        // Told already. Opening the file would close it to others, and with that hide what may have been done to it.
         return out;
     }
     // Held until the end, so that no daemon starts meanwhile.
@@ -365,7 +365,7 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
     let mut store = match Store::open(file, key, Arc::new(StructuralPairCheck)) {
         Ok(store) => store,
         Err(error) => {
-            let hint = "restore a backup: `ergo backup` makes one".to_owned();
+            let hint = format!("restore a backup: copy it to {place}");
             return vec![problem("store", format!("{place} cannot be opened: {error}"), hint)];
         }
     };
@@ -383,7 +383,9 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
             let check = StoreCheck { events, devices, redacted, problems, notes };
             out.extend(looked_over(&format!("{place}, {}", bytes(size)), check, hint));
         }
-        Err(error) => out.push(problem("store", format!("{place} cannot be checked: {error}"), None)),
+        Err(error) => {
+            out.push(problem("store", format!("{place} cannot be checked: {error}"), damage_hint(&error, file)));
+        }
     }
     match store.reader().contacts() {
         Ok(rows) => {
@@ -398,4 +400,29 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
         Err(error) => out.push(problem("network", error.to_string(), None)),
     }
     out
+}
+
+/// What to do about a file that does not hold what was written into it.
+fn damage_hint(error: &StoreError, file: &Path) -> Option<String> {
+    error.is_damage().then(|| format!("restore a backup: copy it to {}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_a_problem_and_little_room_a_note() {
+        let told = |free| room(Path::new("/home/ada/.local/share/ergo"), Some(free)).unwrap();
+        let full = told(4_096);
+        assert_eq!(full.health, Health::Problem);
+        assert_eq!(
+            full.told,
+            "the disk that holds /home/ada/.local/share/ergo is full (4.1 kB free): nothing can be stored"
+        );
+        assert!(full.hint.unwrap().starts_with("make room on it"));
+        assert_eq!(told(10 << 20).health, Health::Note);
+        assert_eq!(told(10 << 30).health, Health::Ok);
+        assert!(room(Path::new("/"), None).is_none());
+    }
 }

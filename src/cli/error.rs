@@ -2,6 +2,7 @@
 
 use std::{fmt, io, process::ExitCode};
 
+use super::safe_text::{Printable, SafeText};
 use crate::{
     api::{ApiError, ErrorCode},
     client::ClientError,
@@ -52,24 +53,24 @@ pub(crate) struct CliError {
     /// How the program ends.
     pub(crate) kind: Exit,
     /// What happened, to which thing.
-    pub(crate) error: String,
+    pub(crate) error: SafeText,
     /// What to do next, one line each.
-    pub(crate) hints: Vec<String>,
+    pub(crate) hints: Vec<SafeText>,
 }
 
 impl CliError {
     /// An error of a kind.
-    pub(crate) fn new(kind: Exit, error: impl fmt::Display) -> Self {
-        Self { kind, error: error.to_string(), hints: Vec::new() }
+    pub(crate) fn new(kind: Exit, error: impl Printable) -> Self {
+        Self { kind, error: error.to_lines(), hints: Vec::new() }
     }
 
     /// Wrong usage, or no such thing.
-    pub(crate) fn usage(error: impl fmt::Display) -> Self {
+    pub(crate) fn usage(error: impl Printable) -> Self {
         Self::new(Exit::Usage, error)
     }
 
     /// A defect, or the system failed us.
-    pub(crate) fn internal(error: impl fmt::Display) -> Self {
+    pub(crate) fn internal(error: impl Printable) -> Self {
         Self::new(Exit::Internal, error)
     }
 
@@ -80,6 +81,9 @@ impl CliError {
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
             | io::ErrorKind::PermissionDenied => Exit::Usage,
             _ => Exit::Internal,
         };
@@ -88,8 +92,8 @@ impl CliError {
 
     /// Adds what to do next.
     #[must_use]
-    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
-        self.hints.push(hint.to_string());
+    pub(crate) fn hint(mut self, hint: impl Printable) -> Self {
+        self.hints.push(hint.to_lines());
         self
     }
 }
@@ -107,18 +111,20 @@ impl From<ApiError> for CliError {
             | ErrorCode::NotFound
             | ErrorCode::MethodNotAllowed
             | ErrorCode::Ambiguous
-            | ErrorCode::TooLarge => Exit::Usage,
+            | ErrorCode::OpIdReused
+            | ErrorCode::TooLarge
+            | ErrorCode::UnsupportedMediaType => Exit::Usage,
             ErrorCode::NeedsPerson => Exit::Refused,
             ErrorCode::Unauthorized | ErrorCode::Forbidden | ErrorCode::Timeout => Exit::Unreachable,
             ErrorCode::Stale | ErrorCode::BuiltOn => Exit::Stale,
-            ErrorCode::Unavailable | ErrorCode::Internal => Exit::Internal,
+            ErrorCode::Unavailable | ErrorCode::Damaged | ErrorCode::Internal => Exit::Internal,
         };
         let mut out = Self::new(kind, &error.message);
-        out.hints.extend(error.hint);
+        out.hints.extend(error.hint.map(|hint| hint.to_lines()));
         if !error.candidates.is_empty() {
             let shown: Vec<_> = error.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
             let what = if error.code == ErrorCode::Ambiguous { "it could be" } else { "look at" };
-            out.hints.push(format!("{what}: {}", shown.join(", ")));
+            out.hints.push(text!("{}: {}", what, shown.join(", ")));
         }
         out
     }
@@ -136,9 +142,9 @@ impl From<ClientError> for CliError {
         if let ClientError::NotStarted { tail, .. } = &error
             && !tail.trim().is_empty()
         {
-            out.error = format!("{}\n{}", out.error, tail.trim_end());
+            out.error = text!("{}\n{}", out.error, tail.trim_end().to_lines());
         }
-        out.hints.extend(error.hint());
+        out.hints.extend(error.hint().map(|hint| hint.to_lines()));
         out
     }
 }
@@ -151,7 +157,7 @@ impl From<ConfigError> for CliError {
             _ => Exit::Usage,
         };
         let mut out = Self::new(kind, &error);
-        out.hints.extend(error.hint());
+        out.hints.extend(error.hint().map(|hint| hint.to_lines()));
         out
     }
 }

@@ -6,7 +6,8 @@ use super::{CliError, Context, Exit, show::text::count};
 use crate::{
     api::{ClaimView, ClaimsQuery, EventView, LogQuery, MAX_PAGE},
     client::Client,
-    domain::Scope,
+    domain::{Scope, text::escape},
+    files,
     interchange::{adr_export, agents_export, jsonl},
 };
 
@@ -81,7 +82,12 @@ fn write_lines(
     if cx.ui.json {
         cx.ui.value(&serde_json::json!({ "file": file, "claims": total, "bytes": text.len() }));
     } else {
-        cx.ui.note(format_args!("{} of {scope} written to {}.", count(total, "claim", "claims"), file.display()));
+        cx.ui.note(text!(
+            "{} of {} written to {}.",
+            count(total, "claim", "claims"),
+            escape(&scope.to_string()),
+            file.display()
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -92,18 +98,18 @@ fn write_block(cx: &mut Context, scope: &Scope, claims: &[ClaimView], file: Opti
         cx.ui.raw(block.as_bytes());
         return Ok(Exit::Ok);
     };
-    let old = match fs::read_to_string(&file) {
+    let old = match files::text(&file, files::MAX_SETTINGS) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(CliError::file("read", &file, &error)),
     };
     let new = agents_export::put(&old, &block);
     if new == old {
-        cx.ui.line(format_args!("{} says so already.", file.display()));
+        cx.ui.line(text!("{} says so already.", file.display()));
         return Ok(Exit::Ok);
     }
     fs::write(&file, new).map_err(|error| CliError::file("write", &file, &error))?;
-    cx.ui.line(format_args!("What holds in {scope} stands in {}.", file.display()));
+    cx.ui.line(text!("What holds in {} stands in {}.", escape(&scope.to_string()), file.display()));
     Ok(Exit::Ok)
 }
 
@@ -128,11 +134,12 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
         let names: Vec<_> = records.iter().map(|record| &record.name).collect();
         cx.ui.value(&serde_json::json!({ "folder": folder, "records": names }));
     } else if records.is_empty() {
-        cx.ui.line(format_args!("{scope} holds no decision to write down: facts are no records."));
+        cx.ui.line(text!("{} holds no decision to write down: facts are no records.", escape(&scope.to_string())));
     } else {
-        cx.ui.line(format_args!(
-            "{} of {scope} written to {}.",
+        cx.ui.line(text!(
+            "{} of {} written to {}.",
             count(records.len(), "record", "records"),
+            escape(&scope.to_string()),
             folder.display()
         ));
     }
@@ -152,7 +159,7 @@ async fn claims(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<
     loop {
         let page = client.claims(&query).await?;
         all.extend(page.items);
-        cx.ui.progress(format_args!("reading {} of {}", all.len(), page.total));
+        cx.ui.progress(text!("reading {} of {}", all.len(), page.total));
         query.cursor = page.next;
         if query.cursor.is_none() {
             cx.ui.progress_done();
@@ -173,7 +180,7 @@ async fn events(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<
     loop {
         let page = client.log(&query).await?;
         all.extend(page.items);
-        cx.ui.progress(format_args!("reading acts: {}", all.len()));
+        cx.ui.progress(text!("reading acts: {}", all.len()));
         query.cursor = page.next;
         if query.cursor.is_none() {
             cx.ui.progress_done();

@@ -25,7 +25,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let now = Context::now();
     let heading = |cx: &mut Context, title: &str| {
         let title = cx.ui.paint(Style::Strong, title);
-        cx.ui.line(format_args!("\n{title}"));
+        cx.ui.line(text!("\n{}", title));
     };
     cx.ui.claim(&history.claim, now);
     heading(cx, "Acts, the oldest first");

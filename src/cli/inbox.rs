@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     api::{Inbox, InboxItem, InboxKind, InboxQuery},
-    domain::Scope,
+    domain::{Scope, text::escape},
 };
 
 /// List everything that wants a person: conflicts, reviews, warned writes, what agents propose, what came and was not let in.
@@ -78,17 +78,17 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
             cx.ui.line("");
         }
         let title = cx.ui.paint(Style::Strong, group.group.title());
-        cx.ui.line(format_args!("{title}: {}", counted(group)));
+        cx.ui.line(text!("{}: {}", title, counted(group)));
         for item in &group.items {
             cx.ui.inbox_row(item, now);
         }
         let more = group.total.saturating_sub(group.items.len());
         if more > 0 {
-            cx.ui.line(format_args!("{:12}and {more} more", ""));
+            cx.ui.line(text!("{}and {} more", " ".repeat(12), more));
         }
     }
     cx.ui.line("");
-    cx.ui.line(format_args!("{} a person. Then next:", count(inbox.total, "thing wants", "things want")));
+    cx.ui.line(text!("{} a person. Then next:", count(inbox.total, "thing wants", "things want")));
     if let Some(next) = next(inbox) {
         cx.ui.commands(&[(next.command, next.does), ("ergo tui".to_owned(), "go through all of it".to_owned())]);
     }
@@ -96,8 +96,8 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
 
 /// Says that nothing waits, and what one could do instead.
 pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
-    let place = scope.map_or_else(|| "any project".to_owned(), ToString::to_string);
-    cx.ui.line(format_args!("Nothing waits for you in {place}."));
+    let place = scope.map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
+    cx.ui.line(text!("Nothing waits for you in {}.", place));
     cx.ui.commands(&[
         ("ergo audit".to_owned(), "compare all that is in force here".to_owned()),
         ("ergo log --all".to_owned(), "what was done".to_owned()),

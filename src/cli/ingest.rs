@@ -11,11 +11,12 @@ use serde::Serialize;
 
 use super::{CliError, Context, Exit, scope::top_of, show::text::count, ui::Style};
 use crate::{
-    api::{Caller, IngestRequest, Ingested, IngestedQuery},
+    api::{Caller, ErrorCode, IngestRequest, Ingested, IngestedQuery},
     client::{
-        Client,
+        Client, ClientError,
         files::{self, Found, Unread, named_in},
     },
+    domain::text::sanitize_line,
 };
 
 /// The width of the bar.
@@ -84,7 +85,7 @@ pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Contex
     let (mut found, mut folders) = (Found::default(), Vec::new());
     for path in named {
         let path = std::path::absolute(path).map_err(CliError::usage)?;
-        files::files(&path, &mut found);
+        files::files(&top, &path, &mut found);
         if path.is_dir() {
             folders.push(path);
         }
@@ -96,6 +97,8 @@ pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Contex
     sent?;
     let skipped = found.skipped.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
     let known: Vec<Skipped> = skipped.collect();
+    let outside = found.outside.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
+    report.skipped.extend(outside);
     // What cannot be looked at may still be there.
     seen.extend(known.iter().map(|skipped| skipped.path.clone()));
     report.skipped.extend(known);
@@ -117,9 +120,9 @@ struct Sending<'a> {
 
 impl Sending<'_> {
     /// One file as it is now: its text, or none where it is gone.
-    async fn ingest(&self, path: String, text: Option<String>) -> Result<Ingested, CliError> {
+    async fn ingest(&self, path: String, text: Option<String>) -> Result<Ingested, ClientError> {
         let request = IngestRequest { caller: self.caller.clone(), path, text, share: self.sharing.sync };
-        Ok(self.client.ingest(&request).await?)
+        self.client.ingest(&request).await
     }
 }
 
@@ -132,12 +135,17 @@ async fn send(
 ) -> Result<(), CliError> {
     for (at, path) in found.files.iter().enumerate() {
         let name = named_in(with.top, path);
-        cx.ui.progress(format_args!(
-            "{} {} of {}, {}  {name}",
+        if let Some(why) = files::unfit_name(&name) {
+            report.skipped.push(Skipped { path: name, why });
+            continue;
+        }
+        cx.ui.progress(text!(
+            "{} {} of {}, {}  {}",
             bar(at, found.files.len()),
             at + 1,
             found.files.len(),
-            count(report.chunks, "chunk", "chunks")
+            count(report.chunks, "chunk", "chunks"),
+            name
         ));
         let text = match files::text(path) {
             Ok(text) => text,
@@ -151,7 +159,16 @@ async fn send(
                 continue;
             }
         };
-        let done = with.ingest(name.clone(), Some(text)).await?;
+        let done = match with.ingest(name.clone(), Some(text)).await {
+            Ok(done) => done,
+            // One file that the daemon does not take says nothing of the others.
+            Err(ClientError::Api(error)) if matches!(error.code, ErrorCode::BadRequest | ErrorCode::TooLarge) => {
+                seen.insert(name.clone());
+                report.skipped.push(Skipped { path: name, why: error.message });
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         seen.insert(name);
         report.files += 1;
         report.add(&done);
@@ -204,7 +221,7 @@ fn show(cx: &mut Context, report: &Report) {
         return;
     }
     let ui = &mut cx.ui;
-    ui.line(format_args!(
+    ui.line(text!(
         "Took in {}: {}, {} new, {} taken out.",
         count(report.files, "file", "files"),
         count(report.chunks, "chunk", "chunks"),
@@ -212,13 +229,13 @@ fn show(cx: &mut Context, report: &Report) {
         report.retired
     ));
     if report.gone > 0 {
-        ui.line(format_args!("{} no longer there.", count(report.gone, "file is", "files are")));
+        ui.line(text!("{} no longer there.", count(report.gone, "file is", "files are")));
     }
     if !report.skipped.is_empty() {
         let title = ui.paint(Style::Strong, format!("Left out: {}", report.skipped.len()));
-        ui.line(format_args!("\n{title}"));
+        ui.line(text!("\n{}", title));
         for skipped in &report.skipped {
-            ui.field("", &format!("{}: {}", skipped.path, skipped.why));
+            ui.field("", &sanitize_line(&format!("{}: {}", skipped.path, skipped.why)));
         }
     }
     ui.line("");

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     client::injected::{self, Injection},
-    domain::text::sanitize_line,
+    domain::text::escape,
 };
 
 /// List which claims were given into which session of a coding agent.
@@ -47,14 +47,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     for Injection { at, session, agent, hook, scope, claims } in &found {
         let ids: Vec<_> = claims.iter().map(|id| id.short()).collect();
         let of = agent.as_deref().map_or_else(String::new, |agent| format!(" of {agent}"));
-        let line = format!("{hook} into {session}{of} · {scope} · {}", ago(*at, now));
-        cx.ui.line(sanitize_line(&line));
-        cx.ui.line(format_args!("  {}", ids.join(" ")));
+        let (of, scope) = (escape(&of), escape(&scope.to_string()));
+        cx.ui.line(text!("{} into {}{} · {} · {}", hook, session, of, scope, ago(*at, now)));
+        cx.ui.line(text!("  {}", ids.join(" ")));
     }
     if found.is_empty() {
         cx.ui.line("Nothing was given into any session. `ergo setup` installs the hooks that do.");
     } else if found.len() < total {
-        cx.ui.line(format_args!("{} in all; --limit shows more.", count(total, "injection", "injections")));
+        cx.ui.line(text!("{} in all; --limit shows more.", count(total, "injection", "injections")));
     }
     Ok(Exit::Ok)
 }

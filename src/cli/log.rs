@@ -3,11 +3,11 @@
 use super::{
     CliError, Context, Exit,
     show::{claim::author, time::ago},
-    ui::{Style, Ui},
+    ui::{SafeText, Style, Ui},
 };
 use crate::{
     api::{EventView, LogQuery},
-    domain::text::sanitize_line,
+    domain::text::{escape, sanitize_line},
 };
 
 /// Show what was done, newest first; each act can be undone by its id.
@@ -54,12 +54,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         row(&mut cx.ui, event, now);
     }
     if page.items.is_empty() {
-        let place = scope.map_or_else(|| "any project".to_owned(), |scope| scope.to_string());
-        cx.ui.line(format_args!("Nothing has been done in {place} yet."));
+        let place = scope.map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
+        cx.ui.line(text!("Nothing has been done in {} yet.", place));
         cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
     }
     if let Some(next) = page.next {
-        cx.ui.note(format_args!("More: ergo log --cursor {next}"));
+        cx.ui.note(text!("More: ergo log --cursor {}", next));
     }
     Ok(Exit::Ok)
 }
@@ -70,21 +70,21 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     let kind = format!("{:<18}", event.kind);
     let mut who = author(&event.who, event.agent.as_deref());
     if let Some(device) = &event.device_name {
-        who = format!("{who}, on {}", sanitize_line(device));
+        who = format!("{who}, on {}", escape(device));
     }
-    let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { String::new() };
+    let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { SafeText::default() };
     let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
     let mut what = event.statement.as_deref().map(sanitize_line).unwrap_or_default();
     if what.is_empty() {
         what = targets.join(", ");
     }
     let what = ui.fit(&what, 12 + 19);
-    ui.line(format_args!("{op}  {kind} {what}{undone}"));
+    ui.line(text!("{}  {} {}{}", op, kind, what, undone));
     let mut rest = format!("{who}, {}", ago(event.at, now));
     if let Some(reason) = &event.reason {
         rest = format!("{rest}: {}", sanitize_line(reason));
     }
     let rest = ui.fit(&rest, 12);
     let rest = ui.paint(Style::Dim, rest);
-    ui.line(format_args!("            {rest}"));
+    ui.line(text!("            {}", rest));
 }

@@ -65,7 +65,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 fn log() {
     let filter = std::env::var("ERGO_MCP_LOG").ok().and_then(|filter| EnvFilter::try_new(filter).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn,rmcp=error"));
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .log_internal_errors(false)
+        .with_writer(std::io::stderr)
+        .finish();
     drop(tracing::subscriber::set_global_default(subscriber));
 }

@@ -4,6 +4,9 @@
 //! the daemon are `async` and run on a current-thread runtime that is made only for them. Nothing here prints by itself:
 //! all output goes through [`ui::Ui`], which knows about colour, width, `--json` and broken pipes.
 
+#[macro_use]
+mod safe_text;
+
 mod act;
 mod agents;
 mod args;
@@ -23,6 +26,7 @@ mod depend;
 mod doctor;
 mod error;
 mod export;
+mod git;
 mod history;
 mod hook;
 mod import;
@@ -70,9 +74,11 @@ use args::Command;
 pub use args::{Cli, Globals};
 pub(crate) use context::Context;
 pub(crate) use error::{CliError, Exit};
+use ui::{SafeText, Ui};
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    survive_file_size_limit();
     let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return usage(&error),
@@ -100,11 +106,24 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// A write beyond the limit on file sizes (`ulimit -f`) becomes an error like that of a full disk. By default the system ends
+/// the process (SIGXFSZ), the daemon and its workers included.
+fn survive_file_size_limit() {
+    let noted = std::sync::Arc::default();
+    // Without the handler only the error message is worse.
+    drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted));
+}
+
 /// Shows what clap has to say: help and version on stdout with success, the rest on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
-    // A reader that has gone away is no reason to fail.
-    let _gone = error.print();
-    if error.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() }
+    if !error.use_stderr() {
+        // A reader that has gone away is no reason to fail.
+        let _gone = error.print();
+        return Exit::Ok.into();
+    }
+    // It quotes arguments, which may come from anywhere, as they are.
+    Ui::new(&Globals::default()).mistake(&SafeText::lines(error.render()));
+    Exit::Usage.into()
 }
 
 fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {

@@ -3,7 +3,10 @@
 use super::{CliError, Context, Exit, show::time, ui::Style};
 use crate::{
     api::{RecallAnswer, RecallRequest},
-    domain::{ClaimKind, Status, text::sanitize_line},
+    domain::{
+        ClaimKind, Status,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// Find what is known about a question, in the words in which it was written.
@@ -71,7 +74,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         if hit.claim.status != Status::Active && !retired {
             retired = true;
             let heading = cx.ui.paint(Style::Strong, "No longer in force");
-            cx.ui.line(format_args!("\n{heading}"));
+            cx.ui.line(text!("\n{}", heading));
         }
         cx.ui.claim_row(&hit.claim, now);
         if let Some(reason) = &hit.claim.reason {
@@ -80,11 +83,11 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     }
     if !answer.references.is_empty() {
         let heading = cx.ui.paint(Style::Strong, "For reference, in files that were taken in");
-        cx.ui.line(format_args!("\n{heading}"));
+        cx.ui.line(text!("\n{}", heading));
         for found in &answer.references {
             let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));
-            let by = found.shared_by.as_deref().map(|who| format!("  shared by {}", sanitize_line(who)));
-            cx.ui.line(format_args!("  {place}{}", by.unwrap_or_default()));
+            let by = found.shared_by.as_deref().map(|who| format!("  shared by {}", escape(who)));
+            cx.ui.line(text!("  {}{}", place, by.unwrap_or_default()));
             let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN).collect();
             cx.ui.prose(4, Some(Style::Dim), &shown.join("\n"));
         }

@@ -19,14 +19,14 @@ pub(crate) async fn run(_: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
         let step = step?;
         if !step.finished {
-            cx.ui.progress(format_args!("{}: {} of {}", step.model, step.done, count(step.total, "text", "texts")));
+            cx.ui.progress(text!("{}: {} of {}", step.model, step.done, count(step.total, "text", "texts")));
             continue;
         }
         cx.ui.progress_done();
         if cx.ui.json {
             cx.ui.value(&step);
         } else {
-            cx.ui.line(format_args!("{} are of {}.", count(step.total, "vector", "vectors"), step.model));
+            cx.ui.line(text!("{} are of {}.", count(step.total, "vector", "vectors"), step.model));
         }
         return Ok(Exit::Ok);
     }

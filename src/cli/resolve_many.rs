@@ -72,9 +72,9 @@ impl Ui {
         for item in &answer.items {
             self.resolved_card(item);
         }
-        self.line(format_args!("{}.", answer.summary));
+        self.line(text!("{}.", answer.summary));
         if !answer.needs_review.is_empty() {
-            self.line(format_args!("{} claims that rest on what changed need review:", answer.needs_review.len()));
+            self.line(text!("{} claims that rest on what changed need review:", answer.needs_review.len()));
             self.line("  ergo claims --needs-review");
         }
         if answer.settled() > 0 && !answer.dry_run && !answer.replayed {
@@ -87,6 +87,6 @@ impl Ui {
         let (word, style) = if item.settled { ("ok", Style::Good) } else { ("left", Style::Warn) };
         let word = self.paint(style, format_args!("{word:4}"));
         let summary = crate::domain::text::sanitize_line(&item.summary);
-        self.line(format_args!("{word} {id}  {summary}"));
+        self.line(text!("{} {}  {}", word, id, summary));
     }
 }

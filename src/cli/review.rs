@@ -70,7 +70,7 @@ pub(crate) async fn run(cx: &mut Context, client: &Client, which: Which) -> Resu
     }
     let mut asker = if which.read_only { None } else { Asker::new() };
     let total = cards.len();
-    cx.ui.line(format_args!("{} to decide.", count(total, "conflict", "conflicts")));
+    cx.ui.line(text!("{} to decide.", count(total, "conflict", "conflicts")));
     for (at, id) in cards.iter().enumerate() {
         cx.ui.line("");
         let place = cx.ui.paint(Style::Dim, format_args!("{} of {total}", at + 1));
@@ -136,7 +136,7 @@ pub(super) async fn one(
             Answer::Next => return Ok(true),
             Answer::Help => cx.ui.line(HELP),
             Answer::Unknown(word) => {
-                cx.ui.line(format_args!("“{word}” is none of the answers:"));
+                cx.ui.line(text!("“{}” is none of the answers:", word));
                 cx.ui.line(HELP);
             }
             Answer::Undo => match client.undo(&UndoRequest { caller: cx.anyone()?, target_op: None }).await {
@@ -177,7 +177,7 @@ async fn settle(
 ) -> Result<Option<bool>, CliError> {
     let option = card.acts.iter().find(|option| option.act == act);
     if let Some(why_not) = option.and_then(|option| option.disabled.as_deref()) {
-        cx.ui.line(format_args!("Not possible: {why_not}."));
+        cx.ui.line(text!("Not possible: {}.", why_not));
         return Ok(None);
     }
     let mut request = ResolveRequest { caller: cx.anyone()?, ..blank(card, act) };
@@ -206,10 +206,10 @@ async fn settle(
     if act != CardAct::Snooze {
         let known = prefill(card, &request);
         let prompt = match &known {
-            Some(known) => format!("Why? [Enter: {}] ", crate::domain::text::sanitize_line(known)),
-            None => "Why? (empty: leave off) ".to_owned(),
+            Some(known) => text!("Why? [Enter: {}] ", known),
+            None => "Why? (empty: leave off) ".into(),
         };
-        let Some(said) = asker.ask(cx, &prompt)? else { return Ok(None) };
+        let Some(said) = asker.ask(cx, prompt)? else { return Ok(None) };
         request.reason = if said.is_empty() { known.unwrap_or_default() } else { said };
         if request.reason.trim().is_empty() {
             cx.ui.line("Left off: a decision needs its reason.");
@@ -232,7 +232,7 @@ fn narrow(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequest) -> 
         ("last day, YYYY-MM-DD", &mut holds.valid_until),
     ];
     for (name, field) in fields {
-        let Some(said) = asker.ask(cx, &format!("It holds only for this {name} (empty: any): "))? else {
+        let Some(said) = asker.ask(cx, text!("It holds only for this {} (empty: any): ", name))? else {
             return Ok(false);
         };
         if !said.is_empty() {

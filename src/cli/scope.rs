@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::files;
+
 /// A project as a folder tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {
@@ -25,7 +27,7 @@ pub(crate) fn project_of(folder: &Path) -> Project {
         Some(parent) if common.file_name().is_some_and(|name| name == ".git") => base_name(parent),
         _ => base_name(&common).trim_end_matches(".git").to_owned(),
     };
-    let remote = fs::read_to_string(common.join("config")).ok().and_then(|config| origin(&config));
+    let remote = files::text(&common.join("config"), files::MAX_SETTINGS).ok().and_then(|config| origin(&config));
     let folders = [Some(&*common), common.parent().filter(|_| common.ends_with(".git"))];
     let folders = folders.into_iter().flatten().map(|folder| folder.display().to_string());
     Project { name, identities: remote.map(|url| plain_url(&url)).into_iter().chain(folders).collect() }
@@ -46,14 +48,14 @@ fn common_dir(folder: &Path) -> Option<PathBuf> {
     let git_dir = if dot_git.is_dir() {
         dot_git
     } else if dot_git.is_file() {
-        let text = fs::read_to_string(&dot_git).ok()?;
+        let text = files::text(&dot_git, files::MAX_SETTINGS).ok()?;
         folder.join(text.strip_prefix("gitdir:")?.trim())
     } else if folder.join("HEAD").is_file() && folder.join("objects").is_dir() && folder.join("refs").is_dir() {
         folder.to_owned()
     } else {
         return None;
     };
-    let common = match fs::read_to_string(git_dir.join("commondir")) {
+    let common = match files::text(&git_dir.join("commondir"), files::MAX_SETTINGS) {
         Ok(text) => git_dir.join(text.trim()),
         Err(_) => git_dir,
     };

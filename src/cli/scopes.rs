@@ -6,9 +6,9 @@ use super::{
         text::count,
         time::{self, ago},
     },
-    ui::Style,
+    ui::{SafeText, Style},
 };
-use crate::{api::AsOf, domain::text::sanitize_line};
+use crate::{api::AsOf, domain::text::escape};
 
 /// List the projects that hold something.
 #[derive(Debug, clap::Args)]
@@ -28,11 +28,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let now = as_of.unwrap_or_else(Context::now);
     for view in &scopes.items {
-        let name = cx.ui.paint(Style::Strong, sanitize_line(&view.scope.to_string()));
+        let name = cx.ui.paint(Style::Strong, escape(&view.scope.to_string()));
         cx.ui.line(name);
-        let mut told = vec![count(view.active, "claim", "claims")];
+        let mut told = vec![text!("{}", count(view.active, "claim", "claims"))];
         if view.total > view.active {
-            told.push(format!("{} in the history", view.total - view.active));
+            told.push(text!("{} in the history", view.total - view.active));
         }
         if view.open_cards > 0 {
             told.push(cx.ui.paint(Style::Warn, count(view.open_cards, "open conflict", "open conflicts")));
@@ -40,11 +40,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         if view.needs_review > 0 {
             told.push(cx.ui.paint(Style::Warn, format!("{} to review", view.needs_review)));
         }
-        told.push(format!("last change {}", ago(view.latest, now)));
-        cx.ui.line(format_args!("  {}", told.join(", ")));
+        told.push(text!("last change {}", ago(view.latest, now)));
+        cx.ui.line(text!("  {}", SafeText::join(&told, ", ")));
         if let Some(identity) = &view.identity {
-            let identity = cx.ui.paint(Style::Dim, sanitize_line(identity));
-            cx.ui.line(format_args!("  {identity}"));
+            let identity = cx.ui.paint(Style::Dim, escape(identity));
+            cx.ui.line(text!("  {}", identity));
         }
     }
     if scopes.items.is_empty() && as_of.is_some() {

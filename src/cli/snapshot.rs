@@ -1,7 +1,7 @@
 //! `ergo snapshot`: what is in force, on one page.
 
-use super::{CliError, Context, Exit, show::time};
-use crate::{api::SnapshotQuery, domain::text::sanitize};
+use super::{CliError, Context, Exit, show::time, ui::SafeText};
+use crate::api::SnapshotQuery;
 
 /// Show what is in force on one page of Markdown, by kind and subject: for the beginning of an agent's session.
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.value(&answer);
         return Ok(Exit::Ok);
     }
-    cx.ui.raw(sanitize(&answer.snapshot).as_bytes());
+    cx.ui.prompt(SafeText::lines(&answer.snapshot));
     if answer.stale {
         cx.ui.note("Something changed since this was made; a new one is being made.");
     }

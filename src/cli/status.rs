@@ -5,7 +5,7 @@ use super::{
     show::{text::count, time::lasting},
     ui::Style,
 };
-use crate::domain::text::sanitize_line;
+use crate::domain::text::{escape, sanitize_line};
 
 /// Show the daemon, the store and this project at a glance. Starts nothing.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
         ),
     );
     for moved in &diagnose.thresholds {
-        let name = sanitize_line(&moved.scope.to_string());
+        let name = escape(&moved.scope.to_string());
         let told = if moved.block > 1.0 {
             format!("{name}: inference only warns, since the judge was not fitted for this cross-encoder")
         } else {
@@ -63,7 +63,7 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
             diagnose.needs_review
         ),
     );
-    let name = sanitize_line(&scope.to_string());
+    let name = escape(&scope.to_string());
     match here {
         Some(view) => {
             let open = count(view.open_cards, "open conflict", "open conflicts");
@@ -73,7 +73,7 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     }
     for problem in diagnose.problems.iter().chain(&diagnose.models.problems) {
         let label = ui.paint(Style::Warn, "Problem:");
-        ui.line(format_args!("{label} {}", sanitize_line(problem)));
+        ui.line(text!("{} {}", label, sanitize_line(problem)));
     }
     if diagnose.open_cards > 0 {
         ui.commands(&[("ergo tui".to_owned(), "settle what waits".to_owned())]);

@@ -20,7 +20,10 @@ use crate::{
         SupersedeRequest, UndoRequest, WhyRequest, WriteOutcome,
     },
     client::Client,
-    domain::{Scope, Status, text::sanitize_line},
+    domain::{
+        Scope, Status,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// What a line of a person means, where the thing is no card.
@@ -65,20 +68,20 @@ pub(crate) async fn run(
         nothing(cx, scope.as_ref());
         return Ok(Exit::Ok);
     }
-    cx.ui.line(format_args!("{} a person.", count(first.total, "thing wants", "things want")));
+    cx.ui.line(text!("{} a person.", count(first.total, "thing wants", "things want")));
     for group in &first.groups {
-        cx.ui.line(format_args!("  {}: {}", group.group.title(), counted(group)));
+        cx.ui.line(text!("  {}: {}", group.group.title(), counted(group)));
     }
     let mut asker = if read_only { None } else { Asker::new() };
     let mut at = 0;
     for group in first.groups {
         let kind = group.group;
-        cx.ui.line(format_args!("\n{}: {}", kind.title(), counted(&group)));
+        cx.ui.line(text!("\n{}: {}", kind.title(), counted(&group)));
         let mut page = Some(group);
         while let Some(group) = page.take() {
             for item in &group.items {
                 at += 1;
-                cx.ui.line(format_args!("\n{at} of {}, {}", first.total.max(at), kind.title().to_lowercase()));
+                cx.ui.line(text!("\n{} of {}, {}", at, first.total.max(at), kind.title().to_lowercase()));
                 if !one(cx, client, item, asker.as_mut()).await? {
                     return Ok(Exit::Ok);
                 }
@@ -105,9 +108,9 @@ async fn one(cx: &mut Context, client: &Client, item: &InboxItem, asker: Option<
     };
     let help = help(item);
     let letters: Vec<&str> = help.iter().map(|(letter, _)| *letter).collect();
-    let prompt = format!("\nWhat now? [{}, Enter, q, ?] ", letters.join(", "));
+    let prompt = text!("\nWhat now? [{}, Enter, q, ?] ", letters.join(", "));
     loop {
-        let Some(line) = asker.ask(cx, &prompt)? else { return Ok(false) };
+        let Some(line) = asker.ask(cx, prompt.clone())? else { return Ok(false) };
         let answer = match parse(&line) {
             Answer::Quit => return Ok(false),
             Answer::Next => return Ok(true),
@@ -178,10 +181,10 @@ async fn act(
         }
         (answer, _) => {
             if let Answer::Unknown(word) = answer {
-                cx.ui.line(format_args!("“{word}” is none of the answers:"));
+                cx.ui.line(text!("“{}” is none of the answers:", word));
             }
             for (letter, does) in help(item) {
-                cx.ui.line(format_args!("{letter:6}{does}"));
+                cx.ui.line(text!("{}{}", format_args!("{letter:6}"), does));
             }
             cx.ui.line("Enter the next thing\nq     quit");
             Ok(After::Waits)
@@ -212,10 +215,10 @@ async fn on_claim(
         _ => None,
     };
     let prompt = match known {
-        Some(known) => format!("Why? [Enter: {known}] "),
-        None => "Why? (empty: leave off) ".to_owned(),
+        Some(known) => text!("Why? [Enter: {}] ", known),
+        None => "Why? (empty: leave off) ".into(),
     };
-    let said = asker.ask(cx, &prompt)?.unwrap_or_default();
+    let said = asker.ask(cx, prompt)?.unwrap_or_default();
     let reason = if said.is_empty() { known.unwrap_or_default().to_owned() } else { said };
     if reason.is_empty() {
         cx.ui.line("Left off: an act needs its reason.");
@@ -276,7 +279,7 @@ async fn door(
             let words = if accept { join.words.clone() } else { Vec::new() };
             client.sync_answer(&join.id, &AnswerJoinRequest { caller, accept, words }).await?;
             let done = if accept { "is let in" } else { "was turned away" };
-            cx.ui.line(format_args!("“{}” {done}.", sanitize_line(&join.name)));
+            cx.ui.line(text!("“{}” {}.", escape(&join.name), done));
         }
         InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_) => return Ok(After::Waits),
     }

@@ -12,6 +12,7 @@ use super::{CliError, Context, Exit, args::When, review, triage};
 use crate::{
     client::{Client, Connect},
     config::{ConfigError, TuiTheme},
+    files,
     tui::{
         self, Options, Starter, TuiError, action::Keymap, files::Mistake, state::Screen, theme::Base,
         theme_file::ThemeFile,
@@ -120,7 +121,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 
 /// Reads a file of the person's, where there is one.
 fn read<T>(path: &Path, parse: fn(&str) -> Result<T, Mistake>) -> Result<Option<T>, CliError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match files::text(path, files::MAX_SETTINGS) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(CliError::file("read", path, &error)),
@@ -165,7 +166,7 @@ fn capture(
         .ok_or_else(|| CliError::usage(format_args!("“{size}” is no size: expected COLUMNSxROWS, such as 120x40")))?;
     let text = made(options, client, size, keys).map_err(failed)?;
     std::fs::write(file, text).map_err(|error| CliError::file("write", file, &error))?;
-    cx.ui.note(format_args!("Wrote {}", file.display()));
+    cx.ui.note(text!("Wrote {}", file.display()));
     Ok(Exit::Ok)
 }
 

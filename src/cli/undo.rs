@@ -109,7 +109,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
     let mut outcomes = Vec::new();
     let mut problems = Vec::new();
     for (at, op) in ops.iter().enumerate() {
-        cx.ui.progress(format_args!("undoing {} of {}", at + 1, ops.len()));
+        cx.ui.progress(text!("undoing {} of {}", at + 1, ops.len()));
         match client.undo(&UndoRequest { caller: cx.anyone()?, target_op: Some(*op) }).await {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => problems.push(CliError::from(error)),
@@ -117,13 +117,13 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
     }
     cx.ui.progress_done();
     if cx.ui.json {
-        let problems: Vec<_> = problems.iter().map(|problem| &problem.error).collect();
+        let problems: Vec<_> = problems.iter().map(|problem| &*problem.error).collect();
         cx.ui.value(&serde_json::json!({ "undone": outcomes, "kept": problems }));
     } else {
-        cx.ui.line(format_args!("{} undone.", count(outcomes.len(), "act", "acts")));
+        cx.ui.line(text!("{} undone.", count(outcomes.len(), "act", "acts")));
         for problem in &problems {
             let label = cx.ui.paint(Style::Warn, "Kept:");
-            cx.ui.line(format_args!("{label} {problem}"));
+            cx.ui.line(text!("{} {}", label, problem));
         }
     }
     Ok(if problems.is_empty() { Exit::Ok } else { Exit::Stale })

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     api::{ClaimView, WhyAnswer, WhyRequest},
     client::drift,
-    domain::drift::Drift,
+    domain::{drift::Drift, text::escape},
 };
 
 /// Answer why: the best reasoned claim, its reason, its source, and what led to it.
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
         cx.ui.value(&value);
     } else {
-        show(cx, &answer, drift, &format!("Nothing in {scope} answers “{question}”."));
+        show(cx, &answer, drift, &format!("Nothing in {} answers “{question}”.", escape(&scope.to_string())));
     }
     Ok(if answer.answer.is_some() { Exit::Ok } else { Exit::Usage })
 }
@@ -120,5 +120,5 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
 
 fn heading(cx: &mut Context, title: &str) {
     let title = cx.ui.paint(Style::Strong, title);
-    cx.ui.line(format_args!("\n{title}"));
+    cx.ui.line(text!("\n{}", title));
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::CliError;
+use super::{CliError, ui::SafeText};
 use crate::{
     api::{Caller, RememberRequest},
     client::ClientError,
@@ -98,10 +98,12 @@ const FLAGS: [(&str, &str); 12] = [
 
 /// An error of a write in the words of the command line: the daemon's name fields, which are arguments here.
 pub(crate) fn in_flags(error: ClientError) -> CliError {
-    let say = |text: &mut String| {
+    let say = |text: &mut SafeText| {
+        let mut said = text.to_string();
         for (field, flag) in FLAGS {
-            *text = text.replace(&format!("`{field}`"), &format!("`{flag}`"));
+            said = said.replace(&format!("`{field}`"), &format!("`{flag}`"));
         }
+        *text = SafeText::lines(said);
     };
     let mut error = CliError::from(error);
     say(&mut error.error);

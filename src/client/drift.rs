@@ -1,10 +1,13 @@
 //! Reading the sources that claims name, to see whether they still say so.
 
-use std::{collections::HashMap, fs, path::Path};
+use std::{collections::HashMap, path::Path};
 
-use crate::domain::{
-    ClaimId,
-    drift::{self, Drift},
+use crate::{
+    domain::{
+        ClaimId,
+        drift::{self, Drift},
+    },
+    files::{self, Place},
 };
 
 /// The largest file that is read, in bytes.
@@ -28,17 +31,16 @@ pub fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(Cla
 
 /// A regular file of the project as text; links that lead out of it are not followed.
 fn read(folder: &Path, path: &str) -> Option<String> {
-    let file = fs::canonicalize(folder.join(path)).ok()?;
-    let inside = fs::canonicalize(folder).is_ok_and(|folder| file.starts_with(folder));
-    let meta = fs::metadata(&file).ok()?;
-    if !inside || !meta.is_file() || meta.len() > MOST {
-        return None;
+    match files::locate(folder, &folder.join(path)).ok()? {
+        Place::Inside(file) => files::text(&file, MOST).ok(),
+        Place::Outside(_) => None,
     }
-    String::from_utf8(fs::read(&file).ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::domain::EventId;
 

@@ -69,6 +69,11 @@ impl ClientError {
     /// What to do next, where there is something.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Unreachable { place, .. } if place.starts_with("https://") => Some(
+                "check ERGO_API_URL; if your own authority signed its certificate, name the authority's PEM file in \
+                 SSL_CERT_FILE"
+                    .to_owned(),
+            ),
             Self::Unreachable { .. } => Some("start it with `ergo daemon start`".to_owned()),
             Self::Interrupted { .. } | Self::Timeout { .. } => Some(
                 "try again: a repeated act is recognised and happens once; `ergo daemon status` says more".to_owned(),

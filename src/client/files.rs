@@ -7,7 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::api::MAX_FILE;
+use crate::{
+    api::{MAX_FILE, MAX_FILE_NAME},
+    domain::text::sanitize_line,
+    files::{Place, bytes, locate, real_path},
+};
 
 /// Folders that hold what was made from something else.
 const MADE: [&str; 6] = ["target", "node_modules", "__pycache__", "venv", "dist", "vendor"];
@@ -22,18 +26,60 @@ pub struct Found {
     pub files: BTreeSet<PathBuf>,
     /// What is left out, and why.
     pub skipped: Vec<(PathBuf, String)>,
+    /// What lies outside of the project, and where: nothing of it stays, also where it was taken in before.
+    pub outside: Vec<(PathBuf, String)>,
 }
 
-/// Looks for files under a path. Hidden ones, links to folders and folders of made things are passed over.
-pub fn files(named: &Path, found: &mut Found) {
+/// Looks for files under a path that a person named, in a project whose top is `top`.
+///
+/// Hidden files, links to folders and folders of made things are passed over, and so is what a link of the project leads out of it.
+pub fn files(top: &Path, named: &Path, found: &mut Found) {
+    let root = match root(top, named) {
+        Ok(Place::Inside(root)) => root,
+        Ok(Place::Outside(real)) => return found.outside.push((named.to_owned(), leads_out(&real))),
+        Err(error) => return found.skipped.push((named.to_owned(), error.to_string())),
+    };
     match fs::metadata(named) {
-        Ok(meta) if meta.is_dir() => folder(named, 0, found),
-        Ok(meta) => file(named, &meta, found),
+        Ok(meta) if meta.is_dir() => folder(&root, named, 0, found),
+        Ok(meta) => file(&root, named, &meta, found),
         Err(error) => found.skipped.push((named.to_owned(), error.to_string())),
     }
 }
 
-fn folder(path: &Path, depth: usize, found: &mut Found) {
+/// The folder that files below what was named must lie in: the project, else what was named itself.
+fn root(top: &Path, named: &Path) -> io::Result<Place> {
+    let top = fs::canonicalize(top)?;
+    Ok(match locate(&top, named)? {
+        Place::Inside(_) => Place::Inside(top),
+        Place::Outside(real) => match named.parent().map(real_path).transpose()? {
+            // Whoever names a link of the project need not know where it leads.
+            Some(folder) if folder.starts_with(&top) => Place::Outside(real),
+            _ => Place::Inside(real),
+        },
+    })
+}
+
+fn leads_out(real: &Path) -> String {
+    format!("a link to {}, outside of the project: name that itself to take it in", shown(real))
+}
+
+/// A path on one line of an answer.
+fn shown(path: &Path) -> String {
+    sanitize_line(&path.display().to_string())
+}
+
+/// Why a name cannot be kept; `None` where it can.
+pub fn unfit_name(name: &str) -> Option<String> {
+    if name.len() > MAX_FILE_NAME {
+        Some(format!("its path has {} bytes; at most {MAX_FILE_NAME} are taken in", name.len()))
+    } else if name.contains(char::is_control) {
+        Some("its name has a line break or another control character: rename it to take it in".to_owned())
+    } else {
+        None
+    }
+}
+
+fn folder(root: &Path, path: &Path, depth: usize, found: &mut Found) {
     if depth > DEEPEST {
         found.skipped.push((path.to_owned(), format!("nested more than {DEEPEST} folders deep")));
         return;
@@ -59,15 +105,23 @@ fn folder(path: &Path, depth: usize, found: &mut Found) {
                 found.skipped.push((path, "a link to a folder: name the folder itself to take it in".to_owned()));
             }
             Ok(meta) if meta.is_dir() && MADE.contains(&name.as_str()) => {}
-            Ok(meta) if meta.is_dir() => folder(&path, depth + 1, found),
-            Ok(meta) => file(&path, &meta, found),
+            Ok(meta) if meta.is_dir() => folder(root, &path, depth + 1, found),
+            Ok(meta) => file(root, &path, &meta, found),
             Err(error) => found.skipped.push((path, error.to_string())),
         }
     }
 }
 
-fn file(path: &Path, meta: &fs::Metadata, found: &mut Found) {
-    match fits(meta) {
+fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut Found) {
+    let why = match locate(root, path) {
+        Ok(Place::Outside(real)) => return found.outside.push((path.to_owned(), leads_out(&real))),
+        Ok(Place::Inside(_)) if path.to_str().is_none() => {
+            Err("its name is not UTF-8: rename it to take it in".to_owned())
+        }
+        Ok(Place::Inside(_)) => fits(meta),
+        Err(error) => Err(error.to_string()),
+    };
+    match why {
         Ok(()) => drop(found.files.insert(path.to_owned())),
         Err(why) => found.skipped.push((path.to_owned(), why)),
     }
@@ -107,7 +161,7 @@ pub enum Unread {
 
 /// The text of a file that [`fits`].
 pub fn text(path: &Path) -> Result<String, Unread> {
-    let bytes = fs::read(path).map_err(|error| Unread::Failed(error.to_string()))?;
+    let bytes = bytes(path, MAX_FILE as u64).map_err(|error| Unread::Failed(error.to_string()))?;
     if bytes.contains(&0) {
         return Err(Unread::NoText("binary".to_owned()));
     }
@@ -139,7 +193,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .unwrap();
         let mut found = Found::default();
-        files(dir.path(), &mut found);
+        files(dir.path(), dir.path(), &mut found);
         let names: Vec<_> = found.files.iter().map(|path| path.strip_prefix(dir.path()).unwrap().to_owned()).collect();
         assert_eq!(names, ["docs/a.md", "docs/deep/b.txt", "linked.md"].map(PathBuf::from));
         let skipped: BTreeSet<_> = found
@@ -148,6 +202,36 @@ mod tests {
             .map(|(path, why)| (path.file_name().unwrap().to_str().unwrap(), why.split(' ').next().unwrap()))
             .collect();
         assert_eq!(skipped, [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "no")].into());
+    }
+
+    #[test]
+    fn links_lead_out_of_no_project_and_odd_names_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("project");
+        fs::create_dir_all(top.join("docs")).unwrap();
+        fs::create_dir(dir.path().join("notes")).unwrap();
+        fs::write(dir.path().join("secret"), "s").unwrap();
+        fs::write(top.join("a.md"), "a").unwrap();
+        symlink("../secret", top.join("out.md")).unwrap();
+        symlink("../a.md", top.join("docs/in.md")).unwrap();
+        symlink("../secret", dir.path().join("notes/out.md")).unwrap();
+        symlink("secret", dir.path().join("mine.md")).unwrap();
+        let looked = |named: &str| {
+            let mut found = Found::default();
+            files(&top, &dir.path().join(named), &mut found);
+            (
+                found.files.len(),
+                found.skipped.iter().chain(&found.outside).map(|(_, why)| why.clone()).collect::<String>(),
+            )
+        };
+        let (taken, why) = looked("project");
+        assert!(taken == 2 && why.contains("secret, outside of the project"), "{taken} {why}");
+        assert_eq!(looked("project/docs"), (1, String::new()), "a link within the project is a file of it");
+        let (taken, why) = looked("project/out.md");
+        assert!(taken == 0 && why.contains("outside"), "{taken} {why}");
+        assert!(looked("notes").0 == 0, "the same holds in a folder elsewhere");
+        assert_eq!(looked("mine.md"), (1, String::new()), "a link of one's own that is named");
+        assert!(unfit_name("a\nb").is_some() && unfit_name(&"x".repeat(1025)).is_some() && unfit_name("a b").is_none());
     }
 
     #[test]

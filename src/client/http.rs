@@ -1,6 +1,11 @@
-//! HTTP/1.1 to the daemon, over its Unix socket or TCP. One connection a call: cheap here, and nothing to keep alive.
+//! HTTP/1.1 to the daemon, over its Unix socket, TCP or TLS. One connection a call: cheap here, and nothing to keep alive.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::{
@@ -19,8 +24,15 @@ use tokio::{
     net::{TcpStream, UnixStream},
     time::timeout,
 };
+use tokio_rustls::TlsConnector;
 
-use super::{Api, ByteStream, ClientError, DEADLINE, Download, Request, Response, sse};
+pub use super::place::Place;
+use super::{
+    Api, ByteStream, ClientError, DEADLINE, Download, Request, Response,
+    credential::Credential,
+    place::{host_and_port, loopback},
+    sse, tls,
+};
 use crate::api::{ApiError, Change, SUMMARY_HEADER, VERSION_HEADER};
 
 /// The largest answer that is read, in bytes.
@@ -32,67 +44,37 @@ const FILE: &str = "application/octet-stream";
 /// The body of a request.
 type Outgoing = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// Where a daemon listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A Unix socket.
-    Unix(PathBuf),
-    /// TCP: host and port.
-    Tcp(String),
-}
-
-impl Place {
-    /// Reads `http://host:port` or `unix:/path`.
-    ///
-    /// # Errors
-    /// A sentence that says what was expected.
-    pub fn parse(url: &str) -> Result<Self, String> {
-        let expected = || format!("“{url}” is no address of a daemon: expected http://127.0.0.1:8788 or unix:/path");
-        if let Some(path) = url.strip_prefix("unix:") {
-            let path = path.strip_prefix("//").unwrap_or(path);
-            return if path.starts_with('/') { Ok(Self::Unix(path.into())) } else { Err(expected()) };
-        }
-        let authority = url.strip_prefix("http://").ok_or_else(expected)?.trim_end_matches('/');
-        let parsed: http::uri::Authority = authority.parse().map_err(|_| expected())?;
-        if parsed.port_u16().is_none() || authority.contains(['@', '/']) {
-            return Err(expected());
-        }
-        Ok(Self::Tcp(authority.to_owned()))
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-            Self::Tcp(authority) => write!(f, "http://{authority}"),
-        }
-    }
-}
-
 /// A daemon behind HTTP.
 #[derive(Clone)]
 pub struct HttpApi {
     place: Place,
-    token: Option<String>,
+    credential: Credential,
+    /// Made at the first call that needs it: it reads the system's certificates.
+    tls: Arc<OnceLock<Result<TlsConnector, String>>>,
 }
 
 impl fmt::Debug for HttpApi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the token.
-        f.debug_struct("HttpApi").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("HttpApi")
+            .field("place", &self.place)
+            .field("credential", &self.credential)
+            .finish_non_exhaustive()
     }
 }
 
 impl HttpApi {
     /// The daemon at this socket.
     pub fn unix(socket: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Unix(socket.into()), token: None }
+        Self::new(Place::Unix(socket.into()), None)
     }
 
     /// The daemon at this place, with a bearer token where it wants one.
     pub fn new(place: Place, token: Option<String>) -> Self {
-        Self { place, token }
+        Self::with(place, token.map_or(Credential::None, Credential::Given))
+    }
+
+    pub(super) fn with(place: Place, credential: Credential) -> Self {
+        Self { place, credential, tls: Arc::default() }
     }
 
     fn unreachable(&self, cause: impl fmt::Display) -> ClientError {
@@ -121,8 +103,21 @@ impl HttpApi {
                 self.exchange(stream, request, kind, body, "localhost").await
             }
             Place::Tcp(authority) => {
-                let stream = TcpStream::connect(authority).await.map_err(|e| self.unreachable(e))?;
+                let here = match &self.credential {
+                    Credential::Home(own) => vec![own.address()],
+                    Credential::None | Credential::Given(_) => loopback(authority),
+                };
+                if here.is_empty() {
+                    return Err(self.unreachable("plain HTTP is for addresses of this machine alone; use https://"));
+                }
+                let stream = TcpStream::connect(&here[..]).await.map_err(|e| self.unreachable(e))?;
                 stream.set_nodelay(true).map_err(|e| self.unreachable(e))?;
+                self.exchange(stream, request, kind, body, authority).await
+            }
+            Place::Tls(authority) => {
+                let (host, port) = host_and_port(authority).ok_or_else(|| self.unreachable("it is no address"))?;
+                let connector = self.tls.get_or_init(tls::connector).as_ref().map_err(|e| self.unreachable(e))?;
+                let stream = tls::connect(connector, host, port).await.map_err(|e| self.unreachable(e))?;
                 self.exchange(stream, request, kind, body, authority).await
             }
         }
@@ -139,12 +134,14 @@ impl HttpApi {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        // Read for each call: a daemon that ended meanwhile may have left its port to another program.
+        let token = self.credential.token().map_err(|e| self.unreachable(e))?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| self.unreachable(e))?;
         // Ends with the connection, which ends when the answer's body is read or dropped.
         tokio::spawn(connection);
         let mut builder =
             http::Request::builder().method(request.method.clone()).uri(request.target()).header(header::HOST, host);
-        if let Some(token) = &self.token {
+        if let Some(token) = token {
             builder = builder.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
         if let Some(kind) = kind {
@@ -278,16 +275,6 @@ impl Api for HttpApi {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_read_and_wrong_ones_say_what_was_expected() {
-        assert_eq!(Place::parse("http://127.0.0.1:8788/"), Ok(Place::Tcp("127.0.0.1:8788".into())));
-        assert_eq!(Place::parse("unix:/run/e.sock"), Ok(Place::Unix("/run/e.sock".into())));
-        assert_eq!(Place::parse("unix:///run/e.sock"), Ok(Place::Unix("/run/e.sock".into())));
-        for wrong in ["https://x:1", "127.0.0.1:1", "http://x", "unix:rel", "http://u@x:1", "http://x:1/path"] {
-            assert!(Place::parse(wrong).unwrap_err().contains("expected http://"), "{wrong}");
-        }
-    }
 
     #[tokio::test]
     async fn nobody_there_is_unreachable_and_says_where() {

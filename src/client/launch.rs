@@ -19,10 +19,13 @@ use std::{
 
 use tokio::{net::UnixStream, time::sleep};
 
-use super::{Client, ClientError, HttpApi, Place};
+use super::{
+    Api, Client, ClientError, HttpApi, Place,
+    credential::{Credential, OwnDaemon},
+};
 use crate::{
     api::{ApiError, Health},
-    config::{ConfigError, DaemonRecord, Owner, Paths, StoreLock},
+    config::{ConfigError, DaemonRecord, Owner, Paths, StoreLock, disk},
 };
 
 /// How long a daemon may take to become ready, or to end.
@@ -67,7 +70,7 @@ impl Connect {
     /// [`ClientError::Unreachable`] where none runs and none may be started; [`ClientError::NotStarted`] with the log's
     /// last lines where one was started in vain.
     pub async fn client(&self) -> Result<Client, ClientError> {
-        if let Some(api) = self.named()? {
+        if let Some((api, _)) = self.named()? {
             return Ok(Client::new(Arc::new(api)));
         }
         match self.reach().await {
@@ -80,9 +83,9 @@ impl Connect {
     /// A client for where the daemon is, or would be; nothing is tried yet.
     ///
     /// # Errors
-    /// Where `ERGO_API_URL` is no address.
+    /// Where `ERGO_API_URL` is no address, or one that needs a token that is not there.
     pub fn lazy(&self) -> Result<Client, ClientError> {
-        let api = self.named()?.unwrap_or_else(|| HttpApi::unix(self.socket()));
+        let api = self.named()?.map_or_else(|| HttpApi::unix(self.socket()), |(api, _)| api);
         Ok(Client::new(Arc::new(api)))
     }
 
@@ -98,7 +101,7 @@ impl Connect {
         self.paths.make()?;
         let log_start = fs::metadata(self.paths.log()).map_or(0, |meta| meta.len());
         let failed = |cause: String| ClientError::NotStarted {
-            cause,
+            cause: self.with_full_disk(cause),
             log: self.paths.log(),
             tail: tail(&self.paths.log(), log_start),
         };
@@ -185,15 +188,43 @@ impl Connect {
         }
     }
 
-    /// The daemon that the environment names.
-    fn named(&self) -> Result<Option<HttpApi>, ClientError> {
-        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    /// Returns the address in `ERGO_API_URL`, where it is set and counts.
+    ///
+    /// # Errors
+    /// Where it is no address of a daemon, may not be spoken to, or needs a token that is not there.
+    pub fn elsewhere(&self) -> Result<Option<Elsewhere>, ClientError> {
+        let found = self.named()?;
+        Ok(found.map(|(api, own)| Elsewhere { place: api.place(), own }))
+    }
+
+    /// The daemon that the environment names, and whether it is this home's.
+    ///
+    /// The token in this home's file goes to this home's own daemon alone. Any other address gets `ERGO_API_TOKEN`, or
+    /// nothing at all: whoever listens there must not learn what opens this memory.
+    fn named(&self) -> Result<Option<(HttpApi, bool)>, ClientError> {
+        let set = |name: &str| std::env::var(name).ok().map(|v| v.trim().to_owned()).filter(|value| !value.is_empty());
         let Some(url) = set("ERGO_API_URL").filter(|_| self.environment) else { return Ok(None) };
-        let place = Place::parse(&url).map_err(|e| {
-            ClientError::Api(ApiError::field("ERGO_API_URL", format!("the environment variable ERGO_API_URL: {e}")))
-        })?;
-        let from_file = || fs::read_to_string(self.paths.token()).ok().map(|text| text.trim().to_owned());
-        Ok(Some(HttpApi::new(place, set("ERGO_API_TOKEN").or_else(from_file))))
+        let refused =
+            |why: String| ApiError::field("ERGO_API_URL", format!("the environment variable ERGO_API_URL: {why}"));
+        let place = Place::parse(&url).map_err(|why| ClientError::Api(refused(why)))?;
+        let own = match &place {
+            Place::Tcp(authority) => OwnDaemon::at(&self.paths, authority),
+            Place::Unix(_) | Place::Tls(_) => None,
+        };
+        let is_own = own.is_some() || place == Place::Unix(self.socket());
+        let api = match (set("ERGO_API_TOKEN"), own) {
+            (Some(token), _) => HttpApi::new(place, Some(token)),
+            (None, Some(own)) => HttpApi::with(place, Credential::Home(own)),
+            // A socket asks for no token: who may open it may speak.
+            (None, None) if matches!(place, Place::Unix(_)) => HttpApi::new(place, None),
+            (None, None) => {
+                let why = format!("{place} is not where this home's daemon listens, and there is no token for it");
+                return Err(ClientError::Api(refused(why).hint(
+                    "set ERGO_API_TOKEN to that daemon's token, or unset ERGO_API_URL to use this home's daemon",
+                )));
+            }
+        };
+        Ok(Some((api, is_own)))
     }
 
     /// Where the daemon's socket is, by its own word, else by the rule.
@@ -226,6 +257,16 @@ impl Connect {
         Ok((client, health))
     }
 
+    /// Adds that the disk is full, if it is: the daemon could not write that to its log.
+    fn with_full_disk(&self, cause: String) -> String {
+        match disk::free_bytes(&self.paths.data) {
+            Some(free) if free < disk::FULL => {
+                format!("the disk that holds {} is full, make room on it ({cause})", self.paths.data.display())
+            }
+            _ => cause,
+        }
+    }
+
     /// Starts `ergo daemon run` on its own: another process group, no terminal, what it says in the log.
     fn spawn_daemon(&self) -> std::io::Result<Child> {
         let program = match &self.program {
@@ -246,6 +287,15 @@ impl Connect {
         }
         command.spawn()
     }
+}
+
+/// The daemon that the environment names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Its address.
+    pub place: String,
+    /// It is this home's own.
+    pub own: bool,
 }
 
 /// A daemon that answers.

@@ -1,9 +1,10 @@
 //! Speaking to the daemon: a transport that can be replaced ([`Api`]), and a typed [`Client`] over it.
 //!
-//! [`HttpApi`] speaks HTTP over the daemon's Unix socket or TCP; [`FakeApi`] answers from a script, for tests.
+//! [`HttpApi`] speaks HTTP over the daemon's Unix socket, TCP or TLS; [`FakeApi`] answers from a script, for tests.
 
 mod agents;
 mod bundle;
+mod credential;
 pub mod drift;
 mod error;
 pub mod fake;
@@ -11,9 +12,12 @@ pub mod files;
 pub mod http;
 pub mod injected;
 pub mod launch;
+mod moment;
+mod place;
 mod scope;
 mod sse;
 mod teams;
+mod tls;
 mod typed;
 
 use std::{fmt, time::Duration};
@@ -29,6 +33,7 @@ pub use error::ClientError;
 pub use fake::{FakeApi, Reply};
 pub use http::{HttpApi, Place};
 pub use launch::Connect;
+pub use moment::{MOMENT_FORMS, moment};
 pub use scope::known_scope;
 pub use typed::Client;
 

@@ -1,10 +1,11 @@
 //! `tui.json`: what the app keeps of itself on this machine. It belongs to the machine, not to the memory: it is never synced or copied.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, record::write_private};
+use crate::files;
 
 /// What the app keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +20,10 @@ pub struct AppMemory {
 impl AppMemory {
     /// Reads it; nothing is kept where there is no file, or it is not understood.
     pub fn read(path: &Path) -> Self {
-        fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        files::bytes(path, files::MAX_SETTINGS)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
     }
 
     /// Writes it in one step.
@@ -34,6 +38,8 @@ impl AppMemory {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -94,7 +94,7 @@ impl StoreLock {
 
 fn owner_in(file: &mut File) -> Owner {
     let mut text = String::new();
-    match file.read_to_string(&mut text) {
+    match file.take(4096).read_to_string(&mut text) {
         Ok(_) => serde_json::from_str(&text).unwrap_or_default(),
         Err(_) => Owner::default(),
     }

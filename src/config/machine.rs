@@ -1,12 +1,14 @@
 //! What this machine is called.
 
-use std::{fs, process::Command};
+use std::{path::Path, process::Command};
+
+use crate::files;
 
 /// The machine's name, for others to tell it from the person's other ones: the first part of its host name.
 pub fn machine_name() -> String {
     ["/proc/sys/kernel/hostname", "/etc/hostname"]
         .iter()
-        .find_map(|file| named(&fs::read_to_string(file).ok()?))
+        .find_map(|file| named(&files::text(Path::new(file), files::MAX_SETTINGS).ok()?))
         .or_else(|| named(&String::from_utf8(Command::new("hostname").output().ok()?.stdout).ok()?))
         .unwrap_or_else(|| "laptop".to_owned())
 }

@@ -3,14 +3,17 @@
 //! Shared by the daemon and its clients; knows nothing of either.
 
 pub mod app;
+pub mod disk;
 pub mod lock;
 mod machine;
 pub mod paths;
+pub mod privacy;
 pub mod recall;
 pub mod record;
 pub mod settings;
+pub mod store_file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use app::AppMemory;
 pub use lock::{Owner, StoreLock};
@@ -22,6 +25,7 @@ pub use settings::{
     AgentsMay, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncMode, SyncSettings, TuiSettings,
     TuiTheme,
 };
+pub use store_file::StoreFile;
 
 /// Why the configuration, or a place on the disk, cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,13 +53,15 @@ pub enum ConfigError {
         /// What the system said.
         cause: String,
     },
-    /// A folder that must be private belongs to someone else, or others may enter it.
-    #[error("{} {problem}: ergo does not put its socket or keys there", path.display())]
+    /// A file or folder that must be this user's alone belongs to someone else, or others may write to it.
+    #[error("{} {problem}: ergo keeps no memory, key or socket where others can change it", path.display())]
     NotPrivate {
-        /// The folder.
+        /// The file or folder.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
+        /// What to do.
+        remedy: String,
     },
     /// Another process owns the store.
     #[error("the store {} is owned by {owner}", store.display())]
@@ -65,6 +71,24 @@ pub enum ConfigError {
         /// Who.
         owner: Owner,
     },
+    /// The store that this device had is gone, or nothing is left in it.
+    #[error("the store {} {}", store.display(), lost(key.as_deref()))]
+    StoreLost {
+        /// The store's file.
+        store: PathBuf,
+        /// The key that says that there was one; `None` where the file is there and empty.
+        key: Option<PathBuf>,
+    },
+    /// A new store was asked for where there is one.
+    #[error("the store {} is there: nothing was changed", .0.display())]
+    StoreThere(PathBuf),
+}
+
+fn lost(key: Option<&Path>) -> String {
+    match key {
+        Some(key) => format!("is missing, though this device has written one before (its key is {})", key.display()),
+        None => "is empty (0 bytes): what was in it is lost".to_owned(),
+    }
 }
 
 impl ConfigError {
@@ -78,10 +102,15 @@ impl ConfigError {
         match self {
             Self::NoHome | Self::Invalid { .. } => None,
             Self::Io { .. } => Some("check the folder's owner and permissions, and the free space".to_owned()),
-            Self::NotPrivate { path, .. } => Some(format!("chmod 700 {}, or remove it", path.display())),
+            Self::NotPrivate { remedy, .. } => Some(remedy.clone()),
             Self::Owned { .. } => {
                 Some("stop it with `ergo daemon stop`, or set ERGO_HOME for a second store".to_owned())
             }
+            Self::StoreLost { store, .. } => Some(format!(
+                "restore a backup: copy it to {}; or begin with an empty store: ergo daemon start --new-store",
+                store.display()
+            )),
+            Self::StoreThere(_) => Some("move it away first, or go on with it: ergo daemon start".to_owned()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::ConfigError;
+use super::{ConfigError, privacy};
 
 /// The longest socket path, in bytes, that every supported system takes: `sun_path` holds 104 on macOS and 108 on Linux.
 pub const MAX_SOCKET_PATH: usize = 100;
@@ -121,10 +121,15 @@ impl Paths {
     /// Makes the folders of store, state and socket: private to this user.
     ///
     /// # Errors
-    /// Where a folder cannot be made, or the socket's folder is open to others.
+    /// Where a folder cannot be made; [`ConfigError::NotPrivate`] where others own or may write to one, or to the store or
+    /// a secret in it.
     pub fn make(&self) -> Result<(), ConfigError> {
         for folder in [&self.data, &self.state] {
             make_private(folder)?;
+            privacy::check_folder(folder)?;
+        }
+        for file in [self.store(), self.device_key(), self.token()] {
+            privacy::check_file(&file)?;
         }
         if let Some(folder) = self.socket.parent() {
             make_private(folder)?;
@@ -163,20 +168,9 @@ fn make_private(folder: &Path) -> Result<(), ConfigError> {
 /// Closes the socket's folder, which is ergo's alone, to others. Refuses one that another user owns, or into which others
 /// could write until now: a socket there may be someone else's.
 fn keep_private(folder: &Path) -> Result<(), ConfigError> {
+    privacy::check_folder(folder)?;
     let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
-    let not = |problem: String| Err(ConfigError::NotPrivate { path: folder.to_owned(), problem });
-    let mode = meta.mode() & 0o777;
-    // A link counts by its own owner, too: in a shared temporary directory someone else's could be turned elsewhere.
-    let link = fs::symlink_metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;
-    for meta in [&meta, &link] {
-        if meta.uid() != rustix::process::getuid().as_raw() {
-            return not(format!("belongs to user {}", meta.uid()));
-        }
-    }
-    if mode & 0o022 != 0 {
-        return not(format!("can be written to by others (mode {mode:o})"));
-    }
-    if mode & 0o077 != 0 {
+    if meta.mode() & 0o077 != 0 {
         let closed = fs::Permissions::from_mode(0o700);
         fs::set_permissions(folder, closed).map_err(|e| ConfigError::io("close the folder", folder, e))?;
     }
@@ -198,6 +192,25 @@ mod tests {
     }
 
     #[test]
+    fn a_home_or_store_that_others_may_write_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path().join("home"));
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        paths.make().unwrap();
+        for path in [paths.store(), paths.device_key(), paths.token()] {
+            fs::write(&path, "").unwrap();
+            set(&paths.data, 0o755);
+            set(&path, 0o666);
+            let error = paths.make().unwrap_err();
+            assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+            set(&path, 0o600);
+            paths.make().unwrap();
+        }
+        set(&paths.data, 0o777);
+        assert!(matches!(paths.make().unwrap_err(), ConfigError::NotPrivate { .. }));
+    }
+
+    #[test]
     fn the_sockets_folder_is_closed_and_one_open_to_writers_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path().join("home"));
@@ -211,6 +224,6 @@ mod tests {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
         let error = paths.make().unwrap_err();
         assert!(matches!(error, ConfigError::NotPrivate { .. }), "{error}");
-        assert!(error.hint().unwrap().contains("chmod 700"));
+        assert!(error.hint().unwrap().contains("chmod go-w"));
     }
 }

@@ -1,7 +1,8 @@
 //! The `[recall]` section: what recall asks beyond this program, and the listener for clients of another memory.
 
-use std::{env, fs, net::SocketAddr, path::PathBuf};
+use std::{env, net::SocketAddr, path::PathBuf};
 
+use crate::files;
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that holds the endpoint's key.
@@ -46,7 +47,7 @@ impl RecallSettings {
         let given = env::var(KEY_VARIABLE).ok();
         let key = match (given, &self.key_file) {
             (Some(key), _) => key,
-            (None, Some(path)) => fs::read_to_string(path)
+            (None, Some(path)) => files::text(path, files::MAX_SETTINGS)
                 .map_err(|error| format!("the key in {} cannot be read: {error}", path.display()))?,
             (None, None) => return Ok(None),
         };
@@ -67,11 +68,30 @@ pub struct CompatSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CogitoSettings {
-    /// Where it listens: an address of this machine alone, since it asks for no token.
+    /// Where it listens: an address of this machine alone, since the connection is not encrypted.
     pub listen: SocketAddr,
     /// The scope that it reads and writes; by default `agent` in the organisation of the settings.
     #[serde(default = "project")]
     pub project: String,
+    /// A file with the token that clients must send; without it everyone on this machine may read and write there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+}
+
+impl CogitoSettings {
+    /// Returns the token, without white space around it; `None` where clients need none.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or holds nothing, in words.
+    pub fn token(&self) -> Result<Option<String>, String> {
+        let Some(path) = &self.token_file else { return Ok(None) };
+        let text = files::text(path, files::MAX_SETTINGS)
+            .map_err(|error| format!("`token_file` in [compat.cogito], {}, cannot be read: {error}", path.display()))?;
+        match text.trim() {
+            "" => Err(format!("`token_file` in [compat.cogito], {}, is empty: put a token into it", path.display())),
+            token => Ok(Some(token.to_owned())),
+        }
+    }
 }
 
 fn project() -> String {
@@ -84,10 +104,14 @@ impl CompatSettings {
         let cogito = self.cogito.as_ref()?;
         if !cogito.listen.ip().is_loopback() {
             let message = format!(
-                "`listen` is {}: expected an address of this machine alone, such as 127.0.0.1:19420, since it asks for no token",
+                "`listen` is {}: expected an address of this machine alone, such as 127.0.0.1:19420, since the connection is not encrypted",
                 cogito.listen
             );
             return Some(("listen", message));
+        }
+        if let Some(path) = cogito.token_file.as_deref().filter(|path| !path.is_absolute()) {
+            // The daemon's own folder is none of the person's.
+            return Some(("token_file", format!("`token_file` is {}: expected an absolute path", path.display())));
         }
         let project = cogito.project.trim();
         let fits = !project.is_empty() && project.len() <= crate::domain::scope::MAX_NAME;

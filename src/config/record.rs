@@ -10,6 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+use crate::files;
 
 /// What the daemon says about itself in the state directory. A crash leaves it behind: believe only an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ pub struct DaemonRecord {
 impl DaemonRecord {
     /// Reads the record; `None` where there is none, or it is not understood.
     pub fn read(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(path).ok()?).ok()
+        serde_json::from_slice(&files::bytes(path, files::MAX_SETTINGS).ok()?).ok()
     }
 
     /// Writes the record in one step, so that a reader never sees half of it.

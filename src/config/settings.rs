@@ -1,7 +1,6 @@
 //! `config.toml`: what the person set. An unknown or wrong setting is an error that names the file and the line.
 
 use std::{
-    fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -10,6 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{CompatSettings, ConfigError, Paths, RecallSettings};
+use crate::files;
 
 /// The organisation of every claim, unless set or given otherwise.
 pub const DEFAULT_ORG: &str = "claude-code";
@@ -280,7 +280,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Invalid`] with file and line; [`ConfigError::Io`] where the file exists and cannot be read.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
-        match fs::read_to_string(&paths.config) {
+        match files::text(&paths.config, files::MAX_SETTINGS) {
             Ok(text) => Self::parse(&text, &paths.config),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(e) => Err(ConfigError::io("read", &paths.config, e)),
@@ -346,7 +346,7 @@ fn login_name() -> String {
         .into_iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.trim().is_empty())
-        .or_else(|| name_in(&fs::read_to_string("/etc/passwd").ok()?, id))
+        .or_else(|| name_in(&files::text(Path::new("/etc/passwd"), files::MAX_SETTINGS).ok()?, id))
         .unwrap_or_else(|| format!("user-{id}"))
 }
 

@@ -1,24 +1,28 @@
 //! A listener that speaks as cogito-ergo does, so that its clients work unchanged: the same paths and shapes, over ergo's memory.
 //!
-//! It asks for no token, as that one asks for none: it is off unless the settings name an address, which is of this machine alone. Web pages are
-//! refused. What is stored here is a fact under its own id; recalls answer with claims in force, word for word.
+//! It asks for no token, as that one asks for none, unless the settings name a file with one: it is off unless they name an address, which is of this
+//! machine alone. Web pages are refused; the content type is not looked at, since the original does not. What is stored here is a fact under its own id; recalls answer with claims in force, word for word.
 
 use std::sync::Arc;
 
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{DefaultBodyLimit, Request, State},
+    extract::{Request, State},
     middleware::{self, Next},
     response::{IntoResponse, Json, Response},
     routing::{get, post},
 };
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{gate, state::Shared};
+use super::{
+    gate::{self, Busy},
+    state::Shared,
+};
 use crate::{
     api::{ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RememberRequest, SnapshotQuery, WriteOutcome},
     domain::{ClaimKind, Scope},
@@ -33,6 +37,8 @@ const MAX_BODY: usize = 1024 * 1024;
 pub(super) struct Voice {
     pub(super) scope: Scope,
     pub(super) who: String,
+    /// What its clients must bear; `None` where it asks for nothing.
+    pub(super) token: Option<String>,
 }
 
 #[derive(Clone)]
@@ -46,7 +52,11 @@ struct Refused(StatusCode, String);
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        (self.0, Json(json!({ "error": self.1 }))).into_response()
+        let mut response = (self.0, Json(json!({ "error": self.1 }))).into_response();
+        if self.0 == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
 }
 
@@ -59,19 +69,9 @@ impl From<ApiError> for Refused {
 
 type Answer = Result<Json<Value>, Refused>;
 
-/// Serves until the daemon ends.
-pub(super) async fn serve(listener: TcpListener, shared: Shared, voice: Voice) {
-    let mut ending = shared.ending.subscribe();
-    let ended = async move {
-        // The sender lives in `shared`: this cannot fail.
-        drop(ending.wait_for(|ending| *ending).await);
-    };
-    if let Err(error) = axum::serve(listener, router(shared, voice)).with_graceful_shutdown(ended).await {
-        tracing::warn!(%error, "the listener for clients of cogito-ergo ended");
-    }
-}
-
-fn router(shared: Shared, voice: Voice) -> Router {
+/// What answers there.
+pub(super) fn router(shared: Shared, voice: Voice) -> Router {
+    let cogito = Cogito { shared, voice: Arc::new(voice) };
     Router::new()
         .route("/health", get(health))
         .route("/snapshot", get(snapshot))
@@ -81,18 +81,35 @@ fn router(shared: Shared, voice: Voice) -> Router {
         .route("/store", post(store))
         .route("/add", post(add))
         .fallback(async || Refused(StatusCode::NOT_FOUND, "not found".to_owned()))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(CatchPanicLayer::custom(gate::panicked))
-        .layer(middleware::from_fn(admit))
-        .with_state(Cogito { shared, voice: Arc::new(voice) })
+        .layer(middleware::from_fn_with_state(cogito.clone(), pass))
+        .with_state(cogito)
 }
 
-/// Web pages, and names that were bent to this machine, are refused.
-async fn admit(request: Request<Body>, next: Next) -> Response {
-    match gate::check_origin(request.headers(), request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(error) => Refused::from(error).into_response(),
+/// Counts the request, refuses web pages and names that were bent to this machine, asks for the token if there is one, and
+/// keeps the time. The body is read here, so that one that never ends holds its connection no longer than [`gate::LIMIT`].
+async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) -> Response {
+    let _busy = Busy::new(&cogito.shared);
+    let admitted = gate::check_origin(request.headers())
+        .and_then(|()| gate::check_host(request.headers(), request.uri()))
+        .and_then(|()| cogito.voice.token.as_deref().map_or(Ok(()), |token| gate::bearer(request.headers(), token)));
+    if let Err(error) = admitted {
+        return Refused::from(error).into_response();
     }
+    let (parts, body) = request.into_parts();
+    let late = || Refused(StatusCode::REQUEST_TIMEOUT, "the request took too long".to_owned()).into_response();
+    let body = match timeout(gate::LIMIT, Limited::new(body, MAX_BODY).collect()).await {
+        Ok(Ok(whole)) => whole.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let said = format!("the body is larger than {MAX_BODY} bytes");
+            return Refused(StatusCode::PAYLOAD_TOO_LARGE, said).into_response();
+        }
+        Ok(Err(error)) => {
+            return Refused(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")).into_response();
+        }
+        Err(_) => return late(),
+    };
+    timeout(gate::LONG_LIMIT, next.run(Request::from_parts(parts, body.into()))).await.unwrap_or_else(|_| late())
 }
 
 /// The body as a JSON object; one that is none is empty, as in the original, where `lenient`.
@@ -245,11 +262,12 @@ mod tests {
         fn with(models: Arc<dyn Models>) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let scope = Scope::new("acme", "agent").unwrap();
-            let router = router(shared_with(folder.path(), models), Voice { scope, who: "ada".into() });
+            let router = router(shared_with(folder.path(), models), Voice { scope, who: "ada".into(), token: None });
             Self { router, _folder: folder }
         }
 
-        async fn send(&mut self, request: Request<Body>) -> (u16, Value) {
+        async fn send(&mut self, mut request: Request<Body>) -> (u16, Value) {
+            request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("127.0.0.1"));
             let response = self.router.call(request).await.unwrap();
             let status = response.status().as_u16();
             let bytes = response.into_body().collect().await.unwrap().to_bytes();
@@ -388,5 +406,7 @@ mod tests {
         assert_eq!(bed.send(page).await.0, 403);
         let bent = Request::get("/health").header("host", "evil.example").body(Body::empty()).unwrap();
         assert_eq!(bed.send(bent).await.0, 403);
+        let large = json!({"text": "x".repeat(MAX_BODY)});
+        assert_eq!(bed.post("/store", large).await.0, 413);
     }
 }

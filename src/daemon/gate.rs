@@ -1,22 +1,24 @@
 //! What every request passes before its handler: who may speak, how long it may take, and that a panic costs one answer.
 
-use std::{any::Any, net::IpAddr, time::Duration};
+use std::{any::Any, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
+use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::Authority};
+use hyper::body::Body as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{answer::Failure, state::Shared};
 use crate::api::{ApiError, ErrorCode, VERSION_HEADER};
 
 /// How long a request may take, its body included.
-const LIMIT: Duration = Duration::from_secs(30);
+pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a request may take that works through the whole store.
-const LONG_LIMIT: Duration = Duration::from_mins(10);
+pub(super) const LONG_LIMIT: Duration = Duration::from_mins(10);
 
 /// The way by which a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,47 @@ pub(super) enum Way {
     Socket,
     /// TCP: every program of this machine can connect, hence the token.
     Tcp,
+    /// The TCP port for clients of cogito-ergo.
+    Compat,
+}
+
+/// How many answers without end there may be over TCP. They hold their connections for as long as they last, and must not
+/// take all of them from calls.
+const MAX_STREAMS: usize = 64;
+
+/// The places of answers without end.
+pub(super) struct Streams(Arc<Semaphore>);
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_STREAMS)))
+    }
+}
+
+impl Streams {
+    /// Takes a place for as long as what is returned lives. Over the socket none is needed.
+    ///
+    /// # Errors
+    /// Where all are taken.
+    pub(super) fn take(&self, way: Way) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        if way == Way::Socket {
+            return Ok(None);
+        }
+        Arc::clone(&self.0).try_acquire_owned().map(Some).map_err(|_| {
+            ApiError::new(ErrorCode::Unavailable, format!("all {MAX_STREAMS} event streams over TCP are in use"))
+                .hint("close one, or follow over the daemon's socket, which has room of its own")
+        })
+    }
+
+    /// Returns what is to be told about them: nothing while there is room.
+    pub(super) fn problem(&self) -> Option<String> {
+        (self.0.available_permits() == 0).then(|| {
+            format!(
+                "all {MAX_STREAMS} event streams over TCP are in use, and further ones are refused: end the programs that \
+                 follow this daemon and no longer need to, or let them use its socket"
+            )
+        })
+    }
 }
 
 /// Counts the request, lets it in or refuses it, keeps its time, and names the program's version in the answer.
@@ -54,10 +97,10 @@ fn late(limit: Duration) -> Response {
 }
 
 /// A request that is being worked on, for as long as this lives.
-struct Busy<'a>(&'a Shared);
+pub(super) struct Busy<'a>(&'a Shared);
 
 impl<'a> Busy<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    pub(super) fn new(shared: &'a Shared) -> Self {
         shared.count_request();
         shared.busy.send_modify(|count| *count += 1);
         Self(shared)
@@ -71,30 +114,66 @@ impl Drop for Busy<'_> {
 }
 
 fn admit(shared: &Shared, request: &Request) -> Result<(), ApiError> {
-    check_origin(request.headers(), request.uri())?;
+    check_origin(request.headers())?;
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::Tcp);
-    if way == Way::Tcp && request.uri().path() != "/health" {
+    // Who may open the socket is this user, whatever name the request bears.
+    if way == Way::Socket {
+        return Ok(());
+    }
+    check_host(request.headers(), request.uri())?;
+    if request.uri().path() != "/health" {
         check_token(request.headers(), &shared.token)?;
     }
-    Ok(())
+    check_type(request)
 }
 
-/// Only pages of another site send an `Origin`, and only a name that was bent to this machine gives a foreign `Host`.
-pub(super) fn check_origin(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
-    let hosts = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
-    for host in hosts.chain(target.authority().map(Authority::as_str)) {
-        if !is_local(host) {
-            let message = format!("the host “{}” is not this machine", host.chars().take(80).collect::<String>());
-            return Err(ApiError::new(ErrorCode::Forbidden, message)
-                .hint("speak to 127.0.0.1 or localhost, or to the daemon's socket"));
-        }
-    }
+/// Refuses what browsers send for a page of another site.
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.contains_key(header::ORIGIN) {
         return Err(
             ApiError::new(ErrorCode::Forbidden, "requests from web pages are refused").hint("send no Origin header")
         );
     }
     Ok(())
+}
+
+/// Refuses a request that says no host, or another one: only a name that was bent to this machine gives a foreign `Host`.
+pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
+    let hint = "speak to 127.0.0.1 or localhost, or to the daemon's socket";
+    if !headers.contains_key(header::HOST) {
+        let error = ApiError::new(ErrorCode::BadRequest, "the request has no Host header");
+        return Err(error.hint("send `Host: 127.0.0.1`, or speak to the daemon's socket, where none is needed"));
+    }
+    let hosts = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
+    for host in hosts.chain(target.authority().map(Authority::as_str)) {
+        if !is_local(host) {
+            let message = format!("the host “{}” is not this machine", host.chars().take(80).collect::<String>());
+            return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a POST that is not declared as JSON: those are what a web page can send without being asked first. A bundle
+/// is bytes, and a POST without a body needs no type.
+fn check_type(request: &Request) -> Result<(), ApiError> {
+    if request.method() != Method::POST {
+        return Ok(());
+    }
+    let wanted = if request.uri().path() == "/sync/import" { "application/octet-stream" } else { "application/json" };
+    let message = match request.headers().get(header::CONTENT_TYPE) {
+        None if request.body().is_end_stream() => return Ok(()),
+        None => "the body has no Content-Type".to_owned(),
+        Some(given) => {
+            let given = given.to_str().unwrap_or_default();
+            let kind = given.split(';').next().unwrap_or_default().trim();
+            if kind.eq_ignore_ascii_case(wanted) {
+                return Ok(());
+            }
+            format!("the content type “{}” is not accepted here", given.chars().take(80).collect::<String>())
+        }
+    };
+    Err(ApiError::new(ErrorCode::UnsupportedMediaType, message).hint(format!("send `Content-Type: {wanted}`")))
 }
 
 fn is_local(host: &str) -> bool {
@@ -107,7 +186,12 @@ fn is_local(host: &str) -> bool {
 fn check_token(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
     let hint = "send `Authorization: Bearer …` with the token in ERGO_API_TOKEN, or in the file `token` beside the \
                 daemon's log; `ergo daemon status` names its folder";
-    let refused = |message: &str| Err(ApiError::new(ErrorCode::Unauthorized, message).hint(hint));
+    bearer(headers, token).map_err(|error| error.hint(hint))
+}
+
+/// Checks that a request bears this token.
+pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
+    let refused = |message: &str| Err(ApiError::new(ErrorCode::Unauthorized, message));
     let Some(value) = headers.get(header::AUTHORIZATION) else { return refused("this needs the daemon's token") };
     let bytes = value.as_bytes();
     let given = match bytes.split_at_checked(7) {

@@ -1,9 +1,6 @@
 //! Reads requests: JSON bodies, queries, ids. What is wrong is named by its field, and nothing unknown is passed over.
 
-use axum::{
-    body::Body,
-    extract::{FromRequest, FromRequestParts, Path, Request},
-};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::{header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
@@ -18,9 +15,6 @@ use crate::{
     api::{ApiError, ErrorCode, MAX_BODY, MAX_FILE, MAX_INGEST_BODY, MAX_TEXT},
     domain::{id, text::cut_line},
 };
-
-/// How much of a body that is too large is read and thrown away, in bytes, so that its sender gets to read the answer.
-const MAX_DRAIN: usize = 16 * 1024 * 1024;
 
 /// A JSON object in the body, as a `T`.
 pub(super) struct Input<T>(pub(super) T);
@@ -101,24 +95,14 @@ async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
         )
     };
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    let mut body = request.into_body();
     if declared.is_some_and(|length| length > most) {
-        drain(&mut body).await;
         return Err(too_large());
     }
-    match Limited::new(&mut body, most).collect().await {
+    match Limited::new(request.into_body(), most).collect().await {
         Ok(whole) => Ok(whole.to_bytes().into()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            drain(&mut body).await;
-            Err(too_large())
-        }
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
         Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the body broke off: {error}"))),
     }
-}
-
-async fn drain(body: &mut Body) {
-    // Whatever goes wrong here, the answer is the same.
-    drop(Limited::new(body, MAX_DRAIN).collect().await);
 }
 
 /// Reads a JSON object as a `T`: its fields are known, hold no NUL and no more than `most` bytes.
@@ -304,6 +288,7 @@ fn plain(said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
     use serde_json::json;
 
     use super::*;

@@ -9,7 +9,10 @@ use std::{
 use ed25519_dalek::SigningKey;
 
 use super::DaemonError;
-use crate::config::{ConfigError, Paths, record::write_private};
+use crate::{
+    config::{ConfigError, Paths, record::write_private},
+    files,
+};
 
 /// The device's key: read, or made at the first start.
 ///
@@ -18,7 +21,7 @@ use crate::config::{ConfigError, Paths, record::write_private};
 /// signed would then be another device's.
 pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     let path = paths.device_key();
-    let text = match fs::read_to_string(&path) {
+    let text = match files::text(&path, files::MAX_SETTINGS) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let text = hex::encode(random::<32>()?);
@@ -45,7 +48,7 @@ pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
         return Ok(token);
     }
     let path = paths.token();
-    match fs::read_to_string(&path) {
+    match files::text(&path, files::MAX_SETTINGS) {
         Ok(text) if !text.trim().is_empty() => {
             keep_private(&path)?;
             Ok(text.trim().to_owned())

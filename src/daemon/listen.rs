@@ -1,10 +1,12 @@
-//! The two listeners, and what keeps one bad connection from costing the others.
+//! The listeners, and what keeps one bad connection from costing the others.
 
 use std::{
     fs, future::Future, io, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration,
 };
 
 use axum::{Router, body::Body};
+use futures_util::future::{join_all, pending};
+use http::header;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -18,14 +20,18 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::{DaemonError, gate::Way, state::Shared};
+use super::{DaemonError, drain, gate::Way, state::Shared};
 use crate::config::ConfigError;
 
 /// How long a connection may take to send the head of a request; an idle one is closed after it too.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// The most connections of one listener; further ones wait. Well under the usual limit of 1,024 open files.
+/// The most connections of the socket, and of TCP; further ones wait. All listeners together stay well under the usual
+/// limit of 1,024 open files, so that none of them takes another's.
 const MAX_CONNECTIONS: usize = 256;
+
+/// The most connections of clients of cogito-ergo.
+const MAX_COMPAT_CONNECTIONS: usize = 64;
 
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 32 * 1024;
@@ -68,22 +74,22 @@ pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Opti
     }
 }
 
+/// A TCP port, and what answers there.
+pub(super) struct Port {
+    pub(super) listener: TcpListener,
+    pub(super) way: Way,
+    pub(super) app: Router,
+}
+
 /// Serves until the daemon ends, then finishes what was begun. `gone` is called as soon as nobody can connect any more.
-pub(super) async fn serve(
-    app: Router,
-    shared: &Shared,
-    socket: UnixListener,
-    tcp: Option<TcpListener>,
-    gone: impl FnOnce(),
-) {
+pub(super) async fn serve(app: Router, shared: &Shared, socket: UnixListener, ports: Vec<Port>, gone: impl FnOnce()) {
     let graceful = GracefulShutdown::new();
     {
         let by_socket = accept(&graceful, &app, Way::Socket, &socket);
         let by_tcp = async {
-            match &tcp {
-                Some(tcp) => accept(&graceful, &app, Way::Tcp, tcp).await,
-                None => std::future::pending().await,
-            }
+            join_all(ports.iter().map(|port| accept(&graceful, &port.app, port.way, &port.listener))).await;
+            // No port at all is no reason to end.
+            pending::<()>().await;
         };
         let mut ending = shared.ending.subscribe();
         tokio::select! {
@@ -93,7 +99,7 @@ pub(super) async fn serve(
         }
     }
     gone();
-    drop((socket, tcp));
+    drop((socket, ports));
     let mut busy = shared.busy.subscribe();
     let finished = async {
         // The sender lives in `shared`: this cannot fail.
@@ -136,7 +142,10 @@ impl Door for TcpListener {
 
 /// Takes connections for ever; each is a task of its own.
 async fn accept(graceful: &GracefulShutdown, app: &Router, way: Way, door: &impl Door) {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let room = Arc::new(Semaphore::new(match way {
+        Way::Socket | Way::Tcp => MAX_CONNECTIONS,
+        Way::Compat => MAX_COMPAT_CONNECTIONS,
+    }));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         match door.next().await {
@@ -162,7 +171,15 @@ where
 {
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(way);
-        app.clone().call(request.map(Body::new))
+        let waits = request.headers().contains_key(header::EXPECT);
+        let (parts, body) = request.into_parts();
+        let (lent, unread) = drain::lend(body, waits);
+        let answer = app.clone().call(hyper::Request::from_parts(parts, Body::new(lent)));
+        async move {
+            let answer = answer.await;
+            unread.drain().await;
+            answer
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -193,7 +210,7 @@ mod tests {
         let path = folder.join("ergo.sock");
         let socket = unix(&path).unwrap();
         tokio::spawn(async move {
-            serve(routes::router(shared.clone(), axum::Router::new()), &shared, socket, None, || {}).await;
+            serve(routes::router(shared.clone(), axum::Router::new()), &shared, socket, Vec::new(), || {}).await;
         });
         UnixStream::connect(path).await.unwrap()
     }

@@ -1,9 +1,13 @@
 //! The log: lines in a file that is put aside when it grows too large. Never a screen.
+//!
+//! A log that cannot be written loses lines and counts them: it never fails, panics or stops whoever logs. The file is also the
+//! daemon's standard error, so on a full disk there is no other place to complain.
 
 use std::{
     fs::{self, File},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
+    panic::PanicHookInfo,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -27,16 +31,61 @@ pub(super) fn begin(path: &Path, filter: &str) -> Result<(), DaemonError> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|e| ConfigError::io("use the setting `log` of the daemon for", path, format!("“{filter}”: {e}")))?;
     let file = Rotating::open(path, MAX_SIZE).map_err(|e| ConfigError::io("open", path, e))?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(file).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .log_internal_errors(false)
+        .with_writer(file)
+        .finish();
     // A second daemon in one process (tests) logs where the first does.
     drop(tracing::subscriber::set_global_default(subscriber));
-    std::panic::set_hook(Box::new(|info| tracing::error!("panic: {info}")));
+    let path = path.to_owned();
+    std::panic::set_hook(Box::new(move |info| log_panic(&path, info)));
     Ok(())
 }
 
+/// Appends a panic to the log. Takes no lock and calls no `tracing`: the thread that panics may be in the middle of logging.
+fn log_panic(path: &Path, info: &PanicHookInfo<'_>) {
+    let line = format!("{} ERROR panic: {}\n", jiff::Timestamp::now(), info.to_string().replace('\n', " "));
+    if let Ok(mut log) = append(path) {
+        log.write(line.as_bytes());
+    }
+}
+
+/// An open log.
 struct Open {
     file: File,
+    /// Its size, in bytes.
     size: u64,
+    /// Lines that could not be written since the last one that could.
+    lost: u64,
+}
+
+impl Open {
+    /// Writes a line, after a line about those that were lost before it.
+    fn write(&mut self, line: &[u8]) {
+        if self.lost > 0 {
+            let lost = format!(
+                "{} WARN {} log lines before this one could not be written\n",
+                jiff::Timestamp::now(),
+                self.lost
+            );
+            if !self.put(lost.as_bytes()) {
+                self.lost += 1;
+                return;
+            }
+            self.lost = 0;
+        }
+        if !self.put(line) {
+            self.lost += 1;
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        let written = self.file.write_all(bytes).is_ok();
+        self.size += if written { bytes.len() as u64 } else { 0 };
+        written
+    }
 }
 
 /// A file that is put aside when it has grown past a size.
@@ -51,12 +100,24 @@ impl Rotating {
     fn open(path: &Path, max: u64) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), max, open: Arc::new(Mutex::new(append(path)?)) })
     }
+
+    /// Puts the file aside and begins a new one. When that fails, the old one grows on.
+    fn rotate(&self, open: &mut Open) {
+        for number in (1..KEPT).rev() {
+            // The first logs have no predecessors.
+            drop(fs::rename(aside(&self.path, number), aside(&self.path, number + 1)));
+        }
+        drop(fs::rename(&self.path, aside(&self.path, 1)));
+        if let Ok(new) = append(&self.path) {
+            *open = Open { lost: open.lost, ..new };
+        }
+    }
 }
 
 fn append(path: &Path) -> io::Result<Open> {
     let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
     let size = file.metadata()?.len();
-    Ok(Open { file, size })
+    Ok(Open { file, size, lost: 0 })
 }
 
 fn aside(path: &Path, number: usize) -> PathBuf {
@@ -74,15 +135,9 @@ struct Line<'a> {
 impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.open.size > 0 && self.open.size + bytes.len() as u64 > self.log.max {
-            for number in (1..KEPT).rev() {
-                // The first logs have no predecessors.
-                drop(fs::rename(aside(&self.log.path, number), aside(&self.log.path, number + 1)));
-            }
-            fs::rename(&self.log.path, aside(&self.log.path, 1))?;
-            *self.open = append(&self.log.path)?;
+            self.log.rotate(&mut self.open);
         }
-        self.open.file.write_all(bytes)?;
-        self.open.size += bytes.len() as u64;
+        self.open.write(bytes);
         Ok(bytes.len())
     }
 
@@ -115,5 +170,67 @@ mod tests {
         assert_eq!(read(&path), "five 78\n");
         assert_eq!((read(&aside(&path, 1)), read(&aside(&path, 2))), ("four 78\n".into(), "three 8\n".into()));
         assert!(!aside(&path, 3).exists());
+    }
+
+    /// `/dev/full` refuses every write, as a full disk does.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_log_that_cannot_be_written_fails_nobody_and_panics_are_still_told() {
+        let log = Rotating::open(Path::new("/dev/full"), 10).unwrap();
+        let subscriber = tracing_subscriber::fmt().log_internal_errors(false).with_writer(log.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            for _ in 0..3 {
+                tracing::error!("this cannot be written");
+            }
+        });
+        assert_eq!(log.open.lock().unwrap().lost, 3);
+
+        // Room again: the next line says how many were lost.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        log.open.lock().unwrap().file = append(&path).unwrap().file;
+        log.make_writer().write_all(b"room again\n").unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("WARN 3 log lines before this one could not be written\nroom again\n"), "{text}");
+    }
+
+    /// The lock is held by the thread that panics: a hook that waited for it would never return.
+    #[test]
+    fn a_panic_while_logging_is_logged_without_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        let log = Rotating::open(&path, 1_000).unwrap();
+        let to = path.clone();
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| log_panic(&to, info)));
+        let panicked = std::thread::spawn({
+            let log = log.clone();
+            move || {
+                let _held = log.make_writer();
+                panic!("two\nlines");
+            }
+        })
+        .join();
+        std::panic::set_hook(before);
+        assert!(panicked.is_err());
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("ERROR panic: ") && text.trim_end().ends_with("two lines"), "{text}");
+        log.make_writer().write_all(b"and on\n").unwrap();
+        assert!(fs::read_to_string(&path).unwrap().ends_with("and on\n"), "a poisoned lock is no reason to stop");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_put_aside_grows_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        let log = Rotating::open(&path, 10).unwrap();
+        // Folders stand where the old logs would go.
+        for number in 1..=KEPT {
+            fs::create_dir_all(aside(&path, number).join("in the way")).unwrap();
+        }
+        for line in ["one 678\n", "two 678\n"] {
+            log.make_writer().write_all(line.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one 678\ntwo 678\n");
     }
 }

@@ -19,12 +19,19 @@ use super::{
     agents::Present,
     background::Background,
     bus::Bus,
-    compat, keys, listen, log, models, routes,
+    compat,
+    gate::{Streams, Way},
+    keys,
+    listen::{self, Port},
+    log, models, new_store, routes,
     state::{Shared, State},
     teams::Teams,
 };
 use crate::{
-    config::{AgentsMay, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreLock, recall::KEY_VARIABLE},
+    config::{
+        AgentsMay, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreFile, StoreLock, disk,
+        recall::KEY_VARIABLE,
+    },
     domain::Scope,
     engine::{self, Engine, EngineConfig},
     infer::{Endpoint, Models},
@@ -32,6 +39,9 @@ use crate::{
 
 /// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
 const THREAD_REST: Duration = Duration::from_secs(2);
+
+/// A limit on file sizes below this is told as a problem, in bytes.
+const SMALL_FILE_LIMIT: u64 = 1 << 30;
 
 /// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
 /// once it answers, with where it listens and what is not as it should be. `more` are paths besides the API's own, behind the same gate.
@@ -108,6 +118,7 @@ async fn live(
         log: paths.log(),
     };
     let compat = cogito(config, &mut problems).await;
+    problems.extend(limited_files(disk::file_size_limit()));
     let shared = Shared::new(State {
         engine,
         models,
@@ -120,20 +131,21 @@ async fn live(
         socket: record.socket.clone(),
         tcp: address,
         problems,
+        streams: Streams::default(),
         started: Instant::now(),
         requests: AtomicU64::new(0),
         busy: watch::Sender::new(0),
         ending: watch::Sender::new(false),
     });
-    if let Some((listener, voice)) = compat {
-        tokio::spawn(compat::serve(listener, shared.clone(), voice));
-    }
     let app = routes::router(shared.clone(), more);
+    let tcp = tcp.map(|listener| Port { listener, way: Way::Tcp, app: app.clone() });
+    let compat =
+        compat.map(|(listener, voice)| Port { listener, way: Way::Compat, app: compat::router(shared.clone(), voice) });
     record.write(&paths.record())?;
     tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
     ready(&record, &shared.problems);
     tokio::spawn(signals.end(shared.clone()));
-    listen::serve(app, &shared, socket, tcp, || {
+    listen::serve(app, &shared, socket, tcp.into_iter().chain(compat).collect(), || {
         tracing::info!("ending");
         // Only now may a client conclude that nothing runs; the lock still keeps another daemon out.
         for path in [&record.socket, &paths.record()] {
@@ -149,15 +161,29 @@ async fn live(
 /// The listener for clients of cogito-ergo, where the settings ask for one. A port that is taken is a problem to tell.
 async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::Voice)> {
     let settings = config.compat.cogito.as_ref()?;
-    let scope = Scope::new(config.org_id.as_str(), settings.project.as_str());
-    let opened = match scope {
-        Ok(scope) => TcpListener::bind(settings.listen)
+    let voice = Scope::new(config.org_id.as_str(), settings.project.as_str())
+        .map_err(|error| format!("`project` in [compat.cogito]: {error}"))
+        .and_then(|scope| Ok(compat::Voice { scope, who: config.who.clone(), token: settings.token()? }));
+    // A token that cannot be read keeps everybody out, and not the door open.
+    let opened = match voice {
+        Ok(voice) => TcpListener::bind(settings.listen)
             .await
-            .map(|listener| (listener, compat::Voice { scope, who: config.who.clone() }))
+            .inspect(|listener| tracing::info!(address = ?listener.local_addr().ok(), "listening for clients of cogito-ergo"))
+            .map(|listener| (listener, voice))
             .map_err(|error| format!("cannot listen on {} for clients of cogito-ergo: {error}", settings.listen)),
-        Err(error) => Err(format!("`project` in [compat.cogito]: {error}")),
+        Err(why) => Err(format!("nothing listens for clients of cogito-ergo: {why}")),
     };
     opened.inspect_err(|why| tracing::warn!("{why}")).map_err(|why| problems.push(why)).ok()
+}
+
+/// What to tell of a limit on file sizes that a store could reach: writes beyond it fail as on a full disk.
+fn limited_files(limit: Option<u64>) -> Option<String> {
+    let limit = limit.filter(|limit| *limit < SMALL_FILE_LIMIT)?;
+    Some(format!(
+        "files of the daemon may have {} MiB at most, so writes will fail when the store has reached that: raise the \
+         limit (`ulimit -f`) where the daemon is started",
+        limit >> 20
+    ))
 }
 
 /// The language model behind an address, where the settings name one and there is a key.
@@ -180,6 +206,10 @@ fn open(
     models: Arc<dyn Models>,
     endpoint: Option<Endpoint>,
 ) -> Result<Engine, DaemonError> {
+    // Before the key is made: a key without a store then says that the store is lost.
+    if StoreFile::look_unless_lost(paths)? == StoreFile::Absent {
+        new_store::make(paths)?;
+    }
     let agents_may = match config.guard.agents_may {
         AgentsMay::Force => engine::AgentsMay::Force,
         AgentsMay::Propose => engine::AgentsMay::Propose,

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{agents::Present, bus::Bus, models, teams::Teams};
+use super::{agents::Present, bus::Bus, gate::Streams, models, teams::Teams};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) socket: PathBuf,
     pub(super) tcp: Option<SocketAddr>,
     pub(super) problems: Vec<String>,
+    /// Answers without end over TCP.
+    pub(super) streams: Streams,
     pub(super) started: Instant,
     pub(super) requests: AtomicU64,
     /// How many requests are being worked on.
@@ -131,6 +133,7 @@ pub(super) mod testing {
             socket: folder.join("ergo.sock"),
             tcp: None,
             problems: Vec::new(),
+            streams: Streams::default(),
             started: Instant::now(),
             requests: AtomicU64::new(0),
             busy: watch::Sender::new(0),

@@ -93,6 +93,8 @@ pub enum Status {
     Superseded,
     /// Taken out: "wrong at birth".
     Retracted,
+    /// Refused by the guard: stands on its card alone and was never in force.
+    Refused,
 }
 
 impl Status {
@@ -102,6 +104,7 @@ impl Status {
             Self::Active => "active",
             Self::Superseded => "superseded",
             Self::Retracted => "retracted",
+            Self::Refused => "refused",
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod roster;
 pub mod scope;
 pub mod text;
 pub mod verdict;
+pub mod verified;
 
 pub use chunk::ChunkPlace;
 pub use claim::{ClaimKind, Flags, Qualifiers, Status};

@@ -1,5 +1,7 @@
 //! Text that comes from memory, peers or models is untrusted: this is where it is made safe to show. And what a word is.
 
+use std::fmt::Write;
+
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// Makes text safe for a terminal: control, bidirectional and zero-width characters are dropped (a tab becomes a space),
@@ -10,7 +12,7 @@ pub fn sanitize(text: &str) -> String {
         match c {
             '\n' => out.push('\n'),
             '\t' => out.push(' '),
-            c if c.is_control() || is_invisible(c) => {}
+            c if is_unprintable(c) => {}
             c => out.push(c),
         }
     }
@@ -20,6 +22,58 @@ pub fn sanitize(text: &str) -> String {
 /// [`sanitize`] for one line: line breaks become spaces.
 pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
+}
+
+/// Makes the characters that [`sanitize`] drops visible, for names: `\u{202e}` stands where one was. Two names that differ only
+/// in such characters stay apart. A line break is shown so too.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unprintable(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
+}
+
+/// Returns the first control, bidirectional or zero-width character of a text; a name has none.
+pub fn unprintable(text: &str) -> Option<char> {
+    text.chars().find(|c| is_unprintable(*c))
+}
+
+/// Says what keeps a text from being a name: “contains U+202E, which cannot be seen”.
+pub fn name_problem(text: &str) -> Option<String> {
+    unprintable(text).map(|c| format!("contains U+{:04X}, which cannot be seen", u32::from(c)))
+}
+
+/// Quotes a text as one word of a POSIX shell, in single quotes where it needs them. Characters that cannot be seen are dropped.
+pub fn quote(text: &str) -> String {
+    let text = sanitize_line(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '=' | ',' | '@');
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Escapes in a JSON document (`\u202e`) what serde_json leaves in its strings and a terminal acts on. It means the same
+/// after parsing.
+pub fn escape_json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    for c in document.chars() {
+        // Outside of strings JSON has none of these but line breaks, and within them line breaks are escaped already.
+        if c != '\n' && is_unprintable(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _fine = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || is_invisible(c)
 }
 
 /// The text, with at most `most` characters and a mark where more were left out.
@@ -65,6 +119,24 @@ mod tests {
     fn words_are_reduced_to_their_stems() {
         assert_eq!(stems("Deployments, deployed: deploy-once!"), ["deploy", "deploy", "deploy", "onc"]);
         assert_eq!(stems(" -- "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_shell_sees_one_word() {
+        assert_eq!(quote("docs/a.md:12"), "docs/a.md:12");
+        assert_eq!(quote("it's $HOME `x`\n"), "'it'\\''s $HOME `x` '");
+        assert_eq!(quote("lap$(touch x)"), "'lap$(touch x)'");
+        assert_eq!(quote(""), "''");
+    }
+
+    #[test]
+    fn names_show_what_would_not_be_seen() {
+        assert_eq!(escape("a\u{1b}b\u{202e}\n決"), "a\\u{1b}b\\u{202e}\\u{a}決");
+        assert_eq!((unprintable("l\u{200b}ap"), unprintable("lap 決 🚀")), (Some('\u{200b}'), None));
+        let text = "\u{9b}\u{202e}\u{e0041}\u{7f}\n\u{1b}é";
+        let json = escape_json(&serde_json::to_string_pretty(&[text]).unwrap());
+        assert!(json.contains("\\u009b\\u202e\\udb40\\udc41\\u007f\\n\\u001bé"), "{json}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [text]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     domain::{
         ClaimKind, Qualifiers, Scope, id,
         scope::{RESERVED, ScopeError},
-        text::sanitize,
+        text::{name_problem, sanitize},
     },
 };
 
@@ -54,9 +54,7 @@ pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
     let scope = named(&caller.org_id, &caller.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()).hint("a scope has two names: ORG/PROJECT"))?;
     for (field, name) in [("org_id", &scope.org_id), ("project", &scope.project)] {
-        if !shows(name) {
-            return Err(unseen(field));
-        }
+        printable(field, name)?;
     }
     Ok(scope)
 }
@@ -209,14 +207,25 @@ fn name(field: &str, text: &str) -> Result<Option<String>, ApiError> {
         return Ok(None);
     }
     size(field, text, MAX_NAME)?;
-    if text.chars().any(char::is_control) {
-        return Err(ApiError::field(field, format!("`{field}` must not contain control characters"))
-            .hint("write it on one line, in letters that can be seen"));
-    }
+    printable(field, text)?;
+    Ok(Some(text.to_owned()))
+}
+
+/// A name that must not be blank.
+pub(super) fn required_name(field: &str, text: &str) -> Result<String, ApiError> {
+    name(field, text)?.ok_or_else(|| ApiError::field(field, format!("`{field}` is empty")))
+}
+
+/// Refuses a name that is made here with a character that cannot be seen: two such names would look the same.
+pub(super) fn printable(field: &str, text: &str) -> Result<(), ApiError> {
     if !shows(text) {
         return Err(unseen(field));
     }
-    Ok(Some(text.to_owned()))
+    match name_problem(text) {
+        Some(problem) => Err(ApiError::field(field, format!("`{field}` {problem}"))
+            .hint("write it on one line, in letters that can be seen")),
+        None => Ok(()),
+    }
 }
 
 /// Whether a text has anything that can be seen. What has not would be stored and never found: nobody could tell it from another.
@@ -312,7 +321,8 @@ mod tests {
         assert_eq!(actor(&caller("\u{200b}", "acme", "api")).unwrap_err().field.as_deref(), Some("who"));
         assert_eq!(scope(&caller("ada", "\u{feff}", "api")).unwrap_err().field.as_deref(), Some("org_id"));
         assert_eq!(scope(&caller("ada", "acme", "\u{202e}")).unwrap_err().field.as_deref(), Some("project"));
-        assert!(scope(&caller("ada", "acme", "\u{200f}שלום")).is_ok());
+        assert!(scope(&caller("ada", "acme", "שלום")).is_ok());
+        assert!(scope(&caller("ada", "acme", "\u{200f}שלום")).is_err(), "two names that look the same");
         let reason = Some("\u{2060}\u{1}".to_owned());
         let error = draft(&RememberRequest { reason, ..request() }, ClaimKind::Decision).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("reason"));

@@ -171,7 +171,7 @@ impl Engine {
             agent: Some(NAME.to_owned()),
             ..Caller::default()
         };
-        self.act(&caller, |session| {
+        self.act(&caller, None, |session| {
             let pairs = found::still_there(session, pairs)?;
             if pairs.is_empty() {
                 return Ok(0);

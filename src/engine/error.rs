@@ -24,13 +24,30 @@ impl From<StoreError> for ApiError {
                 Self::new(ErrorCode::BadRequest, error.to_string())
             }
             StoreError::Bound(_) => Self::field("project", error.to_string()),
-            StoreError::UsedOp(_) => Self::field("op_id", error.to_string()),
+            StoreError::UsedOp(_) => Self::op_id_reused(error.to_string()),
             StoreError::Event(_) | StoreError::BadDocument(_) => {
                 Self::new(ErrorCode::BadRequest, error.to_string()).hint("nothing was taken from this batch")
             }
             StoreError::StaleDocument(_) => Self::new(ErrorCode::Stale, error.to_string()),
-            StoreError::NewerSchema { .. } | StoreError::NotAStore { .. } => {
-                Self::new(ErrorCode::Unavailable, error.to_string())
+            StoreError::NewerSchema { .. }
+            | StoreError::NotAStore { .. }
+            | StoreError::Empty(_)
+            | StoreError::Incomplete { .. } => Self::new(ErrorCode::Unavailable, error.to_string()),
+            StoreError::Removed(path) | StoreError::Replaced(path) => Self::new(
+                ErrorCode::Unavailable,
+                error.to_string(),
+            )
+            .hint(format!(
+                "nothing was stored: `ergo backup FILE` saves what the daemon still holds; then `ergo daemon stop`, \
+                     put that backup in place as {}, and `ergo daemon start`",
+                path.display()
+            )),
+            _ if error.is_damage() => {
+                tracing::error!(%error, "the store is damaged");
+                Self::new(ErrorCode::Damaged, error.to_string()).hint(
+                    "`ergo daemon stop`, then put a backup in the place of ergo.db (`ergo status` names the file; `ergo \
+                     backup` makes backups); `ergo doctor` says what is broken",
+                )
             }
             _ if error.is_full() => Self::new(ErrorCode::Unavailable, "the disk that holds the store is full")
                 .hint("nothing was stored: make room on that disk, then try again"),
@@ -41,5 +58,28 @@ impl From<StoreError> for ApiError {
                 Self::internal(error.to_string())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(ffi::SQLITE_CORRUPT, ErrorCode::Damaged)]
+    #[case(ffi::SQLITE_NOTADB, ErrorCode::Damaged)]
+    #[case(ffi::SQLITE_IOERR_SHORT_READ, ErrorCode::Damaged)]
+    #[case(ffi::SQLITE_IOERR, ErrorCode::Unavailable)]
+    #[case(ffi::SQLITE_FULL, ErrorCode::Unavailable)]
+    #[case(ffi::SQLITE_MISUSE, ErrorCode::Internal)]
+    fn what_sqlite_calls_corrupt_is_damage_and_no_defect(#[case] code: i32, #[case] expected: ErrorCode) {
+        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        let told = ApiError::from(StoreError::from(error));
+        assert_eq!(told.code, expected, "{told:?}");
+        let hint = told.hint.unwrap_or_default();
+        assert_eq!(hint.contains("a backup"), expected == ErrorCode::Damaged, "{hint}");
+        assert_eq!(hint.contains("defect"), expected == ErrorCode::Internal, "{hint}");
     }
 }

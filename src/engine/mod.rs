@@ -4,6 +4,7 @@
 //! of their own and never wait for it.
 
 mod acts;
+mod asked;
 mod background;
 mod calibrate;
 mod check;

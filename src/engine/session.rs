@@ -14,7 +14,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Change, ClaimView, ErrorCode, MAX_PAGE, Stale, Warning, WriteOutcome},
     domain::{CardId, ClaimId, EventKind, OpId, Scope},
-    store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Ref, Store, VectorModel},
+    store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Ref, RequestHash, Store, StoreError, VectorModel},
 };
 
 /// An act in progress: it holds the write lock, so that what it reads is what it changes.
@@ -27,25 +27,30 @@ pub(super) struct Session<'a> {
     pub(super) today: String,
     pub(super) actor: Actor,
     pub(super) op: OpId,
+    /// What the request asks for.
+    asked: Option<RequestHash>,
     /// What models said before the lock was taken, by statement.
     foresights: Vec<Foresight>,
     changes: Vec<Change>,
 }
 
 impl Engine {
-    /// Runs one act under the write lock, then tells of what changed, outside it.
+    /// Runs one act under the write lock, then tells of what changed, outside it. `asked` is what a request asked for, where there
+    /// was one.
     pub(super) fn act<T>(
         &self,
         caller: &Caller,
+        asked: Option<RequestHash>,
         run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        self.act_foreseeing(caller, Vec::new(), run)
+        self.act_foreseeing(caller, asked, Vec::new(), run)
     }
 
     /// [`Engine::act`] with what models said of the statements that it is going to judge.
     pub(super) fn act_foreseeing<T>(
         &self,
         caller: &Caller,
+        asked: Option<RequestHash>,
         foresights: Vec<Foresight>,
         run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
@@ -60,8 +65,20 @@ impl Engine {
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         drop(waiting);
         let acting = self.clocks.act.start();
-        let mut session =
-            Session { engine: self, store, now, today: gate::day(now), actor, op, foresights, changes: Vec::new() };
+        // Also where nothing comes to be stored, as for what is known already: the answer says that it is kept.
+        store.reader().in_place()?;
+        not_asked_otherwise(&store, &op, asked)?;
+        let mut session = Session {
+            engine: self,
+            store,
+            now,
+            today: gate::day(now),
+            actor,
+            op,
+            asked,
+            foresights,
+            changes: Vec::new(),
+        };
         let result = run(&mut session);
         let changes = std::mem::take(&mut session.changes);
         drop(session);
@@ -134,10 +151,8 @@ impl Session<'_> {
             now: self.now,
             drafts,
         };
-        let committed = match vectors {
-            Some((model, vectors)) => self.store.commit_with_vectors(act, &model, &vectors)?,
-            None => self.store.commit(act)?,
-        };
+        let vectors = vectors.as_ref().map(|(model, vectors)| (model, vectors.as_slice()));
+        let committed = self.store.commit_asked(act, self.asked, vectors)?;
         self.changes.push(Change {
             scope: Some(committed.scope.clone()),
             act: act_name.to_owned(),
@@ -255,6 +270,14 @@ impl Place {
             format!("claim {} belongs to {}, not to {}", claim.id.short(), claim.scope, self.scope),
         )
         .hint("name its scope with `org_id` and `project`, or choose a claim of this one"))
+    }
+}
+
+/// Refuses a request under the key of another one.
+pub(super) fn not_asked_otherwise(store: &Store, op: &OpId, asked: Option<RequestHash>) -> Result<(), ApiError> {
+    match asked {
+        Some(asked) if store.was_asked_otherwise(op, asked)? => Err(StoreError::UsedOp(*op).into()),
+        _ => Ok(()),
     }
 }
 

@@ -82,7 +82,7 @@ fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) 
         (Status::Active, ClaimKind::Rejection) => "Rejected",
         (Status::Active, _) => "Accepted",
         (Status::Superseded, _) => "Superseded",
-        (Status::Retracted, _) => "Deprecated",
+        (Status::Retracted | Status::Refused, _) => "Deprecated",
     };
     let mut push = |line: &str| {
         // Writing to a string cannot fail.

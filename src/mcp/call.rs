@@ -13,13 +13,14 @@ use super::{
     server::{Inner, Settings},
     shape,
     tools::Tool,
+    verbs,
 };
 use crate::{
     api::{
-        CardView, ConflictsPage, ConflictsQuery, Diagnose, History, RecallAnswer, ScopeView, Scopes, WhyAnswer,
-        WriteOutcome,
+        CardView, ConflictsPage, ConflictsQuery, Diagnose, History, RecallAnswer, ScopeView, Scopes, UndoOutcome,
+        WhyAnswer, WriteOutcome,
     },
-    client::{ClientError, Method, Request, known_scope},
+    client::{ClientError, MOMENT_FORMS, Method, Request, known_scope, moment},
     domain::{OpId, Scope, text::sanitize},
 };
 
@@ -52,7 +53,7 @@ impl From<ClientError> for Failed {
         if let Some(hint) = error.hint() {
             said = format!("{said}. Next: {hint}");
         }
-        Self(sanitize(&said))
+        Self(sanitize(&verbs::as_tools(&said)))
     }
 }
 
@@ -111,6 +112,7 @@ impl<'a> Call<'a> {
         let value = match tool {
             Tool::Remember | Tool::Learn => {
                 let path = if tool == Tool::Learn { "/learn" } else { "/remember" };
+                only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
                 let outcome: WriteOutcome = self.post(path, &body).await?;
                 if let WriteOutcome::Conflict(refused) = &outcome
@@ -121,13 +123,15 @@ impl<'a> Call<'a> {
                         person::Reply::Wait(question) => return Ok((*question).into()),
                         person::Reply::Decided(decision) => {
                             let outcome = self.decided(&card.to_hex(), &decision, &body).await?;
-                            return Ok(result(shape::decided(outcome, &decision)));
+                            return Ok(result(shape::decided(outcome, &decision, self.home())));
                         }
-                        person::Reply::Cancelled => return Ok(result(shape::cancelled(shape::outcome(outcome)))),
+                        person::Reply::Cancelled => {
+                            return Ok(result(shape::cancelled(shape::outcome(outcome, self.home()))));
+                        }
                         person::Reply::None => {}
                     }
                 }
-                shape::outcome(outcome)
+                shape::outcome(outcome, self.home())
             }
             Tool::Supersede => {
                 // One target is what most calls have.
@@ -137,17 +141,20 @@ impl<'a> Call<'a> {
                 if let Some(target @ Value::String(_)) = arguments.get("targets").cloned() {
                     arguments.insert("targets".to_owned(), json!([target]));
                 }
+                only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
-                shape::outcome(self.post("/supersede", &body).await?)
+                shape::outcome(self.post("/supersede", &body).await?, self.home())
             }
             Tool::Retract => {
+                only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
-                shape::outcome(self.post("/retract", &body).await?)
+                shape::outcome(self.post("/retract", &body).await?, self.home())
             }
             Tool::Resolve => {
+                only_of(tool, &arguments)?;
                 let card = id(&mut arguments, "card")?;
-                let body = self.writing(arguments).await?;
-                shape::outcome(self.post(&format!("/conflicts/{card}/resolve"), &body).await?)
+                let body = self.writing(as_resolve_request(arguments)?).await?;
+                shape::outcome(self.post(&format!("/conflicts/{card}/resolve"), &body).await?, self.home())
             }
             Tool::Why => {
                 let body = self.reading(arguments).await?;
@@ -164,19 +171,35 @@ impl<'a> Call<'a> {
             }
             Tool::Ingest => shape::ingested(&self.ingest(arguments).await?),
             Tool::Conflicts => return self.conflicts(arguments).await.map(result),
+            Tool::Undo => {
+                only_of(tool, &arguments)?;
+                let body = self.writing(arguments).await?;
+                shape::undone(&self.post::<UndoOutcome>("/undo", &body).await?)
+            }
             Tool::Diagnose => {
-                only(&arguments, &[])?;
-                shape::diagnose(&self.get::<Diagnose>("/diagnose", "").await?)
+                only_of(tool, &arguments)?;
+                let told = self.get::<Diagnose>("/diagnose", "").await?;
+                shape::diagnose(&told, self.list_scopes().await?)
             }
             Tool::Scopes => {
-                only(&arguments, &[])?;
-                let here = self.place(&mut JsonObject::new()).ok();
-                let scopes = self.scopes().await?;
-                let here = here.map(|here| known_scope(&here.scope, &here.identities, &scopes).0);
-                shape::scopes(&scopes, here.as_ref())
+                only_of(tool, &arguments)?;
+                self.list_scopes().await?
             }
         };
         Ok(result(value))
+    }
+
+    /// The scopes that hold claims, and which is this session's.
+    async fn list_scopes(&self) -> Result<Value, Failed> {
+        let here = self.place(&mut JsonObject::new()).ok();
+        let scopes = self.scopes().await?;
+        let here = here.map(|here| known_scope(&here.scope, &here.identities, &scopes).0);
+        Ok(shape::scopes(&scopes, here.as_ref()))
+    }
+
+    /// The scope that an answer need not name.
+    fn home(&self) -> Option<&Scope> {
+        self.settings().scope.as_ref()
     }
 
     async fn conflicts(&self, mut arguments: JsonObject) -> Result<Value, Failed> {
@@ -281,7 +304,7 @@ impl<'a> Call<'a> {
                 let (org, project) = both.split_once('/').ok_or_else(|| {
                     let given = sanitize(&both);
                     Failed::new(format!(
-                        "`scope` is “{given}”, and a scope is ORG/PROJECT. Next: ergo_scopes lists them"
+                        "`scope` is “{given}”, and a scope is ORG/PROJECT. Next: ergo_diagnose lists them"
                     ))
                 })?;
                 (Some(org.to_owned()), Some(project.to_owned()))
@@ -357,6 +380,38 @@ pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), Failed>
     let stray = super::pipe::shown(stray);
     let expected = if known.is_empty() { "nothing more".to_owned() } else { known.join(", ") };
     Err(Failed::new(format!("there is no argument `{stray}` here; expected: {expected}")))
+}
+
+/// Refuses arguments that the tool's schema lacks. How a caller may say who acts, where and under which key is not in the schemas,
+/// and taken all the same.
+fn only_of(tool: Tool, arguments: &JsonObject) -> Result<(), Failed> {
+    const UNLISTED: [&str; 7] = ["scope", "org_id", "project", "who", "op_id", "identity", "expect_rev"];
+    let known = tool.arguments();
+    let Some(stray) = arguments.keys().find(|name| !known.contains(name) && !UNLISTED.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let stray = super::pipe::shown(stray);
+    let expected = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+    Err(Failed::new(format!("there is no argument `{stray}` here; expected: {expected}")))
+}
+
+/// The arguments of `ergo_resolve` as the daemon takes them: where a claim holds is one object, and a time is a number.
+fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+    let mut qualifiers = JsonObject::new();
+    for name in ["env", "team", "tenant", "valid_from", "valid_until"] {
+        qualifiers.extend(arguments.remove(name).map(|value| (name.to_owned(), value)));
+    }
+    if !qualifiers.is_empty() {
+        arguments.insert("qualifiers".to_owned(), Value::Object(qualifiers));
+    }
+    if let Some(until) = text(&mut arguments, "until")? {
+        let at = moment(&until, 1).ok_or_else(|| {
+            Failed::new(format!("invalid `until`: “{}”. Next: give {MOMENT_FORMS}", sanitize(&until)))
+        })?;
+        arguments.insert("until".to_owned(), json!(at));
+    }
+    Ok(arguments)
 }
 
 /// A key by which the daemon knows a write again that it was sent twice.

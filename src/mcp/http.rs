@@ -20,7 +20,10 @@ pub fn router(link: Link) -> Router {
         ask_person: true,
     };
     let bridge = Bridge::new(settings, link);
-    let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .disable_allowed_hosts();
     let service =
         StreamableHttpService::new(move || Ok(bridge.clone()), Arc::new(LocalSessionManager::default()), config);
     Router::new().route_service("/mcp", service)

@@ -17,6 +17,7 @@ use crate::{
         files::{self, Unread, named_in},
     },
     domain::text::sanitize_line,
+    files::{Place, locate},
 };
 
 /// A file, as it goes to the daemon.
@@ -86,25 +87,27 @@ fn read(folder: &Path, given: &str) -> Result<File, Failed> {
             "is hidden, and hidden files often hold secrets. Next: a person takes it in with `ergo ingest`",
         ));
     }
-    let real = match fs::canonicalize(&path) {
-        Ok(real) => real,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+    let gone = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    let real = match locate(folder, &path) {
+        Ok(Place::Inside(real)) => real,
+        Ok(Place::Outside(_)) => return Err(failed(outside)),
+        Err(error) if gone(&error) => path.clone(),
+        Err(error) => return Err(failed(&format!("cannot be read: {error}"))),
+    };
+    let meta = match fs::metadata(&real) {
+        Ok(meta) => meta,
+        Err(error) if gone(&error) => {
             let name: std::path::PathBuf = parts.iter().collect();
             return Ok(File { name: name.display().to_string(), text: None });
         }
         Err(error) => return Err(failed(&format!("cannot be read: {error}"))),
     };
-    let top = fs::canonicalize(folder).map_err(|error| failed(&format!("cannot be read: {error}")))?;
-    if !real.starts_with(&top) {
-        return Err(failed(outside));
-    }
-    let meta = fs::metadata(&real).map_err(|error| failed(&format!("cannot be read: {error}")))?;
     if meta.is_dir() {
         return Err(failed("is a folder. Next: name its files, one a call, or run `ergo ingest` for the whole"));
     }
     files::fits(&meta).map_err(|why| failed(&format!("is not taken in: {why}")))?;
     match files::text(&real) {
-        Ok(text) => Ok(File { name: named_in(&top, &path), text: Some(text) }),
+        Ok(text) => Ok(File { name: named_in(folder, &path), text: Some(text) }),
         Err(Unread::NoText(why) | Unread::Failed(why)) => Err(failed(&format!("is not taken in: {why}"))),
     }
 }

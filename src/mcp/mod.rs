@@ -17,6 +17,7 @@ mod resources;
 mod server;
 mod shape;
 mod tools;
+mod verbs;
 
 pub use http::router;
 pub use link::Link;

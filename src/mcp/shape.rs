@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::person::Decision;
+use super::{person::Decision, verbs};
 use crate::{
     api::{
         CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History, Ingested,
-        RecallAnswer, Reference, Refused, ScopeView, Warning, WhyAnswer, WriteOutcome,
+        RecallAnswer, Reference, Refused, ScopeView, UndoOutcome, Warning, WhyAnswer, WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
@@ -59,7 +59,8 @@ fn by(who: &str, agent: Option<&String>) -> Value {
 
 /// A claim.
 pub(super) fn claim(view: &ClaimView) -> Value {
-    let status = (view.status != Status::Active).then(|| view.status.as_str());
+    // A candidate says so in a field of its own.
+    let status = (!matches!(view.status, Status::Active | Status::Refused)).then(|| view.status.as_str());
     let holds = &view.qualifiers;
     lean(json!({
         "id": view.id.short(),
@@ -86,14 +87,18 @@ fn claims(views: &[ClaimView]) -> Value {
     views.iter().take(BESIDE).map(claim).collect()
 }
 
-/// The answer to a write.
-pub(super) fn outcome(outcome: WriteOutcome) -> Value {
+/// A scope, unless it is the caller's own.
+fn elsewhere(scope: &Scope, home: Option<&Scope>) -> Value {
+    if home == Some(scope) { Value::Null } else { safe(&scope.to_string()) }
+}
+
+/// The answer to a write. `home` is the scope that need not be named.
+pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
     match outcome {
         WriteOutcome::Stored(stored) => lean(json!({
             "result": "stored",
             "claim_id": stored.claim_id.short(),
-            "op_id": stored.op_id,
-            "scope": safe(&stored.scope.to_string()),
+            "scope": elsewhere(&stored.scope, home),
             "duplicate": stored.duplicate,
             "dry_run": stored.dry_run,
             "superseded": ids(&stored.superseded),
@@ -103,8 +108,7 @@ pub(super) fn outcome(outcome: WriteOutcome) -> Value {
             "result": "done",
             "summary": safe(&done.summary),
             "claim_id": done.claim_id.map(ClaimId::short),
-            "op_id": done.op_id,
-            "scope": safe(&done.scope.to_string()),
+            "scope": elsewhere(&done.scope, home),
             "needs_review": ids(done.needs_review.get(..NAMED).unwrap_or(&done.needs_review)),
             "needs_review_total": (done.needs_review.len() > NAMED).then_some(done.needs_review.len()),
             "warnings": warnings(&done.warnings),
@@ -115,7 +119,7 @@ pub(super) fn outcome(outcome: WriteOutcome) -> Value {
             "card_id": proposed.card_id.short(),
             "claim": claim(&proposed.claim),
         })),
-        WriteOutcome::Conflict(refused) => conflict(&refused),
+        WriteOutcome::Conflict(refused) => conflict(&refused, home),
         WriteOutcome::Stale(stale) => lean(json!({
             "result": "stale",
             "message": safe(&stale.message),
@@ -130,7 +134,7 @@ fn warnings(warnings: &[Warning]) -> Value {
     let one = |warning: &Warning| {
         lean(json!({
             "code": warning.code,
-            "message": safe(&warning.message),
+            "message": safe(&verbs::as_tools(&warning.message)),
             "conflict": warning.conflict.as_ref().map(evidence),
         }))
     };
@@ -151,12 +155,12 @@ fn evidence(conflict: &Conflict) -> Value {
     }))
 }
 
-/// A refusal: what stands against it, and the three ways on, each as a call that can be made.
-fn conflict(refused: &Refused) -> Value {
+/// A refusal: what stands against it, and the ways on, each as a call that can be made.
+fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
     let targets: Vec<_> = refused.conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
     lean(json!({
         "result": "conflict",
-        "scope": safe(&refused.scope.to_string()),
+        "scope": elsewhere(&refused.scope, home),
         "card_id": refused.card_id.map(CardId::short),
         "conflicts": refused.conflicts.iter().map(evidence).collect::<Value>(),
         "ways_on": [
@@ -167,6 +171,11 @@ fn conflict(refused: &Refused) -> Value {
                 "targets": targets,
             },
             {
+                "way": "narrow",
+                "how": "both hold, in different places or times: call ergo_resolve with this card, act narrow, the claim as target, and \
+                        its env, team, tenant, valid_from or valid_until",
+            },
+            {
                 "way": "exception",
                 "how": "both must stand: call the same tool again with force_exception, which says why; it stays on the record",
             },
@@ -175,8 +184,8 @@ fn conflict(refused: &Refused) -> Value {
 }
 
 /// What became of a refused write about which a person was asked.
-pub(super) fn decided(after: WriteOutcome, decision: &Decision) -> Value {
-    let mut value = outcome(after);
+pub(super) fn decided(after: WriteOutcome, decision: &Decision, home: Option<&Scope>) -> Value {
+    let mut value = outcome(after, home);
     if let Value::Object(fields) = &mut value {
         fields.insert("a_person_decided".to_owned(), json!(decision.act));
         fields.extend(decision.reason.as_ref().map(|reason| ("their_reason".to_owned(), safe(reason))));
@@ -315,7 +324,7 @@ pub(super) fn card(view: CardView) -> Value {
             value
         }).collect::<Value>(),
         "why": view.evidence.iter().map(|evidence| safe(&evidence.sentence)).collect::<Value>(),
-        "advice": safe(&view.advice),
+        "advice": safe(&verbs::as_tools(&view.advice)),
         "acts": acts.collect::<Vec<_>>(),
     }));
     if let (Value::Object(fields), Some(settled)) = (&mut value, &view.settled) {
@@ -327,9 +336,14 @@ pub(super) fn card(view: CardView) -> Value {
     value
 }
 
-/// How the daemon is.
-pub(super) fn diagnose(told: &Diagnose) -> Value {
-    json!({
+/// An act that was taken back.
+pub(super) fn undone(done: &UndoOutcome) -> Value {
+    json!({"result": "done", "summary": safe(&done.summary)})
+}
+
+/// How the daemon is, beside what [`scopes`] says.
+pub(super) fn diagnose(told: &Diagnose, scopes: Value) -> Value {
+    let mut value = json!({
         "version": told.health.version,
         "claims": told.claims,
         "active": told.active,
@@ -339,7 +353,11 @@ pub(super) fn diagnose(told: &Diagnose) -> Value {
         "nli": told.health.nli,
         "embedder": told.health.embedder,
         "problems": told.problems.iter().map(|problem| safe(problem)).collect::<Value>(),
-    })
+    });
+    if let (Value::Object(fields), Value::Object(scopes)) = (&mut value, scopes) {
+        fields.extend(scopes);
+    }
+    value
 }
 
 /// The scopes that hold something, and which is this session's.

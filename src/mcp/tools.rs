@@ -5,6 +5,8 @@ use std::{borrow::Cow, sync::Arc};
 use rmcp::model::{Tool as Offer, ToolAnnotations, object};
 use serde_json::{Value, json};
 
+use crate::api::CardAct;
+
 /// Which tools are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -30,11 +32,12 @@ pub(super) enum Tool {
     Resolve,
     Diagnose,
     Scopes,
+    Undo,
 }
 
 impl Tool {
     /// In the order of the list: what is used most stands first.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Recall,
         Self::Why,
         Self::Remember,
@@ -43,10 +46,11 @@ impl Tool {
         Self::Learn,
         Self::Retract,
         Self::Resolve,
+        Self::Undo,
         Self::Ingest,
         Self::History,
-        Self::Scopes,
         Self::Diagnose,
+        Self::Scopes,
     ];
 
     fn name(self) -> &'static str {
@@ -63,6 +67,7 @@ impl Tool {
             Self::Resolve => "ergo_resolve",
             Self::Diagnose => "ergo_diagnose",
             Self::Scopes => "ergo_scopes",
+            Self::Undo => "ergo_undo",
         }
     }
 
@@ -89,8 +94,17 @@ impl Tool {
             Self::Resolve => {
                 "Settle a conflict as the person wants it. ergo_conflicts with card names the acts that are possible."
             }
-            Self::Diagnose => "Counts, and what is wrong with the memory, if anything.",
+            Self::Diagnose => "The scopes that hold claims, counts, and what is wrong with the memory, if anything.",
             Self::Scopes => "The scopes that hold claims, and which is yours.",
+            Self::Undo => "Take back your own last act here; again, the one before it.",
+        }
+    }
+
+    /// Whether the profile lists it. [`Tool::Scopes`] is part of [`Tool::Diagnose`] and answers those who know its name.
+    fn listed(self, profile: Profile) -> bool {
+        match profile {
+            Profile::Default => self != Self::Scopes,
+            Profile::Minimal => self.minimal(),
         }
     }
 
@@ -104,12 +118,14 @@ impl Tool {
         let kind = json!({"enum": ["decision", "constraint", "rejection", "convention", "fact"]});
         let scope = json!({"type": "string", "description": "ORG/PROJECT; default: this project"});
         let reason = json!({"type": "string", "description": "required unless kind is fact"});
+        let day = json!({"type": "string", "description": "YYYY-MM-DD"});
         let (properties, required): (Value, &[&str]) = match self {
             Self::Remember => (
                 json!({
                     "statement": {"type": "string", "description": "one sentence that stands alone"},
                     "reason": reason, "kind": kind, "source": text,
                     "env": {"type": "string", "description": "where it holds, if not everywhere"},
+                    "team": text, "tenant": text, "valid_from": day, "valid_until": text,
                     "key": {"type": "string", "description": "of a fact: a later one replaces it"},
                     "depends_on": texts, "force_exception": text, "scope": scope,
                 }),
@@ -117,13 +133,14 @@ impl Tool {
             ),
             Self::Learn => (
                 json!({"statement": text, "source": {"type": "string", "description": "path:line or URL"},
-                    "reason": reason, "kind": kind, "force_exception": text, "scope": scope}),
+                    "reason": reason, "kind": kind, "env": text, "team": text, "tenant": text, "valid_from": text,
+                    "valid_until": text, "force_exception": text, "scope": scope}),
                 &["statement", "source"],
             ),
             Self::Supersede => (
                 json!({"targets": {"type": "array", "items": {"type": "string"}, "description": "claim ids"},
-                    "statement": text, "reason": text, "kind": kind, "source": text, "env": text,
-                    "force_exception": text, "scope": scope}),
+                    "statement": text, "reason": text, "kind": kind, "source": text, "env": text, "team": text, "tenant": text,
+                    "valid_from": text, "valid_until": text, "force_exception": text, "scope": scope}),
                 &["targets", "statement", "reason"],
             ),
             Self::Retract => (json!({"target": text, "reason": text, "scope": scope}), &["target", "reason"]),
@@ -146,14 +163,17 @@ impl Tool {
             ),
             Self::Resolve => (
                 json!({"card": text,
-                    "act": {"enum": ["supersede", "retract", "narrow", "exception", "dismiss", "discard"]},
+                    "act": {"enum": CardAct::ALL.map(CardAct::as_str)},
                     "reason": text,
                     "winner": {"type": "string", "description": "supersede: the side that stays"},
                     "target": {"type": "string", "description": "retract, narrow: the side acted on"},
                     "statement": {"type": "string", "description": "merged or narrowed text"},
-                    "env": text}),
-                &["card", "act", "reason"],
+                    "env": {"type": "string", "description": "narrow: where the target holds"},
+                    "team": text, "tenant": text, "valid_from": text, "valid_until": text,
+                    "until": {"type": "string", "description": "snooze: 3d or a date"}}),
+                &["card", "act"],
             ),
+            Self::Undo => (json!({"scope": scope}), &[]),
             Self::Diagnose | Self::Scopes => (json!({}), &[]),
         };
         let mut schema = json!({"type": "object", "properties": properties});
@@ -161,6 +181,14 @@ impl Tool {
             fields.insert("required".to_owned(), json!(required));
         }
         schema
+    }
+
+    /// The arguments that the tool takes, by its schema.
+    pub(super) fn arguments(self) -> Vec<String> {
+        match &self.input()["properties"] {
+            Value::Object(properties) => properties.keys().cloned().collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn output(self) -> Value {
@@ -180,7 +208,8 @@ impl Tool {
             Self::Ingest => (json!({"pieces": {"type": "integer"}, "added": {"type": "integer"}}), &[]),
             Self::History => (json!({"claim": object_, "events": array}), &["claim"]),
             Self::Conflicts => (json!({"total": {"type": "integer"}, "cards": array, "sides": array}), &[]),
-            Self::Diagnose => (json!({"active": {"type": "integer"}, "problems": array}), &[]),
+            Self::Undo => (json!({"result": {"const": "done"}, "summary": text}), &["result"]),
+            Self::Diagnose => (json!({"here": text, "scopes": array, "problems": array}), &["here"]),
             Self::Scopes => (json!({"here": text, "scopes": array}), &["here"]),
         };
         let mut schema = json!({"type": "object", "properties": properties});
@@ -201,7 +230,7 @@ impl Tool {
             Self::Remember | Self::Learn | Self::Retract | Self::Ingest => {
                 closed.read_only(false).destructive(false).idempotent(true)
             }
-            Self::Supersede | Self::Resolve => closed.read_only(false).destructive(false),
+            Self::Supersede | Self::Resolve | Self::Undo => closed.read_only(false).destructive(false),
         }
     }
 
@@ -213,7 +242,7 @@ impl Tool {
 }
 
 fn of(profile: Profile) -> impl Iterator<Item = Tool> {
-    Tool::ALL.into_iter().filter(move |tool| profile == Profile::Default || tool.minimal())
+    Tool::ALL.into_iter().filter(move |tool| tool.listed(profile))
 }
 
 /// The tools of a profile, as a client sees them.

@@ -1,10 +1,11 @@
 //! Copying the store while it is in use.
 
-use std::{fs, path::Path, time::Duration};
+use std::{io::ErrorKind, path::Path, time::Duration};
 
 use rusqlite::{Connection, backup};
 
 use super::{Result, Store, StoreError};
+use crate::{files::Draft, steps};
 
 /// Pages copied at a time, and the pause after them, so that writes go on.
 const PAGES: i32 = 2_000;
@@ -13,7 +14,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 impl Store {
     /// Copies the store to a new file while it is in use, and waits for the disk. Answers with its size in bytes.
     ///
-    /// A backup that fails leaves nothing behind.
+    /// The file has its name only once it is whole. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
+    /// its name, which the next backup to the same file removes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         self.reader.backup(to)
     }
@@ -22,40 +24,33 @@ impl Store {
 impl super::Reader {
     /// [`Store::backup`], from a connection that does not hold the writer up.
     pub fn backup(&self, to: &Path) -> Result<u64> {
-        // Claims the name: two backups to one file cannot both begin.
-        let io = |what| move |error| StoreError::Io { what, path: to.to_owned(), error };
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.mode(0o600);
-        }
-        options.open(to).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => StoreError::Exists(to.to_owned()),
-            _ => StoreError::Io { what: "cannot make", path: to.to_owned(), error },
-        })?;
-        let result = copy(&self.db, to).and_then(|()| {
-            let file = fs::File::open(to).map_err(io("cannot open"))?;
-            file.sync_all().map_err(io("cannot write"))?;
-            if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                // The name itself must survive a power cut too.
-                fs::File::open(folder)
-                    .and_then(|folder| folder.sync_all())
-                    .map_err(io("cannot write the folder of"))?;
+        let io = |what| {
+            move |error: std::io::Error| match error.kind() {
+                ErrorKind::AlreadyExists => StoreError::Exists(to.to_owned()),
+                _ => StoreError::Io { what, path: to.to_owned(), error },
             }
-            Ok(file.metadata().map_err(io("cannot look at"))?.len())
-        });
-        if result.is_err() {
-            let _ = fs::remove_file(to);
+        };
+        // Known before the copying; publishing would find it out after.
+        if to.symlink_metadata().is_ok() {
+            return Err(StoreError::Exists(to.to_owned()));
         }
-        result
+        let draft = Draft::beside(to).map_err(io("cannot make"))?;
+        steps::reached("backup begun");
+        copy(&self.db, draft.path())?;
+        steps::reached("backup copied");
+        draft.sync().map_err(io("cannot write"))?;
+        let size = draft.file().metadata().map_err(io("cannot look at"))?.len();
+        steps::reached("backup synced");
+        draft.publish(false).map_err(io("cannot write"))?;
+        steps::reached("backup named");
+        Ok(size)
     }
 }
 
 fn copy(from: &Connection, to: &Path) -> Result<()> {
     let mut copy = Connection::open(to)?;
-    backup::Backup::new(from, &mut copy)?.run_to_completion(PAGES, PAUSE, None)?;
+    let progress = |_| steps::reached("backup copying");
+    backup::Backup::new(from, &mut copy)?.run_to_completion(PAGES, PAUSE, Some(progress))?;
     // One file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     Ok(())

@@ -25,6 +25,7 @@ impl Store {
 impl Reader {
     /// [`Store::check`], on a connection that only reads.
     pub fn check(&self) -> Result<CheckReport> {
+        self.in_place()?;
         self.snapshot(|reader| {
             let mut report = CheckReport::default();
             reader.check_file(&mut report)?;

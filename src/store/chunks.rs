@@ -71,7 +71,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::put_vectors`].
     pub fn put_chunk_vectors(&mut self, model: &VectorModel, vectors: &[(EventId, Vec<f32>)]) -> Result<usize> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         // Locks the model, or refuses another.
         vectors::put(&tx, model, [])?;
         let mut stored = 0;

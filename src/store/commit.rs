@@ -1,13 +1,14 @@
 //! Writing: acts of this device, and events of others.
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 
 use super::{
-    Act, Committed, Draft, Imported, Ref, Result, Store, StoreError,
+    Act, Committed, Draft, Imported, Reader, Ref, RequestHash, Result, Store, StoreError,
+    file::Write,
     log::{self, Appended, Origin},
     open,
     project::{Changes, Projector},
-    scopes,
+    requests, scopes,
     team::{
         ledger::Ledger,
         scopes::{Binding, binding},
@@ -19,15 +20,21 @@ use crate::domain::{
     derive::{self, local},
     event::{self, VERSION},
     roster::is_roster_scope,
+    verified::OwnEvent,
 };
 
 /// The vectors that come with an act, and the model that made them.
-type Vectors<'a> = (&'a VectorModel, &'a [(Ref, Vec<f32>)]);
+pub(super) type Vectors<'a> = (&'a VectorModel, &'a [(Ref, Vec<f32>)]);
 
 impl Store {
-    pub(super) fn write_act(&mut self, act: Act, vectors: Option<Vectors<'_>>) -> Result<Committed> {
+    pub(super) fn write_act(
+        &mut self,
+        act: Act,
+        vectors: Option<Vectors<'_>>,
+        asked: Option<RequestHash>,
+    ) -> Result<Committed> {
         let author = DeviceId(self.key.verifying_key().to_bytes());
-        let tx = begin(&mut self.reader.db)?;
+        let tx = begin(&mut self.reader)?;
         if let Some(known) = replayed(&tx, &act.op, &author)? {
             return Ok(known);
         }
@@ -65,7 +72,7 @@ impl Store {
                 origin.team = Some(binding.team);
                 origin.shared = binding.writes.then_some(binding.n);
             }
-            if projector.append(event, scope_n, origin)? == Appended::Known {
+            if projector.append(event.verified(), scope_n, origin)? == Appended::Known {
                 return Err(StoreError::Damaged(format!("event {} exists already", event.id)));
             }
         }
@@ -86,6 +93,9 @@ impl Store {
             vectors::put(&tx, model, of_claims)?;
         }
         save_clock(&tx, clock)?;
+        if let Some(asked) = asked {
+            requests::keep(&tx, &act.op, asked)?;
+        }
         if changes.redacted {
             open::set(&tx, "scrub", 1)?;
         }
@@ -104,7 +114,7 @@ impl Store {
     }
 
     pub(super) fn write_import(&mut self, events: &[SignedEvent], with_local: bool, now: u64) -> Result<Imported> {
-        let tx = begin(&mut self.reader.db)?;
+        let tx = begin(&mut self.reader)?;
         let mut clock = load_clock(&tx)?;
         let mut imported = Imported::default();
         let mut projector = Projector::new(&tx, &*self.check)?;
@@ -115,7 +125,7 @@ impl Store {
                 imported.ignored += 1;
                 continue;
             }
-            event.verify()?;
+            let event = event.verified()?;
             let scope = log::scope_number(&tx, &event.header.scope)?;
             match projector.append(event, scope, Origin { received_at: now, ..Origin::default() })? {
                 Appended::New(_) => imported.stored += 1,
@@ -148,8 +158,9 @@ impl Store {
     }
 }
 
-pub(super) fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
-    Ok(db.transaction_with_behavior(TransactionBehavior::Immediate)?)
+/// Begins a transaction that writes.
+pub(super) fn begin(reader: &mut Reader) -> Result<Write<'_>> {
+    Write::begin(reader)
 }
 
 /// The largest time seen or written.
@@ -183,7 +194,7 @@ fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Comm
 }
 
 /// What the references of a draft stand for.
-fn resolve(index: usize, refs: &[Ref], events: &[SignedEvent]) -> Result<Vec<EventId>> {
+fn resolve(index: usize, refs: &[Ref], events: &[OwnEvent]) -> Result<Vec<EventId>> {
     refs.iter()
         .map(|reference| match reference {
             Ref::Id(id) => Ok(*id),
@@ -252,9 +263,9 @@ impl Signer {
         index: usize,
         draft: Draft,
         targets: &[EventId],
-        events: &[SignedEvent],
+        events: &[OwnEvent],
         key: &ed25519_dalek::SigningKey,
-    ) -> Result<SignedEvent> {
+    ) -> Result<OwnEvent> {
         let successor = resolve(index, draft.successor.as_slice(), events)?.first().copied();
         let Draft { kind, seen, claim_kind, body, .. } = draft;
         let mut header =
@@ -273,7 +284,7 @@ impl Signer {
         let mut salt = [0; 16];
         getrandom::fill(&mut salt)
             .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
-        let event = SignedEvent::sign(header, body.seal(salt), key)?;
+        let event = OwnEvent::sign(header, body.seal(salt), key)?;
         *end = (event.header.seq + 1, Some(event.id));
         Ok(event)
     }

@@ -9,7 +9,7 @@ use crate::domain::{DeviceId, EventId, OpId, Scope, event::EventError, replica::
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite refused.
-    #[error("the store cannot be read or written: {0}")]
+    #[error("{kind}: {error}", kind = kind_of(.0), error = .0)]
     Sqlite(#[from] rusqlite::Error),
     /// The file system refused.
     #[error("{what} {path}: {error}")]
@@ -35,10 +35,27 @@ pub enum StoreError {
         known: u32,
     },
     /// The file is a database, but not ergo's.
-    #[error("{path} is not an ergo store: move it away, or name another file")]
+    #[error("{path} is not an ergo store: move it away, or put a backup in its place that `ergo backup` made")]
     NotAStore {
         /// The file.
         path: PathBuf,
+    },
+    /// The file has no content, which a store never lacks: a copy that failed, or a write that was lost.
+    #[error(
+        "{0} is empty, and a store never is: put a whole backup in its place, or remove it to begin with an empty memory"
+    )]
+    Empty(PathBuf),
+    /// The file lacks its end: a copy that was cut short.
+    #[error(
+        "{path} is incomplete: it has {size} bytes of {whole}; put a whole backup in its place, and copy it anew if the copying was cut short"
+    )]
+    Incomplete {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The size that its header says, in bytes.
+        whole: u64,
     },
     /// An event is malformed, forged or too large.
     #[error(transparent)]
@@ -106,10 +123,26 @@ pub enum StoreError {
     #[error("document {0} was changed by another way meanwhile: work the change out again")]
     StaleDocument(DocumentId),
     /// The idempotency key of another act.
-    #[error("`op_id` {0} was used for another act: use a new one for each act")]
+    #[error("`op_id` {0} was used for another request")]
     UsedOp(OpId),
+    /// The file is gone from under the store.
+    #[error("the store {} was removed while it was in use, so that nothing can be stored", .0.display())]
+    Removed(PathBuf),
+    /// Another file has the store's name.
+    #[error("another file took the place of the store {} while it was in use, so that nothing can be stored", .0.display())]
+    Replaced(PathBuf),
+    /// The file lost its end.
+    #[error("the store is damaged: {} was cut from {seen} bytes to {size} while it was in use", path.display())]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// Its size now.
+        size: u64,
+        /// The size that it had.
+        seen: u64,
+    },
     /// Something in the file that ergo itself wrote cannot be read.
-    #[error("the store is damaged: {0}; run `ergo doctor`, or restore a backup")]
+    #[error("the store is damaged: {0}")]
     Damaged(String),
 }
 
@@ -118,7 +151,18 @@ impl StoreError {
     pub fn is_full(&self) -> bool {
         match self {
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => error.code == rusqlite::ErrorCode::DiskFull,
-            Self::Io { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
+            Self::Io { error, .. } => {
+                matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the file does not hold what was written into it: it was damaged from outside, or the disk fails.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => is_damage(error),
+            Self::Cut { .. } | Self::Damaged(_) => true,
             _ => false,
         }
     }
@@ -129,6 +173,7 @@ impl StoreError {
             CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed, ReadOnly, SystemIoFailure,
         };
         match self {
+            Self::Sqlite(error) if is_damage(error) => false,
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => matches!(
                 error.code,
                 CannotOpen
@@ -139,8 +184,29 @@ impl StoreError {
                     | ReadOnly
                     | SystemIoFailure
             ),
-            Self::Io { .. } => true,
+            Self::Io { .. } | Self::Removed(_) | Self::Replaced(_) => true,
             _ => false,
         }
+    }
+}
+
+/// What an error of SQLite means for the store.
+fn kind_of(error: &rusqlite::Error) -> &'static str {
+    if is_damage(error) { "the store is damaged" } else { "the store cannot be read or written" }
+}
+
+/// Whether SQLite, or what reads a column, says that the file does not hold what was written.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::{
+        Error,
+        ErrorCode::{DatabaseCorrupt, NotADatabase},
+        ffi,
+    };
+    match error {
+        Error::SqliteFailure(error, _) => {
+            matches!(error.code, DatabaseCorrupt | NotADatabase) || error.extended_code == ffi::SQLITE_IOERR_SHORT_READ
+        }
+        Error::FromSqlConversionFailure(..) => true,
+        _ => false,
     }
 }

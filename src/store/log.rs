@@ -8,6 +8,7 @@ use super::{Result, StoreError, open};
 use crate::domain::{
     Body, DeviceId, EventId, EventKind, Header, Scope, SignedEvent, derive,
     event::{EventError, SealedBody},
+    verified::Verified,
 };
 
 /// What an edge says of the event that it points to.
@@ -227,8 +228,8 @@ pub(super) enum Appended {
     Known,
 }
 
-/// Appends a verified event with its edges.
-pub(super) fn append(db: &Connection, event: &SignedEvent, scope: i64, origin: Origin) -> Result<Appended> {
+/// Appends an event with its edges.
+pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: Origin) -> Result<Appended> {
     let mut known = db.prepare_cached("SELECT n, body IS NULL FROM events WHERE id = ?1")?;
     let known: Option<(i64, bool)> = known.query_row([event.id.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let (salt, body) = match &event.body {

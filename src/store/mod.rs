@@ -11,6 +11,7 @@ mod chunks;
 mod commit;
 mod dump;
 mod error;
+mod file;
 mod log;
 mod mark;
 mod open;
@@ -20,10 +21,12 @@ mod project;
 mod read;
 mod readings;
 mod rebuild;
+mod requests;
 mod row;
 mod scopes;
 mod team;
 mod vectors;
+mod whole;
 
 use std::{
     fs,
@@ -38,6 +41,7 @@ pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use error::StoreError;
 pub use past::PastMark;
 pub use read::AgentTally;
+pub use requests::RequestHash;
 pub use row::{
     AgentRow, CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow,
     LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists,
@@ -56,7 +60,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 9;
+pub const SCHEMA: u32 = 10;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -91,13 +95,15 @@ impl Store {
     /// [`Store::open`] with options.
     pub fn open_with(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>, options: Options) -> Result<Self> {
         let mut db = open::writer(path, options)?;
+        let file = Some(Arc::new(file::OpenFile::at(path)?));
         let epoch = open::epoch(&db, path)?;
         if open::setting::<String>(&db, "derived")? != Some(rebuild::version(&*check)) {
             let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             rebuild::rebuild(&tx, &*check)?;
             tx.commit()?;
         }
-        let store = Self { reader: Reader { db, path: path.to_owned(), check: check.clone() }, key, check, epoch };
+        let reader = Reader { db, path: path.to_owned(), file, check: check.clone() };
+        let store = Self { reader, key, check, epoch };
         store.scrub();
         Ok(store)
     }
@@ -110,14 +116,15 @@ impl Store {
     /// Opens a further, read-only connection, for reads that do not wait for the writer.
     pub fn open_reader(&self) -> Result<Reader> {
         let db = open::reader(&self.reader.path)?;
-        Ok(Reader { db, path: self.reader.path.clone(), check: self.check.clone() })
+        let Reader { path, file, check, .. } = &self.reader;
+        Ok(Reader { db, path: path.clone(), file: file.clone(), check: check.clone() })
     }
 
     /// Signs and stores an act: all of its events, or none. When this returns, the act is on disk.
     ///
     /// An act whose `op` this device has stored before is answered as `replayed`, and nothing happens.
     pub fn commit(&mut self, act: Act) -> Result<Committed> {
-        self.write_act(act, None)
+        self.write_act(act, None, None)
     }
 
     /// Verifies and stores events of the shared log that were made elsewhere and belong to no team, in any order; all of
@@ -137,6 +144,8 @@ impl Store {
 pub struct Reader {
     db: Connection,
     path: PathBuf,
+    /// `None` of a past that has no file.
+    file: Option<Arc<file::OpenFile>>,
     check: Arc<dyn PairCheck>,
 }
 
@@ -164,13 +173,9 @@ impl Reader {
         &self.path
     }
 
-    /// Bytes of the file and its write-ahead log.
+    /// Bytes of the file and its write-ahead log; none of what is not there.
     pub fn size(&self) -> Result<u64> {
-        let file = fs::metadata(&self.path).map_err(|error| StoreError::Io {
-            what: "cannot look at",
-            path: self.path.clone(),
-            error,
-        })?;
-        Ok(file.len() + fs::metadata(open::wal_of(&self.path)).map_or(0, |log| log.len()))
+        let bytes = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+        Ok(bytes(&self.path) + bytes(&open::wal_of(&self.path)))
     }
 }

@@ -8,7 +8,8 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig, params};
 
-use super::{Options, Result, SCHEMA, StoreError, vectors};
+use super::{Options, Result, SCHEMA, StoreError, file, vectors, whole};
+use crate::files::Draft;
 
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
 const APPLICATION: u32 = 0x6572_676f;
@@ -24,6 +25,7 @@ const MIGRATIONS: [&str; SCHEMA as usize] = [
     include_str!("schema/v7.sql"),
     include_str!("schema/v8.sql"),
     include_str!("schema/v9.sql"),
+    include_str!("schema/v10.sql"),
 ];
 
 /// How long a connection waits for another's lock.
@@ -39,6 +41,11 @@ const READER_CACHE_KIB: i64 = 4 * 1024;
 /// Opens the writer's connection, makes the file where it is absent, and migrates it.
 pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
     vectors::index::register()?;
+    file::part_from_foreign_log(path)?;
+    whole::check(path)?;
+    if options.durable && !path.exists() {
+        make(path)?;
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(BUSY)?;
@@ -59,6 +66,23 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
     db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     migrate(&mut db, &MIGRATIONS)?;
     Ok(db)
+}
+
+/// Makes an empty store under its name in one step: a start that is killed leaves no empty file, which would be refused the next time.
+fn make(path: &Path) -> Result<()> {
+    let io = |error| StoreError::Io { what: "cannot make", path: path.to_owned(), error };
+    let draft = Draft::beside(path).map_err(io)?;
+    let mut db = Connection::open(draft.path())?;
+    common(&db)?;
+    // A draft that a crash spoils is never opened; publishing it waits for the disk.
+    db.pragma_update(None, "synchronous", "OFF")?;
+    migrate(&mut db, &MIGRATIONS)?;
+    db.close().map_err(|(_, error)| error)?;
+    match draft.publish(false) {
+        // Someone else made it at the same moment, or it is a link to a place where nothing is yet.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(io),
+    }
 }
 
 /// Opens a connection that can only read.

@@ -85,7 +85,7 @@ impl Reader {
             Ok::<_, StoreError>(())
         })?;
         open::settle(&then)?;
-        Ok(Self { db: then, path: self.path.clone(), check: self.check.clone() })
+        Ok(Self { db: then, path: self.path.clone(), file: None, check: self.check.clone() })
     }
 
     fn copy_to(&self, then: &Connection, scope: Option<&Scope>, as_of: u64) -> Result<()> {

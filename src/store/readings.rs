@@ -19,7 +19,7 @@ fn key(statement: &str) -> [u8; 32] {
 impl Store {
     /// Keeps what a normaliser's language model answered about a statement; a later answer takes the place of an earlier one.
     pub fn put_reading(&mut self, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         tx.prepare_cached(
             "INSERT INTO readings (statement, normaliser, answer) VALUES (?1, ?2, ?3)
              ON CONFLICT (statement, normaliser) DO UPDATE SET answer = excluded.answer",

@@ -39,7 +39,7 @@ pub(super) fn version(check: &dyn PairCheck) -> String {
 impl Store {
     /// Drops every projection and makes it anew from both logs, in one transaction.
     pub fn rebuild(&mut self) -> Result<()> {
-        let tx = self.reader.db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let tx = commit::begin(&mut self.reader)?;
         rebuild(&tx, &*self.check)?;
         team::check::mend(&tx)?;
         tx.commit()?;

@@ -36,6 +36,8 @@ impl Laptop {
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.paths().device_key()).unwrap();
         file.write_all(hex::encode([number; 32]).as_bytes()).unwrap();
+        // A key beside no store would be that of a lost one.
+        drop(Engine::open(EngineConfig::new(home.paths().store(), key.clone())).unwrap());
         Self { home, key }
     }
 

@@ -5,7 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::files;
 use serde::{Deserialize, de::DeserializeOwned};
+
+/// The largest file of examples that is read, in bytes.
+const MAX_DATA: u64 = 256 * 1024 * 1024;
 
 /// Why the data could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +142,7 @@ pub(super) struct Data {
 
 /// The rows of a file; `None` where there is none.
 pub(super) fn lines<T: DeserializeOwned>(path: &Path) -> Result<Option<Vec<T>>, DataError> {
-    let text = match fs::read_to_string(path) {
+    let text = match files::text(path, MAX_DATA) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(DataError::Read { path: path.to_owned(), source }),

@@ -1,14 +1,14 @@
 //! The data: what is remembered, and what is asked. The format stands in docs/recall.md.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::domain::ClaimKind;
+use crate::{domain::ClaimKind, files};
+
+/// The largest file of examples that is read, in bytes.
+const MAX_DATA: u64 = 256 * 1024 * 1024;
 
 /// Why data cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +124,7 @@ pub fn read(folder: &Path) -> Result<(Vec<Memory>, Vec<Query>), DataError> {
 }
 
 fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
-    let text = fs::read_to_string(path).map_err(|error| DataError::Io { path: path.to_owned(), error })?;
+    let text = files::text(path, MAX_DATA).map_err(|error| DataError::Io { path: path.to_owned(), error })?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(at, line)| {
@@ -135,6 +135,8 @@ fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn folder(memories: &str, queries: &str) -> tempfile::TempDir {

@@ -46,6 +46,8 @@ impl Laptop {
         let paths = Paths::under(options.folder.join(who));
         paths.make()?;
         write_private(&paths.device_key(), format!("{}\n", hex::encode(key.to_bytes())).as_bytes())?;
+        // A key beside no store would be that of a lost one.
+        drop(Engine::open(EngineConfig::new(paths.store(), key.clone()))?);
         let port = free_port().map_err(|error| BenchError::Io { path: paths.config.clone(), error })?;
         let config = format!(
             "who = \"{who}\"\n[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n\

@@ -9,11 +9,21 @@ pub(super) struct File {
     pub(super) added: Vec<(usize, String)>,
 }
 
+/// A hunk has fewer lines than it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The line, from 1, in which the rest of the hunk was expected.
+    pub(super) line: usize,
+}
+
 /// Reads a change. What is not understood is passed over.
-pub(super) fn read(text: &str) -> Vec<File> {
+///
+/// # Errors
+/// Where a part of the change is missing.
+pub(super) fn read(text: &str) -> Result<Vec<File>, Cut> {
     let mut files: Vec<File> = Vec::new();
     let (mut at, mut old, mut new) = (0, 0, 0);
-    for line in text.lines() {
+    for (number, line) in text.lines().enumerate() {
         // Within a hunk every line has its mark, also one that looks like a header.
         if old > 0 || new > 0 {
             match line.as_bytes().first() {
@@ -35,7 +45,9 @@ pub(super) fn read(text: &str) -> Vec<File> {
                     new -= usize::from(new > 0);
                     continue;
                 }
-                _ => {}
+                // `\ No newline at end of file`
+                Some(b'\\') => continue,
+                _ => return Err(Cut { line: number + 1 }),
             }
         }
         if let Some(path) = line.strip_prefix("--- ") {
@@ -48,8 +60,11 @@ pub(super) fn read(text: &str) -> Vec<File> {
             (old, at, new) = numbers(hunk).unwrap_or_default();
         }
     }
+    if old > 0 || new > 0 {
+        return Err(Cut { line: text.lines().count() + 1 });
+    }
     files.retain(|file| !file.path.is_empty());
-    files
+    Ok(files)
 }
 
 /// The path of a header; `None` for the nothing that a new file comes from.
@@ -104,7 +119,7 @@ diff --git a/made b/made
 +w
 \\ No newline at end of file
 ";
-        let files = read(text);
+        let files = read(text).unwrap();
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["src/a.rs", "gone.sql", "made"]);
         let added: Vec<_> = files[0].added.iter().map(|(n, text)| (*n, text.as_str())).collect();
@@ -115,8 +130,16 @@ diff --git a/made b/made
 
     #[test]
     fn what_is_no_change_adds_nothing() {
-        for text in ["", "hello", "@@ -1 +1 @@\n+x", "--- \n+++ \n", "@@ x @@\n+y"] {
-            assert!(read(text).is_empty(), "{text}");
+        for text in ["", "hello", "@@ -0,0 +1 @@\n+x", "--- \n+++ \n", "@@ x @@\n+y"] {
+            assert_eq!(read(text), Ok(Vec::new()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_hunk_that_lacks_its_rest_is_told() {
+        let head = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-x\n";
+        assert_eq!(read(head), Err(Cut { line: 5 }));
+        assert_eq!(read(&format!("{head}-y\n+z\ndiff --git a/b b/b\n")), Err(Cut { line: 7 }));
+        assert!(read(&format!("{head}-y\n+z\n+w\n")).is_ok());
     }
 }

@@ -4,26 +4,28 @@ mod diff;
 mod rules;
 
 use std::{
-    io::Read,
+    io::{ErrorKind, Read},
     path::PathBuf,
-    process::{Command, Stdio},
+    process::Stdio,
+    thread,
 };
 
 use serde::Serialize;
 
-use super::{CliError, Context, Exit, show::text::count};
+use super::{CliError, Context, Exit, git, show::text::count};
 use crate::{
     api::{CardSummary, ClaimView, ClaimsQuery, ConflictsQuery},
     client::Client,
-    domain::{Scope, text::sanitize_line},
+    domain::{Scope, text::escape},
+    files,
 };
 use rules::Breach;
 
-/// The most bytes of a change that are looked at: what is larger was not written by hand.
+/// The largest change that is checked, in bytes: a larger one was not written by hand.
 const MOST: u64 = 32 * 1024 * 1024;
 
-/// The most constraints that are looked at.
-const CONSTRAINTS: usize = 2_000;
+/// The most bytes of what git complains of.
+const MAX_COMPLAINT: u64 = 64 * 1024;
 
 /// Say whether a commit meets open conflicts, or breaks a constraint in force.
 #[derive(Debug, clap::Args)]
@@ -67,7 +69,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (client, scope) = cx.reader().await?;
     let conflicts = if args.no_conflicts { Vec::new() } else { open(&client, &scope).await? };
     let constraints = constraints(&client, &scope).await?;
-    let files = diff::read(&text);
+    let files = diff::read(&text).map_err(|diff::Cut { line }| {
+        CliError::usage(format_args!("the change is cut: the rest of a hunk is missing in line {line}"))
+            .hint("nothing was checked: write the change anew with `git diff`")
+    })?;
     let broken: Vec<Breach> = constraints.iter().flat_map(|claim| rules::breaches(claim, &files)).collect();
     let found = Found { conflicts, broken };
     let clean = found.conflicts.is_empty() && found.broken.is_empty();
@@ -82,20 +87,20 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 fn say(found: &Found, scope: &Scope, constraints: usize, cx: &mut Context) {
     for Breach { claim, statement, reason, file, line, text, why } in &found.broken {
         let place = line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
-        cx.ui.line(sanitize_line(&format!("{place}: {why}")));
+        cx.ui.line(text!("{}: {}", place, why));
         if let Some(text) = text {
-            cx.ui.line(sanitize_line(&format!("  + {}", text.trim().chars().take(160).collect::<String>())));
+            cx.ui.line(text!("  + {}", text.trim().chars().take(160).collect::<String>()));
         }
-        cx.ui.line(sanitize_line(&format!("  breaks {claim}: {statement}")));
+        cx.ui.line(text!("  breaks {}: {}", claim, statement));
         if let Some(reason) = reason {
-            cx.ui.line(sanitize_line(&format!("  because: {reason}")));
+            cx.ui.line(text!("  because: {}", reason));
         }
     }
     if !found.conflicts.is_empty() {
         let many = count(found.conflicts.len(), "conflict waits", "conflicts wait");
-        cx.ui.line(sanitize_line(&format!("{many} for a decision in {scope}:")));
+        cx.ui.line(text!("{} for a decision in {}:", many, escape(&scope.to_string())));
         for card in &found.conflicts {
-            cx.ui.line(sanitize_line(&format!("  {}  {}", card.id.short(), card.headline)));
+            cx.ui.line(text!("  {}  {}", card.id.short(), card.headline));
         }
         cx.ui.line("  `ergo tui` shows them; `ergo resolve CARD …` settles one.");
     }
@@ -103,9 +108,8 @@ fn say(found: &Found, scope: &Scope, constraints: usize, cx: &mut Context) {
         cx.ui.line("Change it, or replace the constraint: `ergo supersede ID '…' --reason '…'`. `git commit --no-verify` passes all hooks.");
     } else if found.conflicts.is_empty() && !cx.ui.quiet {
         let many = count(constraints, "constraint", "constraints");
-        cx.ui.line(sanitize_line(&format!(
-            "Nothing against it: no open conflict in {scope}, and none of {many} is broken."
-        )));
+        let scope = escape(&scope.to_string());
+        cx.ui.line(text!("Nothing against it: no open conflict in {}, and none of {} is broken.", scope, many));
     }
 }
 
@@ -132,28 +136,36 @@ async fn constraints(client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, C
         let page = client.claims(&query).await?;
         all.extend(page.items);
         match page.next {
-            Some(next) if all.len() < CONSTRAINTS => query.cursor = Some(next),
-            _ => return Ok(all),
+            Some(next) => query.cursor = Some(next),
+            None => return Ok(all),
         }
     }
 }
 
-/// The change, as `git diff` writes it.
+/// The change, as `git diff` writes it, whole.
 fn change(args: &Args) -> Result<String, CliError> {
-    let mut bytes = Vec::new();
-    if let Some(file) = &args.diff {
-        let failed = |error: std::io::Error| CliError::file("read", file, &error);
-        let read = if file.as_os_str() == "-" {
-            std::io::stdin().take(MOST).read_to_end(&mut bytes)
-        } else {
-            std::fs::File::open(file).map_err(failed)?.take(MOST).read_to_end(&mut bytes)
-        };
-        read.map_err(failed)?;
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    let bytes = match &args.diff {
+        Some(file) => {
+            let read =
+                if file.as_os_str() == "-" { files::all_of(std::io::stdin(), MOST) } else { files::bytes(file, MOST) };
+            read.map_err(|error| not_whole(&error, CliError::file("read", file, &error)))?
+        }
+        None => from_git(args.base.as_deref())?,
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A change of which a part was not read is not checked at all.
+fn not_whole(error: &std::io::Error, failed: CliError) -> CliError {
+    if error.kind() != ErrorKind::FileTooLarge {
+        return failed;
     }
-    let mut git = Command::new("git");
-    git.args(["diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames"]);
-    match &args.base {
+    failed.hint("nothing was checked: divide the change, and check each part with `ergo commit-check --diff FILE`")
+}
+
+fn from_git(base: Option<&str>) -> Result<Vec<u8>, CliError> {
+    let mut git = git::diff();
+    match base {
         // A name that begins with a dash would be an option.
         Some(base) if base.starts_with('-') => {
             return Err(CliError::usage(format_args!("“{base}” is no commit")).hint("name a branch, a tag or a hash"));
@@ -164,17 +176,33 @@ fn change(args: &Args) -> Result<String, CliError> {
     let failed = |error: std::io::Error| {
         CliError::usage(format_args!("cannot run git: {error}")).hint("or give the change: `--diff FILE`")
     };
-    let mut child = git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-    if let Some(out) = child.stdout.take() {
-        out.take(MOST).read_to_end(&mut bytes).map_err(failed)?;
+    let mut child = git.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let (out, errors) = (child.stdout.take(), child.stderr.take());
+    // Both at once: git stands still while one of them is full.
+    let complaint = thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(mut errors) = errors {
+            let _cut = errors.by_ref().take(MAX_COMPLAINT).read_to_end(&mut said);
+            let _rest = std::io::copy(&mut errors, &mut std::io::sink());
+        }
+        said
+    });
+    let read = out.map_or_else(|| Ok(Vec::new()), |out| files::all_of(out, MOST));
+    if read.is_err() {
+        // It may still be writing; where it ended already, there is nothing to end.
+        let _ended = child.kill();
     }
-    let ended = child.wait_with_output().map_err(failed)?;
-    if !ended.status.success() {
-        let said = String::from_utf8_lossy(&ended.stderr);
+    let status = child.wait().map_err(failed)?;
+    let said = complaint.join().unwrap_or_default();
+    let bytes = read.map_err(|error| {
+        not_whole(&error, CliError::usage(format_args!("cannot read what `git diff` writes: {error}")))
+    })?;
+    if !status.success() {
+        let said = String::from_utf8_lossy(&said);
         let said = said.lines().next().unwrap_or("it failed");
         return Err(
             CliError::usage(format_args!("git diff: {said}")).hint("run it in a repository, or give `--diff FILE`")
         );
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }

@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn change(path: &str, line: &str) -> Vec<File> {
-        diff::read(&format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +7 @@\n+{line}\n"))
+        diff::read(&format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +7 @@\n+{line}\n")).unwrap()
     }
 
     fn never(subject: &str) -> serde_json::Value {
@@ -307,7 +307,7 @@ mod tests {
         only.qualifiers.env = Some("prod".into());
         assert!(breaches(&only, &change("package.json", "\"lodash\": \"4\"")).is_empty());
         let many: String = (0..50).map(|_| "+lodash = 1\n").collect();
-        let files = diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}"));
+        let files = diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}")).unwrap();
         assert_eq!(breaches(&claim("Never use lodash.", never("lodash")), &files).len(), PLACES);
     }
 }

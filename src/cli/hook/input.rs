@@ -75,7 +75,7 @@ impl Input {
     }
 
     /// What was given, in the words that the program reads.
-    pub(super) fn answer(&self, moment: &str, given: &Given) -> String {
+    pub(super) fn answer(&self, moment: &str, given: &Given) -> Value {
         let usual = match moment {
             "session-start" => "SessionStart",
             "user-prompt" => "UserPromptSubmit",
@@ -137,11 +137,17 @@ mod tests {
         let read = Input::read(one.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.file.as_deref()), (Some("s"), Some("/w/a.rs")));
         let answer = read.answer("post-tool", &Given::Context("x".into()));
-        assert_eq!(answer, r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#);
+        assert_eq!(
+            answer.to_string(),
+            r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#
+        );
         let other = json!({"conversation_id": "c", "workspace_roots": ["/w"], "hook_event_name": "sessionStart"});
         let read = Input::read(other.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.cwd.as_deref()), (Some("c"), Some("/w")));
-        assert_eq!(read.answer("session-start", &Given::Context("x".into())), r#"{"additional_context":"x"}"#);
+        assert_eq!(
+            read.answer("session-start", &Given::Context("x".into())).to_string(),
+            r#"{"additional_context":"x"}"#
+        );
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Update File: b\n+x\n*** End Patch";
         let patch = json!({"session_id": "s", "tool_name": "apply_patch", "tool_input": {"command": patch}});
         assert_eq!(Input::of(&patch).file.as_deref(), Some("src/a.rs"));

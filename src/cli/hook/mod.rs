@@ -9,7 +9,7 @@ mod record;
 
 use std::{path::Path, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{CliError, Context, Exit, scope::top_of};
 use crate::{
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
         tokio::time::timeout(PATIENCE + starting, work).await.map_err(CliError::internal)?
     });
     if let Ok(Some(given)) = given {
-        cx.ui.line(input.answer(&moment, &given));
+        cx.ui.value(&input.answer(&moment, &given));
     }
     Exit::Ok
 }
@@ -255,7 +255,7 @@ async fn stop(client: &Client, scope: &Scope, input: &Input, session: &mut Sessi
 
 impl Given {
     /// As the agent's program reads it. `camel` is the name of the event as it was given, where that program gives one.
-    fn json(&self, event: &str, camel: bool) -> String {
+    fn json(&self, event: &str, camel: bool) -> Value {
         match self {
             Self::Context(text) if camel => json!({"additional_context": text}),
             Self::Context(text) => json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}),
@@ -264,7 +264,6 @@ impl Given {
             Self::Person(text) if camel => json!({"user_message": text}),
             Self::Person(text) => json!({"systemMessage": text}),
         }
-        .to_string()
     }
 }
 

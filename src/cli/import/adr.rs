@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let mut sender = Sender::new(cx, "adr", &named.join(", "), &left).await?;
     let mut claims = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
-        cx.ui.progress(format_args!("importing {} of {}", at + 1, steps.len()));
+        cx.ui.progress(text!("importing {} of {}", at + 1, steps.len()));
         let Some(mut row) = rows.get(step.record).cloned() else { continue };
         // A record that two others replace gives way to the first of them.
         row.targets = step.replaces.iter().filter_map(|old| claims.remove(old)).collect();
@@ -119,7 +119,7 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
             Ok(text) => text,
             Err(error) if args.paths.contains(&file) => return Err(error),
             Err(error) => {
-                left.push(Left::new(format!("{path}:1"), name, error.error));
+                left.push(Left::new(format!("{path}:1"), name, error.to_string()));
                 continue;
             }
         };

@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     api::RememberRequest,
-    cli::{CliError, Context, Exit, show::text::count},
+    cli::{
+        CliError, Context, Exit,
+        show::text::{count, quote},
+    },
     interchange::chat,
 };
 
@@ -51,8 +54,11 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     written.map_err(|error| CliError::file("make", &args.to, &error).hint("name another list with --to"))?;
     let many = count(proposals.len(), "proposal", "proposals");
     let list = args.to.display();
-    cx.ui.line(format_args!(
-        "{many} in {list}: tick what holds, then `ergo import proposals {list}`. Nothing was stored."
+    cx.ui.line(text!(
+        "{} in {}: tick what holds, then `ergo import proposals {}`. Nothing was stored.",
+        many,
+        list,
+        quote(&list.to_string())
     ));
     Ok(Exit::Ok)
 }

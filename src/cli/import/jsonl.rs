@@ -53,7 +53,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();
     let mut replaced = BTreeSet::new();
     for (at, ((_, claim), row)) in kept.iter().zip(&rows).enumerate() {
-        cx.ui.progress(format_args!("importing {} of {}", at + 1, rows.len()));
+        cx.ui.progress(text!("importing {} of {}", at + 1, rows.len()));
         let mut row = row.clone();
         // A fact replaces the one before it by its key alone.
         if claim.kind.is_guarded() {
@@ -72,7 +72,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for ((_, claim), row) in kept.iter().zip(&rows) {
         let closed = match claim.status {
             Status::Active => false,
-            Status::Retracted => true,
+            Status::Retracted | Status::Refused => true,
             // What replaced it is not in the file, or came before it.
             Status::Superseded => claim.kind.is_guarded() && !replaced.contains(&claim.id),
         };

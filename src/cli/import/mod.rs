@@ -13,11 +13,12 @@ mod rules;
 mod send;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use super::{CliError, Context, Exit, scope};
+use crate::files;
 
 pub(crate) use send::NUMBER;
 
@@ -67,13 +68,17 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
 }
 
-/// The text of a file that a person named.
+/// The text of a file that a person named; `-` is stdin.
 fn read(path: &Path, most: u64) -> Result<String, CliError> {
-    let length = fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?.len();
-    if length > most {
-        return Err(CliError::usage(format_args!("{} is larger than {} MB", path.display(), most >> 20)));
-    }
-    let bytes = fs::read(path).map_err(|error| CliError::file("read", path, &error))?;
+    let read = if path.as_os_str() == "-" { files::all_of(io::stdin(), most) } else { files::bytes(path, most) };
+    let bytes = read.map_err(|error| {
+        let failed = CliError::file("read", path, &error);
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => failed.hint("divide it, and import the parts one after the other"),
+            io::ErrorKind::InvalidInput => failed.hint("write it into a file first, or give it on stdin: `-`"),
+            _ => failed,
+        }
+    })?;
     String::from_utf8(bytes)
         .map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
         .map_err(|_| CliError::usage(format_args!("{} is not UTF-8 text", path.display())))

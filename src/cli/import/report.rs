@@ -6,7 +6,10 @@ use super::send::Row;
 use crate::{
     api::{Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
-    domain::{CardId, ClaimId, ClaimKind, Scope, text::sanitize_line},
+    domain::{
+        CardId, ClaimId, ClaimKind, Scope,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// What became of a row that was not refused.
@@ -142,12 +145,12 @@ impl Report {
             format!("{} refused", self.refused.len()),
             format!("{} skipped", self.skipped.len()),
         ];
-        let scope = sanitize_line(&self.scope.to_string());
-        ui.line(format_args!("{} into {scope}: {}.", sanitize_line(&self.from), told.join(", ")));
+        let scope = escape(&self.scope.to_string());
+        ui.line(text!("{} into {}: {}.", sanitize_line(&self.from), scope, told.join(", ")));
         for turned in &self.refused {
             let label = ui.paint(Style::Bad, "Refused:");
             let source = sanitize_line(&turned.source);
-            ui.line(format_args!("\n{label} {source}"));
+            ui.line(text!("\n{} {}", label, source));
             ui.prose(2, None, &turned.statement);
             ui.field("against", &turned.against_statement);
             if !turned.why.is_empty() {
@@ -161,7 +164,7 @@ impl Report {
             for warning in &kept.warnings {
                 let label = ui.paint(Style::Warn, "Warning:");
                 let text = sanitize_line(&format!("{}: {}", kept.source, warning.message));
-                ui.line(format_args!("{label} {text}"));
+                ui.line(text!("{} {}", label, text));
             }
         }
         if !self.skipped.is_empty() && !ui.quiet {
@@ -169,12 +172,11 @@ impl Report {
                 ui.line("\nSkipped:");
                 for left in &self.skipped {
                     let text = ui.fit(&left.text, left.source.len() + left.why.len() + 6);
-                    let line = format!("  {}: {} ({text})", left.source, left.why);
-                    ui.line(sanitize_line(&line));
+                    ui.line(text!("  {}: {} ({})", left.source, left.why, text));
                 }
             } else {
                 let lines = count(self.skipped.len(), "place", "places");
-                ui.note(format_args!("{lines} skipped: run again with --details to see which and why."));
+                ui.note(text!("{} skipped: run again with --details to see which and why.", lines));
             }
         }
         let mut ways = Vec::new();
@@ -210,7 +212,7 @@ pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[Left], details: bo
     for row in rows {
         let kind = row.claim.kind.unwrap_or_default();
         let source = ui.paint(Style::Dim, sanitize_line(&row.source));
-        ui.line(format_args!("{source}  {kind}"));
+        ui.line(text!("{}  {}", source, kind));
         ui.prose(2, None, &row.claim.statement);
         if let Some(reason) = &row.claim.reason {
             ui.field("because", reason);
@@ -225,5 +227,5 @@ pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[Left], details: bo
         }
     }
     let (rows, left) = (count(rows.len(), "claim", "claims"), count(left.len(), "place", "places"));
-    ui.line(format_args!("{rows} would go through the guard, {left} skipped. Nothing was stored."));
+    ui.line(text!("{} would go through the guard, {} skipped. Nothing was stored.", rows, left));
 }

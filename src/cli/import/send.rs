@@ -5,9 +5,9 @@ use super::{
     report::{Fate, Left, Report, preview},
 };
 use crate::{
-    api::{ActRequest, Caller, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
+    api::{ActRequest, Caller, ErrorCode, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
     cli::{CliError, Context, Exit},
-    client::Client,
+    client::{Client, ClientError},
     domain::{ClaimId, OpId},
 };
 
@@ -74,7 +74,7 @@ impl Sender {
     /// Stores rows, one after the other, and says how far it is.
     async fn all(&mut self, cx: &mut Context, rows: &[Row]) -> Result<(), CliError> {
         for (at, row) in rows.iter().enumerate() {
-            cx.ui.progress(format_args!("importing {} of {}", at + 1, rows.len()));
+            cx.ui.progress(text!("importing {} of {}", at + 1, rows.len()));
             let sent = self.store(row).await;
             if sent.is_err() {
                 cx.ui.progress_done();
@@ -145,11 +145,17 @@ impl Sender {
     async fn write(&self, row: &Row, targets: &[String], op: OpId) -> Result<WriteOutcome, CliError> {
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
         let claim = RememberRequest { caller, ..row.claim.clone() };
-        Ok(if targets.is_empty() {
-            self.client.remember(&claim).await?
+        let written = if targets.is_empty() {
+            self.client.remember(&claim).await
         } else {
             let request = SupersedeRequest { targets: targets.to_vec(), successor: None, expect_rev: None, claim };
-            self.client.supersede(&request).await?
+            self.client.supersede(&request).await
+        };
+        written.map_err(|error| match error {
+            ClientError::Api(error) if error.code == ErrorCode::OpIdReused => CliError::usage(
+                "it was imported before with another reason, kind or qualifier, and stays as it is: supersede it to change it",
+            ),
+            error => error.into(),
         })
     }
 

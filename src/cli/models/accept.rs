@@ -124,7 +124,7 @@ pub(super) fn probe(
     if candidate.known.is_some() {
         return Ok(None);
     }
-    cx.ui.progress(format_args!("loading {} and asking it …", candidate.name));
+    cx.ui.progress(text!("loading {} and asking it …", candidate.name));
     let models = only(
         desk,
         candidate.role,
@@ -174,9 +174,9 @@ pub(super) fn in_place(desk: &Desk, role: Role, path: &Path, cx: &mut Context) -
 /// Tells what a probe showed.
 pub(super) fn say_probed(candidate: &Candidate, probed: Option<&Probed>, cx: &mut Context) {
     match (probed, &candidate.known) {
-        (Some(probed), _) => cx.ui.note(format_args!("{} as {}: {}", candidate.name, candidate.role, probed.told)),
+        (Some(probed), _) => cx.ui.note(text!("{} as {}: {}", candidate.name, candidate.role, probed.told)),
         (None, Some(entry)) => {
-            cx.ui.note(format_args!("It is {} of {}, by its hash.", quote(&entry.file), entry.publisher));
+            cx.ui.note(text!("It is {} of {}, by its hash.", quote(&entry.file), entry.publisher));
         }
         (None, None) => {}
     }
@@ -222,7 +222,7 @@ pub(super) fn record(desk: &Desk, model: Installed, path: &Path) -> Result<(), C
 pub(super) fn hash(path: &Path, total: u64, cx: &mut Context) -> Result<Sha256, CliError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let hash = digest::of_file(path, &mut |done| {
-        cx.ui.progress(format_args!("{name}  comparing the hash … {} %", done * 100 / total.max(1)));
+        cx.ui.progress(text!("{}  comparing the hash … {} %", name, done * 100 / total.max(1)));
     });
     cx.ui.progress_done();
     hash.map_err(|error| CliError::file("read", path, &error))

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
     let mut items = Vec::new();
     for serving in serving.iter().filter(|serving| asked.is_empty() || asked.contains(&serving.role)) {
         if let Some(problem) = &serving.problem {
-            cx.ui.note(format_args!("Problem: {problem}"));
+            cx.ui.note(text!("Problem: {}", problem));
         }
         let Some(model) = &serving.model else {
             if asked.contains(&serving.role) {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
             continue;
         };
         let name = ModelSource::name(model).to_owned();
-        cx.ui.progress(format_args!("measuring {name} …"));
+        cx.ui.progress(text!("measuring {} …", name));
         let timings = measure::measure(serving.role, &*models, args.calls as usize);
         cx.ui.progress_done();
         let timings = timings.map_err(|error| {
@@ -64,10 +64,15 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
     }
     for (role, name, timings) in items {
         let head = cx.ui.paint(Style::Strong, name);
-        cx.ui.line(format_args!("{role}: {head}, threads {}", desk.threads(args.threads)));
+        cx.ui.line(text!("{}: {}, threads {}", role, head, desk.threads(args.threads)));
         for timing in timings {
             let (p50, p95) = (timing.p50_ms, timing.p95_ms);
-            cx.ui.line(format_args!("  {:<20} p50 {p50:>9.2} ms   p95 {p95:>9.2} ms", timing.what));
+            cx.ui.line(text!(
+                "  {} p50 {} ms   p95 {} ms",
+                format_args!("{:<20}", timing.what),
+                format_args!("{p50:>9.2}"),
+                format_args!("{p95:>9.2}")
+            ));
         }
     }
     Ok(Exit::Ok)

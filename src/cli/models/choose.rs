@@ -65,7 +65,7 @@ pub(super) fn after(
         }
     } else if !in_use {
         let act = cx.ui.paint(Style::Code, format_args!("ergo models use {role} {name}"));
-        cx.ui.note(format_args!("It serves after: {act}"));
+        cx.ui.note(text!("It serves after: {}", act));
     }
     Ok(Exit::Ok)
 }
@@ -89,8 +89,8 @@ fn serves(desk: &Desk, role: Role) -> Option<String> {
 
 fn say(desk: &Desk, role: Role, daemon: bool, cx: &mut Context) {
     match serves(desk, role) {
-        Some(model) => cx.ui.line(format_args!("{model} serves as {role}.")),
-        None => cx.ui.line(format_args!("Nothing serves as {role}.")),
+        Some(model) => cx.ui.line(text!("{} serves as {}.", model, role)),
+        None => cx.ui.line(text!("Nothing serves as {}.", role)),
     }
     if daemon {
         cx.ui.note("The daemon has taken it up.");
@@ -139,7 +139,7 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
     }
     desk.shelf.change(|records| records.installed.retain(|model| model.name != name))?;
     if !ours {
-        cx.ui.note(format_args!("Its file stays: {}", path.display()));
+        cx.ui.note(text!("Its file stays: {}", path.display()));
     }
     Ok(removed(name, "installed", cx))
 }
@@ -149,7 +149,7 @@ fn removed(name: &str, was: &str, cx: &mut Context) -> Exit {
         cx.ui.value(&json!({"result": "removed", "model": name, "was": was}));
     } else if !cx.ui.quiet {
         let what = if was == "partial" { "what was fetched of " } else { "" };
-        cx.ui.line(format_args!("Removed {what}{name}."));
+        cx.ui.line(text!("Removed {}{}.", what, name));
     }
     Exit::Ok
 }

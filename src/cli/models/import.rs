@@ -37,13 +37,13 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
         desk.may_choose(candidate.role)?;
     }
     if candidate.known.as_ref().is_some_and(|entry| entry.embedded) {
-        cx.ui.note(format_args!("{} is built in: there is nothing to import.", candidate.name));
+        cx.ui.note(text!("{} is built in: there is nothing to import.", candidate.name));
         return choose::after(desk, candidate.role, &candidate.name, "embedded", args.choose, cx);
     }
     let records = desk.shelf.load()?;
     let there = records.named(&candidate.name).filter(|model| desk.shelf.condition(model) == Condition::Good);
     if there.is_some() {
-        cx.ui.note(format_args!("{} is installed already, and whole.", candidate.name));
+        cx.ui.note(text!("{} is installed already, and whole.", candidate.name));
         return choose::after(desk, candidate.role, &candidate.name, "already_installed", args.choose, cx);
     }
     let probed = accept::probe(&candidate, &source, desk, cx)?;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
     copy(desk, &source, candidate.installed(file), cx)?;
     if !cx.ui.json && !cx.ui.quiet {
         let (name, role, size) = (&candidate.name, candidate.role, bytes(candidate.bytes));
-        cx.ui.line(format_args!("Installed {name} as {role} ({size})."));
+        cx.ui.line(text!("Installed {} as {} ({}).", name, role, size));
     }
     choose::after(desk, candidate.role, &candidate.name, "installed", args.choose, cx)
 }
@@ -68,7 +68,7 @@ fn copy(desk: &Desk, source: &std::path::Path, model: Installed, cx: &mut Contex
     }
     room_for(desk, model.bytes)?;
     let draft = target.with_extension(format!("import-{}", std::process::id()));
-    cx.ui.progress(format_args!("copying {} …", bytes(model.bytes)));
+    cx.ui.progress(text!("copying {} …", bytes(model.bytes)));
     let copied = fs::copy(source, &draft)
         .and_then(|_| {
             use std::os::unix::fs::PermissionsExt;

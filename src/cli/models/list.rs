@@ -79,9 +79,8 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
         let (state, style) = row.state.told(row.bytes);
         let state = cx.ui.paint(style, format_args!("{state:<16}"));
         let licence = row.licence.as_deref().unwrap_or("licence not known");
-        let line =
-            format!("{:<9} {:<name_width$} {:>9}  {state}  {licence}", row.role.name(), row.name, bytes(row.bytes));
-        cx.ui.line(line.trim_end());
+        let lead = format_args!("{:<9} {:<name_width$} {:>9}", row.role.name(), row.name, bytes(row.bytes));
+        cx.ui.line(text!("{}  {}  {}", lead, state, licence).trimmed());
         if long {
             for (label, text) in &row.more {
                 cx.ui.field(label, text);
@@ -91,7 +90,7 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
     for serving in serving.iter().filter(|serving| serving.model.is_none() && serving.problem.is_none()) {
         let why = if serving.wanted == NONE { "switched off" } else { "no model yet" };
         let why = cx.ui.paint(Style::Dim, why);
-        cx.ui.line(format_args!("{:<9} {why}", serving.role.name()));
+        cx.ui.line(text!("{} {}", format_args!("{:<9}", serving.role.name()), why));
     }
     let problems = serving.iter().filter_map(|serving| serving.problem.clone());
     let damaged = rows.iter().filter_map(|row| match &row.state {
@@ -100,7 +99,7 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
     });
     for problem in problems.chain(damaged).collect::<Vec<_>>() {
         let label = cx.ui.paint(Style::Warn, "Problem:");
-        cx.ui.line(format_args!("{label} {problem}"));
+        cx.ui.line(text!("{} {}", label, problem));
     }
     Ok(Exit::Ok)
 }

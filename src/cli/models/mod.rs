@@ -157,7 +157,7 @@ impl Desk {
             Ok(client.reload_models().await?)
         });
         if let Err(error) = &told {
-            cx.ui.note(format_args!("The daemon did not take it up ({error}); it will when it starts again."));
+            cx.ui.note(text!("The daemon did not take it up ({}); it will when it starts again.", error));
         }
         told.is_ok()
     }

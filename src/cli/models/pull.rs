@@ -8,7 +8,7 @@ use std::{
 
 use super::{Desk, accept, choose, room_for, unknown};
 use crate::{
-    cli::{CliError, Context, Exit, status::bytes},
+    cli::{CliError, Context, Exit, status::bytes, ui::SafeText},
     infer::catalogue::{
         Entry,
         fetch::{self, FetchError, Patience, Step, Wanted},
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
     let wanted = Wanted { bytes: entry.bytes, sha256: entry.sha256, target: target.clone() };
     let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
     room_for(desk, entry.bytes.saturating_sub(part))?;
-    cx.ui.note(format_args!("Fetching {} ({}, {}) from {address}", entry.name, bytes(entry.bytes), entry.licence));
+    cx.ui.note(text!("Fetching {} ({}, {}) from {}", entry.name, bytes(entry.bytes), entry.licence, address));
     let mut source = HttpSource::new(&address, Duration::from_secs(args.timeout));
     let mut shown = Shown::new(entry, part);
     let fetched = fetch::fetch(&wanted, &mut source, Patience::default(), &thread::sleep, &mut |step| {
@@ -100,9 +100,9 @@ fn address(args: &Args, entry: &Entry, desk: &Desk) -> Result<String, CliError> 
 fn told(entry: &Entry, result: &'static str, choose: bool, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
     if !cx.ui.json && !cx.ui.quiet {
         match result {
-            "embedded" => cx.ui.line(format_args!("{} is built in: there is nothing to fetch.", entry.name)),
-            "already_installed" => cx.ui.line(format_args!("{} is installed already, and whole.", entry.name)),
-            _ => cx.ui.line(format_args!("Installed {} ({}).", entry.name, bytes(entry.bytes))),
+            "embedded" => cx.ui.line(text!("{} is built in: there is nothing to fetch.", entry.name)),
+            "already_installed" => cx.ui.line(text!("{} is installed already, and whole.", entry.name)),
+            _ => cx.ui.line(text!("Installed {} ({}).", entry.name, bytes(entry.bytes))),
         }
     }
     choose::after(desk, entry.role, &entry.name, result, choose, cx)
@@ -176,7 +176,7 @@ impl<'a> Shown<'a> {
                     if after.is_zero() { String::new() } else { format!(" in {} s", after.as_secs_f32().ceil()) };
                 note(cx, format_args!("{why}; trying again{wait}"));
             }
-            Step::Checking => cx.ui.progress(format_args!("{name}  comparing the hash …")),
+            Step::Checking => cx.ui.progress(text!("{}  comparing the hash …", name)),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Shown<'a> {
             }
         } else if done * 10 / total.max(1) > self.tenth {
             self.tenth = done * 10 / total.max(1);
-            cx.ui.note(format_args!("{}  {} %", self.entry.name, self.tenth * 10));
+            cx.ui.note(text!("{}  {} %", self.entry.name, self.tenth * 10));
         }
     }
 }
@@ -196,17 +196,17 @@ impl<'a> Shown<'a> {
 /// A line that stays, also where a progress line is being drawn.
 fn note(cx: &mut Context, text: std::fmt::Arguments<'_>) {
     cx.ui.progress_done();
-    cx.ui.note(text);
+    cx.ui.note(text!("{}", text));
 }
 
 /// One line of progress, with speed and remaining time where they are known.
-fn progress(name: &str, done: u64, total: u64, from: u64, took: Duration) -> String {
+fn progress(name: &str, done: u64, total: u64, from: u64, took: Duration) -> SafeText {
     let share = done * 100 / total.max(1);
-    let mut line = format!("{name}  {} of {}  {share} %", bytes(done), bytes(total));
+    let line = text!("{}  {} of {}  {} %", name, bytes(done), bytes(total), share);
     let speed = done.saturating_sub(from) as f64 / took.as_secs_f64().max(f64::EPSILON);
     if took >= Duration::from_secs(1) && speed >= 1.0 {
         let left = total.saturating_sub(done) as f64 / speed;
-        line = format!("{line}  {}/s  {}", bytes(speed as u64), remaining(left as u64));
+        return text!("{}  {}/s  {}", line, bytes(speed as u64), remaining(left as u64));
     }
     line
 }

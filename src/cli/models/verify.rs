@@ -19,7 +19,7 @@ pub(super) fn run(desk: &Desk, names: &[String], cx: &mut Context) -> Result<Exi
         match records.named(name) {
             Some(model) => models.push(model.clone()),
             None if EMBEDDED.iter().any(|(_, model)| model.name == name) => {
-                cx.ui.note(format_args!("{name} is built in: it is written out anew wherever its file is not whole."));
+                cx.ui.note(text!("{} is built in: it is written out anew wherever its file is not whole.", name));
             }
             None if desk.catalogue.named(name).is_some() => {
                 let told = format!("{name} is not installed");
@@ -35,7 +35,7 @@ pub(super) fn run(desk: &Desk, names: &[String], cx: &mut Context) -> Result<Exi
     for model in models {
         let (name, total) = (model.name.clone(), model.bytes);
         let (condition, modified) = desk.shelf.examine(&model, &mut |done| {
-            cx.ui.progress(format_args!("{name}  {} of {}", bytes(done), bytes(total)));
+            cx.ui.progress(text!("{}  {} of {}", name, bytes(done), bytes(total)));
         });
         cx.ui.progress_done();
         if condition == Condition::Good && modified != model.modified {
@@ -74,13 +74,13 @@ fn show(desk: &Desk, rows: &[(Installed, Condition)], cx: &mut Context) {
         let style = if problem.is_none() { Style::Good } else { Style::Bad };
         let word = cx.ui.paint(style, format_args!("{state:<8}"));
         let problem = problem.map(|problem| format!("  {problem}")).unwrap_or_default();
-        cx.ui.line(format_args!("{word} {}{problem}", model.name));
+        cx.ui.line(text!("{} {}{}", word, model.name, problem));
         if !problem.is_empty() {
             let fetched = desk.catalogue.hashed(&model.sha256).is_some_and(|entry| entry.url.is_some());
             let act =
                 if fetched { format!("ergo models pull {}", model.name) } else { "ergo models import FILE".to_owned() };
             let label = cx.ui.paint(Style::Code, "Hint:");
-            cx.ui.line(format_args!("         {label} {act}"));
+            cx.ui.line(text!("         {} {}", label, act));
         }
     }
 }

@@ -9,6 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::CliError;
+use crate::files;
 
 /// The folder of what setup keeps.
 pub(super) struct Ledger {
@@ -48,7 +49,7 @@ impl Ledger {
     }
 
     fn kept(&self, path: &Path) -> Option<Kept> {
-        let text = fs::read_to_string(self.file(path)).ok()?;
+        let text = files::text(&self.file(path), 4 * files::MAX_SETTINGS).ok()?;
         serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.path == path)
     }
 

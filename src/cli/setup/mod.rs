@@ -19,7 +19,8 @@ use std::{
 use clap::ValueEnum;
 use similar::TextDiff;
 
-use super::{CliError, Context, Exit, ask::Asker, scope::top_of, show::text::count};
+use super::{CliError, Context, Exit, ask::Asker, scope::top_of, show::text::count, ui::SafeText};
+use crate::files::{self, Place, locate, real_path};
 use clients::{Client, Target, Where};
 use ledger::{Before, Ledger};
 
@@ -71,25 +72,25 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let program = program(&place);
     let mut changes = Vec::new();
     for target in clients::targets(&clients, &place, &program) {
-        changes.extend(change(target, args.remove, &ledger)?);
+        changes.extend(change(target, place.project.as_deref(), args.remove, &ledger)?);
     }
     let names: Vec<_> = clients.iter().map(|client| client.title()).collect();
     if changes.is_empty() {
         let state = if args.remove { "knows nothing of ergo" } else { "is set up already" };
-        cx.ui.line(format_args!("{}: {state}. Nothing changes.", names.join(", ")));
+        cx.ui.line(text!("{}: {}. Nothing changes.", names.join(", "), state));
         return Ok(Exit::Ok);
     }
     for change in &changes {
-        cx.ui.line(diff(change).trim_end());
+        cx.ui.line(SafeText::lines(diff(change).trim_end()));
         cx.ui.line("");
     }
     if args.dry_run {
-        cx.ui.line(format_args!("{} would change; nothing was written.", count(changes.len(), "file", "files")));
+        cx.ui.line(text!("{} would change; nothing was written.", count(changes.len(), "file", "files")));
         return Ok(Exit::Ok);
     }
     if !args.yes && std::io::stdin().is_terminal() {
-        let question = format!("Write {}?", count(changes.len(), "this file", "these files"));
-        let agreed = Asker::new().map_or(Ok(false), |mut asker| asker.yes(cx, &question))?;
+        let question = text!("Write {}?", count(changes.len(), "this file", "these files"));
+        let agreed = Asker::new().map_or(Ok(false), |mut asker| asker.yes(cx, question))?;
         if !agreed {
             cx.ui.line("Nothing was written.");
             return Ok(Exit::Ok);
@@ -99,13 +100,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         write(change, args.remove, &ledger)?;
     }
     if args.remove {
-        cx.ui.line(format_args!("Taken back from {}: {}.", names.join(", "), count(changes.len(), "file", "files")));
+        cx.ui.line(text!("Taken back from {}: {}.", names.join(", "), count(changes.len(), "file", "files")));
     } else {
-        cx.ui.line(format_args!(
-            "{} know of ergo now: start a new session there. The files as they were are in {}; `ergo setup --remove` takes it back.",
-            names.join(", "),
-            ledger.folder().display()
-        ));
+        cx.ui.line(text!("{} know of ergo now: start a new session there. The files as they were are in {}; `ergo setup --remove` takes it back.", names.join(", "), ledger.folder().display()));
     }
     Ok(Exit::Ok)
 }
@@ -169,12 +166,28 @@ fn program(place: &Where) -> String {
     }
 }
 
+/// The file behind links. A repository's own files stay in it: whoever made the repository chose where its links lead.
+fn behind(target: &Path, project: Option<&Path>) -> Result<PathBuf, CliError> {
+    let failed = |error: std::io::Error| CliError::file("follow", target, &error);
+    // A person's link to a file in a repository of settings stays a link.
+    let Some(project) = project else { return real_path(target).map_err(failed) };
+    match locate(project, target).map_err(failed)? {
+        Place::Inside(real) => Ok(real),
+        Place::Outside(real) => Err(CliError::usage(format_args!(
+            "{} leads to {}, outside of the project {}; nothing was changed",
+            target.display(),
+            real.display(),
+            project.display()
+        ))
+        .hint("put a file of the project in the link's place, or run `ergo setup` without `--project`")),
+    }
+}
+
 /// What becomes of a file; `None` where nothing does.
-fn change(target: Target, remove: bool, ledger: &Ledger) -> Result<Option<Change>, CliError> {
-    // A link to a file in a repository of settings stays a link.
-    let path = fs::canonicalize(&target.path).unwrap_or_else(|_| target.path.clone());
+fn change(target: Target, project: Option<&Path>, remove: bool, ledger: &Ledger) -> Result<Option<Change>, CliError> {
+    let path = behind(&target.path, project)?;
     let before =
-        match fs::read(&path) {
+        match files::bytes(&path, files::MAX_SETTINGS) {
             Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
                 CliError::usage(format_args!("{} is not UTF-8 text; nothing was changed", path.display()))
             })?),

@@ -72,12 +72,12 @@ proptest! {
             fs::write(&path, &text).unwrap();
         }
         for _ in 0..2 {
-            if let Some(change) = change(target.clone(), false, &ledger).unwrap() {
+            if let Some(change) = change(target.clone(), None, false, &ledger).unwrap() {
                 write(&change, false, &ledger).unwrap();
             }
         }
         prop_assert!(fs::read_to_string(&path).unwrap().contains("ergo"));
-        let change = change(target, true, &ledger).unwrap().unwrap();
+        let change = change(target, None, true, &ledger).unwrap().unwrap();
         write(&change, true, &ledger).unwrap();
         prop_assert_eq!(fs::read_to_string(&path).ok(), there.then_some(text));
     }
@@ -92,10 +92,10 @@ fn what_a_person_added_since_stays() {
         path: path.clone(),
         edits: vec![Edit::Entry(&["mcpServers"], json!({"command": "ergo", "args": ["mcp"]}))],
     };
-    write(&change(target.clone(), false, &ledger).unwrap().unwrap(), false, &ledger).unwrap();
+    write(&change(target.clone(), None, false, &ledger).unwrap().unwrap(), false, &ledger).unwrap();
     let text = fs::read_to_string(&path).unwrap().replacen('{', "{ \"mine\": 1, // why\n", 1);
     fs::write(&path, text).unwrap();
-    write(&change(target, true, &ledger).unwrap().unwrap(), true, &ledger).unwrap();
+    write(&change(target, None, true, &ledger).unwrap().unwrap(), true, &ledger).unwrap();
     let left = fs::read_to_string(&path).unwrap();
     assert!(left.contains("\"mine\": 1") && left.contains("// why") && !left.contains("ergo"), "{left}");
 }

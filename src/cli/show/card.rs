@@ -11,7 +11,7 @@ use crate::{
     api::{CardAct, CardKind, CardSummary, CardView},
     cli::ui::{Style, Ui},
     domain::{
-        text::sanitize_line,
+        text::{escape, sanitize_line},
         verdict::{Confidence, Evidence, Inferred, Stage},
     },
 };
@@ -51,7 +51,7 @@ impl Ui {
         let age = ago(card.at, now);
         let who = author(&card.who, card.agent.as_deref());
         let text = self.fit(&card.headline, 12);
-        self.line(format_args!("{id}  {text}"));
+        self.line(text!("{}  {}", id, text));
         let status = format!("{:?}", card.status).to_lowercase();
         let rest = format!("{:12}{status}, {}, {who}, {age}", "", origin(card.kind));
         let rest = self.paint(Style::Dim, rest);
@@ -62,9 +62,9 @@ impl Ui {
     pub(crate) fn card(&mut self, card: &CardView, now: u64) {
         self.prose(0, Some(Style::Strong), &card.summary.headline);
         let id = self.paint(Style::Code, card.summary.id.short());
-        let scope = sanitize_line(&card.summary.scope.to_string());
+        let scope = escape(&card.summary.scope.to_string());
         let from = origin(card.summary.kind);
-        self.line(format_args!("card {id} · {scope} · {from} · {}", ago(card.summary.at, now)));
+        self.line(text!("card {} · {} · {} · {}", id, scope, from, ago(card.summary.at, now)));
         for (at, side) in card.sides.iter().enumerate() {
             self.line("");
             let c = &side.claim;
@@ -72,7 +72,7 @@ impl Ui {
             let id = self.paint(Style::Code, c.id.short());
             let author = writer(c);
             let number = self.paint(Style::Strong, format_args!("[{}]", at + 1));
-            self.line(format_args!("{number} {} {id} · {what} · {} · {author}", c.kind, ago(c.at, now)));
+            self.line(text!("{} {} {} · {} · {} · {}", number, c.kind, id, what, ago(c.at, now), author));
             self.prose(4, None, statement(c));
             self.claim_fields(c);
         }
@@ -182,7 +182,7 @@ impl Ui {
             let gap = if aligned { first - command.width() } else { 0 };
             let what = self.paint(Style::Dim, format_args!("# {what}"));
             let command = self.paint(Style::Code, command);
-            self.line(format_args!("  {command}{:gap$}  {what}", ""));
+            self.line(text!("  {}{}  {}", command, " ".repeat(gap), what));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{claim, time::ago};
 use crate::{
     api::ChainLink,
-    cli::ui::{Style, Ui},
+    cli::ui::{SafeText, Style, Ui},
 };
 
 impl Ui {
@@ -22,7 +22,7 @@ impl Ui {
             }
             let id = self.paint(Style::Code, c.id.short());
             let text = self.fit(claim::statement(c), 5 + 10 + 2);
-            self.line(format_args!("  o  {id}  {text}"));
+            self.line(text!("  o  {}  {}", id, text));
             let last = at + 1 == chain.len();
             let rail = if last { "     " } else { "|    " };
             let author = claim::writer(c);
@@ -38,8 +38,8 @@ impl Ui {
     fn rail(&mut self, rail: &str, text: &str, style: Option<Style>) {
         let text = crate::domain::text::sanitize(text);
         for line in super::text::wrap(&text, self.width.map(|width| width.saturating_sub(7))) {
-            let line = style.map_or_else(|| line.clone(), |style| self.paint(style, &line));
-            self.line(format_args!("  {rail}{line}").to_string().trim_end());
+            let line = style.map_or_else(|| SafeText::line(&line), |style| self.paint(style, &line));
+            self.line(text!("  {}{}", rail, line).trimmed());
         }
     }
 }

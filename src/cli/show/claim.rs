@@ -3,8 +3,8 @@
 use super::{text::count, time::ago};
 use crate::{
     api::ClaimView,
-    cli::ui::{Style, Ui},
-    domain::{Flags, Qualifiers, Status, text::sanitize_line},
+    cli::ui::{SafeText, Style, Ui},
+    domain::{Flags, Qualifiers, Status, text::escape},
 };
 
 /// What stands where a statement was redacted.
@@ -26,8 +26,8 @@ pub(crate) fn state(claim: &ClaimView) -> String {
 /// Who wrote it: “ada”, or “ada through claude”.
 pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
     match agent {
-        Some(agent) => sanitize_line(&format!("{who} through {agent}")),
-        None => sanitize_line(who),
+        Some(agent) => escape(&format!("{who} through {agent}")),
+        None => escape(who),
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
 pub(crate) fn writer(claim: &ClaimView) -> String {
     let who = author(&claim.who, claim.agent.as_deref());
     match claim.device_words() {
-        Some(device) => format!("{who}, on {}", sanitize_line(&device)),
+        Some(device) => format!("{who}, on {}", escape(&device)),
         None => who,
     }
 }
@@ -60,9 +60,9 @@ impl Ui {
         let used = 10 + 2 + 10 + 1 + mark.len() + 2 + age.len();
         let text = self.fit(statement(claim), used);
         let style = if claim.status == Status::Active && !claim.flags.undone { Style::Warn } else { Style::Dim };
-        let mark = if mark.is_empty() { mark } else { self.paint(style, mark) };
+        let mark = if mark.is_empty() { SafeText::default() } else { self.paint(style, mark) };
         let age = self.paint(Style::Dim, age);
-        self.line(format_args!("{id}  {kind} {mark}{text}  {age}"));
+        self.line(text!("{}  {} {}{}  {}", id, kind, mark, text, age));
     }
 
     /// A claim whole: statement, then where, what and when, then reason, source and what else is known.
@@ -70,10 +70,10 @@ impl Ui {
         self.prose(0, Some(Style::Strong), statement(claim));
         let id = self.paint(Style::Code, claim.id.short());
         let state = state(claim);
-        let state = if state == "active" { state } else { self.paint(Style::Warn, state) };
+        let state = if state == "active" { SafeText::from("active") } else { self.paint(Style::Warn, state) };
         let author = writer(claim);
-        let scope = sanitize_line(&claim.scope.to_string());
-        self.line(format_args!("{} {id} · {state} · {scope} · {} · {author}", claim.kind, ago(claim.at, now)));
+        let scope = escape(&claim.scope.to_string());
+        self.line(text!("{} {} · {} · {} · {} · {}", claim.kind, id, state, scope, ago(claim.at, now), author));
         self.claim_fields(claim);
     }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     api::{EventView, InboxGroup, InboxItem, NoticeItem, NoticeKind, PendingJoin, QuarantinedView, ReviewItem},
     cli::ui::{Style, Ui},
-    domain::text::sanitize_line,
+    domain::text::{escape, sanitize_line},
 };
 
 /// How many there are, as far as it was counted: “12”, or “10000 or more”.
@@ -122,10 +122,10 @@ impl Ui {
         };
         let id = self.paint(Style::Code, format_args!("{:10}", sanitize_line(&id)));
         let head = self.fit(&head, 12);
-        self.line(format_args!("{id}  {head}"));
+        self.line(text!("{}  {}", id, head));
         let rest = self.fit(&rest, 12);
         let rest = self.paint(Style::Dim, rest);
-        self.line(format_args!("{:12}{rest}", ""));
+        self.line(text!("{}{}", " ".repeat(12), rest));
     }
 
     /// A thing whole, where it is no card.
@@ -161,9 +161,9 @@ impl Ui {
     fn quarantined_item(&mut self, item: &QuarantinedView, now: u64) {
         self.prose(0, Some(Style::Strong), item.text.as_deref().unwrap_or("(an event without a text)"));
         let device = item.author_name.clone().unwrap_or_else(|| item.author.short());
-        let (kind, scope) = (sanitize_line(&item.kind), sanitize_line(&item.scope.to_string()));
-        let who = sanitize_line(&format!("{} on {device}", item.who));
-        self.line(format_args!("{kind} {} · {scope} · {who} · came {}", item.id.short(), ago(item.received_at, now)));
+        let (kind, scope) = (sanitize_line(&item.kind), escape(&item.scope.to_string()));
+        let who = escape(&format!("{} on {device}", item.who));
+        self.line(text!("{} {} · {} · {} · came {}", kind, item.id.short(), scope, who, ago(item.received_at, now)));
         self.prose(0, Some(Style::Warn), &item.why);
     }
 

@@ -9,9 +9,9 @@ use crate::{
     api::{Conflict, Done, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
     cli::{
         Context, Exit,
-        ui::{Style, Ui},
+        ui::{SafeText, Style, Ui},
     },
-    domain::text::sanitize_line,
+    domain::text::{escape, sanitize_line},
 };
 
 /// The most claims that are named of those that need review.
@@ -47,21 +47,21 @@ pub(crate) fn exit(outcome: &WriteOutcome) -> Exit {
 impl Ui {
     fn stored(&mut self, stored: &Stored) {
         let id = self.paint(Style::Code, stored.claim_id.short());
-        let scope = sanitize_line(&stored.scope.to_string());
+        let scope = escape(&stored.scope.to_string());
         if self.quiet {
-            self.line(stored.claim_id.short());
+            self.line(text!("{}", stored.claim_id.short()));
         } else if stored.dry_run {
-            self.line(format_args!("Would be stored in {scope}: the guard has nothing against it."));
+            self.line(text!("Would be stored in {}: the guard has nothing against it.", scope));
         } else if stored.duplicate {
-            self.line(format_args!(
-                "Known already: {id} in {scope} says the same and is in force. Nothing was stored."
-            ));
+            self.line(text!("Known already: {} in {} says the same and is in force. Nothing was stored.", id, scope));
         } else {
             let done = self.paint(Style::Good, "Stored");
             let replaced: Vec<_> = stored.superseded.iter().map(|id| self.paint(Style::Code, id.short())).collect();
-            let replaced =
-                if replaced.is_empty() { String::new() } else { format!("; it replaces {}", replaced.join(", ")) };
-            self.line(format_args!("{done} {id} in {scope}{replaced}."));
+            let replaced = match replaced.as_slice() {
+                [] => SafeText::default(),
+                ids => text!("; it replaces {}", SafeText::join(ids, ", ")),
+            };
+            self.line(text!("{} {} in {}{}.", done, id, scope, replaced));
         }
         self.warnings(&stored.warnings);
     }
@@ -74,7 +74,7 @@ impl Ui {
                 let all = done.needs_review.len();
                 let many = count(all, "claim that rests on it needs", "claims that rest on it need");
                 let more = if all > NAMED { ", …" } else { "" };
-                self.line(format_args!("{many} review: {}{more}", ids.join(", ")));
+                self.line(text!("{} review: {}{}", many, ids.join(", "), more));
                 self.line("  ergo claims --needs-review");
             }
         }
@@ -95,12 +95,12 @@ impl Ui {
         for warning in warnings {
             let label = self.paint(Style::Warn, "Warning:");
             let message = sanitize_line(&warning.message);
-            self.line(format_args!("{label} {message}"));
+            self.line(text!("{} {}", label, message));
             if let Some(conflict) = &warning.conflict {
                 let id = conflict.claim.id.short();
                 let text = self.fit(statement(&conflict.claim), 14);
                 let id = self.paint(Style::Code, id);
-                self.line(format_args!("  {id}  {text}"));
+                self.line(text!("  {}  {}", id, text));
                 self.evidence(&conflict.evidence);
             }
         }
@@ -109,8 +109,8 @@ impl Ui {
     /// A refusal: what was refused, what stands against it and why, and the ways on as commands.
     pub(crate) fn refused(&mut self, refused: &Refused, written: Option<&str>, now: u64) {
         let label = self.paint(Style::Bad, "Refused:");
-        let scope = sanitize_line(&refused.scope.to_string());
-        self.line(format_args!("{label} this contradicts what {scope} holds."));
+        let scope = escape(&refused.scope.to_string());
+        self.line(text!("{} this contradicts what {} holds.", label, scope));
         if let Some(written) = written {
             self.line("");
             self.field("you wrote", written);
@@ -123,7 +123,7 @@ impl Ui {
         match refused.card_id {
             Some(card) => {
                 let id = self.paint(Style::Code, card.short());
-                self.line(format_args!("It is not lost: it waits on card {id} until someone decides."));
+                self.line(text!("It is not lost: it waits on card {} until someone decides.", id));
                 self.line("");
                 let card = card.short();
                 let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();
@@ -169,7 +169,7 @@ impl Ui {
     fn stale(&mut self, stale: &Stale, now: u64) {
         let label = self.paint(Style::Warn, "Stale:");
         let message = sanitize_line(&stale.message);
-        self.line(format_args!("{label} {message}"));
+        self.line(text!("{} {}", label, message));
         if let Some(claim) = &stale.claim {
             self.line("");
             self.claim(claim, now);

@@ -2,7 +2,7 @@
 
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 
-use crate::cli::ui::Ui;
+use crate::cli::ui::{SafeText, Ui};
 
 /// Black on white, whatever the terminal's own colours are: colours 16 and 231 of the 256 are the same everywhere.
 const PAPER: &str = "\x1b[38;5;16;48;5;231m";
@@ -17,7 +17,8 @@ impl Ui {
             return false;
         };
         for line in lines {
-            if self.has_color() { self.line(format_args!("{PAPER}{line}\x1b[0m")) } else { self.line(line) }
+            let line = SafeText::line(line);
+            self.line(if self.has_color() { line.styled(PAPER) } else { line });
         }
         true
     }

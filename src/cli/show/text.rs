@@ -3,9 +3,11 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
-    cli::ui::{Style, Ui},
+    cli::ui::{SafeText, Style, Ui},
     domain::text::{sanitize, sanitize_line},
 };
+
+pub(crate) use crate::domain::text::quote;
 
 /// The column in which labelled text begins.
 const LABEL: usize = 14;
@@ -17,8 +19,8 @@ impl Ui {
         let head = self.paint(Style::Dim, head);
         let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(LABEL)));
         for (at, line) in lines.iter().enumerate() {
-            let lead = if at == 0 { head.clone() } else { " ".repeat(LABEL) };
-            self.line(format_args!("{lead}{line}").to_string().trim_end());
+            let lead = if at == 0 { head.clone() } else { SafeText::line(" ".repeat(LABEL)) };
+            self.line(text!("{}{}", lead, line).trimmed());
         }
     }
 
@@ -26,8 +28,8 @@ impl Ui {
     pub(crate) fn prose(&mut self, indent: usize, style: Option<Style>, text: &str) {
         let room = self.width.map(|width| width.saturating_sub(indent));
         for line in wrap(&sanitize(text), room) {
-            let line = style.map_or_else(|| line.clone(), |style| self.paint(style, &line));
-            self.line(format_args!("{:indent$}{line}", ""));
+            let line = style.map_or_else(|| SafeText::line(&line), |style| self.paint(style, &line));
+            self.line(text!("{}{}", " ".repeat(indent), line));
         }
     }
 
@@ -77,16 +79,6 @@ pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
     out
 }
 
-/// `text` as one word of a shell.
-pub(crate) fn quote(text: &str) -> String {
-    let text = sanitize_line(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '=' | ',' | '@');
-    if !text.is_empty() && text.chars().all(plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// `count` of something, with its plural.
 pub(crate) fn count(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
@@ -102,12 +94,5 @@ mod tests {
         assert_eq!(wrap("決定 決定", Some(5)), ["決定", "決定"]);
         assert_eq!(wrap("a b\nc", None), ["a b", "c"]);
         assert_eq!(fit("決定決定", 5), "決定…");
-    }
-
-    #[test]
-    fn a_shell_sees_one_word() {
-        assert_eq!(quote("docs/a.md:12"), "docs/a.md:12");
-        assert_eq!(quote("it's $HOME `x`\n"), "'it'\\''s $HOME `x` '");
-        assert_eq!(quote(""), "''");
     }
 }

@@ -1,6 +1,6 @@
 //! Times for people: how long ago, and how long a span a person may write.
 
-use crate::cli::CliError;
+use crate::{cli::CliError, client};
 
 /// The units of an age, the largest first: seconds, and the word for one.
 const UNITS: [(u64, &str); 6] = [
@@ -48,31 +48,10 @@ pub(crate) fn since(text: &str) -> Result<u64, CliError> {
     }
 }
 
-/// The moment that a person wrote: a date, a date with time, or a span such as `3d` or `2 weeks`, counted from now in the
-/// direction of `sign`. A date alone means its end. In milliseconds since the Unix epoch.
+/// The moment that a person wrote ([`client::moment`]), in milliseconds since the Unix epoch.
 pub(crate) fn moment(text: &str, sign: i64) -> Result<u64, CliError> {
-    let millis = |timestamp: jiff::Timestamp| u64::try_from(timestamp.as_millisecond()).unwrap_or_default();
-    if let Ok(timestamp) = text.parse::<jiff::Timestamp>() {
-        return Ok(millis(timestamp));
-    }
-    let zone = jiff::tz::TimeZone::system();
-    if let Ok(date) = text.parse::<jiff::civil::Date>()
-        && let Ok(next) = date.tomorrow().and_then(|next| next.to_zoned(zone.clone()))
-    {
-        return Ok(millis(next.timestamp()).saturating_sub(1));
-    }
-    if let Ok(time) = text.parse::<jiff::civil::DateTime>()
-        && let Ok(zoned) = time.to_zoned(zone.clone())
-    {
-        return Ok(millis(zoned.timestamp()));
-    }
-    let moved = text.parse::<jiff::Span>().ok().and_then(|span| {
-        let span = if span.is_negative() { span.negate() } else { span };
-        jiff::Timestamp::now().to_zoned(zone).checked_add(if sign < 0 { span.negate() } else { span }).ok()
-    });
-    moved.map(|zoned| millis(zoned.timestamp())).ok_or_else(|| {
-        CliError::usage(format_args!("“{text}” is no time"))
-            .hint("write a date (2026-11-22), a time (2026-11-22T09:00) or a span (3d, 2 weeks)")
+    client::moment(text, sign).ok_or_else(|| {
+        CliError::usage(format_args!("invalid time “{text}”")).hint(format_args!("write {}", client::MOMENT_FORMS))
     })
 }
 
@@ -105,11 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_spans_and_times_are_understood_and_rubbish_says_what_was_expected() {
-        assert_eq!(moment("1970-01-02T00:00:00Z", 1).unwrap(), 86_400_000);
-        let now = jiff::Timestamp::now().as_millisecond() as u64;
-        assert!(moment("3d", 1).unwrap() > now + 2 * 86_400_000);
-        assert!(moment("2 weeks", -1).unwrap() < now - 13 * 86_400_000);
+    fn rubbish_says_what_was_expected() {
         assert!(moment("2020-02-30", 1).unwrap_err().hints[0].contains("3d"));
     }
 }

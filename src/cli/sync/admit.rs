@@ -1,9 +1,12 @@
 //! `ergo sync pending`, `admit` and `deny`: who waits at the door.
 
-use super::{super::show::time, CliError, Context, Exit, scopes_in_words, show_words};
+use super::{
+    super::show::{text::quote, time},
+    CliError, Context, Exit, scopes_in_words, show_words,
+};
 use crate::{
     api::{AnswerJoinRequest, PendingJoin},
-    domain::text::sanitize_line,
+    domain::text::escape,
 };
 
 /// Show who waits to be let in.
@@ -48,17 +51,22 @@ pub(super) async fn pending(_args: PendingArgs, cx: &mut Context) -> Result<Exit
 }
 
 fn told(cx: &mut Context, guest: &PendingJoin, now: u64) {
-    let (person, name, team) =
-        (sanitize_line(&guest.person), sanitize_line(&guest.name), sanitize_line(&guest.team_name));
+    let (person, name, team) = (escape(&guest.person), escape(&guest.name), escape(&guest.team_name));
     let (role, scopes) = (guest.role, scopes_in_words(&guest.scopes));
     let left = time::left(guest.expires_at, now);
-    cx.ui.line(format_args!(
-        "{person} wants to join {team} with “{name}” as {role} of {scopes}. It waits for {left} more."
+    cx.ui.line(text!(
+        "{} wants to join {} with “{}” as {} of {}. It waits for {} more.",
+        person,
+        team,
+        name,
+        role,
+        scopes,
+        left
     ));
     show_words(cx, &guest.words);
     cx.ui.commands(&[
         (
-            format!("ergo sync admit {} --words '{}'", guest.id, guest.words.join(" ")),
+            format!("ergo sync admit {} --words {}", guest.id, quote(&guest.words.join(" "))),
             "where the other screen shows the same".to_owned(),
         ),
         (format!("ergo sync deny {}", guest.id), "where it does not".to_owned()),
@@ -82,11 +90,11 @@ async fn answer(cx: &mut Context, id: &str, accept: bool, words: Vec<String>) ->
     if cx.ui.json {
         cx.ui.value(&guest);
     } else {
-        let (name, team) = (sanitize_line(&guest.name), sanitize_line(&guest.team_name));
+        let (name, team) = (escape(&guest.name), escape(&guest.team_name));
         if accept {
-            cx.ui.line(format_args!("“{name}” is let into {team}."));
+            cx.ui.line(text!("“{}” is let into {}.", name, team));
         } else {
-            cx.ui.line(format_args!("“{name}” was not let into {team}. Its ticket is spent."));
+            cx.ui.line(text!("“{}” was not let into {}. Its ticket is spent.", name, team));
         }
     }
     Ok(Exit::Ok)

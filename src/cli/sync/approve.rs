@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words, with_flag};
-use crate::{api::ApproveRequest, domain::text::sanitize_line};
+use crate::{api::ApproveRequest, domain::text::escape};
 
 /// Let the device of a card into the team, and write the grant file that it needs. Admins only.
 #[derive(Debug, clap::Args)]
@@ -43,8 +43,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     };
     let asks = client.sync_approve(&request).await?;
     if !args.yes && !cx.ui.json {
-        let (person, name) = (sanitize_line(&asks.person), sanitize_line(&asks.name));
-        cx.ui.line(format_args!("{person} asks to be let in with “{name}”. The card's words:"));
+        let (person, name) = (escape(&asks.person), escape(&asks.name));
+        cx.ui.line(text!("{} asks to be let in with “{}”. The card's words:", person, name));
         show_words(cx, &asks.words);
     }
     if !confirm(cx, args.yes, "Did they read you the same words?")? {

@@ -1,7 +1,6 @@
 //! `ergo sync export`: what a team shares, as a file for laptops that share no network.
 
 use std::{
-    fs,
     io::Read,
     path::{Path, PathBuf},
 };
@@ -9,10 +8,18 @@ use std::{
 use futures_util::TryStreamExt;
 
 use super::{
-    super::{CliError, Context, Exit, show::text::count, status::bytes},
+    super::{
+        CliError, Context, Exit,
+        show::text::{count, quote},
+        status::bytes,
+    },
     file,
 };
-use crate::api::{DeviceName, ExportOutcome, ExportRequest, MAX_SINCE_FILE, SINCE_FILE_PIECE};
+use crate::{
+    api::{DeviceName, ExportOutcome, ExportRequest, MAX_SINCE_FILE, SINCE_FILE_PIECE},
+    domain::text::escape,
+    files,
+};
 
 /// Write what a team shares into a file, for laptops without a network.
 #[derive(Debug, clap::Args)]
@@ -86,7 +93,7 @@ fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError>
 /// The beginning of a file, as the request carries it.
 fn beginning(path: &Path) -> Result<Vec<String>, CliError> {
     let mut bytes = Vec::new();
-    fs::File::open(path)
+    files::open(path)
         .and_then(|file| file.take(MAX_SINCE_FILE as u64).read_to_end(&mut bytes))
         .map_err(|error| CliError::file("read", path, &error))?;
     Ok(bytes.chunks(SINCE_FILE_PIECE / 2).map(hex::encode).collect())
@@ -118,10 +125,11 @@ pub(super) async fn fetch(
 fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
     let events = outcome.scopes.iter().map(|scope| scope.events).sum::<u64>() as usize;
     let scopes = count(outcome.scopes.len(), "scope", "scopes");
-    cx.ui.line(format_args!(
-        "{} of {scopes} of “{}” written to {} ({}).",
+    cx.ui.line(text!(
+        "{} of {} of “{}” written to {} ({}).",
         count(events, "event", "events"),
-        outcome.team_name,
+        scopes,
+        escape(&outcome.team_name),
         path.display(),
         bytes(outcome.bytes)
     ));
@@ -133,19 +141,21 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
         cx.ui.field("without", &format!("what is older: {}", outcome.since).replace("what is older: what", "what"));
     }
     for scope in outcome.scopes.iter().filter(|scope| scope.events > 0) {
-        cx.ui.field(&scope.scope.to_string(), &count(scope.events as usize, "event", "events"));
+        cx.ui.field(&escape(&scope.scope.to_string()), &count(scope.events as usize, "event", "events"));
     }
     for scope in &outcome.left_out {
-        cx.ui.field("left out", &format!("{scope}: nobody whom the file is for may read it"));
+        cx.ui.field("left out", &format!("{}: nobody whom the file is for may read it", escape(&scope.to_string())));
     }
-    cx.ui
-        .note(format_args!("On the other laptop: ergo sync import {}", path.file_name().unwrap_or_default().display()));
+    cx.ui.note(text!(
+        "On the other laptop: ergo sync import {}",
+        quote(&path.file_name().unwrap_or_default().to_string_lossy())
+    ));
 }
 
 /// Devices by name, in a sentence.
 pub(super) fn names(devices: &[DeviceName]) -> String {
     let name = |device: &DeviceName| {
-        if device.name.is_empty() { device.device.short() } else { device.name.clone() }
+        if device.name.is_empty() { device.device.short() } else { escape(&device.name) }
     };
     devices.iter().map(name).collect::<Vec<_>>().join(", ")
 }

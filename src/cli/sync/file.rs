@@ -1,10 +1,9 @@
 //! Files that carry bundles: written whole or not at all, read as they come.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,11 +12,13 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::try_unfold};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::super::{CliError, Context, status::bytes};
-use crate::client::ByteStream;
+use super::super::{CliError, Context, status::bytes, ui::SafeText};
+use crate::{
+    client::ByteStream,
+    files::{self, Draft},
+};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 64 * 1024;
@@ -45,8 +46,8 @@ pub(super) async fn write(
     cx: &mut Context,
 ) -> Result<u64, CliError> {
     let failed = |error: &io::Error| CliError::file("write", path, error);
-    let partial = Partial::make(path).map_err(|error| failed(&error))?;
-    let mut file = &partial.file;
+    let draft = Draft::beside(path).map_err(|error| failed(&error))?;
+    let mut file = draft.file();
     let mut written = 0;
     while let Some(piece) = body.try_next().await.transpose() {
         let piece = piece.map_err(|error| {
@@ -58,80 +59,22 @@ pub(super) async fn write(
         cx.ui.progress(how_far("writing", written, length));
     }
     cx.ui.progress_done();
-    partial.keep(path, force).map_err(|error| match error.kind() {
+    draft.publish(force).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => must_not_exist(path, false).err().unwrap_or_else(|| failed(&error)),
         _ => failed(&error),
     })?;
     Ok(written)
 }
 
-/// A file that is being written, removed unless it is kept.
-struct Partial {
-    file: fs::File,
-    path: PathBuf,
-    kept: bool,
-}
-
-impl Partial {
-    fn make(target: &Path) -> io::Result<Self> {
-        let mut random = [0; 6];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let mut name = target.as_os_str().to_owned();
-        name.push(format!(".partial-{}", hex::encode(random)));
-        let path = PathBuf::from(name);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self { file, path, kept: false })
-    }
-
-    fn keep(mut self, target: &Path, force: bool) -> io::Result<()> {
-        self.file.sync_all()?;
-        if force {
-            fs::rename(&self.path, target)?;
-        } else {
-            rename_new(&self.path, target)?;
-        }
-        self.kept = true;
-        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Where a folder cannot be synced, the file's own sync is all there is.
-        let _unsynced = fs::File::open(folder).and_then(|folder| folder.sync_all());
-        Ok(())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.kept {
-            // What is left has a name that says what it is.
-            let _left = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Renames to a name that must be free.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::io::Errno;
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems of memory sticks cannot do both in one step.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if fs::symlink_metadata(to).is_err() => {
-            fs::rename(from, to)
-        }
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Errno::EXIST.into()),
-        other => Ok(other?),
-    }
-}
-
 /// A file, or stdin, as it comes, with a counter of what was read.
-pub(super) async fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<AtomicU64>), CliError> {
+pub(super) fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<AtomicU64>), CliError> {
     let (source, length): (Box<dyn AsyncRead + Send + Unpin>, _) = if is_dash(path) {
         (Box::new(tokio::io::stdin()), None)
     } else {
         let failed = |error: &io::Error| CliError::file("read", path, error);
-        let file = tokio::fs::File::open(path).await.map_err(|error| failed(&error))?;
-        let meta = file.metadata().await.map_err(|error| failed(&error))?;
-        if meta.is_dir() {
-            return Err(failed(&io::ErrorKind::IsADirectory.into()));
-        }
-        (Box::new(file), Some(meta.len()).filter(|_| meta.is_file()))
+        let file = files::open(path).map_err(|error| failed(&error))?;
+        let size = file.metadata().map_err(|error| failed(&error))?.len();
+        (Box::new(tokio::fs::File::from_std(file)), Some(size))
     };
     let count = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&count);
@@ -146,36 +89,9 @@ pub(super) async fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<At
 }
 
 /// How far a file is, for a line of progress.
-pub(super) fn how_far(what: &str, done: u64, total: Option<u64>) -> String {
+pub(super) fn how_far(what: &str, done: u64, total: Option<u64>) -> SafeText {
     match total.filter(|total| *total > 0) {
-        Some(total) => format!("{what} {} of {} ({} %)", bytes(done), bytes(total), done * 100 / total),
-        None => format!("{what} {}", bytes(done)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_file_appears_whole_and_private_and_replaces_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let target = dir.path().join("a.ergo");
-        let make = |text: &str| {
-            let partial = Partial::make(&target).unwrap();
-            (&partial.file).write_all(text.as_bytes()).unwrap();
-            partial
-        };
-        drop(make("given up"));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        make("one").keep(&target, false).unwrap();
-        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(make("two").keep(&target, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&target).unwrap(), "one");
-        make("two").keep(&target, true).unwrap();
-        assert_eq!(fs::read_to_string(&target).unwrap(), "two");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        Some(total) => text!("{} {} of {} ({} %)", what, bytes(done), bytes(total), done * 100 / total),
+        None => text!("{} {}", what, bytes(done)),
     }
 }

@@ -9,12 +9,18 @@ use std::{
 use super::{
     super::{
         CliError, Context, Exit,
-        show::{text::count, time::ago},
-        ui::Style,
+        show::{
+            text::{count, quote},
+            time::ago,
+        },
+        ui::{SafeText, Style},
     },
     export, file,
 };
-use crate::api::{ExportRequest, ImportOutcome, ImportQuery, ImportedScope};
+use crate::{
+    api::{ExportRequest, ImportOutcome, ImportQuery, ImportedScope},
+    domain::text::escape,
+};
 
 /// How often the line of progress is written anew.
 const TICK: Duration = Duration::from_millis(150);
@@ -65,7 +71,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 
 async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> {
     let client = cx.client().await?;
-    let (body, length, read) = file::read(&args.file).await?;
+    let (body, length, read) = file::read(&args.file)?;
     let query = ImportQuery { dry_run: args.dry_run };
     let mut answer = std::pin::pin!(client.import_bundle(&query, body));
     let mut tick = tokio::time::interval(TICK);
@@ -78,13 +84,13 @@ async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> 
     cx.ui.progress_done();
     answer.map_err(|error| {
         let error = CliError::from(error);
-        CliError { error: format!("{}: {}", args.file.display(), error.error), ..error }
+        CliError { error: text!("{}: {}", args.file.display(), error.error), ..error }
     })
 }
 
 async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &mut Context) -> Result<(), CliError> {
     if outcome.from_state != "active" {
-        cx.ui.note(format_args!("No receipt: the device that made the file is {} in the team.", outcome.from_state));
+        cx.ui.note(text!("No receipt: the device that made the file is {} in the team.", outcome.from_state));
         return Ok(());
     }
     let request = ExportRequest {
@@ -94,10 +100,10 @@ async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &m
         ..ExportRequest::default()
     };
     export::fetch(&request, path, force, cx).await?;
-    cx.ui.note(format_args!(
+    cx.ui.note(text!(
         "Receipt written to {}: carry it back, and there: ergo sync import {}",
         path.display(),
-        path.file_name().unwrap_or_default().display()
+        quote(&path.file_name().unwrap_or_default().to_string_lossy())
     ));
     Ok(())
 }
@@ -107,7 +113,7 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let made = ago(outcome.created, Context::now());
     let what = if outcome.receipt { "A receipt" } else { "A bundle" };
     let done = if outcome.dry_run { " Nothing was done: this is what would be." } else { "" };
-    cx.ui.line(format_args!("{what} of “{}” by {from}, made {made}.{done}", outcome.team_name));
+    cx.ui.line(text!("{} of “{}” by {}, made {}.{}", what, escape(&outcome.team_name), from, made, done));
     if outcome.from_state != "active" {
         cx.ui.field("maker", &format!("{} in the team; events count by who wrote them", outcome.from_state));
     }
@@ -118,7 +124,7 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         } else {
             String::new()
         };
-        cx.ui.line(format_args!("Nothing new{all}."));
+        cx.ui.line(text!("Nothing new{}.", all));
     } else if !outcome.receipt || outcome.stored > 0 {
         cx.ui.field("stored", &format!("{}{known}", count(outcome.stored as usize, "event", "events")));
     }
@@ -132,7 +138,7 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         );
     }
     for scope in &outcome.scopes {
-        cx.ui.field(&scope.scope.to_string(), &scope_line(scope, &from));
+        cx.ui.field(&escape(&scope.scope.to_string()), &scope_line(scope, &from));
     }
     if outcome.closed_scopes > 0 {
         let scopes = count(outcome.closed_scopes as usize, "scope", "scopes");
@@ -168,11 +174,11 @@ fn scope_line(scope: &ImportedScope, from: &str) -> String {
 }
 
 fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
-    let bad = |cx: &Context, text: String| cx.ui.paint(Style::Bad, text);
+    let bad = |cx: &Context, text: SafeText| cx.ui.paint(Style::Bad, text);
     if outcome.forks > 0 {
         let text = bad(
             cx,
-            format!(
+            text!(
                 "{} where two events follow the same one: a store was copied, or a key stolen",
                 count(outcome.forks as usize, "place", "places")
             ),
@@ -180,14 +186,15 @@ fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Contex
         cx.ui.line(text);
     }
     if outcome.quarantined_total > 0 {
-        let text = bad(
-            cx,
-            format!("NOT taken: {}, kept aside:", count(outcome.quarantined_total as usize, "event", "events")),
-        );
+        let text =
+            bad(cx, text!("NOT taken: {}, kept aside:", count(outcome.quarantined_total as usize, "event", "events")));
         cx.ui.line(text);
         for event in &outcome.quarantined {
             let author = export::names(std::slice::from_ref(&event.author));
-            cx.ui.field(&event.id.short(), &format!("{} by {} ({author}): {}", event.scope, event.who, event.why));
+            cx.ui.field(
+                &event.id.short(),
+                &format!("{} by {} ({author}): {}", escape(&event.scope.to_string()), escape(&event.who), event.why),
+            );
         }
         let more = outcome.quarantined_total.saturating_sub(outcome.quarantined.len() as u64);
         if more > 0 {
@@ -196,7 +203,7 @@ fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Contex
         cx.ui.note("ergo sync quarantine list lists them; an admin accepts or discards them.");
     }
     if !outcome.whole {
-        let text = bad(cx, format!("{} is not whole:", path.display()));
+        let text = bad(cx, text!("{} is not whole:", path.display()));
         cx.ui.line(text);
     }
     for problem in &outcome.problems {

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    super::{ask::Asker, show::time},
+    super::{
+        ask::Asker,
+        show::{text::quote, time},
+    },
     Allowed, CliError, Context, Exit, InTeam, follow, scopes_in_words, show_words, with_flag,
 };
 use crate::{
     api::{AnswerJoinRequest, InviteRequest, InviteView, PendingJoin},
     client::Client,
-    domain::text::sanitize_line,
+    domain::text::escape,
 };
 
 /// Invite a device: shows a ticket, waits for who brings it, and asks whether the words are the same.
@@ -69,17 +72,17 @@ fn seconds(text: &str) -> Result<u64, CliError> {
 
 fn show(cx: &mut Context, invite: &InviteView) {
     let ticket = invite.ticket.clone().unwrap_or_default();
-    let team = sanitize_line(&invite.team_name);
+    let team = escape(&invite.team_name);
     let left = time::left(invite.expires_at, Context::now());
     let (role, scopes) = (invite.role, scopes_in_words(&invite.scopes));
     if cx.ui.quiet {
-        cx.ui.line(ticket);
+        cx.ui.line(text!("{}", ticket));
         return;
     }
-    cx.ui.line(format_args!("A ticket for one device to join {team} as {role} of {scopes}. It holds for {left}."));
+    cx.ui.line(text!("A ticket for one device to join {} as {} of {}. It holds for {}.", team, role, scopes, left));
     cx.ui.line("");
     // Unbroken, so that it can be copied as one word.
-    cx.ui.line(&ticket);
+    cx.ui.line(text!("{}", ticket));
     cx.ui.line("");
     if cx.ui.qr(&ticket) {
         cx.ui.line("");
@@ -129,15 +132,15 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
             Some(Found::Done) => return Ok(let_in(cx)),
             Some(Found::Gone) | None => return Err(nobody()),
         };
-        let (person, name) = (sanitize_line(&guest.person), sanitize_line(&guest.name));
-        cx.ui.line(format_args!("{person} wants to join with “{name}”. Both screens show:"));
+        let (person, name) = (escape(&guest.person), escape(&guest.name));
+        cx.ui.line(text!("{} wants to join with “{}”. Both screens show:", person, name));
         show_words(cx, &guest.words);
         if asker.is_none() {
             asker = Asker::new();
         }
         let Some(asker) = &mut asker else {
             cx.ui.commands(&[(
-                format!("ergo sync admit {} --words '{}'", guest.id, guest.words.join(" ")),
+                format!("ergo sync admit {} --words {}", guest.id, quote(&guest.words.join(" "))),
                 "once the words were compared".to_owned(),
             )]);
             return Ok(Exit::Ok);
@@ -152,7 +155,7 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
                 return Ok(Exit::Refused);
             }
             // It went away while the person looked: with the same ticket it may come again.
-            Err(error) => cx.ui.note(format_args!("{error}; waiting for it to come again")),
+            Err(error) => cx.ui.note(text!("{}; waiting for it to come again", error)),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{super::ask::Asker, CliError, Context, Exit, follow, parse_scope, sho
 use crate::{
     api::{BoundScope, JoinRequest, JoinState, JoinView, Role},
     client::Client,
-    domain::{Scope, text::sanitize_line},
+    domain::{Scope, text::escape},
 };
 
 /// Join a team with a ticket, or with a grant file where there is no network.
@@ -118,9 +118,8 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
 }
 
 fn introduce(cx: &mut Context, view: &JoinView) {
-    let (team, person, inviter) =
-        (sanitize_line(&view.team_name), sanitize_line(&view.person), sanitize_line(&view.inviter));
-    cx.ui.line(format_args!("{person} invites you with “{inviter}” to join {team} as {}.", view.role));
+    let (team, person, inviter) = (escape(&view.team_name), escape(&view.person), escape(&view.inviter));
+    cx.ui.line(text!("{} invites you with “{}” to join {} as {}.", person, inviter, team, view.role));
     show_words(cx, &view.words);
 }
 

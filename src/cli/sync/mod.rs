@@ -24,10 +24,17 @@ mod status;
 
 use clap::ValueEnum;
 
-use super::{CliError, Context, Exit, ask::Asker, ui::Style};
+use super::{
+    CliError, Context, Exit,
+    ask::Asker,
+    ui::{SafeText, Style},
+};
 use crate::{
     api::{Role, TeamDone, TeamView},
-    domain::{Scope, text::sanitize_line},
+    domain::{
+        Scope,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// Share a memory with a team, peer to peer.
@@ -179,7 +186,7 @@ fn scopes_in_words(scopes: &[Scope]) -> String {
     if scopes.is_empty() {
         return "all scopes".to_owned();
     }
-    let names: Vec<_> = scopes.iter().map(|scope| sanitize_line(&scope.to_string())).collect();
+    let names: Vec<_> = scopes.iter().map(|scope| escape(&scope.to_string())).collect();
     names.join(", ")
 }
 
@@ -191,7 +198,7 @@ fn tell(cx: &mut Context, done: &TeamDone) -> Exit {
         cx.ui.prose(0, None, &done.summary);
         for warning in &done.warnings {
             let label = cx.ui.paint(Style::Warn, "Note:");
-            cx.ui.line(format_args!("{label} {}", sanitize_line(warning)));
+            cx.ui.line(text!("{} {}", label, sanitize_line(warning)));
         }
     }
     Exit::Ok
@@ -201,11 +208,11 @@ fn tell(cx: &mut Context, done: &TeamDone) -> Exit {
 fn tell_team(cx: &mut Context, team: &TeamView) {
     cx.ui.prose(0, None, &team.summary);
     for bound in &team.scopes {
-        let name = sanitize_line(&bound.scope.to_string());
+        let name = escape(&bound.scope.to_string());
         if bound.scope == bound.local {
-            cx.ui.line(format_args!("  {name}"));
+            cx.ui.line(text!("  {}", name));
         } else {
-            cx.ui.line(format_args!("  {name}, here {}", sanitize_line(&bound.local.to_string())));
+            cx.ui.line(text!("  {}, here {}", name, escape(&bound.local.to_string())));
         }
     }
 }
@@ -214,19 +221,20 @@ fn tell_team(cx: &mut Context, team: &TeamView) {
 fn show_words(cx: &mut Context, words: &[String]) {
     let words = cx.ui.paint(Style::Strong, sanitize_line(&words.join("  ")));
     cx.ui.line("");
-    cx.ui.line(format_args!("    {words}"));
+    cx.ui.line(text!("    {}", words));
     cx.ui.line("");
 }
 
 /// Whether a person says yes; without one to ask, what to do instead.
-fn confirm(cx: &mut Context, yes: bool, question: &str) -> Result<bool, CliError> {
+fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>) -> Result<bool, CliError> {
     if yes {
         return Ok(true);
     }
+    let question = question.into();
     let answers = if cx.ui.json { None } else { Asker::new() };
     match answers {
         Some(mut asker) => asker.yes(cx, question),
-        None => Err(CliError::usage(format_args!("{question} Nobody is there to answer")).hint("say so with `--yes`")),
+        None => Err(CliError::usage(text!("{} Nobody is there to answer", question)).hint("say so with `--yes`")),
     }
 }
 

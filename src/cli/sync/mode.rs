@@ -3,10 +3,7 @@
 use clap::ValueEnum;
 
 use super::{CliError, Context, Exit};
-use crate::{
-    api::{AddressRequest, SyncMode},
-    domain::text::sanitize_line,
-};
+use crate::api::{AddressRequest, SyncMode};
 
 /// Show, or choose, how far sync reaches: off, lan or internet.
 #[derive(Debug, clap::Args)]
@@ -50,7 +47,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         cx.ui.value(&status);
     } else {
-        cx.ui.line(sanitize_line(&status.says));
+        cx.ui.line(text!("{}", status.says));
     }
     Ok(Exit::Ok)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{super::show::text::count, CliError, Context, Exit, Style, status};
+use super::{super::show::text::count, CliError, Context, Exit, SafeText, Style, status};
 use crate::{
     api::{RoundResult, SyncNowRequest, SyncRound, SyncStatus},
     domain::text::sanitize_line,
@@ -64,12 +64,12 @@ fn missing(status: &SyncStatus) -> u64 {
 }
 
 /// How far it has come, as a bar.
-fn bar(done: u64, all: u64) -> String {
+fn bar(done: u64, all: u64) -> SafeText {
     if all == 0 {
-        return "comparing …".to_owned();
+        return "comparing …".into();
     }
     let filled = usize::try_from(done.min(all).saturating_mul(BAR as u64) / all).unwrap_or(BAR);
-    format!("[{}{}] {done} of {all} events", "#".repeat(filled), "-".repeat(BAR - filled))
+    text!("[{}{}] {} of {} events", "#".repeat(filled), "-".repeat(BAR - filled), done, all)
 }
 
 fn exit(round: &SyncRound, waited: bool) -> Exit {

@@ -3,7 +3,7 @@
 use super::{super::show::time::ago, CliError, Context, Exit, Style, scopes_in_words};
 use crate::{
     api::{PeerState, PeerView},
-    domain::text::sanitize_line,
+    domain::text::escape,
 };
 
 /// List the devices of your teams.
@@ -32,7 +32,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let teams = client.sync_status().await?.teams;
     let now = Context::now();
     for team in &teams {
-        let name = cx.ui.paint(Style::Strong, sanitize_line(&team.name));
+        let name = cx.ui.paint(Style::Strong, escape(&team.name));
         cx.ui.line(name);
         for peer in peers.items.iter().filter(|peer| peer.team == team.id) {
             line(cx, peer, now);
@@ -42,9 +42,9 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 }
 
 fn line(cx: &mut Context, peer: &PeerView, now: u64) {
-    let name = cx.ui.paint(Style::Strong, sanitize_line(&peer.name));
+    let name = cx.ui.paint(Style::Strong, escape(&peer.name));
     let id = cx.ui.paint(Style::Dim, peer.device.short());
-    let mut told = vec![sanitize_line(&peer.person)];
+    let mut told = vec![escape(&peer.person)];
     match peer.state {
         PeerState::Active => {
             told.push(peer.role.to_string());
@@ -62,5 +62,5 @@ fn line(cx: &mut Context, peer: &PeerView, now: u64) {
     } else if let Some(seen) = peer.last_seen {
         told.push(format!("last seen {}", ago(seen, now)));
     }
-    cx.ui.line(format_args!("  {name}  {}  {id}", told.join(", ")));
+    cx.ui.line(text!("  {}  {}  {}", name, told.join(", "), id));
 }

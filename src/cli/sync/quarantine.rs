@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::{QuarantineRequest, QuarantinedQuery, QuarantinedView},
-    domain::text::sanitize_line,
+    domain::text::{escape, sanitize_line},
 };
 
 /// Look at what came and was not let in, and settle it.
@@ -62,7 +62,7 @@ pub(super) async fn run(act: Act, cx: &mut Context) -> Result<Exit, CliError> {
                 Some(first) => {
                     let more = list.total.saturating_sub(list.items.len());
                     if more > 0 {
-                        cx.ui.line(format_args!("And {} more.", count(more, "event", "events")));
+                        cx.ui.line(text!("And {} more.", count(more, "event", "events")));
                     }
                     let id = first.id.short();
                     cx.ui.commands(&[
@@ -86,17 +86,23 @@ pub(super) async fn run(act: Act, cx: &mut Context) -> Result<Exit, CliError> {
 
 fn show(cx: &mut Context, event: &QuarantinedView, now: u64) {
     let id = cx.ui.paint(Style::Code, event.id.short());
-    let (who, kind) = (sanitize_line(&event.who), sanitize_line(&event.kind));
-    let device = event.author_name.as_deref().map_or_else(|| event.author.short(), sanitize_line);
-    let scope = sanitize_line(&event.scope.to_string());
+    let (who, kind) = (escape(&event.who), sanitize_line(&event.kind));
+    let device = event.author_name.as_deref().map_or_else(|| event.author.short(), escape);
+    let scope = escape(&event.scope.to_string());
     let discarded = if event.discarded { ", discarded" } else { "" };
-    cx.ui.line(format_args!(
-        "{id}  {kind} in {scope} by {who} on “{device}”, came {}{discarded}",
-        ago(event.received_at, now)
+    cx.ui.line(text!(
+        "{}  {} in {} by {} on “{}”, came {}{}",
+        id,
+        kind,
+        scope,
+        who,
+        device,
+        ago(event.received_at, now),
+        discarded
     ));
     if let Some(text) = &event.text {
         let text = cx.ui.fit(text, 4);
-        cx.ui.line(format_args!("    {text}"));
+        cx.ui.line(text!("    {}", text));
     }
     cx.ui.prose(4, Some(Style::Warn), &event.why);
 }

@@ -1,7 +1,7 @@
 //! `ergo sync revoke`: puts a device out of the team.
 
 use super::{CliError, Context, Exit, InTeam, confirm, tell};
-use crate::{api::RevokeRequest, domain::text::sanitize_line};
+use crate::{api::RevokeRequest, domain::text::escape};
 
 /// Put a device out of the team. Admins only.
 #[derive(Debug, clap::Args)]
@@ -26,8 +26,8 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let question = format!("Put “{}” out of the team?", sanitize_line(&args.device));
-    if !confirm(cx, args.yes, &question)? {
+    let question = text!("Put “{}” out of the team?", escape(&args.device));
+    if !confirm(cx, args.yes, question)? {
         cx.ui.line("Nothing was changed.");
         return Ok(Exit::Refused);
     }

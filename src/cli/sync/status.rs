@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::{PeerPath, PeerState, PeerView, Role, SyncMode, SyncStatus, TeamStatus},
-    domain::text::sanitize_line,
+    domain::text::{escape, sanitize_line},
 };
 
 /// Show how far every peer has come, and what stands in the way.
@@ -42,7 +42,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
     }
     for problem in &status.problems {
         let label = cx.ui.paint(Style::Bad, "Problem:");
-        cx.ui.line(format_args!("{label} {}", sanitize_line(problem)));
+        cx.ui.line(text!("{} {}", label, sanitize_line(problem)));
     }
     if status.teams.iter().all(|team| team.ended.is_some()) {
         no_team(cx);
@@ -54,35 +54,34 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
     if status.pending > 0 {
         cx.ui.line("");
         let waits = if status.pending == 1 { "waits" } else { "wait" };
-        cx.ui.line(format_args!("{} {waits} to be let in.", count(status.pending, "device", "devices")));
+        cx.ui.line(text!("{} {} to be let in.", count(status.pending, "device", "devices"), waits));
         cx.ui.commands(&[("ergo sync pending".to_owned(), "see who, and compare the words".to_owned())]);
     }
 }
 
 fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
-    let name = cx.ui.paint(Style::Strong, sanitize_line(&team.name));
+    let name = cx.ui.paint(Style::Strong, escape(&team.name));
     if let Some(end) = &team.ended {
-        cx.ui.line(format_args!("{name}  {}", if end.left { "left" } else { "put out" }));
+        cx.ui.line(text!("{}  {}", name, if end.left { "left" } else { "put out" }));
         cx.ui.prose(2, Some(Style::Warn), &end.says);
         return;
     }
     let role = team.role.map_or("no longer a member", Role::as_str);
-    cx.ui.line(format_args!("{name}  {role}"));
+    cx.ui.line(text!("{}  {}", name, role));
     if team.role == Some(Role::Reader) && team.kept.is_empty() {
         cx.ui.line("  You read what it shares; what you write there stays on this machine.");
     }
     for scope in &team.scopes {
-        let (theirs, here) =
-            (sanitize_line(&scope.bound.scope.to_string()), sanitize_line(&scope.bound.local.to_string()));
+        let (theirs, here) = (escape(&scope.bound.scope.to_string()), escape(&scope.bound.local.to_string()));
         let name = if theirs == here { theirs } else { format!("{theirs}, here {here}") };
-        cx.ui.line(format_args!("  {name}: {}", count(scope.events, "event", "events")));
+        cx.ui.line(text!("  {}: {}", name, count(scope.events, "event", "events")));
     }
     for peer in team.peers.iter().filter(|peer| peer.state == PeerState::Active) {
         show_peer(cx, peer, now);
     }
     let (style, verdict) = verdict(team);
     let verdict = cx.ui.paint(style, verdict);
-    cx.ui.line(format_args!("  {verdict}"));
+    cx.ui.line(text!("  {}", verdict));
     for problem in &team.problems {
         cx.ui.prose(2, Some(Style::Bad), problem);
     }
@@ -90,10 +89,7 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
         cx.ui.prose(2, Some(if kept.before { Style::Dim } else { Style::Warn }), &kept.says);
     }
     if team.open_cards > 0 {
-        cx.ui.line(format_args!(
-            "  {}: `ergo tui` settles them",
-            count(team.open_cards, "open conflict", "open conflicts")
-        ));
+        cx.ui.line(text!("  {}: `ergo tui` settles them", count(team.open_cards, "open conflict", "open conflicts")));
     }
     if team.quarantined > 0 {
         cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see what was kept out, and why".to_owned())]);
@@ -139,8 +135,8 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
 
 pub(super) fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
     let dot = if peer.connected { cx.ui.paint(Style::Good, "●") } else { cx.ui.paint(Style::Dim, "○") };
-    let name = cx.ui.paint(Style::Strong, sanitize_line(&peer.name));
-    cx.ui.line(format_args!("  {dot} {name}  {}", told(peer, now).join(", ")));
+    let name = cx.ui.paint(Style::Strong, escape(&peer.name));
+    cx.ui.line(text!("  {} {}  {}", dot, name, told(peer, now).join(", ")));
     if let Some(error) = &peer.last_error {
         cx.ui.prose(6, Some(Style::Warn), error);
     }
@@ -163,7 +159,7 @@ fn told(peer: &PeerView, now: u64) -> Vec<String> {
         (false, _, Some(seen)) => format!("offline, last seen {}", ago(seen, now)),
         (false, _, None) => "not seen yet".to_owned(),
     };
-    let mut told = vec![sanitize_line(&peer.person), path];
+    let mut told = vec![escape(&peer.person), path];
     // What was never compared is not counted.
     if peer.connected || peer.last_sync.is_some() {
         told.push(format!("you lack {}, they lack {}", peer.we_lack, peer.they_lack));

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     response::{
         IntoResponse, Response,
@@ -17,6 +17,7 @@ use futures_util::{
 
 use super::super::{
     answer::{Answer, Failure},
+    gate::Way,
     input::Query,
     state::Shared,
 };
@@ -52,9 +53,11 @@ pub(in crate::daemon) async fn agents(
 /// An agent's session is connected for as long as it reads this answer, in which nothing comes but a greeting and comments.
 #[utoipa::path(get, path = "/agents/present", tag = "agents", params(PresentQuery), responses(
     (status = 200, description = "Server-sent events: `hello`, then comments only", body = String, content_type = "text/event-stream"),
-    (status = 400, body = ApiError)))]
+    (status = 400, body = ApiError),
+    (status = 503, description = "Too many sessions, or over TCP too many streams, are open", body = ApiError)))]
 pub(in crate::daemon) async fn present(
     State(shared): State<Shared>,
+    Extension(way): Extension<Way>,
     Query(query): Query<PresentQuery>,
 ) -> Result<Response, Failure> {
     let agent: String = sanitize_line(query.agent.trim()).chars().take(NAME).collect();
@@ -63,6 +66,7 @@ pub(in crate::daemon) async fn present(
     }
     let scope = query.org_id.zip(query.project).map(|(org_id, project)| Scope { org_id, project });
     let session = AgentSession { agent, scope, since: system_clock() };
+    let place = shared.streams.take(way)?;
     let Some(stay) = Arc::clone(&shared.agents).enter(session) else {
         let many = ApiError::new(ErrorCode::Unavailable, "too many sessions of agents are open");
         return Err(many.hint("end some of them; this one works, and is not listed").into());
@@ -77,7 +81,7 @@ pub(in crate::daemon) async fn present(
         .take_until(Box::pin(end))
         .map(move |event| {
             // Dropped with the answer.
-            let _open = &stay;
+            let _open = (&stay, &place);
             event
         });
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(PULSE)).into_response())

@@ -3,6 +3,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
+    Extension,
     extract::State,
     response::{
         IntoResponse, Response,
@@ -17,7 +18,7 @@ use serde::Deserialize;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use utoipa::{IntoParams, ToSchema};
 
-use super::super::{answer::Failure, input::Query, state::Shared};
+use super::super::{answer::Failure, gate::Way, input::Query, state::Shared};
 use crate::api::{ApiError, Change};
 
 /// `GET /events`.
@@ -32,21 +33,25 @@ pub(in crate::daemon) struct EventsQuery {
 /// Server-sent events: `hello`, then a `change` for each act; `lagged` where some were missed.
 #[utoipa::path(get, path = "/events", tag = "daemon", params(EventsQuery), responses(
     (status = 200, description = "Server-sent events; the data of each is a Change", body = Change, content_type = "text/event-stream"),
-    (status = 400, body = ApiError)))]
+    (status = 400, body = ApiError),
+    (status = 503, description = "Over TCP: too many streams are open", body = ApiError)))]
 pub(in crate::daemon) async fn events(
     State(shared): State<Shared>,
+    Extension(way): Extension<Way>,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Failure> {
+    let place = shared.streams.take(way)?;
     let (hello, receiver) = shared.bus.follow();
     let mut ending = shared.ending.subscribe();
     let end = async move {
         // The daemon ends, or is gone already.
         drop(ending.wait_for(|ending| *ending).await);
     };
-    let stream = once(ready(hello))
-        .chain(follow(receiver))
-        .take_until(Box::pin(end))
-        .map(|change| Ok::<_, Infallible>(encode(change)));
+    let stream = once(ready(hello)).chain(follow(receiver)).take_until(Box::pin(end)).map(move |change| {
+        // Dropped with the answer.
+        let _held = &place;
+        Ok::<_, Infallible>(encode(change))
+    });
     let sse = Sse::new(stream);
     Ok(match query.keep_alive {
         None => sse.into_response(),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     async fn call(router: &mut Router, way: Way, path: &str) -> Response {
-        let mut request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        let mut request = Request::builder().uri(path).header("host", "127.0.0.1").body(Body::empty()).unwrap();
         request.extensions_mut().insert(way);
         router.call(request).await.unwrap()
     }

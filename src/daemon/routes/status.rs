@@ -42,7 +42,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
         guard: counts.guard,
         thresholds: counts.thresholds,
         requests: shared.requests.load(Ordering::Relaxed),
-        problems: shared.problems.clone(),
+        problems: shared.problems.iter().cloned().chain(shared.streams.problem()).collect(),
         models: shared.models.status(),
         timings: counts.timings,
         unembedded: counts.unembedded,

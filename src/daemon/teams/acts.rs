@@ -15,7 +15,7 @@ use crate::{
 impl Teams {
     /// Makes a team.
     pub(in crate::daemon) async fn create(&self, mut request: CreateTeamRequest) -> Result<TeamView, ApiError> {
-        request.device_name = Some(device_name(request.device_name.as_deref()));
+        request.device_name = Some(device_name(request.device_name.as_deref())?);
         let team = self.engine(move |engine| engine.create_team(&request)).await?;
         self.changed(&team.summary).await;
         Ok(team)

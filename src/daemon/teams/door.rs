@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::{Maker, Teams, lookup::scopes_of, now, random};
 use crate::{
     api::{AnswerJoinRequest, ApiError, Caller, ErrorCode, PendingJoin, PendingJoins},
-    domain::{DeviceId, SignedEvent},
+    domain::{DeviceId, SignedEvent, text::escape},
     engine::Engine,
     store::InviteRow,
     sync::{
@@ -75,8 +75,11 @@ impl Teams {
         drop(state);
         let answer = if request.accept { Answer::Yes(request.caller) } else { Answer::No };
         if waiting.answer.send(answer).is_err() {
-            return Err(ApiError::new(ErrorCode::Stale, format!("“{}” has gone away meanwhile", waiting.view.name))
-                .hint("it can come again with the same ticket"));
+            return Err(ApiError::new(
+                ErrorCode::Stale,
+                format!("“{}” has gone away meanwhile", escape(&waiting.view.name)),
+            )
+            .hint("it can come again with the same ticket"));
         }
         Ok(waiting.view)
     }
@@ -269,7 +272,8 @@ impl AtDoor {
             words: guest.binding.words().map(str::to_owned).into(),
             expires_at: now() + invitation.patience.as_millis() as u64,
         };
-        let summary = format!("{} wants to join {} with “{}”", view.person, view.team_name, view.name);
+        let summary =
+            format!("{} wants to join {} with “{}”", escape(&view.person), escape(&view.team_name), escape(&view.name));
         {
             let mut state = self.teams.state();
             // A device waits once, and where its newest connection is.

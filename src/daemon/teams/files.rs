@@ -1,11 +1,6 @@
 //! Coming into a team without a network: a card out, a grant back, both as files.
 
-use std::{
-    fs::{self, File},
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{fs::File, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
 use minicbor::{Decode, Encode};
 
@@ -14,7 +9,12 @@ use crate::{
     api::{
         ApiError, ApproveRequest, CardRequest, DeviceCard, ErrorCode, ExportRequest, JoinRequest, JoinState, JoinView,
     },
-    domain::{DeviceId, EventId, Roster, roster::MAX_NAME},
+    domain::{
+        DeviceId, EventId, Roster,
+        roster::MAX_NAME,
+        text::{escape, name_problem},
+    },
+    files,
     sync::{
         bundle::note,
         transfer::{self, RosterFile},
@@ -44,8 +44,11 @@ impl Teams {
     /// Writes a card of this device.
     pub(in crate::daemon) async fn card(&self, request: CardRequest) -> Result<DeviceCard, ApiError> {
         let person = if request.caller.who.trim().is_empty() { self.who.clone() } else { request.caller.who };
-        let name = device_name(request.device_name.as_deref());
+        let name = device_name(request.device_name.as_deref())?;
         for (field, text) in [("who", &person), ("device_name", &name)] {
+            if let Some(problem) = name_problem(text) {
+                return Err(ApiError::field(field, format!("`{field}` {problem}")).hint("give it another name"));
+            }
             if text.len() > MAX_NAME {
                 return Err(ApiError::field(field, format!("`{field}` is longer than {MAX_NAME} bytes")));
             }
@@ -69,7 +72,12 @@ impl Teams {
             ApiError::field("card", format!("{} was made by another version of ergo", request.card))
                 .hint("make the card with the same version")
         })?;
-        let asks = format!("{} asks to be let into {} with “{}”", card.person, team.roster.name(), card.name);
+        let asks = format!(
+            "{} asks to be let into {} with “{}”",
+            escape(&card.person),
+            escape(team.roster.name()),
+            escape(&card.name)
+        );
         let seen = view(request.card.clone(), note.device, &card, &note.payload, asks);
         let Some(out) = request.out else { return Ok(seen) };
         if !words::same(&request.words, &seen.words) {
@@ -85,7 +93,7 @@ impl Teams {
         let (person, name) = (card.person.clone(), card.name.clone());
         if !team.roster.is_member(&device) {
             self.engine(move |engine| engine.add_member(&caller, Some(&named), device, &person, &name, &grant)).await?;
-            self.changed(&format!("“{}” was let into {}", card.name, team.roster.name())).await;
+            self.changed(&format!("“{}” was let into {}", escape(&card.name), escape(team.roster.name()))).await;
         }
         let export = ExportRequest {
             team: Some(team.id.to_hex()),
@@ -182,11 +190,7 @@ fn absolute(field: &str, path: &str) -> Result<(), ApiError> {
 
 fn read(field: &str, path: &str) -> Result<Vec<u8>, ApiError> {
     absolute(field, path)?;
-    let size = fs::metadata(path).map_err(|error| io("read", field, path, &error))?.len();
-    if size > MAX_FILE {
-        return Err(ApiError::field(field, format!("{path} has {size} bytes; at most {MAX_FILE} are read")));
-    }
-    fs::read(path).map_err(|error| io("read", field, path, &error))
+    files::bytes(Path::new(path), MAX_FILE).map_err(|error| io("read", field, path, &error))
 }
 
 fn create(field: &str, path: &str) -> Result<File, ApiError> {

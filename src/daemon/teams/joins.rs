@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{REMEMBERED, Teams, door, invites::unreachable, now, random};
 use crate::{
     api::{ApiError, JoinRequest, JoinState, JoinView},
+    domain::text::name_problem,
     sync::{
         pairing::{self, Me, PairError, proof},
         ticket::{Address, Ticket},
@@ -52,7 +53,7 @@ impl Teams {
         };
         let (send, receive) = stream.map_err(|error| door::said(&PairError::Lost(error)))?;
         let binding = proof::Binding { exporter, inviter: ticket.device, joiner: self.me() };
-        let me = Me { person: request.caller.who.clone(), name: device_name(request.device_name.as_deref()) };
+        let me = Me { person: request.caller.who.clone(), name: device_name(request.device_name.as_deref())? };
         let stream = tokio::io::join(receive, send);
         let waiting = pairing::knock(stream, &ticket, binding, &me).await.map_err(|error| door::said(&error))?;
         let view = JoinView {
@@ -130,9 +131,14 @@ impl Teams {
 }
 
 /// The name of this device in a team, where a person gave none: the machine's.
-pub(super) fn device_name(given: Option<&str>) -> String {
-    match given.map(str::trim).filter(|name| !name.is_empty()) {
+pub(super) fn device_name(given: Option<&str>) -> Result<String, ApiError> {
+    let name = match given.map(str::trim).filter(|name| !name.is_empty()) {
         Some(name) => name.to_owned(),
         None => crate::config::machine_name(),
+    };
+    match name_problem(&name) {
+        Some(problem) => Err(ApiError::field("device_name", format!("the name of the device {problem}"))
+            .hint("give it another: `--device NAME`")),
+        None => Ok(name),
     }
 }

@@ -7,6 +7,7 @@ use crate::{
         DeviceId, EventId, Scope,
         id::is_prefix,
         roster::{Grant, Granted, Member, MemberState, Role, Roster},
+        text::escape,
     },
 };
 
@@ -91,9 +92,9 @@ impl Teams {
             .roster
             .members()
             .filter(|member| team.roster.role(&member.device) == Some(Role::Admin))
-            .map(|member| format!("{} ({})", member.person, member.name))
+            .map(|member| format!("{} ({})", escape(&member.person), escape(&member.name)))
             .collect();
-        Err(ApiError::new(ErrorCode::BadRequest, format!("only an admin of {} may {act}", team.roster.name()))
+        Err(ApiError::new(ErrorCode::BadRequest, format!("only an admin of {} may {act}", escape(team.roster.name())))
             .hint(format!("ask one of them: {}", admins.join(", "))))
     }
 }

@@ -1,11 +1,12 @@
 //! How far sync reaches, as a person chose it: `sync.mode` in config.toml, else what `ergo sync mode` wrote on this machine.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use super::Teams;
 use crate::{
     api::{ApiError, ErrorCode, ModeRequest, SyncMode, SyncStatus},
     config::{self, Config, Paths, record::write_private},
+    files,
     sync::endpoint::Mode,
 };
 
@@ -23,7 +24,8 @@ impl SyncChoice {
 
     /// What was chosen; `None` for the usual: the local network once there is a team.
     pub(super) fn mode(&self) -> Option<Mode> {
-        let chosen = self.set.or_else(|| config::SyncMode::named(fs::read_to_string(&self.file).ok()?.trim()));
+        let chosen =
+            self.set.or_else(|| config::SyncMode::named(files::text(&self.file, files::MAX_SETTINGS).ok()?.trim()));
         chosen.map(|mode| match mode {
             config::SyncMode::Off => Mode::Off,
             config::SyncMode::Lan => Mode::Lan,

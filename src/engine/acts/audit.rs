@@ -9,7 +9,7 @@ use super::found::{self, Pair};
 use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier},
-    engine::{Engine, check, gate, judged::candidate, refine, session::Place},
+    engine::{Engine, asked::asked, check, gate, judged::candidate, refine, session::Place},
     guard::{Candidate, Circumstances, Guard, MAX_BY_WORDS, Said, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
@@ -45,7 +45,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
         return Ok(work.outcome);
     }
-    engine.act(&request.caller, |session| {
+    engine.act(&request.caller, asked("audit", request), |session| {
         if !session.done_before()?.is_empty() {
             return Ok(work.outcome);
         }

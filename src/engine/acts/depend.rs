@@ -6,7 +6,9 @@ use crate::{
     api::{ApiError, DependRequest, WriteOutcome},
     domain::{ClaimId, EventKind},
     engine::{
-        Engine, check,
+        Engine,
+        asked::asked,
+        check,
         session::{Place, Session},
         words,
     },
@@ -23,7 +25,7 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
     if premises.is_empty() {
         return Err(ApiError::field("premises", "`premises` is empty: name at least one claim that it rests on"));
     }
-    engine.act(&request.caller, |session| {
+    engine.act(&request.caller, asked("depend", request), |session| {
         if let Some(answer) = super::replay::act(session)? {
             return Ok(answer);
         }

@@ -4,15 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    api::{ApiError, ErrorCode, IngestRequest, Ingested, MAX_FILE},
+    api::{ApiError, ErrorCode, IngestRequest, Ingested, MAX_FILE, MAX_FILE_NAME},
     domain::{Body, ChunkPlace, EventId, EventKind, derive::local},
-    engine::{Engine, session::Place},
+    engine::{Engine, asked::asked, session::Place},
     recall::chunk::{Chunk, Form, chunks},
     store::{ChunkMark, Draft, Ref, StoredChunk},
 };
-
-/// The longest name of a file, in bytes.
-const MAX_PATH: usize = 1024;
 
 /// How many chunks one event takes out: their ids stand in its header, which is bounded.
 const AT_ONCE: usize = 500;
@@ -26,7 +23,7 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
         return Err(ApiError { field: Some("text".into()), ..ApiError::new(ErrorCode::TooLarge, message) });
     }
     let found = chunks(text, Form::of(&path));
-    engine.act(&request.caller, |session| {
+    engine.act(&request.caller, asked("ingest", request), |session| {
         let place = Place::of(session.reader(), &request.caller)?;
         let stored = session.reader().chunks_of(&place.scope, &path, &engine.device())?;
         let Difference { new, kept, gone } = difference(&found, stored, request);
@@ -55,8 +52,11 @@ fn path(given: &str) -> Result<String, ApiError> {
     if path.is_empty() {
         return Err(ApiError::field("path", "`path` is empty").hint("name the file"));
     }
-    if path.len() > MAX_PATH || path.contains(char::is_control) {
-        return Err(ApiError::field("path", format!("`path` must be a name of at most {MAX_PATH} bytes on one line")));
+    if path.len() > MAX_FILE_NAME || path.contains(char::is_control) {
+        return Err(ApiError::field(
+            "path",
+            format!("`path` must be a name of at most {MAX_FILE_NAME} bytes on one line"),
+        ));
     }
     Ok(path.to_owned())
 }

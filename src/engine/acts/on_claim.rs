@@ -4,7 +4,9 @@ use crate::{
     api::{ActRequest, ApiError, Done, WriteOutcome},
     domain::{ClaimId, Scope},
     engine::{
-        Engine, check,
+        Engine,
+        asked::asked,
+        check,
         foresee::Foresight,
         lookup,
         session::{Place, Session},
@@ -39,7 +41,7 @@ pub(super) fn run_foreseeing(
     // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
     let row = lookup::claim(&engine.readers.lend(), "target", &target);
     let foresights = row.ok().and_then(|row| foresee(&row)).into_iter().collect();
-    engine.act_foreseeing(&request.caller, foresights, |session| {
+    engine.act_foreseeing(&request.caller, asked(act, request), foresights, |session| {
         if let Some(answer) = super::replay::act(session)? {
             return Ok(answer);
         }

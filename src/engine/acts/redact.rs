@@ -4,7 +4,9 @@ use crate::{
     api::{ActRequest, ApiError, ErrorCode, WriteOutcome},
     domain::{EventId, EventKind, Scope, derive::local},
     engine::{
-        Engine, check, lookup,
+        Engine,
+        asked::asked,
+        check, lookup,
         session::{Place, Session},
     },
     store::{Draft, Lookup, Ref},
@@ -14,7 +16,7 @@ use crate::{
 pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     let target = check::id("target", &request.target)?;
     let reason = check::reason(request, "redact")?;
-    engine.act(&request.caller, |session| {
+    engine.act(&request.caller, asked("redact", request), |session| {
         if let Some(answer) = super::replay::act(session)? {
             return Ok(answer);
         }

@@ -5,7 +5,9 @@ use crate::{
     api::{ApiError, RememberRequest, WriteOutcome},
     domain::{ClaimId, ClaimKind},
     engine::{
-        Engine, check, gate,
+        Engine,
+        asked::asked,
+        check, gate,
         session::{Place, Session},
     },
     store::ClaimRow,
@@ -18,7 +20,7 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     let premises = check::ids("depends_on", &request.depends_on)?;
     let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let foresight = engine.foresee_write(&request.caller, &draft, &mut normed, &[], !request.dry_run);
-    engine.act_foreseeing(&request.caller, foresight, |session| {
+    engine.act_foreseeing(&request.caller, asked("remember", request), foresight, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);
         }

@@ -187,6 +187,5 @@ fn refused(session: &Session<'_>, candidate: &ClaimId) -> Result<WriteOutcome, A
 }
 
 fn other_act(first: &EventRow) -> ApiError {
-    ApiError::field("op_id", format!("this `op_id` was used for another act ({})", first.kind))
-        .hint("use a new `op_id` for each act, and the same only to retry it")
+    ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind))
 }

@@ -10,7 +10,9 @@ use crate::{
     api::{ApiError, Stored, SupersedeRequest, WriteOutcome},
     domain::{ClaimId, EventKind},
     engine::{
-        Engine, check, gate, lookup,
+        Engine,
+        asked::asked,
+        check, gate, lookup,
         session::{Place, Session},
         words,
     },
@@ -41,7 +43,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let keep = !request.claim.dry_run;
     let foresight = engine.foresee_write(&request.claim.caller, &draft, &mut normed, targets, keep);
-    engine.act_foreseeing(&request.claim.caller, foresight, |session| {
+    engine.act_foreseeing(&request.claim.caller, asked("supersede", request), foresight, |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);
         }
@@ -73,7 +75,7 @@ fn by_claim(
     let successor = check::id("successor", successor)?;
     let reason = check::optional("reason", request.claim.reason.as_deref())?
         .ok_or_else(|| ApiError::field("reason", "to supersede a claim needs a `reason`").hint("say what changed"))?;
-    engine.act(&request.claim.caller, |session| {
+    engine.act(&request.claim.caller, asked("supersede", request), |session| {
         if let Some(answer) = replay::write(session)? {
             return Ok(answer);
         }

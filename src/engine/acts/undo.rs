@@ -5,7 +5,9 @@ use crate::{
     api::{ApiError, ErrorCode, UndoOutcome, UndoRequest},
     domain::{EventKind, OpId},
     engine::{
-        Engine, check,
+        Engine,
+        asked::asked,
+        check,
         session::{Place, Session},
         words,
     },
@@ -14,16 +16,16 @@ use crate::{
 
 /// `POST /undo`.
 pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<UndoOutcome, ApiError> {
-    let asked = check::optional_scope(Some(&request.caller.org_id), Some(&request.caller.project))?;
+    let named = check::optional_scope(Some(&request.caller.org_id), Some(&request.caller.project))?;
     let identity = check::identity(&request.caller)?;
-    engine.act(&request.caller, |session| {
+    engine.act(&request.caller, asked("undo", request), |session| {
         if let Some(answer) = done_before(session)? {
             return Ok(answer);
         }
         let target = if let Some(op) = request.target_op {
             op
         } else {
-            let scope = match &asked {
+            let scope = match &named {
                 Some(scope) => Some(session.reader().scope_for(scope, identity.as_deref())?),
                 None => None,
             };
@@ -109,10 +111,8 @@ fn done_before(session: &Session<'_>) -> Result<Option<UndoOutcome>, ApiError> {
         Some(target) if is_undo(&events) => session.reader().event(target)?.map(|event| event.op),
         _ => None,
     };
-    let undone = undone.ok_or_else(|| {
-        ApiError::field("op_id", format!("this `op_id` was used for another act ({})", first.kind))
-            .hint("use a new `op_id` for each act, and the same only to retry it")
-    })?;
+    let undone = undone
+        .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)))?;
     Ok(Some(UndoOutcome {
         undone,
         op_id: session.op,

@@ -1,6 +1,6 @@
 //! What a person does to a team.
 
-use super::session::{self, Session, device_named, scope_of, team_named};
+use super::session::{self, Session, device_named, device_word, scope_of, team_named};
 use crate::{
     api::{
         AdoptRequest, ApiError, BindRequest, BoundScope, Caller, CreateTeamRequest, ErrorCode, GrantRequest,
@@ -9,8 +9,9 @@ use crate::{
     domain::{
         DeviceId, EventId, Roster, Scope, SignedEvent,
         roster::{Grant, Granted, MAX_DEVICES, Role, RosterChange},
+        text::escape,
     },
-    engine::{Engine, check},
+    engine::{Engine, asked::asked, check},
 };
 
 /// Cuts and heads that one event carries at most, so that it stays well below an event's largest size.
@@ -19,15 +20,15 @@ const PER_EVENT: usize = 100;
 impl Engine {
     /// Makes a team with this device as its admin, and shares scopes with their history.
     pub fn create_team(&self, request: &CreateTeamRequest) -> Result<TeamView, ApiError> {
-        let name = check::required("name", &request.name)?;
-        let device_name = check::required("device_name", request.device_name.as_deref().unwrap_or_default())?;
+        let name = check::required_name("name", &request.name)?;
+        let device_name = check::required_name("device_name", request.device_name.as_deref().unwrap_or_default())?;
         let scopes =
             request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("create_team", request), |session| {
             for scope in &scopes {
                 free(session, scope)?;
             }
-            let person = request.caller.who.trim().to_owned();
+            let person = check::required_name("who", &request.caller.who)?;
             let team = session.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
             for scope in &scopes {
                 adopt(session, team, scope, None)?;
@@ -52,7 +53,7 @@ impl Engine {
         map: &[BoundScope],
         bring: &[Scope],
     ) -> Result<TeamView, ApiError> {
-        self.team_act(caller, |session| {
+        self.team_act(caller, asked("join_team", &(team, map, bring)), |session| {
             let now = session.now;
             let done = session.store.join_team(team, roster, from, now)?;
             session.took(done);
@@ -70,7 +71,7 @@ impl Engine {
                 adopt(session, team, &scope, Some(&roster))?;
             }
             let name = session.roster(team)?.name().to_owned();
-            session.view(team, format!("Joined the team {name}"))
+            session.view(team, format!("Joined the team {}", escape(&name)))
         })
     }
 
@@ -85,14 +86,15 @@ impl Engine {
         grant: &Grant,
     ) -> Result<(TeamDone, Vec<SignedEvent>), ApiError> {
         let (person, name) = (check::required("person", person)?, check::required("name", name)?);
-        self.team_act(caller, |session| {
+        let may = minicbor::to_vec(grant).unwrap_or_default();
+        self.team_act(caller, asked("add_member", &(in_team, device, &person, &name, may)), |session| {
             let team = team_named(session.reader(), in_team)?;
             let roster = session.as_admin(team, "let devices in")?;
             known_scopes(&roster, &grant.scopes)?;
             if !roster.is_member(&device) {
                 has_room(&roster)?;
             }
-            let summary = format!("Let {name} into the team {}", roster.name());
+            let summary = format!("Let {} into the team {}", escape(&name), escape(roster.name()));
             session.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
             Ok((session.answer(team, summary, Vec::new()), session.reader().roster_events(&team)?))
         })
@@ -100,8 +102,8 @@ impl Engine {
 
     /// Gives a device, or the team, another name.
     pub fn rename_in_team(&self, request: &RenameRequest) -> Result<TeamDone, ApiError> {
-        let name = check::required("name", &request.name)?;
-        self.team_act(&request.caller, |session| {
+        let name = check::required_name("name", &request.name)?;
+        self.team_act(&request.caller, asked("rename_in_team", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let roster = session.roster(team)?;
             let device = match &request.device {
@@ -112,7 +114,7 @@ impl Engine {
                 session.as_admin(team, "rename it and its devices")?;
             }
             let summary =
-                format!("{} is called {name} from now on", device.map_or(roster.name(), |member| &member.name));
+                format!("{} is called {name} from now on", escape(device.map_or(roster.name(), |member| &member.name)));
             let device = device.map(|member| member.device);
             session.commit(Some(team), RosterChange::Rename { device, name }, None)?;
             Ok(session.answer(team, summary, Vec::new()))
@@ -121,12 +123,12 @@ impl Engine {
 
     /// Says what a device may do from now on. What it wrote until now stays.
     pub fn grant_in_team(&self, request: &GrantRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("grant_in_team", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let roster = session.as_admin(team, "say what devices may do")?;
             let member = device_named(&roster, &request.device)?;
             if !roster.is_member(&member.device) {
-                return Err(ApiError::field("device", format!("{} is not in the team any more", member.name))
+                return Err(ApiError::field("device", format!("{} is not in the team any more", escape(&member.name)))
                     .hint("invite it again"));
             }
             let grant = Grant {
@@ -142,7 +144,7 @@ impl Engine {
             } else {
                 session.reader().cuts_of(&team, &member.device)?
             };
-            let summary = format!("{} is a {} from now on", member.name, grant.role);
+            let summary = format!("{} is a {} from now on", escape(&member.name), grant.role);
             let device = member.device;
             for cuts in in_parts(cuts) {
                 session.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
@@ -154,7 +156,7 @@ impl Engine {
     /// Takes a device out. What it wrote and is here now stays; all else that it wrote or will write is put aside.
     pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
         let reason = check::required("reason", &request.reason)?;
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("revoke_from_team", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let roster = session.as_admin(team, "take devices out")?;
             let member = device_named(&roster, &request.device)?;
@@ -162,22 +164,27 @@ impl Engine {
                 return Err(ApiError::field("device", "this is the device that you are on").hint("`ergo sync leave`"));
             }
             if !roster.is_member(&member.device) {
-                return Ok(session.answer(team, format!("{} is not in the team any more", member.name), Vec::new()));
+                return Ok(session.answer(
+                    team,
+                    format!("{} is not in the team any more", escape(&member.name)),
+                    Vec::new(),
+                ));
             }
             let cuts = session.reader().cuts_of(&team, &member.device)?;
-            let summary = format!("Took {} out of the team {}", member.name, roster.name());
+            let summary = format!("Took {} out of the team {}", escape(&member.name), escape(roster.name()));
             let device = member.device;
             for cuts in in_parts(cuts) {
                 session.commit(Some(team), RosterChange::Revoke { device, cuts }, Some(reason.clone()))?;
             }
-            let warnings = vec![format!("{} keeps what it holds already: nothing can take that back", member.name)];
+            let warnings =
+                vec![format!("{} keeps what it holds already: nothing can take that back", escape(&member.name))];
             Ok(session.answer(team, summary, warnings))
         })
     }
 
     /// This device leaves. What it holds stays here, unshared from now on.
     pub fn leave_team(&self, request: &LeaveRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("leave_team", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let roster = session.roster(team)?;
             if roster.members().any(|member| member.device != session.me && roster.is_member(&member.device)) {
@@ -186,7 +193,7 @@ impl Engine {
             let cuts = session.reader().cuts_of(&team, &session.me)?;
             // The first says that it leaves; after it, no further word of this device counts.
             session.commit(Some(team), RosterChange::Leave { cuts }, None)?;
-            let summary = format!("Left the team {}; what is here stays here", roster.name());
+            let summary = format!("Left the team {}; what is here stays here", escape(roster.name()));
             Ok(session.answer(team, summary, Vec::new()))
         })
     }
@@ -194,19 +201,19 @@ impl Engine {
     /// Shares the history of a scope: a new one of the team, or what was written here before it was the team's.
     pub fn adopt_into_team(&self, request: &AdoptRequest) -> Result<TeamDone, ApiError> {
         let scope = scope_of("scope", request.scope.as_ref())?;
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("adopt_into_team", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let roster = session.roster(team)?;
             if let Some(name) = closed(session, team, &scope)? {
-                let device = roster.member(&session.me).map_or("DEVICE", |member| &member.name);
+                let device = roster.member(&session.me).map_or_else(|| "DEVICE".to_owned(), device_word);
                 let hint = format!("an admin lets it: `ergo sync grant {device} --role writer`; then bring it again");
                 let message = format!("this device may not write in {name}: the others would not take what it brings");
                 return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
             }
             let taken = adopt(session, team, &scope, Some(&roster))?;
             let summary = match taken {
-                0 => format!("{} shares {scope}; there is no further history of it here", roster.name()),
-                _ => format!("{} shares {scope} with its history", roster.name()),
+                0 => format!("{} shares {scope}; there is no further history of it here", escape(roster.name())),
+                _ => format!("{} shares {scope} with its history", escape(roster.name())),
             };
             Ok(session.answer(team, summary, Vec::new()))
         })
@@ -216,7 +223,7 @@ impl Engine {
     pub fn bind_scope(&self, request: &BindRequest) -> Result<TeamDone, ApiError> {
         let name = request.scope.clone().ok_or_else(|| ApiError::field("scope", "`scope` is missing"))?;
         let local = scope_of("local", request.local.as_ref())?;
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("bind_scope", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             session.store.bind_scope(team, &name, &local)?;
             Ok(session.answer(team, format!("The team's {name} is {local} here"), Vec::new()))
@@ -302,7 +309,7 @@ fn has_room(roster: &Roster) -> Result<(), ApiError> {
     if roster.size() < MAX_DEVICES {
         return Ok(());
     }
-    let message = format!("{} has {} devices, the most that a team may have", roster.name(), roster.size());
+    let message = format!("{} has {} devices, the most that a team may have", escape(roster.name()), roster.size());
     Err(ApiError::new(ErrorCode::BadRequest, message)
         .hint("put out one that is no longer used: `ergo sync peers`, `ergo sync revoke`"))
 }
@@ -312,14 +319,14 @@ fn not_the_last_admin(roster: &Roster, device: &DeviceId) -> Result<(), ApiError
     if !admin(device) || roster.members().any(|member| member.device != *device && admin(&member.device)) {
         return Ok(());
     }
-    Err(ApiError::new(ErrorCode::BadRequest, format!("that is the last admin of {}", roster.name()))
+    Err(ApiError::new(ErrorCode::BadRequest, format!("that is the last admin of {}", escape(roster.name())))
         .hint("make another device admin first: `ergo sync grant DEVICE --role admin`"))
 }
 
 fn known_scopes(roster: &Roster, granted: &Granted) -> Result<(), ApiError> {
     let Granted::Only(scopes) = granted else { return Ok(()) };
     match scopes.iter().find(|scope| !roster.shares(scope)) {
-        Some(scope) => Err(ApiError::field("scopes", format!("{} does not share {scope}", roster.name()))
+        Some(scope) => Err(ApiError::field("scopes", format!("{} does not share {scope}", escape(roster.name())))
             .hint("`ergo sync status` lists what it shares; `ergo sync adopt` shares more")),
         None => Ok(()),
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::session::device_word;
 use crate::{
     api::{ApiError, BoundScope, Kept, TeamEnd},
     domain::{
         DeviceId, EventId, Roster, Scope,
         roster::{MAX_DEVICES, MemberState, Refusal, is_roster_scope},
+        text::{escape, quote},
     },
     engine::{Engine, gate},
     store::{BusyAuthor, Fork, KeptBack, Reader, StoreError},
@@ -81,7 +83,12 @@ fn forks(reader: &Reader, roster: &Roster) -> Result<BTreeMap<(DeviceId, Scope),
 }
 
 fn name(roster: &Roster, device: &DeviceId) -> String {
-    roster.member(device).map_or_else(|| device.short(), |member| member.name.clone())
+    roster.member(device).map_or_else(|| device.short(), |member| escape(&member.name))
+}
+
+/// The device as a word of a command.
+fn word(roster: &Roster, device: &DeviceId) -> String {
+    roster.member(device).map_or_else(|| device.short(), device_word)
 }
 
 fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[BusyAuthor], me: DeviceId) -> TeamNotes {
@@ -95,31 +102,31 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
         ));
     }
     for ((device, scope), places) in forks {
-        let name = name(device);
+        let (name, word) = (name(device), word(roster, device));
         let places = match places {
             1 => "one place".to_owned(),
             count => format!("{count} places"),
         };
-        let place = if is_roster_scope(scope) { "the roster".to_owned() } else { scope.to_string() };
+        let place = if is_roster_scope(scope) { "the roster".to_owned() } else { escape(&scope.to_string()) };
         let what = format!("{name} wrote two different events in {places} of its chain in {place}");
         let why = "its store was copied or restored, or its key was stolen. Both are kept";
         says.push(if *device == me {
             format!(
                 "{what}: {why}. This is the device that you are on: if another machine works with a copy of it, stop ergo there; \
-                 then an admin runs `ergo sync revoke {name}` and invites it again"
+                 then an admin runs `ergo sync revoke {word}` and invites it again"
             )
         } else {
             format!(
-                "{what}: {why}. If two machines work with one store, stop one; `ergo sync revoke {name}`, and invite what should \
+                "{what}: {why}. If two machines work with one store, stop one; `ergo sync revoke {word}`, and invite what should \
                  stay again"
             )
         });
     }
     for author in busy {
-        let name = name(&author.device);
+        let (name, word) = (name(&author.device), word(roster, &author.device));
         says.push(format!(
             "{name} wrote {} events in one hour, more than the {PER_HOUR} that are usual: all were taken; ask whose device it is, and \
-             if nobody meant it, `ergo sync revoke {name}`",
+             if nobody meant it, `ergo sync revoke {word}`",
             author.events
         ));
     }
@@ -135,31 +142,32 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
 /// The words for what this device wrote and no other takes.
 fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> Kept {
     let KeptBack { scope, local, refusal, events } = kept;
-    let (name, before) = (name(roster, me), refusal == Refusal::NotAdopted);
+    let (word, before) = (word(roster, me), refusal == Refusal::NotAdopted);
+    let (team, ours, theirs) = (escape(roster.name()), escape(&local.to_string()), escape(&scope.to_string()));
+    let adopt = quote(&local.to_string());
     let changes = if events == 1 { "1 change".to_owned() } else { format!("{events} changes") };
-    let what = format!("{changes} of this device in {local} stay{} here", if events == 1 { "s" } else { "" });
+    let what = format!("{changes} of this device in {ours} stay{} here", if events == 1 { "s" } else { "" });
     let says = match refusal {
         Refusal::Reader => format!(
-            "{what}: it may only read in {}, so no other device takes what it writes. An admin lets it write with `ergo sync grant \
-             {name} --role writer`; then they are sent by themselves",
-            roster.name()
+            "{what}: it may only read in {team}, so no other device takes what it writes. An admin lets it write with `ergo sync grant \
+             {word} --role writer`; then they are sent by themselves"
         ),
         Refusal::NotAdopted if local != scope => format!(
-            "{what}: they are from before {local} was the team's {scope}, under another name. Write again what the others should know"
+            "{what}: they are from before {ours} was the team's {theirs}, under another name. Write again what the others should know"
         ),
         Refusal::NotAdopted if !roster.may_write(me, &scope) => format!(
-            "{what}: they are from before {local} was the team's, and this device may not write there. Where an admin lets it \
-             (`ergo sync grant {name} --role writer`), `ergo sync adopt {local}` shares them"
+            "{what}: they are from before {ours} was the team's, and this device may not write there. Where an admin lets it \
+             (`ergo sync grant {word} --role writer`), `ergo sync adopt {adopt}` shares them"
         ),
         Refusal::NotAdopted => format!(
-            "{what}: they are from before {local} was the team's. `ergo sync adopt {local}` shares them; else they stay yours"
+            "{what}: they are from before {ours} was the team's. `ergo sync adopt {adopt}` shares them; else they stay yours"
         ),
         Refusal::NoGrant => format!(
-            "{what}: it was not granted that scope. An admin grants it with `ergo sync grant {name} --all`, or `--only` and all that it \
+            "{what}: it was not granted that scope. An admin grants it with `ergo sync grant {word} --all`, or `--only` and all that it \
              should see; then they are sent by themselves"
         ),
         _ => {
-            format!("{what}: {refusal}. Write again what the others should know, or ask an admin of {}", roster.name())
+            format!("{what}: {refusal}. Write again what the others should know, or ask an admin of {team}")
         }
     };
     Kept { bound: BoundScope { scope, local }, events, reason: refusal.as_str().to_owned(), before, says }
@@ -167,13 +175,14 @@ fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> Kept {
 
 /// The words for a team that this device is out of. `at` in milliseconds since the Unix epoch.
 fn end(roster: &Roster, me: DeviceId, by: DeviceId, at: u64, reason: Option<String>) -> TeamEnd {
-    let team = roster.name();
+    let team = escape(roster.name());
     let left = roster.member(&me).is_none_or(|member| member.state == MemberState::Left);
     let day = gate::day(at);
     let who = roster.member(&by).map_or_else(
         || by.short(),
         |member| {
-            if member.person.is_empty() { member.name.clone() } else { format!("{} ({})", member.person, member.name) }
+            let name = escape(&member.name);
+            if member.person.is_empty() { name } else { format!("{} ({name})", escape(&member.person)) }
         },
     );
     let what = if left {
@@ -255,5 +264,21 @@ mod tests {
         let said = end(&roster, bob, ada, 1_900_000_000_000, Some("it was lost".into())).says;
         assert!(said.starts_with("ada (adas) put this device out of acme on 2030-03-17 (“it was lost”)."), "{said}");
         assert!(said.contains("You took each other out") && said.contains("new invitation"), "{said}");
+    }
+
+    #[test]
+    fn a_device_in_a_command_is_one_word_of_the_shell() {
+        let named = |name: &str| {
+            let create = RosterChange::Create { name: "acme".into(), person: "ada".into(), device_name: name.into() };
+            let first = sign(1, 1, None, &[], create);
+            let (team, device) = (first.id, first.header.author);
+            let roster = Roster::of(team, &[first]).unwrap();
+            let busy = [BusyAuthor { device, events: 6_000 }];
+            (notes(&roster, &BTreeMap::new(), &busy, DeviceId([9; 32])).says.remove(0), device.short())
+        };
+        let (says, _) = named("lap$(touch pwned)");
+        assert!(says.ends_with("`ergo sync revoke 'lap$(touch pwned)'`"), "{says}");
+        let (says, id) = named("la\u{202e}p");
+        assert!(says.ends_with(&format!("`ergo sync revoke {id}`")) && says.contains("la\\u{202e}p wrote"), "{says}");
     }
 }

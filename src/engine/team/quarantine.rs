@@ -4,7 +4,7 @@ use super::session::{Session, team_named};
 use crate::{
     api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
     domain::{DeviceId, EventId, Roster, id::is_prefix, roster::RosterChange},
-    engine::{Engine, reads},
+    engine::{Engine, asked::asked, reads},
     store::QuarantinedRow,
 };
 
@@ -47,7 +47,7 @@ impl Engine {
 
     /// Lets refused events in, for the whole team.
     pub fn accept_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("accept_quarantined", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             session.as_admin(team, "let refused events in")?;
             let events = named(session, team, &request.events)?;
@@ -61,7 +61,7 @@ impl Engine {
 
     /// Puts refused events away, on this device. They stay refused, and are shown no more.
     pub fn discard_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, |session| {
+        self.team_act(&request.caller, asked("discard_quarantined", request), |session| {
             let team = team_named(session.reader(), request.in_team.as_deref())?;
             let events = named(session, team, &request.events)?;
             session.store.discard_quarantined(&events)?;

@@ -8,9 +8,14 @@ use crate::{
     domain::{
         DeviceId, EventId, OpId, Roster, Scope,
         roster::{Member, Role, RosterChange},
+        text::{escape, quote, unprintable},
     },
-    engine::{Engine, check, config::AgentsMay, session::random_op},
-    store::{Reader, RosterDraft, Store, SyncImported},
+    engine::{
+        Engine, check,
+        config::AgentsMay,
+        session::{not_asked_otherwise, random_op},
+    },
+    store::{Reader, RequestHash, RosterDraft, Store, SyncImported},
 };
 
 /// An act on a team in progress.
@@ -19,6 +24,8 @@ pub(super) struct Session<'a> {
     pub(super) me: DeviceId,
     pub(super) now: u64,
     pub(super) op: OpId,
+    /// What the request asks for: noted with the first event, whose key is the request's own.
+    asked: Option<RequestHash>,
     who: String,
     agent: Option<String>,
     steps: u32,
@@ -30,6 +37,7 @@ impl Engine {
     pub(super) fn team_act<T>(
         &self,
         caller: &Caller,
+        asked: Option<RequestHash>,
         run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let actor = check::actor(caller)?;
@@ -42,9 +50,11 @@ impl Engine {
             None => random_op()?,
         };
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        store.reader().in_place()?;
+        not_asked_otherwise(&store, &op, asked)?;
         let (me, now) = (store.device(), self.now());
         let mut session =
-            Session { store, me, now, op, who: actor.who, agent: actor.agent, steps: 0, done: Vec::new() };
+            Session { store, me, now, op, asked, who: actor.who, agent: actor.agent, steps: 0, done: Vec::new() };
         let result = run(&mut session);
         let mut changes: Vec<Change> = Vec::new();
         for done in &session.done {
@@ -118,7 +128,7 @@ impl Session<'_> {
         let op = self.next_op();
         let draft =
             RosterDraft { team, change, reason, who: self.who.clone(), agent: self.agent.clone(), op, now: self.now };
-        let (team, done) = self.store.commit_roster(draft)?;
+        let (team, done) = self.store.commit_roster_asked(draft, self.asked.take())?;
         self.done.push(done);
         Ok(team)
     }
@@ -170,7 +180,8 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
         (several, _) => {
             let mut error =
                 ApiError::new(ErrorCode::Ambiguous, "more than one team is meant").hint("name it by `in_team`");
-            error.candidates = several.iter().map(|team| format!("{} {}", team.id.short(), team.name)).collect();
+            error.candidates =
+                several.iter().map(|team| format!("{} {}", team.id.short(), escape(&team.name))).collect();
             Err(error)
         }
     }
@@ -187,17 +198,22 @@ pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Mem
     }
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(ApiError::field("device", format!("no device of {} is called “{text}”", roster.name()))
+        [] => Err(ApiError::field("device", format!("no device of {} is called “{text}”", escape(roster.name())))
             .hint("`ergo sync peers` lists its devices")),
         several => {
             let mut error = ApiError::new(ErrorCode::Ambiguous, format!("“{text}” fits more than one device"))
                 .hint("give its id, or more digits of it");
             error.field = Some("device".into());
             error.candidates =
-                several.iter().map(|member| format!("{} {}", member.device.short(), member.name)).collect();
+                several.iter().map(|member| format!("{} {}", member.device.short(), escape(&member.name))).collect();
             Err(error)
         }
     }
+}
+
+/// A device as a word of a command that a person pastes: its name, quoted for a shell, or its id where the name cannot be typed.
+pub(super) fn device_word(member: &Member) -> String {
+    if unprintable(&member.name).is_some() { member.device.short() } else { quote(&member.name) }
 }
 
 fn is_prefix_of(text: &str, id: &str) -> bool {
@@ -207,5 +223,8 @@ fn is_prefix_of(text: &str, id: &str) -> bool {
 /// A scope that a request has to name.
 pub(super) fn scope_of(field: &str, scope: Option<&Scope>) -> Result<Scope, ApiError> {
     let scope = scope.ok_or_else(|| ApiError::field(field, format!("`{field}` is missing")))?;
+    for name in [&scope.org_id, &scope.project] {
+        check::printable(field, name)?;
+    }
     check::named(&scope.org_id, &scope.project).map_err(|error| ApiError::field(error.field, error.to_string()))
 }

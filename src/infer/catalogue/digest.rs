@@ -2,12 +2,12 @@
 
 use std::{
     fmt,
-    fs::File,
     io::{self, Read},
     path::Path,
     str::FromStr,
 };
 
+use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::Digest;
 
@@ -69,7 +69,7 @@ pub fn of_bytes(bytes: &[u8]) -> Sha256 {
 /// # Errors
 /// Where the file cannot be read.
 pub fn of_file(path: &Path, progress: &mut dyn FnMut(u64)) -> io::Result<Sha256> {
-    let mut file = File::open(path)?;
+    let mut file = files::open(path)?;
     let (mut hash, mut buffer, mut done) = (sha2::Sha256::new(), vec![0; CHUNK], 0);
     loop {
         match file.read(&mut buffer) {

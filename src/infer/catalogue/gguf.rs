@@ -3,12 +3,11 @@
 //! A file may be anything, so every length in it is checked before it is believed.
 
 use std::{
-    fs::File,
     io::{self, BufReader, Read},
     path::Path,
 };
 
-use crate::infer::Role;
+use crate::{files, infer::Role};
 
 /// The versions of the format that llama.cpp reads and whose header looks like this.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
@@ -58,10 +57,7 @@ impl Header {
     /// # Errors
     /// In words for people, where the file cannot be read or is no model.
     pub fn of(path: &Path) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
-        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-            return Err("it is a folder".to_owned());
-        }
+        let file = files::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
         Self::read(&mut BufReader::with_capacity(1 << 16, file))
     }
 

@@ -12,13 +12,14 @@ pub mod probe;
 pub mod resolve;
 pub mod shelf;
 
-use std::{fs, path::Path, sync::OnceLock};
+use std::{path::Path, sync::OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 use super::{EmbeddedModel, Role};
 use digest::Sha256;
 
+use crate::files;
 pub use resolve::{Chosen, Serving};
 pub use shelf::{Installed, Shelf, ShelfError};
 
@@ -145,7 +146,7 @@ impl Catalogue {
         let builtin = Self::builtin().clone();
         let Some(path) = own else { return Ok(builtin) };
         let wrong = |error: &dyn std::fmt::Display| format!("the catalogue {} cannot be used: {error}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let text = files::text(path, files::MAX_SETTINGS).map_err(|error| wrong(&error))?;
         let own = Self::parse(&text).map_err(|error| wrong(&error))?;
         if let Some(model) = own.models.iter().find(|model| model.embedded) {
             return Err(wrong(&format!("model {:?} cannot be embedded", model.name)));
@@ -186,6 +187,8 @@ fn has_extension(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -157,7 +157,7 @@ impl Shelf {
     /// Where it cannot be read, or is not understood.
     pub fn load(&self) -> Result<Records, ShelfError> {
         let path = self.record();
-        let bytes = match fs::read(&path) {
+        let bytes = match crate::files::bytes(&path, crate::files::MAX_SETTINGS) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Records::default()),
             Err(error) => return Err(ShelfError::io("read", &path)(error)),

@@ -90,7 +90,7 @@ pub(super) fn load(
 fn check_magic(path: &Path) -> Result<(), Trouble> {
     use std::io::Read;
     let mut magic = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    let read = crate::files::open(path).and_then(|mut file| file.read_exact(&mut magic));
     match read {
         Ok(()) if magic == *MAGIC => Ok(()),
         Ok(()) => Err(Trouble::bad_model("it is no GGUF file")),

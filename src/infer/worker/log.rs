@@ -24,6 +24,7 @@ pub(super) fn begin() {
         .with_ansi(false)
         .with_target(false)
         .without_time()
+        .log_internal_errors(false)
         .with_writer(|| Tee)
         .try_init();
     // Only ever called once; a second subscriber would change nothing.
@@ -52,7 +53,8 @@ impl Write for Tee {
             }
             kept.push_back(plain(line));
         }
-        io::stderr().write_all(bytes)?;
+        // The daemon reads standard error; without it, nobody is left to tell.
+        let _gone = io::stderr().write_all(bytes);
         Ok(bytes.len())
     }
 

@@ -19,7 +19,8 @@ pub(in crate::store) fn status_code(status: Status) -> i64 {
     match status {
         Status::Active => 0,
         Status::Superseded => 1,
-        Status::Retracted => 2,
+        // What was refused is in no table of claims.
+        Status::Retracted | Status::Refused => 2,
     }
 }
 

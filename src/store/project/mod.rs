@@ -27,10 +27,11 @@ use super::{
     open,
 };
 use crate::domain::{
-    CardId, ClaimId, EventId, SignedEvent,
+    CardId, ClaimId, EventId,
     derive::{self, local},
     event::{EventKind, ResolveAct},
     verdict::PairCheck,
+    verified::Verified,
 };
 
 pub(in crate::store) use cards::{events_of_card, verdict_of};
@@ -106,8 +107,8 @@ impl<'a> Projector<'a> {
         Ok(Self { db, check, dirty: Dirty::default(), new: Vec::new(), rev, changes: Changes::default() })
     }
 
-    /// Appends a verified event. The projections follow in [`Projector::finish`].
-    pub(super) fn append(&mut self, event: &SignedEvent, scope: i64, origin: Origin) -> Result<Appended> {
+    /// Appends an event. The projections follow in [`Projector::finish`].
+    pub(super) fn append(&mut self, event: Verified<'_>, scope: i64, origin: Origin) -> Result<Appended> {
         let appended = log::append(self.db, event, scope, origin)?;
         match appended {
             Appended::New(n) => self.new.push(n),

@@ -14,7 +14,7 @@ use crate::{
     store::{
         Result, calibration,
         log::{self, Loaded, Role},
-        readings, vectors,
+        readings, requests, vectors,
     },
 };
 
@@ -148,6 +148,7 @@ impl Projector<'_> {
             return Ok(());
         }
         self.changes.redacted = true;
+        requests::forget(self.db, &event.header.op)?;
         // Words of the claim may stand in what was made of all claims.
         calibration::forget(self.db, event.scope)?;
         if event.is_claim() {

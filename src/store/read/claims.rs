@@ -266,7 +266,7 @@ impl Reader {
         })
     }
 
-    /// A refused candidate in the form of a claim: with its card's rev, and status active, which it never had.
+    /// A refused candidate in the form of a claim, with its card's rev.
     pub fn candidate(&self, id: &EventId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };
@@ -279,6 +279,7 @@ impl Reader {
             let rev = reader.card(&card)?.map_or(0, |card| card.rev);
             let mut row = of_event(*id, event.header, body.unwrap_or_default(), rev);
             row.flags.redacted = redacted;
+            row.status = Status::Refused;
             Ok(Some(row))
         })
     }

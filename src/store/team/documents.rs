@@ -125,7 +125,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::StaleDocument`] where it was worked out from another document than the one that is stored.
     pub fn write_document(&mut self, team: EventId, update: &DocumentUpdate) -> Result<()> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         write(&tx, &Team::find(&tx, team)?, update)?;
         tx.commit()?;
         Ok(())
@@ -134,7 +134,7 @@ impl Store {
     /// Drops a document with everything known about it. Its events stay, and count as in no document, unless they stand in
     /// another.
     pub fn drop_document(&mut self, id: &DocumentId) -> Result<()> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         if let Some(n) = number(&tx, id)? {
             let mut read = tx.prepare("SELECT event FROM document_entries WHERE document = ?1")?;
             let entries = read.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;

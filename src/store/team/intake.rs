@@ -1,10 +1,6 @@
 //! Events that arrive: verified, admitted or put aside, projected, and the document that they came in, in one transaction.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    num::NonZero,
-    thread,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
@@ -15,15 +11,16 @@ use super::{
     reconcile::{self, Withdrawn},
     rows::{SyncImport, SyncImported},
     scopes::{self, Bound},
+    verify,
 };
 use crate::{
     domain::{
         DeviceId, EventKind, Hlc, Roster, Scope, SignedEvent,
         clock::AHEAD,
-        event::EventError,
         replica::Chain,
         roster::{Refusal, is_roster_scope},
         verdict::PairCheck,
+        verified::Verified,
     },
     store::{
         Result, Store, commit,
@@ -32,9 +29,6 @@ use crate::{
         project::Projector,
     },
 };
-
-/// Below this many events, signatures are checked on the calling thread.
-const WORTH_THREADS: usize = 64;
 
 impl Store {
     /// Takes in events of a team that were made elsewhere, and the document that they came in: all in one transaction.
@@ -46,58 +40,24 @@ impl Store {
     /// A malformed or forged event refuses the whole import: the peer that sent it is at fault.
     pub fn import_synced(&mut self, import: SyncImport) -> Result<SyncImported> {
         let me = self.device();
-        let tx = commit::begin(&mut self.reader.db)?;
-        let done = while_verified(&import.events, || {
-            let team = Team::find(&tx, import.team)?;
-            let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
-            intake.take(&import.events)?;
-            let done = intake.finish()?;
-            if let Some(update) = &import.document {
-                documents::write(&tx, &team, update)?;
-            }
-            if let Some(peer) = &import.peer {
-                documents::write_peer(&tx, peer)?;
-            }
-            Ok(done)
-        })?;
+        let tx = commit::begin(&mut self.reader)?;
+        let team = Team::find(&tx, import.team)?;
+        let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
+        let (roster, others): (Vec<_>, Vec<_>) =
+            import.events.iter().partition(|event| is_roster_scope(&event.header.scope));
+        intake.begin(&verify::all(&roster)?)?;
+        verify::each(&others, |batch| intake.take(batch))?;
+        let done = intake.finish()?;
+        if let Some(update) = &import.document {
+            documents::write(&tx, &team, update)?;
+        }
+        if let Some(peer) = &import.peer {
+            documents::write_peer(&tx, peer)?;
+        }
         tx.commit()?;
         self.scrub();
         Ok(done)
     }
-}
-
-/// Takes events in while their signatures and bodies are checked: at once where they are few, else on other threads. What `take` writes is
-/// uncommitted, and it fails where one event is forged, so that none of it stays.
-fn while_verified<T>(events: &[SignedEvent], take: impl FnOnce() -> Result<T>) -> Result<T> {
-    if events.len() < WORTH_THREADS {
-        verify_all(events)?;
-        return take();
-    }
-    thread::scope(|scope| {
-        let verifying = scope.spawn(|| verify_all(events));
-        let taken = take();
-        // Whatever went wrong with a forged event, that it is one says more.
-        verifying.join().unwrap_or_else(|_| Err(EventError::Malformed("it cannot be checked".into()).into()))?;
-        taken
-    })
-}
-
-/// Checks every signature and body; many of them on all threads but the caller's.
-pub(super) fn verify_all(events: &[SignedEvent]) -> Result<()> {
-    let verify = |events: &[SignedEvent]| events.iter().try_for_each(SignedEvent::verify);
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(5) - 1;
-    if events.len() < WORTH_THREADS || threads < 2 {
-        return Ok(verify(events)?);
-    }
-    let share = events.len().div_ceil(threads);
-    let checked: Vec<std::result::Result<(), EventError>> = thread::scope(|scope| {
-        let running: Vec<_> = events.chunks(share).map(|part| scope.spawn(move || verify(part))).collect();
-        running
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(EventError::Malformed("it cannot be checked".into()))))
-            .collect()
-    });
-    Ok(checked.into_iter().collect::<std::result::Result<(), _>>()?)
 }
 
 /// Whether a team takes an event now.
@@ -188,37 +148,40 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes verified events: those of the roster first.
-    pub(super) fn take(&mut self, events: &[SignedEvent]) -> Result<()> {
-        let (roster, others): (Vec<&SignedEvent>, Vec<&SignedEvent>) =
-            events.iter().partition(|event| is_roster_scope(&event.header.scope));
-        self.take_roster(&roster)?;
+    /// Takes the roster's events, which come first, and what waited for its clock.
+    pub(super) fn begin(&mut self, roster: &[Verified<'_>]) -> Result<()> {
+        self.take_roster(roster)?;
         if self.team.left_at.is_none() {
             self.look_at_clocks()?;
         }
+        Ok(())
+    }
+
+    /// Takes events of other scopes than the roster's.
+    pub(super) fn take(&mut self, events: &[Verified<'_>]) -> Result<()> {
         if self.team.left_at.is_some() {
-            self.done.quarantined.extend(others.iter().map(|event| (event.id, Refusal::NotAMember)));
+            self.done.quarantined.extend(events.iter().map(|event| (event.id, Refusal::NotAMember)));
             return Ok(());
         }
-        for event in others {
+        for event in events {
             let (from, now) = (self.from, self.now);
-            self.take_one(event, from, now)?;
+            self.take_one(*event, from, now)?;
         }
         Ok(())
     }
 
     /// Takes roster events, and lets the new roster decide about what is here.
-    pub(super) fn take_roster(&mut self, events: &[&SignedEvent]) -> Result<()> {
+    pub(super) fn take_roster(&mut self, events: &[Verified<'_>]) -> Result<()> {
         let mut all = self.team.roster_events(self.db)?;
         let known: BTreeSet<_> = all.iter().map(|event| event.id).collect();
         // Without its body, a roster event says nothing: it comes again.
-        let new: Vec<&SignedEvent> =
+        let new: Vec<Verified<'_>> =
             events.iter().copied().filter(|event| !known.contains(&event.id) && event.body.is_some()).collect();
         self.done.known += events.len() - new.len();
         if new.is_empty() {
             return Ok(());
         }
-        all.extend(new.iter().copied().cloned());
+        all.extend(new.iter().map(|event| event.event().clone()));
         self.fold(all)?;
         for event in new {
             let (from, now) = (self.from, self.now);
@@ -275,8 +238,10 @@ impl<'a> Intake<'a> {
             if !self.bound.contains_key(&row.event.header.scope) {
                 continue;
             }
-            quarantine::remove(self.db, &row.event.id)?;
-            if self.append(&row.event, row.from, row.received_at)? {
+            // Checked when it was put aside, and since then it stood in a file: `ergo doctor` names one that does not verify.
+            let Ok(event) = row.event.verified() else { continue };
+            quarantine::remove(self.db, &event.id)?;
+            if self.append(event, row.from, row.received_at)? {
                 self.db
                     .prepare_cached(
                         "UPDATE events SET documented = EXISTS (SELECT 1 FROM document_entries WHERE event = ?1)
@@ -289,13 +254,13 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes one verified event.
-    fn take_one(&mut self, event: &SignedEvent, from: Option<DeviceId>, received_at: u64) -> Result<()> {
+    /// Takes one event.
+    fn take_one(&mut self, event: Verified<'_>, from: Option<DeviceId>, received_at: u64) -> Result<()> {
         if self.is_known(event)? {
             self.done.known += 1;
             return Ok(());
         }
-        match decide(self.db, &self.team, &self.roster, event, self.now)? {
+        match decide(self.db, &self.team, &self.roster, &event, self.now)? {
             // It was sent to a device that may not read it: not kept, and not kept quiet.
             Ok(()) if !self.bound.contains_key(&event.header.scope) => {
                 self.done.quarantined.push((event.id, Refusal::NoGrant));
@@ -312,7 +277,7 @@ impl<'a> Intake<'a> {
                 };
                 self.room = Some(room.saturating_sub(1));
                 if room > 0 {
-                    quarantine::put(self.db, &self.team, event, refusal, from, received_at)?;
+                    quarantine::put(self.db, &self.team, &event, refusal, from, received_at)?;
                     self.quarantines = true;
                 }
                 self.done.quarantined.push((event.id, refusal));
@@ -322,7 +287,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Whether there is nothing new about an event.
-    fn is_known(&mut self, event: &SignedEvent) -> Result<bool> {
+    fn is_known(&mut self, event: Verified<'_>) -> Result<bool> {
         let mut read = self.db.prepare_cached("SELECT body IS NOT NULL FROM events WHERE id = ?1")?;
         let mut rows = read.query([event.id.0])?;
         if let Some(row) = rows.next()? {
@@ -354,14 +319,14 @@ impl<'a> Intake<'a> {
     }
 
     /// Appends an event that the team takes. Answers whether it is new in the log.
-    fn append(&mut self, event: &SignedEvent, from: Option<DeviceId>, received_at: u64) -> Result<bool> {
+    fn append(&mut self, event: Verified<'_>, from: Option<DeviceId>, received_at: u64) -> Result<bool> {
         let Some(bound) = self.bound.get(&event.header.scope) else { return Ok(false) };
         let (shared, scope) = (bound.n, bound.scope);
         let team = event.header.team.map(|_| self.team.n);
         let origin = Origin { received_at, from, team, shared: Some(shared) };
         let Appended::New(_) = self.projector.append(event, scope, origin)? else { return Ok(false) };
-        self.ledger.add(self.db, shared, event)?;
-        let chain = chain_of(event);
+        self.ledger.add(self.db, shared, &event)?;
+        let chain = chain_of(&event);
         if !bound.is_roster && self.roster.admission(&bound.name, &chain).refusal.is_some() {
             self.cut.insert((shared, chain));
         }

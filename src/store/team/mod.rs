@@ -16,6 +16,7 @@ mod reconcile;
 mod roster;
 pub(super) mod rows;
 pub(super) mod scopes;
+mod verify;
 
 pub use pace::BusyAuthor;
 pub use quarantine::MOST_QUARANTINED;

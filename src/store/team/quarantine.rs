@@ -138,7 +138,7 @@ impl Store {
     /// Notes that a person looked at events in quarantine and wants to see them no more. They stay, so that they need not be
     /// fetched again; an admin may still accept them. Answers how many there were.
     pub fn discard_quarantined(&mut self, events: &[EventId]) -> Result<usize> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let mut discarded = 0;
         for id in events {
             discarded += tx.prepare_cached("UPDATE quarantined SET discarded = 1 WHERE id = ?1")?.execute([id.0])?;

@@ -3,23 +3,24 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    Team, intake,
+    Team,
     intake::Intake,
     ledger::Ledger,
     rows::{RosterDraft, SyncImported},
-    scopes,
+    scopes, verify,
 };
 use crate::{
     domain::{
         Body, DeviceId, EventId, Header, OpId, Roster, Scope, SignedEvent,
         event::{EventKind, VERSION},
         roster::{self, Cut, Head, is_roster_scope},
+        verified::{OwnEvent, Verified},
     },
     store::{
-        Reader, Result, Store, StoreError, commit,
+        Reader, RequestHash, Result, Store, StoreError, commit,
         log::{self, Origin, id_at},
         project::Projector,
-        rebuild,
+        rebuild, requests,
     },
 };
 
@@ -34,8 +35,17 @@ impl Store {
     ///
     /// Whether this device may do that is the caller's to check: what its role does not allow has no effect.
     pub fn commit_roster(&mut self, draft: RosterDraft) -> Result<(EventId, SyncImported)> {
+        self.commit_roster_asked(draft, None)
+    }
+
+    /// [`Store::commit_roster`] of what a request asked for.
+    pub fn commit_roster_asked(
+        &mut self,
+        draft: RosterDraft,
+        asked: Option<RequestHash>,
+    ) -> Result<(EventId, SyncImported)> {
         let me = self.device();
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         if let Some(team) = done_before(&tx, &draft.op, &me)? {
             return Ok((team, SyncImported::default()));
         }
@@ -46,17 +56,20 @@ impl Store {
         let event = sign(&tx, &draft, founded.as_ref(), me, self.epoch, &self.key)?;
         let team = match founded {
             Some(team) => team,
-            None => found(&tx, event.id, std::slice::from_ref(&event), draft.now, None)?,
+            None => found(&tx, event.id, &[event.verified()], draft.now, None)?,
         };
         let mut intake = Intake::new(&tx, &*self.check, team, me, None, draft.now)?;
         if founded.is_some() {
-            intake.take_roster(&[&event])?;
+            intake.take_roster(&[event.verified()])?;
         } else {
             intake.reconcile()?;
         }
         let mut done = intake.finish()?;
         done.roster_changed = true;
         commit::save_clock(&tx, commit::load_clock(&tx)?.merge(event.header.clock))?;
+        if let Some(asked) = asked {
+            requests::keep(&tx, &draft.op, asked)?;
+        }
         tx.commit()?;
         self.scrub();
         Ok((team.id, done))
@@ -70,19 +83,22 @@ impl Store {
         from: Option<DeviceId>,
         now: u64,
     ) -> Result<SyncImported> {
-        intake::verify_all(events)?;
+        let events = verify::all(&events.iter().collect::<Vec<_>>())?;
         let me = self.device();
-        let roster = Roster::of(team, events).ok_or(StoreError::NoRoster(team))?;
+        let roster = Roster::of(team, events.iter().map(|event| event.event())).ok_or(StoreError::NoRoster(team))?;
         if !roster.is_member(&me) {
             return Err(StoreError::NotAMember { device: me, team });
         }
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let known = match Team::known(&tx, team)? {
             Some(known) => known,
-            None => found(&tx, team, events, now, from)?,
+            None => found(&tx, team, &events, now, from)?,
         };
         let mut intake = Intake::new(&tx, &*self.check, known, me, from, now)?;
-        intake.take(events)?;
+        let (roster, others): (Vec<_>, Vec<_>) =
+            events.into_iter().partition(|event| is_roster_scope(&event.header.scope));
+        intake.begin(&roster)?;
+        intake.take(&others)?;
         intake.reconcile()?;
         let mut done = intake.finish()?;
         done.roster_changed = true;
@@ -93,7 +109,7 @@ impl Store {
 
     /// Binds a team's scope to another scope here, with all that the team has there.
     pub fn bind_scope(&mut self, team: EventId, name: &Scope, to: &Scope) -> Result<()> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, team)?;
         if scopes::rebind(&tx, &team, name, to)? > 0 {
             rebuild::rebuild(&tx, &*self.check)?;
@@ -104,8 +120,8 @@ impl Store {
 }
 
 /// Notes a team with the event that founds it.
-fn found(db: &Connection, id: EventId, events: &[SignedEvent], now: u64, from: Option<DeviceId>) -> Result<Team> {
-    let first = events.iter().find(|event| event.id == id).ok_or(StoreError::NoRoster(id))?;
+fn found(db: &Connection, id: EventId, events: &[Verified<'_>], now: u64, from: Option<DeviceId>) -> Result<Team> {
+    let first = *events.iter().find(|event| event.id == id).ok_or(StoreError::NoRoster(id))?;
     db.prepare_cached("INSERT INTO teams (id, joined_at) VALUES (?1, ?2)")?.execute(params![id.0, log::wall(now)])?;
     let team = Team { n: db.last_insert_rowid(), id, left_at: None };
     let scope = log::scope_number(db, &first.header.scope)?;
@@ -115,7 +131,7 @@ fn found(db: &Connection, id: EventId, events: &[SignedEvent], now: u64, from: O
     projector.append(first, scope, Origin { received_at: now, from, team: None, shared: Some(shared) })?;
     projector.finish()?;
     let mut ledger = Ledger::default();
-    ledger.add(db, shared, first)?;
+    ledger.add(db, shared, &first)?;
     ledger.save(db)?;
     Ok(team)
 }
@@ -160,7 +176,7 @@ fn sign(
     me: DeviceId,
     epoch: u64,
     key: &ed25519_dalek::SigningKey,
-) -> Result<SignedEvent> {
+) -> Result<OwnEvent> {
     let (scope, heads) = match team {
         Some(team) => {
             let roster = team.roster(db)?;
@@ -191,7 +207,7 @@ fn sign(
         body_hash: EventId([0; 32]),
     };
     let body = Body { roster: Some(draft.change.clone()), reason: draft.reason.clone(), ..Body::default() };
-    Ok(SignedEvent::sign(header, body.seal(random()?), key)?)
+    Ok(OwnEvent::sign(header, body.seal(random()?), key)?)
 }
 
 fn random<const N: usize>() -> Result<[u8; N]> {

@@ -49,7 +49,7 @@ impl Store {
     /// [`StoreError::VectorModel`] where the store's vectors were made with another model: the first vector locks it.
     /// [`StoreError::BadVector`] where one has another length than the model says, or no direction.
     pub fn put_vectors(&mut self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let stored = put(&tx, model, vectors.iter().map(|(id, vector)| (*id, vector.as_slice())))?;
         tx.commit()?;
         Ok(stored)
@@ -65,7 +65,7 @@ impl Store {
         model: &VectorModel,
         vectors: &[(Ref, Vec<f32>)],
     ) -> Result<Committed> {
-        self.write_act(act, Some((model, vectors)))
+        self.write_act(act, Some((model, vectors)), None)
     }
 }
 

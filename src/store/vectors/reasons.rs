@@ -26,7 +26,7 @@ pub struct Unreasoned {
 impl Store {
     /// Looks at the newest active claims that were not looked at yet, until `limit` of them need a vector of their reason.
     pub fn look_at_reasons(&mut self, limit: usize) -> Result<Unreasoned> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let mut found = Unreasoned::default();
         {
             let mut read = tx.prepare_cached(
@@ -66,7 +66,7 @@ impl Store {
         given: &VectorModel,
         vectors: &[(ClaimId, Option<Vec<f32>>)],
     ) -> Result<usize> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let mut stored = 0;
         if let Some(known) = model(&tx)? {
             let mut place = tx.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND indexed & 5 = 5")?;

@@ -41,7 +41,7 @@ impl Store {
     /// # Errors
     /// [`crate::store::StoreError::BadVector`] for a model that no store can have.
     pub fn begin_reembedding(&mut self, given: &VectorModel) -> Result<bool> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let next = next_model(&tx)?;
         let needed = match model(&tx)? {
             Some(stored) if stored == *given => false,
@@ -65,7 +65,7 @@ impl Store {
 
     /// Stores vectors of the model that was begun, of texts in the order in which they were given out; `None` for one that the model refuses.
     pub fn put_reembedded(&mut self, given: &VectorModel, vectors: &[(Waiting, Option<Vec<f32>>)]) -> Result<()> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         // Somebody else may have begun another one meanwhile.
         if next_model(&tx)?.as_ref() == Some(given) {
             let mut write = tx.prepare_cached(
@@ -85,7 +85,7 @@ impl Store {
 
     /// Puts the new vectors in the place of the old ones, where nothing waits any more; all at once. Answers whether it did.
     pub fn finish_reembedding(&mut self) -> Result<bool> {
-        let tx = commit::begin(&mut self.reader.db)?;
+        let tx = commit::begin(&mut self.reader)?;
         let Some(given) = next_model(&tx)? else { return Ok(false) };
         if !waiting(&tx, 1)?.is_empty() {
             return Ok(false);

@@ -1,5 +1,6 @@
 //! A text in the person's own editor.
 
+use crate::files;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
@@ -34,7 +35,7 @@ fn saved(editor: &str, text: &str) -> io::Result<Result<String, ExitStatus>> {
     // An interrupt typed at the editor is the editor's: the shell around it would end of it, and leave the editor alone.
     let script = format!("trap : INT QUIT; {editor} \"$1\"");
     let status = Command::new("sh").arg("-c").arg(script).arg("ergo").arg(&file.0).status()?;
-    if status.success() { Ok(Ok(fs::read_to_string(&file.0)?)) } else { Ok(Err(status)) }
+    if status.success() { Ok(Ok(files::text(&file.0, files::MAX_SETTINGS)?)) } else { Ok(Err(status)) }
 }
 
 /// A file that goes when it is no longer needed.

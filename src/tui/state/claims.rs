@@ -76,7 +76,7 @@ impl StatusFilter {
             Some(Status::Active) => None,
             None => Some(Status::Superseded),
             Some(Status::Superseded) => Some(Status::Retracted),
-            Some(Status::Retracted) => Some(Status::Active),
+            Some(Status::Retracted | Status::Refused) => Some(Status::Active),
         })
     }
 

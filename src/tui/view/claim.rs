@@ -55,6 +55,7 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
         let label = match (claim.status, claim.flags.excepted) {
             (Status::Superseded, _) => "gave way",
             (Status::Retracted, _) => "retracted",
+            (Status::Refused, _) => "refused",
             (Status::Active, true) => "exception",
             (Status::Active, false) => "note",
         };

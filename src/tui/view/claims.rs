@@ -231,6 +231,7 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
         Status::Active => "",
         Status::Superseded => "superseded",
         Status::Retracted => "retracted",
+        Status::Refused => "refused",
     };
     let flags: String = [
         (claim.flags.contested, '!'),

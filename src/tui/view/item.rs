@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::{EventView, InboxItem, InboxKind, NoticeItem, NoticeKind, QuarantinedView, ReviewItem},
-    domain::verdict::Stage,
+    domain::{text::escape, verdict::Stage},
     tui::{
         action::{self, Danger, KeyScope},
         text::{self, writer},
@@ -133,12 +133,12 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
         out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
     };
     field("would", &format!("{} ({})", verb(&item.kind), item.kind));
-    field("by", &item.who);
-    field("device", &item.author_name.clone().unwrap_or_else(|| item.author.short()));
+    field("by", &escape(&item.who));
+    field("device", &item.author_name.as_deref().map_or_else(|| item.author.short(), escape));
     if let Some(from) = item.from_name.clone().or_else(|| item.from.map(crate::domain::DeviceId::short)) {
-        field("came from", &from);
+        field("came from", &escape(&from));
     }
-    field("scope", &item.scope.to_string());
+    field("scope", &escape(&item.scope.to_string()));
     field("written", &when::minute(item.at, zone));
     field(
         "came",

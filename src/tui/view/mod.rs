@@ -43,6 +43,7 @@ use super::{
     text,
     theme::Theme,
 };
+use crate::domain::text::unprintable;
 use paint::Paint;
 
 /// The smallest size on which the app is usable, in columns and rows.
@@ -73,7 +74,21 @@ impl Shape {
 }
 
 /// Draws the app into `area` of `buffer`; says where things are.
+///
+/// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, whatever a view forgot:
+/// the buffer goes to the terminal as it is.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
+    let hits = draw_parts(state, theme, area, buffer);
+    for cell in &mut buffer.content {
+        if unprintable(cell.symbol()).is_some() {
+            let shown = text::line(cell.symbol());
+            cell.set_symbol(if shown.is_empty() { " " } else { &shown });
+        }
+    }
+    hits
+}
+
+fn draw_parts(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let area = area.intersection(buffer.area);
     let mut paint = Paint::new(state, theme, buffer);
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {

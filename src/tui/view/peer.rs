@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     api::{PeerPath, PeerState, PeerView, PendingJoin, TeamStatus},
-    domain::Scope,
+    domain::{Scope, text::escape},
     tui::{text, when},
 };
 
@@ -67,14 +67,14 @@ pub(super) fn path(peer: &PeerView) -> String {
 fn scopes(scopes: Option<&[Scope]>) -> String {
     match scopes {
         None | Some([]) => "all of the team's scopes".to_owned(),
-        Some(scopes) => scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Some(scopes) => scopes.iter().map(|scope| escape(&scope.to_string())).collect::<Vec<_>>().join(", "),
     }
 }
 
 /// Who waits: the words first, since they are what is to be compared.
 pub(super) fn pending(paint: &Paint<'_>, join: &PendingJoin, width: usize) -> Vec<Line<'static>> {
     let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&format!("{} wants to join {}", join.name, join.team_name));
+    sheet.heading(&format!("{} wants to join {}", escape(&join.name), escape(&join.team_name)));
     sheet.styled("words", &join.words.join(" "), paint.theme.title);
     sheet
         .field("compare", "The other screen must show the same six words. If it shows others, someone stands between.");
@@ -92,7 +92,7 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     let theme = paint.theme;
     let status = paint.state.peers.status.as_ref();
     let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&team.name);
+    sheet.heading(&escape(&team.name));
     let (words, good) = standing(team, status.map(|status| status.mode));
     sheet.styled("state", &words, if good { theme.ok } else { theme.warn });
     if let Some(end) = &team.ended {
@@ -113,9 +113,9 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     for scope in &team.scopes {
         let bound = &scope.bound;
         let name = if bound.scope == bound.local {
-            bound.scope.to_string()
+            escape(&bound.scope.to_string())
         } else {
-            format!("{} (here {})", bound.scope, bound.local)
+            format!("{} (here {})", escape(&bound.scope.to_string()), escape(&bound.local.to_string()))
         };
         let digest: String = scope.digest.chars().take(8).collect();
         let dot = theme.glyphs.dot;
@@ -153,8 +153,8 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
 pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&peer.name);
-    sheet.field("whose", &peer.person);
+    sheet.heading(&escape(&peer.name));
+    sheet.field("whose", &escape(&peer.person));
     sheet.field("device", &peer.device.short());
     let state = match peer.state {
         PeerState::Active => format!("{} in {}", peer.role.as_str(), scopes(peer.scopes.as_deref())),

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     api::{PeerState, PeerView, PendingJoin, SyncMode, TeamStatus},
+    domain::text::escape,
     tui::{
         hits::Pane,
         state::peers::{Entry, Focus},
@@ -88,13 +89,13 @@ fn line(paint: &Paint<'_>, entry: &Entry<'_>, width: usize, current: bool) -> Li
         Entry::Pending(join) => waiting(paint, join),
         Entry::Team(team) => {
             let (words, good) = standing(team, paint.state.peers.status.as_ref().map(|status| status.mode));
-            (team.name.clone(), theme.title, words, if good { theme.ok } else { theme.warn })
+            (escape(&team.name), theme.title, words, if good { theme.ok } else { theme.warn })
         }
         Entry::Peer(peer) => {
             let dot = if peer.connected || peer.you { theme.glyphs.live } else { theme.glyphs.dead };
             let style = if peer.state == PeerState::Active { theme.text } else { theme.dim };
             let (words, good) = reach(paint, peer);
-            (format!("  {dot} {}", peer.name), style, words, if good { theme.ok } else { theme.dim })
+            (format!("  {dot} {}", escape(&peer.name)), style, words, if good { theme.ok } else { theme.dim })
         }
     };
     // Words are compared whole or not at all: where there is no room for them, the detail has them.
@@ -108,7 +109,7 @@ type Parts = (String, ratatui::style::Style, String, ratatui::style::Style);
 
 fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
     let theme = paint.theme;
-    let name = format!("{} {} wants in", theme.glyphs.alert, join.name);
+    let name = format!("{} {} wants in", theme.glyphs.alert, escape(&join.name));
     (name, theme.warn, join.words.join(" "), theme.title)
 }
 

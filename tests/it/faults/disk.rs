@@ -1,32 +1,9 @@
 //! A disk that is full while a peer brings much.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{fs, time::Duration};
 
 use super::{assert_sound, facts};
-use crate::support::{TestHome, laptop::Laptop, until, until_within};
-
-/// A small file system in memory; gone with this value.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    /// `None` where this user may not mount one.
-    fn new(at: &'a Path, kilobytes: u32) -> Option<Self> {
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
-    }
-
-    fn grow(&self, kilobytes: u32) {
-        let size = format!("remount,size={kilobytes}k");
-        assert!(Command::new("mount").args(["-o", &size]).arg(self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(self.0).output());
-    }
-}
+use crate::support::{SmallDisk, TestHome, laptop::Laptop, until, until_within};
 
 const FACTS: usize = 6_000;
 

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    process::{Child, ChildStdin, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
 };
 
@@ -26,13 +26,12 @@ pub(crate) struct McpClient {
 impl McpClient {
     /// Starts the bridge; nothing is said yet.
     pub(crate) fn start(home: &TestHome, args: &[&str]) -> Self {
-        let mut child = home
-            .command([&["mcp"], args].concat())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::by(home.command([&["mcp"], args].concat()))
+    }
+
+    /// [`McpClient::start`] by a command that may say more.
+    pub(crate) fn by(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (said, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -50,12 +49,17 @@ impl McpClient {
     /// A session of an earlier protocol, after its handshake.
     pub(crate) fn greeted(home: &TestHome, args: &[&str], version: &str, capabilities: Value) -> Self {
         let mut client = Self::start(home, args);
-        let answer = client.request("initialize", json!({
+        client.greet(version, capabilities);
+        client
+    }
+
+    /// The handshake of an earlier protocol.
+    pub(crate) fn greet(&mut self, version: &str, capabilities: Value) {
+        let answer = self.request("initialize", json!({
             "protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "test-agent", "version": "1"},
         }));
         assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
     /// A session of the last protocol with a handshake, of a client that can nothing besides.

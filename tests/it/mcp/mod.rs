@@ -1,5 +1,6 @@
 //! `ergo mcp` as an agent meets it.
 
+mod acts;
 pub(crate) mod client;
 mod crowd;
 mod flow;

@@ -263,7 +263,7 @@ fn what_rests_on_what_is_found_in_a_file_of_version_seven() {
     let path = dir.path().join("ergo.db");
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute_batch(
-        "DROP TABLE reason_vectors; DROP INDEX claims_without_reason_vector;
+        "DROP TABLE requests; DROP TABLE reason_vectors; DROP INDEX claims_without_reason_vector;
          DROP TABLE rests; ALTER TABLE claims DROP COLUMN dependents; DROP INDEX edges_dst;
          CREATE INDEX edges_dst ON edges (dst, role, src); PRAGMA user_version = 7;",
     )

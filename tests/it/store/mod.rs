@@ -1,6 +1,7 @@
 //! The store: the log, its projections, and what they survive.
 
 mod files;
+mod forged;
 mod laws;
 mod lists;
 mod readings;

@@ -109,7 +109,7 @@ pub fn all_after(from: &Fixture, team: EventId, scope: &Scope, vector: &[ChainEn
 }
 
 /// Two devices in a team that shares `api`, into which the first brought a claim from before.
-fn pair() -> (Fixture, Fixture, EventId) {
+pub fn pair() -> (Fixture, Fixture, EventId) {
     let (mut a, mut b) = (Fixture::of(1), Fixture::of(2));
     a.add(decision("port", "80"));
     let team = a.found();

@@ -10,7 +10,7 @@ pub(crate) mod wire;
 use std::{
     ffi::OsStr,
     fs,
-    io::Read,
+    io::{Read, Write},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -166,6 +166,45 @@ impl Drop for TestHome {
         if let Some(owner) = StoreLock::owner(&self.paths()) {
             kill(owner.pid);
         }
+    }
+}
+
+/// A small file system in memory; gone with this value.
+pub(crate) struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    /// `None` where this user may not mount one.
+    pub(crate) fn new(at: &'a Path, kilobytes: u32) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k,mode=0700"), "tmpfs"])
+            .arg(at)
+            .output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
+    }
+
+    /// Fills the disk to its last byte. Room comes back when the file that is returned is removed.
+    pub(crate) fn fill(&self) -> PathBuf {
+        let path = self.0.join("ballast");
+        let mut ballast = fs::File::create(&path).unwrap();
+        for size in [64 * 1024, 512, 1] {
+            while ballast.write_all(&vec![0; size]).is_ok() {}
+        }
+        path
+    }
+
+    pub(crate) fn grow(&self, kilobytes: u32) {
+        let size = format!("remount,size={kilobytes}k");
+        assert!(Command::new("mount").args(["-o", &size]).arg(self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        // A daemon of a test that failed could not be found once its home is gone.
+        if let Some(owner) = StoreLock::owner(&Paths::under(self.0)) {
+            kill(owner.pid);
+        }
+        drop(Command::new("umount").arg("-l").arg(self.0).output());
     }
 }
 

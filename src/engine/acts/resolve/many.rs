@@ -15,7 +15,9 @@ use crate::{
         verdict::{Carried, PairCheck},
     },
     engine::{
-        Engine, check, lookup,
+        Engine,
+        asked::asked,
+        check, lookup,
         session::{Place, Session},
         view, words,
     },
@@ -33,7 +35,7 @@ pub(in crate::engine) fn resolve_many(engine: &Engine, request: &ResolveManyRequ
             foresights.extend(foresee(engine, &request.caller, &id, &order).unwrap_or_default());
         }
     }
-    engine.act_foreseeing(&request.caller, foresights, |session| {
+    engine.act_foreseeing(&request.caller, asked("resolve_many", request), foresights, |session| {
         if session.done_before()?.is_empty() { Batch::new(session, request)?.run() } else { replayed(session, request) }
     })
 }
@@ -294,8 +296,7 @@ fn replayed(session: &Session<'_>, request: &ResolveManyRequest) -> Result<Resol
         _ => false,
     };
     let Some(first) = events.first().filter(|_| events.iter().any(|event| own(&event.kind))) else {
-        return Err(ApiError::field("op_id", "this `op_id` was used for another act")
-            .hint("use a new `op_id` for each act, and the same only to retry it"));
+        return Err(ApiError::op_id_reused("this `op_id` was used for another act"));
     };
     let mut items = Vec::new();
     for card in &request.cards {

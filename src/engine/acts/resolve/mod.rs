@@ -12,7 +12,9 @@ use crate::{
     api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
     domain::{ClaimKind, EventKind},
     engine::{
-        Engine, check,
+        Engine,
+        asked::asked,
+        check,
         foresee::Foresight,
         gate,
         judged::Incoming,
@@ -32,7 +34,7 @@ pub(in crate::engine) fn resolve(
     let id = check::id("card", card)?;
     let order = Order::checked(request)?;
     let foresights = foresee(engine, &request.caller, &id, &order).unwrap_or_default();
-    engine.act_foreseeing(&request.caller, foresights, |session| {
+    engine.act_foreseeing(&request.caller, asked("resolve", &(&id, request)), foresights, |session| {
         if let Some(mut answer) = super::replay::act(session)? {
             if let WriteOutcome::Done(done) = &mut answer {
                 done.card_id = Some(lookup::card(session.reader(), "card", &id)?.id);

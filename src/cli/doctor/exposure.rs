@@ -1,0 +1,100 @@
+//! What others on this machine, or on the way to a daemon, could read or change: folders, secrets, listeners, addresses.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use super::{Finding, fine, note, problem};
+use crate::{
+    client::Connect,
+    config::{CogitoSettings, Config, ConfigError, Paths, privacy},
+};
+
+/// Looks at folders and secrets, at the listener for other clients, and at where the environment sends every call.
+pub(super) fn look(paths: &Paths) -> Vec<Finding> {
+    let mut out = places(paths);
+    // A wrong configuration is told already.
+    let config = Config::load(paths).unwrap_or_default();
+    out.extend(config.compat.cogito.iter().flat_map(cogito));
+    out.extend(elsewhere(paths));
+    out
+}
+
+/// Folders and secrets that only their owner may change, and secrets that only their owner may read.
+fn places(paths: &Paths) -> Vec<Finding> {
+    let mut out = vec![checked("store folder", &paths.data, privacy::check_folder)];
+    if paths.state != paths.data {
+        out.push(checked("state folder", &paths.state, privacy::check_folder));
+    }
+    out.extend(paths.socket.parent().map(|folder| checked("socket folder", folder, privacy::check_folder)));
+    if let Err(error) = privacy::check_file(&paths.store()) {
+        out.push(refused("store", &error));
+    }
+    for (what, file) in [("device key", paths.device_key()), ("token", paths.token())] {
+        if file.exists() {
+            out.push(secret(what, &file));
+        }
+    }
+    out
+}
+
+fn checked(what: &'static str, path: &Path, check: fn(&Path) -> Result<(), ConfigError>) -> Finding {
+    let place = path.display();
+    match check(path) {
+        Ok(()) if path.exists() => fine(what, place.to_string()),
+        Ok(()) => note(what, format!("{place} is not there yet: the first command that needs it makes it")),
+        Err(error) => refused(what, &error),
+    }
+}
+
+fn refused(what: &'static str, error: &ConfigError) -> Finding {
+    problem(what, error.to_string(), error.hint())
+}
+
+fn secret(what: &'static str, file: &Path) -> Finding {
+    let place = file.display();
+    let readable = fs::metadata(file).is_ok_and(|meta| meta.mode() & 0o077 != 0);
+    match privacy::check_file(file) {
+        Err(error) => refused(what, &error),
+        Ok(()) if readable => problem(what, format!("{place}: others can read it"), format!("chmod 600 {place}")),
+        Ok(()) => fine(what, place.to_string()),
+    }
+}
+
+/// Who may speak to the listener for clients of cogito-ergo.
+fn cogito(settings: &CogitoSettings) -> Vec<Finding> {
+    let CogitoSettings { listen, project, .. } = settings;
+    match (settings.token(), &settings.token_file) {
+        (Err(why), _) => vec![problem(
+            "cogito",
+            format!("nothing listens for clients of cogito-ergo: {why}"),
+            "put a token into that file, then `ergo daemon stop && ergo daemon start`".to_owned(),
+        )],
+        (Ok(Some(_)), Some(file)) => {
+            vec![fine("cogito", format!("{listen} asks clients for a token")), secret("cogito token", file)]
+        }
+        (Ok(_), _) => vec![Finding {
+            hint: Some("set `token_file` in [compat.cogito] of config.toml to a file with a token".to_owned()),
+            ..note(
+                "cogito",
+                format!("{listen} asks for no token, so every local user may read and write the project “{project}”"),
+            )
+        }],
+    }
+}
+
+/// Where the environment sends every call instead of to this home's daemon.
+fn elsewhere(paths: &Paths) -> Option<Finding> {
+    Some(match Connect::new(paths.clone()).elsewhere() {
+        Ok(None) => return None,
+        Ok(Some(named)) if named.own => {
+            fine("address", format!("ERGO_API_URL names this home's daemon, {}", named.place))
+        }
+        Ok(Some(named)) => Finding {
+            hint: Some("unset ERGO_API_URL to use this home's daemon".to_owned()),
+            ..note(
+                "address",
+                format!("ERGO_API_URL sends every command to {}, and not to this home's daemon", named.place),
+            )
+        },
+        Err(error) => problem("address", error.to_string(), error.hint()),
+    })
+}

@@ -1,0 +1,55 @@
+//! TLS towards a daemon on another machine, or rather towards the proxy in front of it.
+
+use std::{env, sync::Arc};
+
+use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// What names the certificate authorities to trust, in place of the system's: a PEM file, or folders of them.
+const AUTHORITIES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Makes what opens TLS connections.
+///
+/// It trusts the authorities in `SSL_CERT_FILE` and `SSL_CERT_DIR` where one of them is set, else the system's, else, on a
+/// system that has none, those of Mozilla that are built in.
+///
+/// # Errors
+/// Where the authorities that the environment names cannot be read, in words.
+pub(super) fn connector() -> Result<TlsConnector, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let named: Vec<_> = AUTHORITIES.into_iter().filter(|name| env::var_os(name).is_some()).collect();
+        if !named.is_empty() {
+            let causes: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "{} names no readable PEM certificate of an authority{}{}",
+                named.join(" and "),
+                if causes.is_empty() { "" } else { ": " },
+                causes.join("; ")
+            ));
+        }
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    // Named here, since the program holds more than one user of rustls and none may depend on a default of the process.
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// Connects to a host and checks that its certificate is for it.
+///
+/// # Errors
+/// What the system or TLS said.
+pub(super) async fn connect(connector: &TlsConnector, host: String, port: u16) -> Result<TlsStream<TcpStream>, String> {
+    let stream = TcpStream::connect((host.as_str(), port)).await.map_err(|error| error.to_string())?;
+    stream.set_nodelay(true).map_err(|error| error.to_string())?;
+    let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
+    connector.connect(name, stream).await.map_err(|error| format!("TLS: {error}"))
+}

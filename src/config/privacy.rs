@@ -1,0 +1,155 @@
+//! Whether others on this machine can change what ergo keeps: a folder that someone else owns, or may write to, holds
+//! whatever that person wants, keys and token among it.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use super::ConfigError;
+
+/// Write permission of the group or of everybody.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Permission of the group or of everybody to enter a folder.
+const OTHERS_ENTER: u32 = 0o011;
+
+/// Checks that a folder is this user's, and that nobody else may write to it. One that is absent is fine.
+///
+/// # Errors
+/// [`ConfigError::NotPrivate`] with what to do; [`ConfigError::Io`] where it cannot be looked at.
+pub fn check_folder(folder: &Path) -> Result<(), ConfigError> {
+    let Some(meta) = owned(folder)? else { return Ok(()) };
+    writable(folder, &meta)
+}
+
+/// Checks the same of a file. That others may write to it counts only if they can come to it: in a closed folder they
+/// cannot.
+///
+/// # Errors
+/// As [`check_folder`].
+pub fn check_file(file: &Path) -> Result<(), ConfigError> {
+    let Some(meta) = owned(file)? else { return Ok(()) };
+    let folder = file.parent().and_then(|folder| fs::metadata(folder).ok());
+    if folder.is_some_and(|folder| folder.mode() & OTHERS_ENTER == 0) {
+        return Ok(());
+    }
+    writable(file, &meta)
+}
+
+/// Returns what a path leads to, which must be this user's; `None` where nothing is there.
+fn owned(path: &Path) -> Result<Option<fs::Metadata>, ConfigError> {
+    let link = match fs::symlink_metadata(path) {
+        Ok(link) => link,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ConfigError::io("look at", path, error)),
+    };
+    let meta = if link.is_symlink() {
+        // A link counts by its own owner, too: someone else's could be turned elsewhere.
+        belongs(path, link.uid(), &[user(), 0])?;
+        fs::metadata(path).map_err(|error| ConfigError::io("follow the link", path, error))?
+    } else {
+        link
+    };
+    belongs(path, meta.uid(), &[user()])?;
+    Ok(Some(meta))
+}
+
+fn belongs(path: &Path, owner: u32, accepted: &[u32]) -> Result<(), ConfigError> {
+    if accepted.contains(&owner) {
+        return Ok(());
+    }
+    Err(exposed(
+        path,
+        format!("belongs to user {owner}, and not to you (user {})", user()),
+        format!(
+            "if it is your memory, `sudo chown -R {} {}` makes it yours again; else set ERGO_HOME to a folder of your own",
+            user(),
+            path.display()
+        ),
+    ))
+}
+
+fn writable(path: &Path, meta: &fs::Metadata) -> Result<(), ConfigError> {
+    let mode = meta.mode() & 0o7777;
+    if mode & OTHERS_WRITE == 0 {
+        return Ok(());
+    }
+    Err(exposed(
+        path,
+        format!("can be written to by others (mode {mode:o})"),
+        format!("look whether everything in it is yours, then `chmod go-w {}`", path.display()),
+    ))
+}
+
+fn exposed(path: &Path, problem: String, remedy: String) -> ConfigError {
+    ConfigError::NotPrivate { path: PathBuf::from(path), problem, remedy }
+}
+
+fn user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        for mode in [0o770, 0o702, 0o1777] {
+            set(dir.path(), mode);
+            let error = check_folder(dir.path()).unwrap_err();
+            assert!(error.to_string().contains("can be written to by others"), "{error}");
+            assert!(error.hint().unwrap().contains("chmod go-w"), "{error:?}");
+        }
+        for mode in [0o700, 0o755] {
+            set(dir.path(), mode);
+            check_folder(dir.path()).unwrap();
+        }
+        check_folder(&dir.path().join("absent")).unwrap();
+    }
+
+    #[test]
+    fn a_file_counts_if_others_can_come_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ergo.db");
+        set(dir.path(), 0o700);
+        check_file(&file).unwrap();
+        fs::write(&file, "").unwrap();
+        set(&file, 0o666);
+        check_file(&file).unwrap();
+        set(dir.path(), 0o755);
+        assert!(check_file(&file).is_err());
+        set(&file, 0o644);
+        check_file(&file).unwrap();
+    }
+
+    #[test]
+    fn what_another_user_owns_is_refused_with_what_to_do() {
+        let error = belongs(Path::new("/h"), user() + 1, &[user()]).unwrap_err();
+        assert!(error.to_string().contains("/h belongs to user"), "{error}");
+        assert!(error.hint().unwrap().contains("chown"), "{error:?}");
+    }
+
+    #[test]
+    fn a_link_leads_to_what_is_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        symlink(&real, &link).unwrap();
+        set(&real, 0o700);
+        check_folder(&link).unwrap();
+        set(&real, 0o777);
+        assert!(check_folder(&link).is_err());
+        fs::remove_dir(&real).unwrap();
+        assert!(matches!(check_folder(&link), Err(ConfigError::Io { .. })));
+    }
+}

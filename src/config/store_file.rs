@@ -1,0 +1,69 @@
+//! Whether a store's file is there, before anything opens it: opening one that is not would make a new, empty store.
+
+use std::{fs, io::ErrorKind};
+
+use super::{ConfigError, Paths};
+
+/// What stands under the store's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFile {
+    /// Nothing.
+    Absent,
+    /// A file of 0 bytes. ergo never makes one: a new store gets its name only once it is whole.
+    Empty,
+    /// A file with something in it.
+    Present,
+}
+
+impl StoreFile {
+    /// Looks.
+    ///
+    /// # Errors
+    /// Where the file system does not tell.
+    pub fn look(paths: &Paths) -> Result<Self, ConfigError> {
+        match fs::metadata(paths.store()) {
+            Ok(file) if file.len() == 0 => Ok(Self::Empty),
+            Ok(_) => Ok(Self::Present),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::Absent),
+            Err(error) => Err(ConfigError::io("look at", paths.store(), error)),
+        }
+    }
+
+    /// [`StoreFile::look`], which refuses what is left of a store that was lost.
+    ///
+    /// # Errors
+    /// [`ConfigError::StoreLost`] where the file is empty, and where it is absent although this device has a key, which is
+    /// made after its first store.
+    pub fn look_unless_lost(paths: &Paths) -> Result<Self, ConfigError> {
+        let found = Self::look(paths)?;
+        let key = paths.device_key();
+        match found {
+            Self::Absent if key.exists() => Err(ConfigError::StoreLost { store: paths.store(), key: Some(key) }),
+            Self::Empty => Err(ConfigError::StoreLost { store: paths.store(), key: None }),
+            found => Ok(found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_and_a_key_without_a_store_are_told_from_a_new_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        assert_eq!(StoreFile::look_unless_lost(&paths), Ok(StoreFile::Absent));
+        fs::write(paths.device_key(), "key").unwrap();
+        let lost = StoreFile::look_unless_lost(&paths).unwrap_err();
+        assert!(lost.to_string().contains("is missing") && lost.to_string().contains("device.key"), "{lost}");
+        fs::write(paths.store(), "").unwrap();
+        let lost = StoreFile::look_unless_lost(&paths).unwrap_err();
+        assert!(lost.to_string().contains("is empty"), "{lost}");
+        assert!(lost.hint().unwrap().contains("ergo daemon start --new-store"));
+        fs::remove_file(paths.device_key()).unwrap();
+        assert!(StoreFile::look_unless_lost(&paths).is_err(), "empty is never new");
+        fs::write(paths.store(), "something").unwrap();
+        assert_eq!(StoreFile::look_unless_lost(&paths), Ok(StoreFile::Present));
+    }
+}

@@ -1,0 +1,153 @@
+//! Bodies of requests that are answered before they were read to their end.
+//!
+//! HTTP closes such a connection after the answer. A client that is still writing then sees a broken pipe, and never the
+//! answer that says why. So the rest of the body is read and thrown away first, up to a limit.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::{sync::oneshot, time::timeout};
+
+/// How much of a body is thrown away, in bytes.
+const MAX_DRAIN: usize = 16 * 1024 * 1024;
+
+/// How long the rest of a body may take to come.
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
+
+/// A body on loan to a handler: what the handler leaves unread comes back.
+pub(super) struct Lent<B: Body> {
+    body: Option<B>,
+    back: Option<oneshot::Sender<B>>,
+    /// The client sends only once it is asked to, by the first read.
+    waits: bool,
+}
+
+/// What was left unread of a body.
+pub(super) struct Unread<B>(oneshot::Receiver<B>);
+
+/// Lends a body. `waits`: its client sends it only after it was asked to (`Expect: 100-continue`).
+pub(super) fn lend<B: Body>(body: B, waits: bool) -> (Lent<B>, Unread<B>) {
+    let (back, unread) = oneshot::channel();
+    (Lent { body: Some(body), back: Some(back), waits }, Unread(unread))
+}
+
+impl<B: Body + Unpin> Unread<B> {
+    /// Reads what the handler left, and throws it away. Whatever goes wrong here, the answer is the same.
+    pub(super) async fn drain(mut self) {
+        let Ok(mut body) = self.0.try_recv() else { return };
+        let discard = async {
+            let mut read = 0;
+            while let Some(Ok(frame)) = body.frame().await {
+                read += frame.data_ref().map_or(0, bytes::Buf::remaining);
+                if read > MAX_DRAIN {
+                    return;
+                }
+            }
+        };
+        drop(timeout(DRAIN_LIMIT, discard).await);
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Lent<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        self.waits = false;
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let polled = Pin::new(body).poll_frame(cx);
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            self.body = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+impl<B: Body> Drop for Lent<B> {
+    fn drop(&mut self) {
+        let unread = self.body.take().filter(|body| !self.waits && !body.is_end_stream());
+        if let (Some(body), Some(back)) = (unread, self.back.take()) {
+            // Nobody waits for it once the connection is gone.
+            drop(back.send(body));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use futures_util::stream::{self, StreamExt};
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    /// A body of so many pieces, and how many of them were read.
+    fn pieces(count: usize) -> (impl Body<Data = Bytes, Error = Infallible> + Unpin, Arc<AtomicUsize>) {
+        let read = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&read);
+        let stream = stream::repeat(Bytes::from_static(&[b'x'; 1024])).take(count).map(move |bytes| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(Frame::data(bytes))
+        });
+        (StreamBody::new(Box::pin(stream)), read)
+    }
+
+    #[tokio::test]
+    async fn what_a_handler_leaves_is_read_to_its_end() {
+        let (body, read) = pieces(100);
+        let (mut lent, unread) = lend(body, false);
+        lent.frame().await.unwrap().unwrap();
+        drop(lent);
+        unread.drain().await;
+        assert_eq!(read.load(Ordering::Relaxed), 100);
+    }
+
+    #[tokio::test]
+    async fn a_body_without_end_is_given_up() {
+        let (body, read) = pieces(usize::MAX);
+        let (lent, unread) = lend(body, false);
+        drop(lent);
+        unread.drain().await;
+        assert_eq!(read.load(Ordering::Relaxed), MAX_DRAIN / 1024 + 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_comes_is_given_up() {
+        let body = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
+        let (lent, unread) = lend(body, false);
+        drop(lent);
+        let begin = tokio::time::Instant::now();
+        unread.drain().await;
+        assert!(begin.elapsed() < DRAIN_LIMIT * 2);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_the_client_holds_back_is_not_asked_for() {
+        let (body, read) = pieces(3);
+        let (lent, unread) = lend(body, true);
+        drop(lent);
+        unread.drain().await;
+        assert_eq!(read.load(Ordering::Relaxed), 0);
+    }
+}

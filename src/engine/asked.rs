@@ -1,0 +1,81 @@
+//! What a request asks for, as a hash: a retry is told from another request under the same `op_id`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::store::RequestHash;
+
+/// Fields that say who asks, from where and how, not for what: a retry may differ in them.
+const BESIDE: [&str; 7] = ["op_id", "who", "agent", "identity", "source", "dry_run", "expect_rev"];
+
+/// The hash of a request of this name. Fields without a value take no part, so that a field which is new in a later version
+/// changes nothing for requests that don't use it.
+pub(super) fn asked(act: &str, request: &impl Serialize) -> Option<RequestHash> {
+    let mut value = serde_json::to_value(request).ok()?;
+    prune(&mut value);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"ergo/request/1");
+    hasher.update(act.as_bytes());
+    hasher.update(&[0]);
+    // Objects are written with their keys in order.
+    hasher.update(value.to_string().as_bytes());
+    let mut hash = [0; 16];
+    hash.copy_from_slice(hasher.finalize().as_bytes().get(..16)?);
+    Some(RequestHash(hash))
+}
+
+/// Takes away what stands beside the matter, and what says nothing.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, field| {
+                prune(field);
+                !BESIDE.contains(&name.as_str()) && !is_nothing(field)
+            });
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        Value::String(text) if text.trim().len() < text.len() => *text = text.trim().to_owned(),
+        _ => {}
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_retry_by_a_later_version_asks_for_the_same() {
+        let first = json!({"statement": "a", "reason": "b", "op_id": "1", "depends_on": ["x"], "who": "ada"});
+        let later = json!({
+            "who": "ada", "agent": "bot/2", "reason": " b ", "statement": "a", "depends_on": ["x"], "op_id": "1",
+            "identity": "git@a", "source": "a.md:7", "expect_rev": 3, "fresh": null, "flag": false, "more": {"of": []},
+        });
+        assert_eq!(asked("remember", &first), asked("remember", &later));
+    }
+
+    #[test]
+    fn another_matter_is_another_request() {
+        let first = asked("retract", &json!({"target": "aa", "reason": "b", "project": "api"}));
+        for other in [
+            json!({"target": "ab", "reason": "b", "project": "api"}),
+            json!({"target": "aa", "reason": "c", "project": "api"}),
+            json!({"target": "aa", "reason": "b", "project": "web"}),
+            json!({"target": "aa", "reason": "b", "project": "api", "force": true}),
+        ] {
+            assert_ne!(asked("retract", &other), first, "{other}");
+        }
+        assert_ne!(asked("reinstate", &json!({"target": "aa", "reason": "b", "project": "api"})), first);
+    }
+}

@@ -1,0 +1,60 @@
+//! Hints name verbs of the command line; an agent has tools.
+
+use super::tools;
+
+/// Verbs whose work a tool of another name does.
+const ELSEWHERE: [(&str, &str); 4] =
+    [("claims", "ergo_recall"), ("doctor", "ergo_diagnose"), ("status", "ergo_diagnose"), ("scopes", "ergo_diagnose")];
+
+/// Replaces each command in backticks by the tool that does it. What no tool does stays, as a command for a person: “`ergo redact
+/// 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
+pub(super) fn as_tools(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, quoted, after)) = quoted(rest) {
+        out.push_str(before);
+        let command = quoted.strip_prefix("ergo ");
+        match command.map(|command| tool(command.split_whitespace().next().unwrap_or_default())) {
+            Some(Some(tool)) => out.push_str(&tool),
+            Some(None) => out.extend(["`", quoted, "` in a terminal"]),
+            None => out.extend(["`", quoted, "`"]),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What stands before, between and after the next two backticks.
+fn quoted(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (quoted, after) = rest.split_once('`')?;
+    Some((before, quoted, after))
+}
+
+fn tool(verb: &str) -> Option<String> {
+    if let Some((_, tool)) = ELSEWHERE.iter().find(|(other, _)| *other == verb) {
+        return Some((*tool).to_owned());
+    }
+    let name = format!("ergo_{verb}");
+    tools::named(&name).map(|_| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_tools;
+
+    #[test]
+    fn a_hint_names_tools_where_there_are_some() {
+        for (hint, told) in [
+            ("`ergo conflicts` shows the claims on a card", "ergo_conflicts shows the claims on a card"),
+            ("`ergo claims` and `ergo conflicts` show ids", "ergo_recall and ergo_conflicts show ids"),
+            ("propose it with `ergo retract 3f2a`, or leave it", "propose it with ergo_retract, or leave it"),
+            ("start it with `ergo daemon start`", "start it with `ergo daemon start` in a terminal"),
+            ("`reason` is empty", "`reason` is empty"),
+            ("a lone ` stays", "a lone ` stays"),
+        ] {
+            assert_eq!(as_tools(hint), told);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What acts were asked for: a retry is told from another request under the same idempotency key.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Act, Committed, Result, Store, commit::Vectors};
+use crate::domain::OpId;
+
+/// A hash of what a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestHash(pub [u8; 16]);
+
+impl Store {
+    /// [`Store::commit`] of what a request asked for, with the vectors of claims that the act creates or speaks of.
+    ///
+    /// # Errors
+    /// Those of [`Store::put_vectors`] too; nothing is stored then.
+    pub fn commit_asked(
+        &mut self,
+        act: Act,
+        asked: Option<RequestHash>,
+        vectors: Option<Vectors<'_>>,
+    ) -> Result<Committed> {
+        self.write_act(act, vectors, asked)
+    }
+
+    /// Whether an act was stored under this key for another request. What is not known of an act, as of those that were stored
+    /// before schema version 10, does not speak against it.
+    pub fn was_asked_otherwise(&self, op: &OpId, asked: RequestHash) -> Result<bool> {
+        let mut read = self.reader.db.prepare_cached("SELECT hash FROM requests WHERE op = ?1")?;
+        let known: Option<[u8; 16]> = read.query_row([op.0], |row| row.get(0)).optional()?;
+        Ok(known.is_some_and(|known| known != asked.0))
+    }
+}
+
+/// Notes what an act was asked for, in the transaction that stores it.
+pub(super) fn keep(db: &Connection, op: &OpId, asked: RequestHash) -> Result<()> {
+    db.prepare_cached("INSERT OR IGNORE INTO requests (op, hash) VALUES (?1, ?2)")?.execute(params![op.0, asked.0])?;
+    Ok(())
+}
+
+/// Forgets what an act was asked for: a text that was redacted could be guessed back from its hash.
+pub(super) fn forget(db: &Connection, op: &OpId) -> Result<()> {
+    db.prepare_cached("DELETE FROM requests WHERE op = ?1")?.execute([op.0])?;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Changes that cannot be read whole, and repositories that name programs.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use super::{refused, run, run_with};
+use crate::support::TestHome;
+
+const BREACH: &str = "--- a/package.json\n+++ b/package.json\n@@ -0,0 +1 @@\n+\"lodash\": \"4\"\n";
+
+fn home_with_a_constraint() -> TestHome {
+    let home = TestHome::new();
+    run(&home, &["remember", "Never use lodash.", "--kind", "constraint", "--reason", "Agreed."]).ok();
+    home
+}
+
+/// A change of one file with this many bytes of added lines.
+fn long(bytes: usize) -> String {
+    let line = format!("+{}\n", "x".repeat(1023));
+    let lines = bytes / line.len();
+    format!("--- a/notes.txt\n+++ b/notes.txt\n@@ -0,0 +1,{lines} @@\n{}", line.repeat(lines))
+}
+
+#[test]
+fn a_change_beyond_the_limit_is_refused_not_cut() {
+    let home = home_with_a_constraint();
+    let big = format!("{}{BREACH}", long(33 << 20));
+    fs::write(home.work().join("big.diff"), &big).unwrap();
+    let said = ["33554432 bytes", "nothing was checked"];
+    refused(&run(&home, &["commit-check", "--diff", "big.diff"]), &[&said[..], &["big.diff", "33 MiB"]].concat());
+    refused(&run_with(home.command(["commit-check", "--diff", "-"]), big.as_bytes()), &said);
+    let within = format!("{}{BREACH}", long(31 << 20));
+    let found = run_with(home.command(["commit-check", "--diff", "-"]), within.as_bytes());
+    assert_eq!(found.code, Some(1), "{}", found.stderr);
+
+    git(&home.work(), &["init", "-q"]);
+    fs::write(home.work().join("a.txt"), "x\n".repeat(17 << 20)).unwrap();
+    git(&home.work(), &["add", "a.txt"]);
+    refused(&run(&home, &["commit-check"]), &said);
+}
+
+#[test]
+fn a_change_that_ends_within_a_hunk_is_refused() {
+    let home = home_with_a_constraint();
+    let cut = "--- a/notes.txt\n+++ b/notes.txt\n@@ -0,0 +1,3 @@\n+one\n";
+    let output = run_with(home.command(["commit-check", "--diff", "-"]), cut.as_bytes());
+    refused(&output, &["the change is cut", "line 5"]);
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    let run = Command::new("git")
+        .args(["-c", "user.name=ada", "-c", "user.email=ada@example.org"])
+        .args(args)
+        .current_dir(folder)
+        .output();
+    let output = run.unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
+    let home = home_with_a_constraint();
+    let work = home.work();
+    let (ran, trap) = (home.path().join("ran"), home.path().join("trap"));
+    fs::write(&trap, format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\n", ran.display())).unwrap();
+    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+    git(&work, &["init", "-q"]);
+    fs::write(work.join("package.json"), "{\n}\n").unwrap();
+    git(&work, &["add", "."]);
+    git(&work, &["commit", "-qm", "x"]);
+    fs::write(work.join("package.json"), "{\n\"lodash\": \"4\"\n}\n").unwrap();
+    git(&work, &["add", "."]);
+    fs::write(work.join(".gitattributes"), "*.json diff=evil filter=evil\n").unwrap();
+    let trap = trap.to_str().unwrap();
+    for name in [
+        "core.fsmonitor",
+        "core.pager",
+        "diff.external",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "filter.evil.clean",
+        "filter.evil.process",
+    ] {
+        git(&work, &["config", name, trap]);
+    }
+    for (name, value) in [("diff.noprefix", "true"), ("color.ui", "always"), ("diff.relative", "true")] {
+        git(&work, &["config", name, value]);
+    }
+    let output = run(&home, &["commit-check"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stdout.contains("package.json:2"), "{}", output.stdout);
+    assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap_or_default());
+    // The traps are live.
+    let _said = Command::new("git").args(["diff", "--cached"]).current_dir(&work).output().unwrap();
+    assert!(ran.exists(), "git itself runs them");
+}

@@ -1,0 +1,76 @@
+//! What broken machines, hostile files and strangers do to one daemon and its clients. `FAULTS.md` beside this names each with its
+//! test.
+
+mod backup;
+mod diff;
+mod disk;
+mod escapes;
+mod files;
+mod home;
+mod links;
+mod listeners;
+mod op_id;
+mod peer;
+mod reads;
+mod refusals;
+mod store;
+mod stranger;
+mod token;
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::support::{Output, PATIENCE, TestHome};
+
+/// Runs the program and gives up on it, so that a read without end fails its test instead of stopping all.
+#[track_caller]
+fn run(home: &TestHome, args: &[&str]) -> Output {
+    run_with(home.command(args), b"")
+}
+
+/// [`run`], with this on its standard input.
+#[track_caller]
+fn run_with(mut command: Command, stdin: &[u8]) -> Output {
+    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.unwrap();
+    let (mut pipe, bytes) = (child.stdin.take().unwrap(), stdin.to_owned());
+    // A program that refuses early closes its end.
+    let feed = std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+    wait(&mut child, &command);
+    let output = child.wait_with_output().unwrap();
+    feed.join().unwrap();
+    Output {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[track_caller]
+fn wait(child: &mut Child, command: &Command) {
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begin.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("{command:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
+#[track_caller]
+fn refused(output: &Output, words: &[&str]) {
+    assert_eq!(output.code, Some(2), "{output:?}");
+    for word in words {
+        assert!(output.stderr.contains(word), "“{word}” is not in {}", output.stderr);
+    }
+}

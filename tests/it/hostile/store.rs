@@ -1,0 +1,204 @@
+//! The store's file: lost, emptied, swapped, cut, overwritten, before the daemon starts and under it.
+
+use std::{fs, os::unix::fs::FileExt, path::PathBuf};
+
+use ergo::{
+    api::{ApiError, ClaimsQuery, ErrorCode, WriteOutcome},
+    client::ClientError,
+    domain::OpId,
+};
+
+use crate::support::{Output, TestHome, block_on, decision, fact};
+
+/// A home whose daemon does nothing by itself.
+fn home() -> TestHome {
+    TestHome::with_config(
+        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nmode = \"off\"\n",
+    )
+}
+
+fn write(home: &TestHome, statement: &str) -> Result<WriteOutcome, ApiError> {
+    block_on(home.client().remember(&decision(statement))).map_err(|error| match error {
+        ClientError::Api(error) => error,
+        other => panic!("no answer of the daemon: {other}"),
+    })
+}
+
+fn stored(home: &TestHome, statement: &str) {
+    let outcome = write(home, statement).unwrap();
+    assert!(matches!(outcome, WriteOutcome::Stored(_)), "{outcome:?}");
+}
+
+fn statements(home: &TestHome) -> Vec<String> {
+    let listed = block_on(home.client().claims(&ClaimsQuery::default())).unwrap();
+    listed.items.into_iter().map(|claim| claim.statement).collect()
+}
+
+/// What the doctor says of the store, where that is a problem.
+fn doctor(home: &TestHome) -> (String, String) {
+    let output = home.run(["doctor", "--json"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    let told = output.json();
+    let is_it = |finding: &&serde_json::Value| finding["what"] == "store" && finding["health"] == "problem";
+    let found = told["findings"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{told}"));
+    let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+    (text("told"), text("hint"))
+}
+
+fn beside(home: &TestHome, end: &str) -> PathBuf {
+    home.path().join(format!("ergo.db{end}"))
+}
+
+#[track_caller]
+fn refused(output: &Output, what: &str) {
+    assert_eq!(output.code, Some(3), "{output:?}");
+    assert!(output.stderr.contains(what), "{output:?}");
+    assert!(output.stderr.contains("ergo.db") && output.stderr.contains("restore a backup"), "{output:?}");
+    assert!(output.stderr.contains("ergo daemon start --new-store"), "{output:?}");
+}
+
+#[test]
+fn an_emptied_or_missing_store_is_refused_until_a_new_one_is_asked_for() {
+    let home = home();
+    let daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    daemon.terminate();
+    let file = home.paths().store();
+
+    fs::File::options().write(true).open(&file).unwrap().set_len(0).unwrap();
+    refused(&home.run(["daemon", "start"]), "is empty (0 bytes)");
+    let (told, hint) = doctor(&home);
+    assert!(told.contains("is empty (0 bytes)") && hint.contains("--new-store"), "{told} {hint}");
+    assert_eq!(fs::metadata(&file).unwrap().len(), 0, "looking at it makes nothing");
+
+    fs::remove_file(&file).unwrap();
+    refused(&home.run(["remember", "Deploys run at night.", "--reason", "quiet"]), "is missing");
+    let (told, hint) = doctor(&home);
+    assert!(
+        told.contains("is missing") && told.contains("device.key") && hint.contains("--new-store"),
+        "{told} {hint}"
+    );
+    assert!(!file.exists(), "looking for it makes nothing");
+
+    home.run(["daemon", "start", "--new-store"]).ok();
+    assert_eq!(statements(&home), Vec::<String>::new());
+    stored(&home, "Deploys run in the evening.");
+    home.run(["daemon", "stop"]).ok();
+    let again = home.run(["daemon", "start", "--new-store"]);
+    assert!(again.code != Some(0) && again.stderr.contains("is there: nothing was changed"), "{again:?}");
+    home.run(["daemon", "start"]).ok();
+    assert_eq!(statements(&home), ["Deploys run in the evening."]);
+}
+
+#[test]
+fn an_empty_store_is_refused_without_a_key_too() {
+    let home = home();
+    fs::write(home.paths().store(), "").unwrap();
+    refused(&home.run(["daemon", "start"]), "is empty (0 bytes)");
+    assert!(!home.paths().device_key().exists(), "a key beside no store would be that of a lost one");
+}
+
+#[test]
+fn a_backup_restores_a_lost_store_whatever_log_lies_beside_it() {
+    let home = home();
+    let daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    home.run(["backup", "copy.db"]).ok();
+    for line in 0..20 {
+        let lines = fact(&format!("line {line} came after the backup"), &format!("line {line}"));
+        block_on(home.client().remember(&lines)).unwrap();
+    }
+    daemon.kill();
+    assert!(fs::metadata(beside(&home, "-wal")).unwrap().len() > 0, "a crash leaves a log");
+    fs::remove_file(home.paths().store()).unwrap();
+    refused(&home.run(["daemon", "start"]), "is missing");
+
+    fs::copy(home.work().join("copy.db"), home.paths().store()).unwrap();
+    let daemon = home.daemon();
+    assert_eq!(statements(&home), ["Deploys run at noon."], "the log of the lost store is not written into the backup");
+    home.run(["doctor"]).ok();
+    stored(&home, "Deploys wait for tests.");
+    daemon.terminate();
+    home.run(["doctor"]).ok();
+}
+
+#[test]
+fn a_store_that_is_removed_under_the_daemon_acknowledges_nothing() {
+    let home = home();
+    let daemon = home.daemon();
+    let mut first = decision("Deploys run at noon.");
+    first.caller.op_id = Some(OpId([5; 16]));
+    block_on(home.client().remember(&first)).unwrap();
+    fs::remove_file(home.paths().store()).unwrap();
+
+    let error = write(&home, "Logs are JSON.").unwrap_err();
+    assert_eq!((error.code, error.code.status()), (ErrorCode::Unavailable, 503), "{error:?}");
+    assert!(error.message.contains("ergo.db was removed while it was in use"), "{error:?}");
+    assert!(error.hint.as_deref().unwrap_or_default().contains("ergo backup FILE"), "{error:?}");
+    let retried = block_on(home.client().remember(&first)).unwrap_err();
+    assert!(retried.to_string().contains("was removed"), "what was acknowledged is no longer kept: {retried}");
+    let (told, hint) = doctor(&home);
+    assert!(told.contains("was removed") && hint.contains("ergo backup"), "{told} {hint}");
+
+    // As the hint says: what the daemon holds is saved, and goes on.
+    home.run(["backup", "saved.db"]).ok();
+    daemon.terminate();
+    fs::copy(home.work().join("saved.db"), home.paths().store()).unwrap();
+    let _daemon = home.daemon();
+    assert_eq!(statements(&home), ["Deploys run at noon."]);
+    home.run(["doctor"]).ok();
+}
+
+#[test]
+fn a_store_that_is_swapped_under_the_daemon_acknowledges_nothing() {
+    let home = home();
+    let _daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    home.run(["backup", "copy.db"]).ok();
+    fs::rename(home.work().join("copy.db"), home.paths().store()).unwrap();
+    let error = write(&home, "Logs are JSON.").unwrap_err();
+    assert_eq!(error.code, ErrorCode::Unavailable, "{error:?}");
+    assert!(error.message.contains("another file took the place of the store"), "{error:?}");
+    let (told, _) = doctor(&home);
+    assert!(told.contains("another file took the place"), "{told}");
+}
+
+#[test]
+fn a_store_that_is_cut_under_the_daemon_acknowledges_nothing_and_is_called_damaged() {
+    let home = home();
+    let _daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    fs::File::options().write(true).open(home.paths().store()).unwrap().set_len(0).unwrap();
+    let error = write(&home, "Logs are JSON.").unwrap_err();
+    assert_eq!(error.code, ErrorCode::Damaged, "{error:?}");
+    assert!(error.message.contains("the store is damaged") && error.message.contains("to 0 while"), "{error:?}");
+    assert!(error.hint.as_deref().unwrap_or_default().contains("put a backup in the place"), "{error:?}");
+    let (told, hint) = doctor(&home);
+    assert!(told.contains("the store is damaged") && hint.contains("backup"), "{told} {hint}");
+}
+
+#[test]
+fn damage_that_a_write_meets_is_called_damage_and_no_defect() {
+    let home = home();
+    let daemon = home.daemon();
+    stored(&home, "Deploys run at noon.");
+    daemon.terminate();
+    // Nothing but a write, which looks for its `op_id`, reads this index.
+    let db = rusqlite::Connection::open(home.paths().store()).unwrap();
+    let page: u64 =
+        db.query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'events_op'", [], |row| row.get(0)).unwrap();
+    let size: u64 = db.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    drop(db);
+    let file = fs::File::options().write(true).open(home.paths().store()).unwrap();
+    file.write_all_at(&[0xff; 512], (page - 1) * size).unwrap();
+    drop(file);
+
+    let _daemon = home.daemon();
+    let error = write(&home, "Logs are JSON.").unwrap_err();
+    assert_eq!(error.code, ErrorCode::Damaged, "{error:?}");
+    assert!(error.message.contains("the store is damaged"), "{error:?}");
+    let hint = error.hint.unwrap_or_default();
+    assert!(hint.contains("put a backup in the place") && !hint.contains("defect"), "{hint}");
+    let (told, _) = doctor(&home);
+    assert!(told.contains("events") || told.contains("damaged"), "{told}");
+}
