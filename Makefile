@@ -27,8 +27,8 @@ run: setup ## build, then the demonstration: writes refused and stored, and the 
 
 # Tests wait for daemons, terminals and networks more than they compute: twice as many at once as there are cores.
 test: setup ## every test (minutes; no network beyond the crates)
-	@$(call build_with,test --no-run --locked $(ARGS))
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} $(CARGO) test --locked $(ARGS)
+	@$(call build_with,test --workspace --no-run --locked $(ARGS))
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} $(CARGO) test --workspace --locked $(ARGS)
 
 build: setup ## the optimised program: target/release/ergo
 	@$(call build_with,build --release --locked)
@@ -37,16 +37,16 @@ install: setup ## the optimised program into ~/.cargo/bin
 	@$(call build_with,install --path . --locked)
 
 lint: setup ## formatting, clippy, documentation: all without a warning
-	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 docs: setup ## the code's documentation: target/doc/ergo
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked
 
 bench: setup ## speed, measured with the optimised program (many minutes)
-	$(CARGO) bench --locked $(ARGS)
-	$(CARGO) run --release --locked --quiet -- bench store
+	$(CARGO) bench -p ergo-bench --locked $(ARGS)
+	$(CARGO) run --release -p ergo-bench --locked --quiet -- store
 
 soak: setup ## kill -9 over and over: SOAK_SECONDS=60
 	SOAK_SECONDS=$${SOAK_SECONDS:-60} $(CARGO) test --locked --test it soak_ -- --ignored --nocapture

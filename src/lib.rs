@@ -3,7 +3,6 @@
 //! The code map and the invariants between these modules are in `ARCHITECTURE.md`; `tests/it/arch.rs` checks the edges.
 
 pub mod api;
-pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod config;

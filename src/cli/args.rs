@@ -108,8 +108,6 @@ pub(super) enum Command {
     Backup(super::backup::Args),
     /// Make a small store to try things in, and open it.
     Demo(super::demo::Args),
-    /// Measure the guard, recall, the store, and sync.
-    Bench(super::bench::Args),
     Completions(super::completions::Args),
     Man(super::man::Args),
     #[command(hide = true)]

@@ -13,7 +13,6 @@ mod args;
 mod ask;
 mod audit;
 mod backup;
-mod bench;
 mod calibrate;
 mod claims;
 mod commit_check;
@@ -158,7 +157,6 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Export(args) => cx.block_on(async |cx| export::run(args, cx).await),
         Command::Tui(args) => tui::run(args, cx),
         Command::Daemon(args) => daemon::run(args, cx),
-        Command::Bench(args) => bench::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Models(args) => models::run(args, cx),
         Command::Sync(args) => cx.block_on(async |cx| sync::run(args, cx).await),

@@ -1,61 +1,42 @@
-//! A daemon made of a script, for tests of screens and verbs: answers, delays, failures, and what was asked.
+//! A scripted daemon for the tests of the typed client.
 
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::{
     future::BoxFuture,
-    stream::{BoxStream, StreamExt, unfold},
+    stream::{BoxStream, StreamExt},
 };
 use http::Method;
 use serde::Serialize;
-use tokio::sync::broadcast;
 
 use super::{Api, ByteStream, ClientError, Download, Request, Response};
 use crate::api::{ApiError, Change, ErrorCode};
 
 /// One scripted answer.
 #[derive(Clone, Debug)]
-pub struct Reply {
-    result: Result<Response, ClientError>,
-    delay: Duration,
-}
+pub(crate) struct Reply(Response);
 
 impl Reply {
     /// A JSON answer.
-    pub fn json(status: u16, body: &impl Serialize) -> Self {
+    pub(crate) fn json(status: u16, body: &impl Serialize) -> Self {
         let body = Bytes::from(serde_json::to_vec(body).unwrap_or_default());
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
-        Self { result: Ok(Response { status, body, version }), delay: Duration::ZERO }
+        Self(Response { status, body, version })
     }
 
     /// An error as the daemon would send it.
-    pub fn error(code: ErrorCode, message: &str) -> Self {
+    pub(crate) fn error(code: ErrorCode, message: &str) -> Self {
         Self::json(code.status(), &ApiError::new(code, message))
-    }
-
-    /// No answer at all.
-    pub fn fail(error: ClientError) -> Self {
-        Self { result: Err(error), delay: Duration::ZERO }
-    }
-
-    /// The same after a while.
-    #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
     }
 
     /// The same from a daemon of this program version.
     #[must_use]
-    pub fn version(mut self, version: &str) -> Self {
-        if let Ok(response) = &mut self.result {
-            response.version = Some(version.to_owned());
-        }
+    pub(crate) fn version(mut self, version: &str) -> Self {
+        self.0.version = Some(version.to_owned());
         self
     }
 }
@@ -68,18 +49,10 @@ struct Script {
 }
 
 /// Answers from a script and records what it was asked. What is not in the script is a 404.
-#[derive(Debug)]
-pub struct FakeApi {
+#[derive(Debug, Default)]
+pub(crate) struct FakeApi {
     scripts: Mutex<Vec<Script>>,
     requests: Mutex<Vec<Request>>,
-    changes: Mutex<Option<broadcast::Sender<Change>>>,
-}
-
-impl Default for FakeApi {
-    fn default() -> Self {
-        let changes = Mutex::new(Some(broadcast::channel(256).0));
-        Self { scripts: Mutex::default(), requests: Mutex::default(), changes }
-    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,13 +61,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl FakeApi {
     /// A daemon that knows nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds an answer to the calls of this method and exact path (without query). Several answers are given in turn; the
     /// last stays.
-    pub fn on(&self, method: Method, path: &str, reply: Reply) {
+    pub(crate) fn on(&self, method: Method, path: &str, reply: Reply) {
         let mut scripts = locked(&self.scripts);
         match scripts.iter_mut().find(|script| script.method == method && script.path == path) {
             Some(script) => script.replies.push_back(reply),
@@ -102,26 +75,9 @@ impl FakeApi {
         }
     }
 
-    /// Forgets the answers to this method and path.
-    pub fn forget(&self, method: &Method, path: &str) {
-        locked(&self.scripts).retain(|script| script.method != *method || script.path != path);
-    }
-
     /// Everything that was asked so far, in order.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         locked(&self.requests).clone()
-    }
-
-    /// Sends a change to everyone who follows.
-    pub fn push(&self, change: Change) {
-        if let Some(sender) = &*locked(&self.changes) {
-            drop(sender.send(change));
-        }
-    }
-
-    /// Ends every stream of changes, as a daemon does that goes away.
-    pub fn hang_up(&self) {
-        locked(&self.changes).take();
     }
 
     fn reply(&self, request: &Request) -> Reply {
@@ -140,16 +96,8 @@ impl Api for FakeApi {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, ClientError>> {
         Box::pin(async move {
             let reply = self.reply(&request);
-            let deadline = request.deadline;
             locked(&self.requests).push(request);
-            if reply.delay >= deadline {
-                tokio::time::sleep(deadline).await;
-                return Err(ClientError::Timeout { place: self.place(), after: deadline });
-            }
-            if !reply.delay.is_zero() {
-                tokio::time::sleep(reply.delay).await;
-            }
-            reply.result
+            Ok(reply.0)
         })
     }
 
@@ -171,58 +119,10 @@ impl Api for FakeApi {
     }
 
     fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
-        let receiver = locked(&self.changes).as_ref().map(broadcast::Sender::subscribe);
-        unfold(receiver, |receiver| async move {
-            let mut receiver = receiver?;
-            match receiver.recv().await {
-                Ok(change) => Some((Ok(change), Some(receiver))),
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    let lagged = Change { event: "lagged".to_owned(), ..Change::default() };
-                    Some((Ok(lagged), Some(receiver)))
-                }
-                Err(broadcast::error::RecvError::Closed) => None,
-            }
-        })
-        .boxed()
+        futures_util::stream::empty().boxed()
     }
 
     fn place(&self) -> String {
         "fake:".to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn answers_come_in_turn_and_the_last_stays() {
-        let fake = FakeApi::new();
-        fake.on(Method::GET, "/x", Reply::json(200, &1));
-        fake.on(Method::GET, "/x", Reply::json(200, &2));
-        let mut seen = Vec::new();
-        for _ in 0..3 {
-            seen.push(fake.send(Request::new(Method::GET, "/x")).await.unwrap().body);
-        }
-        assert_eq!(seen, ["1", "2", "2"]);
-        assert_eq!(fake.send(Request::new(Method::GET, "/y")).await.unwrap().status, 404);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_later_than_the_deadline_is_a_timeout() {
-        let fake = FakeApi::new();
-        fake.on(Method::GET, "/x", Reply::json(200, &1).after(Duration::from_mins(1)));
-        let error = fake.send(Request::new(Method::GET, "/x")).await.unwrap_err();
-        assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
-    }
-
-    #[tokio::test]
-    async fn changes_reach_who_follows_until_it_hangs_up() {
-        let fake = FakeApi::new();
-        let mut stream = fake.changes();
-        fake.push(Change { seq: 3, ..Change::default() });
-        assert_eq!(stream.next().await.unwrap().unwrap().seq, 3);
-        fake.hang_up();
-        assert!(stream.next().await.is_none());
     }
 }

@@ -1,13 +1,14 @@
 //! Speaking to the daemon: a transport that can be replaced ([`Api`]), and a typed [`Client`] over it.
 //!
-//! [`HttpApi`] speaks HTTP over the daemon's Unix socket, TCP or TLS; [`FakeApi`] answers from a script, for tests.
+//! [`HttpApi`] speaks HTTP over the daemon's Unix socket, TCP or TLS.
 
 mod agents;
 mod bundle;
 mod credential;
 pub mod drift;
 mod error;
-pub mod fake;
+#[cfg(test)]
+mod fake;
 pub mod files;
 pub mod http;
 pub mod injected;
@@ -30,7 +31,8 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 pub type ByteStream = BoxStream<'static, std::io::Result<Bytes>>;
 
 pub use error::ClientError;
-pub use fake::{FakeApi, Reply};
+#[cfg(test)]
+pub(crate) use fake::{FakeApi, Reply};
 pub use http::{HttpApi, Place};
 pub use launch::Connect;
 pub use moment::{MOMENT_FORMS, moment};

@@ -47,7 +47,7 @@ impl DaemonRecord {
 }
 
 /// Writes a file that only this user may read, by way of a temporary file beside it.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = PathBuf::from(name);

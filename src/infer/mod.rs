@@ -6,6 +6,7 @@
 pub mod catalogue;
 mod endpoint;
 mod error;
+#[cfg(any(test, feature = "testing"))]
 mod fake;
 mod pool;
 mod types;
@@ -14,6 +15,7 @@ pub mod worker;
 
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::InferError;
+#[cfg(any(test, feature = "testing"))]
 pub use fake::FakeModels;
 pub use pool::{Pool, PoolOptions, default_threads, write_out};
 pub use types::{

@@ -4,8 +4,6 @@
 
 mod agents;
 mod arch;
-mod bench_agents;
-mod bench_sync;
 mod cli;
 mod crash;
 mod crash_ingest;

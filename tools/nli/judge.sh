@@ -3,7 +3,7 @@
 #   judge.sh GENERATED WORK [OPTION...]
 #     GENERATED  what `ergo_nli.generate` wrote: judge_pairs, judge_rules, calibration (.jsonl); run.sh leaves it in WORK/generated
 #     WORK       everything is written here; what models said is kept in heard.jsonl, so that a second fit takes seconds
-#     OPTION     for `ergo bench guard`: --nli FILE where it is not the one that ships, --llm FILE to fit the deep stage too
+#     OPTION     for `ergo-bench guard`: --nli FILE where it is not the one that ships, --llm FILE to fit the deep stage too
 # Environment: PYTHON (default python3), ERGO (default ergo).
 set -euo pipefail
 

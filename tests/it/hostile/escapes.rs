@@ -78,8 +78,7 @@ fn tried(home: &TestHome, args: &[&str], input: &str, wrongs: &mut Vec<String>) 
 }
 
 /// Verbs that are not tried, and why.
-const LEFT_OUT: [(&str, &str); 7] = [
-    ("bench", "measures generated stores"),
+const LEFT_OUT: [(&str, &str); 6] = [
     ("demo", "runs other verbs on ergo's own texts"),
     ("mcp", "speaks JSON-RPC to a program"),
     ("worker", "speaks frames to the daemon"),

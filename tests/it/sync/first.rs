@@ -81,7 +81,7 @@ fn of(frames: &[(u8, usize)], kind: u8) -> usize {
     frames.iter().filter(|(of, _)| *of == kind).count()
 }
 
-/// Signatures, headers, salts and bodies of a node's events as one deflated stream: what `ergo bench sync` compares with.
+/// Signatures, headers, salts and bodies of a node's events as one deflated stream: what `ergo-bench sync` compares with.
 fn deflated(node: &Node, team: EventId) -> usize {
     let events = node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10_000)).unwrap().events;
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::default());

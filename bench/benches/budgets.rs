@@ -1,0 +1,212 @@
+//! The app's budgets beside what was measured: first paint, key to paint, draw, idle frames, memory, each with 100,000 claims.
+//!
+//! Prints a table; a number over its bar is marked, and is no failure: a busy machine says little about the app. The app runs in a
+//! real pseudo-terminal beside a daemon that only reads (`tests/it/support/crowd.rs`).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs, unreachable_pub, dead_code)]
+
+#[path = "../../tests/it/support/crowd.rs"]
+mod crowd;
+mod crowded_store;
+mod daemon_reads;
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ergo::{
+    client::{Client, HttpApi},
+    config::Paths,
+    tui::{
+        key::KeyPress,
+        msg::{Answer, Effect, Msg, Read},
+        state::{Screen, Settings, State},
+        theme::Theme,
+        update::{self, Opening},
+        view,
+    },
+};
+use ratatui::{buffer::Buffer, layout::Rect};
+use termlens::{Key, Terminal, TerminalBuilder};
+
+/// How often each thing is measured.
+const ROUNDS: usize = 200;
+
+/// Between two keys: as a key held down repeats. Faster ones share a frame, of which there are sixty a second.
+const RHYTHM: Duration = Duration::from_millis(33);
+
+fn main() {
+    // `cargo test` runs benches too, to see that they run: a few rounds do.
+    let brief = std::env::args().any(|arg| arg == "--test");
+    let rounds = if brief { 5 } else { ROUNDS };
+    println!("{:42} {:>12} {:>12}", "with 100,000 claims", "measured", "bar");
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("work")).unwrap();
+    // The tour of a first run was seen.
+    fs::write(home.path().join("tui.json"), r#"{"toured":true}"#).unwrap();
+    let url = crowd::start();
+    let first: Vec<Duration> = (0..(rounds / 20).max(3)).map(|_| first_paint(&home, &url).0).collect();
+    line("first paint, from the start of the program", p(&first, 50), 100.0, "ms");
+    let (_, mut app) = first_paint(&home, &url);
+    let keys: Vec<Duration> = (0..rounds).map(|round| key_to_paint(&mut app, round)).collect();
+    line("key to paint, the median", p(&keys, 50), 16.0, "ms");
+    line("key to paint, 95 of 100", p(&keys, 95), 16.0, "ms");
+    line("frames in three seconds at rest", idle_frames(&mut app), 0.0, "");
+    app.send(Key::Char('G')).unwrap();
+    app.wait_until(|screen| screen.contains("100,000 of 100,000")).unwrap();
+    line("memory at most, the list read to its end", memory(&app), 64.0, "MB");
+    let draws: Vec<Duration> = draws(rounds);
+    line("one frame of 200 x 60, the median", p(&draws, 50), 1.0, "ms");
+    line("one frame of 200 x 60, 95 of 100", p(&draws, 95), 4.0, "ms");
+    crowded(rounds, if brief { 2_000 } else { crowded_store::CLAIMS });
+}
+
+/// A real store in which a great deal wants a person: what the daemon takes to answer each read of the app, and the app to show it.
+fn crowded(rounds: usize, claims: usize) {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("work")).unwrap();
+    fs::write(home.path().join("tui.json"), r#"{"toured":true}"#).unwrap();
+    fs::write(
+        home.path().join("config.toml"),
+        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n",
+    )
+    .unwrap();
+    let begin = Instant::now();
+    crowded_store::fill(home.path(), claims);
+    let made = format!("{:.0} s", begin.elapsed().as_secs_f64());
+    println!("\n{:42} {made:>12}", format!("a store of {claims} claims was made"));
+    let program = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ergo-bench"));
+        command.args(args).current_dir(home.path().join("work")).env("ERGO_HOME", home.path()).env("HOME", home.path());
+        command
+    };
+    assert!(program(&["daemon", "start"]).status().unwrap().success());
+    let client = Client::new(Arc::new(HttpApi::unix(Paths::under(home.path()).socket)));
+    daemon_reads::measure(&client, rounds.min(50));
+    let first: Vec<Duration> = (0..(rounds / 20).max(3))
+        .map(|_| {
+            let begin = Instant::now();
+            let mut app = terminal(&home).args(["tui", "--no-spawn"]).spawn(env!("CARGO_BIN_EXE_ergo-bench")).unwrap();
+            app.wait_until(|screen| screen.contains("Found by models and audits")).unwrap();
+            begin.elapsed()
+        })
+        .collect();
+    line("first paint of its inbox, with the rows", p(&first, 50), 250.0, "ms");
+    assert!(program(&["daemon", "stop"]).status().unwrap().success());
+}
+
+fn terminal(home: &tempfile::TempDir) -> TerminalBuilder {
+    Terminal::builder()
+        .size(200, 60)
+        .env_clear()
+        .env("TERM", "xterm-256color")
+        .env("LANG", "C.UTF-8")
+        .env("USER", "ada")
+        .env("HOME", home.path())
+        .env("ERGO_HOME", home.path())
+        .current_dir(home.path().join("work"))
+        .timeout(Duration::from_mins(1))
+}
+
+fn line(what: &str, measured: f64, bar: f64, unit: &str) {
+    let over = if measured > bar { "  over" } else { "" };
+    println!("{what:42} {:>12} {:>12}{over}", format!("{measured:.2} {unit}"), format!("{bar:.0} {unit}"));
+}
+
+/// The `percent`th percentile in milliseconds.
+fn p(times: &[Duration], percent: usize) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let at = (sorted.len() * percent / 100).min(sorted.len() - 1);
+    sorted[at].as_secs_f64() * 1000.0
+}
+
+/// Starts the app and waits until the first claims are on the screen.
+fn first_paint(home: &tempfile::TempDir, url: &str) -> (Duration, Terminal) {
+    let begin = Instant::now();
+    let mut app = terminal(home)
+        .env("ERGO_API_URL", url)
+        .env("ERGO_API_TOKEN", "crowd")
+        .args(["tui", "--no-spawn", "--screen", "claims"])
+        .spawn(env!("CARGO_BIN_EXE_ergo-bench"))
+        .unwrap();
+    app.wait_until(|screen| screen.contains("ergo")).unwrap();
+    let first = begin.elapsed();
+    app.wait_until(|screen| screen.contains("1 of 100,000")).unwrap();
+    (first, app)
+}
+
+/// From a key to the picture that it makes.
+fn key_to_paint(app: &mut Terminal, round: usize) -> Duration {
+    // Down through the first page and up again, so that the position says what is painted.
+    let at = round % 80;
+    let (key, shown) = if at < 40 { (Key::Down, at + 2) } else { (Key::Up, 80 - at) };
+    let wanted = format!("{shown} of 100,000");
+    std::thread::sleep(RHYTHM);
+    let begin = Instant::now();
+    app.send(key).unwrap();
+    app.wait_until(|screen| screen.contains(&wanted)).unwrap();
+    begin.elapsed()
+}
+
+fn idle_frames(app: &mut Terminal) -> f64 {
+    // What was on its way has come.
+    app.wait_idle(Duration::from_millis(500)).unwrap();
+    let before = app.screen().repaints();
+    let quiet = app.wait_until_for(|_| false, Duration::from_secs(3));
+    assert!(quiet.is_err(), "nothing is waited for");
+    (app.screen().repaints() - before) as f64
+}
+
+/// The most memory that the app ever held, in megabytes.
+fn memory(app: &Terminal) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", app.pid().unwrap())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+}
+
+/// Frames of the Claims screen while it is scrolled.
+fn draws(rounds: usize) -> Vec<Duration> {
+    let settings = Settings {
+        who: "zoe".into(),
+        scope: crowd::claim(0).scope,
+        identities: Vec::new(),
+        read_only: false,
+        demonstration: false,
+        zone: jiff::tz::TimeZone::UTC,
+        seed: [1; 16],
+        autostart: false,
+        place: String::new(),
+        last_here: None,
+        tour: false,
+    };
+    let mut state = State::new(settings, (200, 60), 1_795_300_000_000);
+    let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    settle(&mut state, effects);
+    let theme = Theme::ansi(true);
+    let area = Rect::new(0, 0, 200, 60);
+    let mut buffer = Buffer::empty(area);
+    let page = KeyPress::parse("pgdn").unwrap();
+    let mut out = Vec::new();
+    for _ in 0..rounds {
+        let effects = update::update(&mut state, Msg::Key(page));
+        settle(&mut state, effects);
+        buffer.reset();
+        let begin = Instant::now();
+        let hits = view::draw(&state, &theme, area, &mut buffer);
+        out.push(begin.elapsed());
+        state.painted(hits);
+    }
+    out
+}
+
+fn settle(state: &mut State, effects: Vec<Effect>) {
+    let mut queue = effects;
+    while let Some(effect) = queue.pop() {
+        if let Effect::Read(ticket, Read::Claims(query)) = effect {
+            let page = Answer::Claims(crowd::page(&query));
+            queue.extend(update::update(state, Msg::Reply(ticket, Ok(page))));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Several agents at once on one daemon, and what became of their writes.
+
+use std::{
+    collections::{HashMap, HashSet},
+    thread::{self, ScopedJoinHandle},
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use super::{
+    Options,
+    bridge::{Bridge, Told},
+    home::Home,
+    report::Crowd,
+};
+use crate::{
+    store::{self, BenchError, quantiles},
+    store_synth as synth,
+};
+use ergo::api::ClaimsQuery;
+
+/// Claims of a page.
+const PAGE: usize = 200;
+
+/// Failures that are told word for word.
+const TOLD: usize = 5;
+
+/// What agents heard.
+#[derive(Default)]
+pub(super) struct Heard {
+    clients: usize,
+    seconds: f64,
+    writes: Vec<f64>,
+    recalls: Vec<f64>,
+    /// What was acknowledged as stored: the claim's id as it was told, and its statement.
+    stored: Vec<(String, String)>,
+    conflicts: usize,
+    failures: Vec<String>,
+}
+
+/// Lets all agents write and ask until the time is over.
+pub(super) fn all(home: &Home, options: &Options) -> Result<Heard, BenchError> {
+    let clients = (0..options.clients).map(|n| Bridge::start(home, &format!("agent-{n}")));
+    let clients = clients.collect::<Result<Vec<_>, _>>()?;
+    let begun = Instant::now();
+    let each = thread::scope(|threads| {
+        let agent = |(at, bridge)| threads.spawn(move || one(bridge, at, options, begun + options.time));
+        let agents: Vec<_> = clients.into_iter().enumerate().map(agent).collect();
+        agents.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    let mut all = Heard { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..Heard::default() };
+    for heard in each {
+        let panicked =
+            |_| BenchError::Answer { verb: "mcp".into(), said: "an agent of the measurement panicked".into() };
+        let heard = heard.map_err(panicked)??;
+        all.writes.extend(heard.writes);
+        all.recalls.extend(heard.recalls);
+        all.stored.extend(heard.stored);
+        all.conflicts += heard.conflicts;
+        all.failures.extend(heard.failures);
+    }
+    Ok(all)
+}
+
+/// One agent: it stores a claim of its own, then asks for it, and so on.
+fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result<Heard, BenchError> {
+    let mut heard = Heard::default();
+    let millis = |took: Duration| took.as_secs_f64() * 1000.0;
+    for n in 0.. {
+        if Instant::now() >= end {
+            break;
+        }
+        let number = options.claims + at + n * options.clients;
+        let statement = synth::statement(number);
+        let begun = Instant::now();
+        let told = bridge.call("ergo_remember", json!({"statement": statement, "reason": synth::reason(number)}))?;
+        heard.writes.push(millis(begun.elapsed()));
+        match told {
+            Told::Result(value) => match (value["result"].as_str(), value["claim_id"].as_str()) {
+                (Some("stored"), Some(id)) => heard.stored.push((id.to_owned(), statement)),
+                (Some("conflict"), _) => heard.conflicts += 1,
+                _ => heard.failures.push(value.to_string()),
+            },
+            Told::Failed(said) => heard.failures.push(said),
+        }
+        let begun = Instant::now();
+        let told = bridge.call("ergo_recall", json!({"query": synth::question(number)}))?;
+        heard.recalls.push(millis(begun.elapsed()));
+        if let Told::Failed(said) = told {
+            heard.failures.push(said);
+        }
+    }
+    Ok(heard)
+}
+
+impl Heard {
+    /// Looks for every acknowledged write in the daemon's own list.
+    pub(super) async fn counted(self, home: &Home) -> Result<Crowd, BenchError> {
+        let scope = store::scope();
+        let (mut ids, mut statements) = (HashSet::new(), HashMap::<String, usize>::new());
+        let mut cursor = None;
+        loop {
+            let query = ClaimsQuery {
+                org_id: Some(scope.org_id.clone()),
+                project: Some(scope.project.clone()),
+                status: Some("all".into()),
+                limit: Some(PAGE),
+                cursor,
+                ..ClaimsQuery::default()
+            };
+            let page = home.daemon.client.claims(&query).await?;
+            for claim in page.items {
+                ids.insert(claim.id.short());
+                *statements.entry(claim.statement).or_default() += 1;
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let there = |statement: &String| statements.get(statement).copied().unwrap_or_default();
+        let lost = self.stored.iter().filter(|(id, statement)| !ids.contains(id) || there(statement) == 0).count();
+        let doubled = self.stored.iter().filter(|(_, statement)| there(statement) > 1).count();
+        Ok(Crowd {
+            clients: self.clients,
+            seconds: self.seconds,
+            stored: self.stored.len(),
+            conflicts: self.conflicts,
+            lost,
+            doubled,
+            failed: self.failures.len(),
+            failures: self.failures.into_iter().take(TOLD).collect(),
+            write_ms: quantiles(self.writes),
+            recall_ms: quantiles(self.recalls),
+        })
+    }
+}

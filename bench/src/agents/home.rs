@@ -1,0 +1,73 @@
+//! The home of the measurement, and the project in it.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::Options;
+use crate::{
+    daemon::Daemon,
+    store::{self, BenchError},
+    store_models, store_synth as synth,
+};
+use ergo::{
+    api::{Caller, RecallRequest, RememberRequest},
+    config::{Paths, record::write_private},
+    domain::ClaimKind,
+    infer::Models,
+};
+
+/// Constraints that a session is told first; each names a line of [`FILE`].
+const CONSTRAINTS: usize = 20;
+
+/// The file that an agent reads.
+pub(super) const FILE: &str = "src/api.rs";
+
+/// A private home with its daemon.
+pub(super) struct Home {
+    pub(super) daemon: Daemon,
+    /// The agent's folder, whose scope is the one that is filled.
+    pub(super) work: PathBuf,
+}
+
+impl Home {
+    /// A home whose store is filled; its daemon does not run yet.
+    pub(super) fn make(options: &Options, models: &Arc<dyn Models>) -> Result<Self, BenchError> {
+        let paths = Paths::under(&options.folder);
+        paths.make()?;
+        let scope = store::scope();
+        let work = options.folder.join(&scope.project);
+        std::fs::create_dir_all(&work).map_err(|error| BenchError::Io { path: work.clone(), error })?;
+        write_private(&paths.device_key(), format!("{}\n", hex::encode(store::key().to_bytes())).as_bytes())?;
+        let config = format!("org_id = \"{}\"\n[daemon]\ntcp = false\n[sync]\nmode = \"off\"\n", scope.org_id);
+        write_private(&paths.config, config.as_bytes())?;
+        let real = store_models::embed(models, options.claims)?;
+        store_models::fill(&paths.store(), options.claims, &real, models)?;
+        Ok(Self { daemon: Daemon::new(paths, options.program.clone())?, work })
+    }
+
+    /// Starts the daemon, stores the constraints, and asks once, so that the models are there.
+    pub(super) async fn start(&mut self) -> Result<(), BenchError> {
+        self.daemon.start().await?;
+        let scope = store::scope();
+        for n in 0..CONSTRAINTS {
+            let request = RememberRequest {
+                caller: Caller {
+                    org_id: scope.org_id.clone(),
+                    project: scope.project.clone(),
+                    who: "bench".into(),
+                    ..Caller::default()
+                },
+                statement: synth::aside(n),
+                kind: Some(ClaimKind::Constraint),
+                reason: Some(synth::reason(n)),
+                source: Some(format!("{FILE}:{}", n + 1)),
+                force_exception: Some("the measurement goes on".into()),
+                ..RememberRequest::default()
+            };
+            self.daemon.client.remember(&request).await?;
+        }
+        let (org_id, project) = (scope.org_id, scope.project);
+        let request = RecallRequest { org_id, project, query: synth::question(1), ..RecallRequest::default() };
+        self.daemon.client.recall(&request).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! The figures, and what they should be.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{bar::Bar, store::Quantiles};
+
+/// Everything that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Active claims in the scope.
+    pub claims: usize,
+    /// Each hook.
+    pub hooks: Vec<Hook>,
+    /// A bridge, from its start until it has shaken hands, in milliseconds.
+    pub bridge_ms: Quantiles,
+    /// The same until its first call is answered.
+    pub first_call_ms: Quantiles,
+    /// Several agents at once.
+    pub crowd: Crowd,
+    /// The bars, each beside its figure.
+    pub bars: Vec<Bar>,
+}
+
+/// A hook, from its start to its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hook {
+    /// Which, and with what.
+    pub name: String,
+    /// Its time, in milliseconds.
+    pub ms: Quantiles,
+    /// How often it ran.
+    pub runs: usize,
+    /// How often it had something to say.
+    pub spoke: usize,
+}
+
+/// Several agents that write and ask at once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Crowd {
+    /// How many.
+    pub clients: usize,
+    /// For how long.
+    pub seconds: f64,
+    /// Writes that were acknowledged as stored.
+    pub stored: usize,
+    /// Writes that the guard refused.
+    pub conflicts: usize,
+    /// Writes that were acknowledged and are not there.
+    pub lost: usize,
+    /// Writes that were acknowledged and are there more than once.
+    pub doubled: usize,
+    /// Calls that were answered by an error.
+    pub failed: usize,
+    /// The first of those errors.
+    pub failures: Vec<String>,
+    /// A guarded write, from the call to its result, in milliseconds.
+    pub write_ms: Quantiles,
+    /// A recall.
+    pub recall_ms: Quantiles,
+}
+
+impl Crowd {
+    /// Nothing was lost, nothing is there twice, and nothing failed.
+    pub fn whole(&self) -> bool {
+        self.lost + self.doubled + self.failed == 0
+    }
+}
+
+impl Report {
+    /// With the bars.
+    pub(super) fn judged(mut self) -> Self {
+        let hook = |hook: &Hook| Bar::new(&format!("hook {}, p95", hook.name), hook.ms.p95, 100.0, "ms");
+        self.bars = self.hooks.iter().map(hook).collect();
+        self.bars.push(Bar::new("bridge, until it shook hands, p95", self.bridge_ms.p95, 60.0, "ms"));
+        self
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", Bar::heading(&format!("{} claims", self.claims)))?;
+        self.bars.iter().try_for_each(|bar| writeln!(f, "{bar}"))?;
+        for Hook { name, ms, runs, spoke } in &self.hooks {
+            let Quantiles { p50, max, .. } = ms;
+            writeln!(
+                f,
+                "Hook {name}: p50 {p50:.1} ms, max {max:.1}; it had something to say {spoke} times of {runs}."
+            )?;
+        }
+        let Self { bridge_ms, first_call_ms, crowd, .. } = self;
+        writeln!(
+            f,
+            "Bridge: p50 {:.1} ms, max {:.1}; its first call answered, p50 {:.1}, p95 {:.1}.",
+            bridge_ms.p50, bridge_ms.max, first_call_ms.p50, first_call_ms.p95
+        )?;
+        writeln!(
+            f,
+            "{} agents for {:.0} s: {} writes stored, {} refused; {:.1} a second.",
+            crowd.clients,
+            crowd.seconds,
+            crowd.stored,
+            crowd.conflicts,
+            (crowd.stored + crowd.conflicts) as f64 / crowd.seconds.max(0.001)
+        )?;
+        writeln!(
+            f,
+            "  write p50 {:.1} ms, p95 {:.1}, max {:.1}; recall p50 {:.1}, p95 {:.1}, max {:.1}",
+            crowd.write_ms.p50,
+            crowd.write_ms.p95,
+            crowd.write_ms.max,
+            crowd.recall_ms.p50,
+            crowd.recall_ms.p95,
+            crowd.recall_ms.max
+        )?;
+        let whole = if crowd.whole() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
+        writeln!(f, "  {} lost, {} twice, {} errors: {whole}", crowd.lost, crowd.doubled, crowd.failed)?;
+        crowd.failures.iter().try_for_each(|failure| writeln!(f, "  {failure}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let times = Quantiles { p50: 10.0, p95: 20.0, max: 30.0 };
+        let slow = Quantiles { p95: 120.0, ..times };
+        let hook = |name: &str, ms| Hook { name: name.into(), ms, runs: 50, spoke: 49 };
+        let crowd = Crowd { clients: 10, seconds: 2.0, stored: 90, conflicts: 10, write_ms: times, ..Crowd::default() };
+        let hooks = vec![hook("session-start", times), hook("user-prompt, a page", slow)];
+        Report { claims: 7, hooks, bridge_ms: times, first_call_ms: slow, crowd, bars: vec![] }.judged()
+    }
+
+    #[test]
+    fn each_bar_stands_beside_its_figure() {
+        let text = report().to_string();
+        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
+        assert!(line("hook session-start").ends_with("20.00     100.00 ms"), "{text}");
+        assert!(line("hook user-prompt, a page").ends_with("120.00     100.00 ms  missed"), "{text}");
+        assert!(line("10 agents for 2 s").ends_with("50.0 a second."), "{text}");
+        assert!(text.contains("nothing lost, nothing twice"), "{text}");
+    }
+
+    #[test]
+    fn what_is_lost_or_twice_or_failed_is_said() {
+        for (lost, doubled, failed) in [(1, 0, 0), (0, 1, 0), (0, 0, 1)] {
+            let mut report = report();
+            report.crowd = Crowd { lost, doubled, failed, ..report.crowd };
+            assert!(!report.crowd.whole() && report.to_string().contains("NOT WHOLE"));
+        }
+    }
+}

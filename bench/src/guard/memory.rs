@@ -1,0 +1,218 @@
+//! The guard over a project in memory: candidates by shared subjects and terms, as the store's index gives them, and by vectors.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::path::{Answer, GuardPath, Opposed};
+use ergo::{
+    domain::{ClaimKind, Tier, claim::Qualifiers, norm::IndexTerms},
+    guard::{self, Candidate, Circumstances, Guard, Inference, MAX_BY_MEANING, MAX_BY_WORDS, Said},
+    infer::{Call, Models, Role},
+};
+
+/// How long one answer of a model may take here.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A statement as the project keeps it.
+pub(super) struct Stored {
+    pub(super) candidate: Candidate,
+    terms: IndexTerms,
+    vector: Option<Vec<f32>>,
+    active: bool,
+}
+
+/// A project in memory.
+pub(super) struct Memory {
+    pub(super) guard: Guard,
+    models: Option<Arc<dyn Models>>,
+    pub(super) stored: Vec<Stored>,
+    /// Only the cross-encoder speaks: its probability of a contradiction is the score.
+    alone: bool,
+    failures: Vec<String>,
+}
+
+impl Memory {
+    pub(super) fn new(guard: Guard, models: Option<Arc<dyn Models>>) -> Self {
+        Self { guard, models, stored: Vec::new(), alone: false, failures: Vec::new() }
+    }
+
+    /// The cross-encoder alone, on the candidates that come through the gate.
+    pub(super) fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
+    pub(super) fn read(&mut self, kind: ClaimKind, statement: &str) -> Stored {
+        let norms = self.guard.normalise_claim(kind, statement, &Qualifiers::default()).norms;
+        let terms = Guard::index_terms(&norms, statement);
+        let vector = self.embed(statement);
+        let candidate = Candidate { kind, statement: statement.to_owned(), norms, ..Candidate::default() };
+        Stored { candidate, terms, vector, active: true }
+    }
+
+    /// Keeps a statement without comparing it.
+    pub(super) fn keep(&mut self, kind: ClaimKind, statement: &str) {
+        let stored = self.read(kind, statement);
+        self.stored.push(stored);
+    }
+
+    fn embed(&mut self, statement: &str) -> Option<Vec<f32>> {
+        let models = self.models.as_ref().filter(|models| models.info().role(Role::Embedder).is_some())?;
+        match models.embed(&[statement.to_owned()], Call::background(PATIENCE)) {
+            Ok(vectors) => vectors.into_iter().next(),
+            Err(error) => {
+                self.failures.push(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The numbers of the active claims that a statement is compared with, the likeliest first.
+    fn candidates(&self, ours: &Stored) -> Vec<usize> {
+        let active: Vec<usize> = (0..self.stored.len()).filter(|number| self.stored[*number].active).collect();
+        let mut by_words: Vec<(f64, usize)> = active
+            .iter()
+            .map(|number| (self.shared(ours, &self.stored[*number], active.len()), *number))
+            .filter(|(shared, _)| *shared > 0.0)
+            .collect();
+        by_words.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        by_words.truncate(MAX_BY_WORDS);
+        let mut found: Vec<usize> = by_words.into_iter().map(|(_, number)| number).collect();
+        let ranked = found.len();
+        let mut near: Vec<(f32, usize)> =
+            active.iter().filter_map(|number| Some((cosine(ours, &self.stored[*number])?, *number))).collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        near.truncate(MAX_BY_MEANING);
+        for (_, number) in near {
+            if !found.contains(&number) {
+                found.push(number);
+            }
+        }
+        let candidates: Vec<Candidate> = found.iter().map(|number| self.stored[*number].candidate.clone()).collect();
+        let said: Vec<Said> = found.iter().map(|number| self.near(ours, *number)).collect();
+        let chosen = guard::shortlist(&ours.candidate, &candidates, ranked, &said);
+        chosen.into_iter().map(|at| found[at]).collect()
+    }
+
+    fn near(&self, ours: &Stored, number: usize) -> Said {
+        Said { cosine: cosine(ours, &self.stored[number]), ..Said::default() }
+    }
+
+    /// How much two statements share, as the store's index ranks them: what few claims say counts more.
+    fn shared(&self, ours: &Stored, theirs: &Stored, claims: usize) -> f64 {
+        type List = fn(&IndexTerms) -> &[String];
+        let lists: [(f64, List); 3] = [(1.0, |t| &t.terms), (3.0, |t| &t.subjects), (6.0, |t| &t.pairs)];
+        let mut sum = 0.0;
+        for (weight, list) in lists {
+            for term in list(&ours.terms).iter().filter(|term| list(&theirs.terms).binary_search(term).is_ok()) {
+                let has = |stored: &&Stored| stored.active && list(&stored.terms).binary_search(term).is_ok();
+                let known = self.stored.iter().filter(has).count();
+                sum += weight * (1.0 + claims as f64 / known.max(1) as f64).ln();
+            }
+        }
+        sum
+    }
+
+    /// The candidates of a statement with what the models say of each.
+    pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, Said)> {
+        let numbers = self.candidates(ours);
+        let mut said: Vec<Said> = numbers.iter().map(|number| self.near(ours, *number)).collect();
+        let Some(models) = self.models.clone().filter(|models| models.info().role(Role::Nli).is_some()) else {
+            return numbers.into_iter().zip(said).collect();
+        };
+        let against: Vec<Candidate> = numbers.iter().map(|number| self.stored[*number].candidate.clone()).collect();
+        let under = Circumstances { said: &said, ..Circumstances::default() };
+        let worth = self.guard.worth_inferring(&ours.candidate, &against, under);
+        let pairs: Vec<(String, String)> = worth
+            .iter()
+            .flat_map(|at| {
+                let (stored, incoming) = (&against[*at].statement, &ours.candidate.statement);
+                [(stored.clone(), incoming.clone()), (incoming.clone(), stored.clone())]
+            })
+            .collect();
+        if !pairs.is_empty() {
+            match models.classify(&pairs, Call::background(PATIENCE)) {
+                Ok(logits) => {
+                    for (at, pair) in worth.iter().zip(logits.chunks_exact(2)) {
+                        said[*at].inference = Some(Inference { forward: pair[0], backward: pair[1] });
+                    }
+                }
+                Err(error) => self.failures.push(error.to_string()),
+            }
+        }
+        numbers.into_iter().zip(said).collect()
+    }
+
+    fn compare(&mut self, ours: &Stored) -> Vec<Opposed> {
+        let heard = self.heard(ours);
+        let mut opposed: Vec<Opposed> = heard
+            .into_iter()
+            .filter_map(|(number, said)| {
+                if self.alone {
+                    let margin = said.inference?.mean();
+                    let score = 1.0 / (1.0 + (-margin).exp());
+                    let tier = if score >= 0.5 { Tier::Block } else { Tier::Clean };
+                    return Some(Opposed { number, tier, score, why: format!("inferred: {margin:.2}") });
+                }
+                let ruling = self.guard.compare(&ours.candidate, &self.stored[number].candidate, &said);
+                Some(Opposed {
+                    number,
+                    tier: ruling.tier,
+                    score: ruling.score,
+                    why: super::path::why(&ruling.evidence),
+                })
+            })
+            .filter(|opposed| opposed.score > 0.0)
+            .collect();
+        opposed.sort_by(|a, b| b.score.total_cmp(&a.score));
+        opposed
+    }
+}
+
+fn cosine(a: &Stored, b: &Stored) -> Option<f32> {
+    let (a, b) = (a.vector.as_ref()?, b.vector.as_ref()?);
+    Some(a.iter().zip(b).map(|(x, y)| x * y).sum())
+}
+
+impl GuardPath for Memory {
+    fn fresh(&mut self) {
+        self.stored.clear();
+    }
+
+    fn write(&mut self, kind: ClaimKind, statement: &str) -> Answer {
+        let start = Instant::now();
+        let stored = self.read(kind, statement);
+        let opposed = self.compare(&stored);
+        let took = start.elapsed();
+        self.stored.push(stored);
+        Answer { opposed, took }
+    }
+
+    fn write_or_supersede(&mut self, statement: &str, _reason: &str) -> (bool, Duration) {
+        let answer = self.write(ClaimKind::Decision, statement);
+        let blocking: Vec<usize> = answer.opposed.iter().filter(|o| o.tier == Tier::Block).map(|o| o.number).collect();
+        for number in &blocking {
+            self.stored[*number].active = false;
+        }
+        (!blocking.is_empty(), answer.took)
+    }
+
+    fn answer(&mut self, question: &str) -> Option<String> {
+        let asked = Guard::index_terms(&[], question).terms;
+        self.stored
+            .iter()
+            .filter(|stored| stored.active)
+            .enumerate()
+            .map(|(number, stored)| {
+                (asked.iter().filter(|t| stored.terms.terms.binary_search(t).is_ok()).count(), number, stored)
+            })
+            .max_by_key(|(shared, number, _)| (*shared, *number))
+            .map(|(.., stored)| stored.candidate.statement.clone())
+    }
+
+    fn failures(&self) -> &[String] {
+        &self.failures
+    }
+}

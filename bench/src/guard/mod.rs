@@ -1,0 +1,125 @@
+//! `ergo-bench guard`: how well the guard tells contradictions from everything else, on a folder of labelled data.
+//!
+//! A row of the report is one way to compare: `lexical` (token overlap with cues of negation, antonyms and numbers), `structural` (norm
+//! against norm only), `rules` (no models), `nli` (the cross-encoder alone), `default` (what ships), `deep` (with the language
+//! model, asked before the write, on a part of the corpora). Precision and recall count tier `block` on the label `contradiction`, at the shipped
+//! thresholds. Replays store a blocked row all the same and go on.
+
+mod crowd;
+mod data;
+mod facts;
+mod fit;
+mod fit_deep;
+mod lexical;
+mod memory;
+mod path;
+mod replay;
+mod report;
+mod score;
+mod shipped;
+
+use std::{path::PathBuf, sync::Arc};
+
+pub use data::DataError;
+pub use fit::{FitOptions, Fitted, fit};
+pub use report::{Crowd, Facts, FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Report, Row, Supersede};
+pub use score::Wrong;
+
+use heard::Heard;
+use path::{GuardPath, Ways};
+
+use super::{heard, logistic};
+use ergo::{guard::Weights, infer::Models};
+
+/// What to measure.
+#[derive(Clone)]
+pub struct Options {
+    /// The folder with the data files; an absent file is skipped, and named in the report.
+    pub data: PathBuf,
+    /// Keep a line for each wrong answer, with the reason that the guard gave.
+    pub explain: bool,
+    /// The models; without any, the rules are measured.
+    pub models: Option<Arc<dyn Models>>,
+    /// Keeps what the models say in this file, and believes it at the next measurement: then times mean nothing.
+    pub heard: Option<PathBuf>,
+    /// The judge's weights and thresholds.
+    pub weights: Weights,
+    /// Sentences of each corpus that the deep row replays.
+    pub sample: usize,
+    /// The rows to measure, by name; empty for all.
+    pub only: Vec<String>,
+}
+
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The data could not be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The private store of the measurement could not be opened.
+    #[error("the store for the measurement could not be opened: {0}")]
+    Store(#[from] ergo::api::ApiError),
+    /// What models said could not be kept.
+    #[error("cannot keep what the models say in {}: {source}", path.display())]
+    Heard {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A model that is needed is missing or fails.
+    #[error("{0}")]
+    Model(String),
+}
+
+/// The models of a measurement, with a memory.
+fn heard(models: Option<&Arc<dyn Models>>, file: Option<&PathBuf>) -> Result<Option<Arc<Heard>>, BenchError> {
+    let Some(models) = models else { return Ok(None) };
+    let open = Heard::new(Arc::clone(models), file.map(PathBuf::as_path));
+    let path = || file.cloned().unwrap_or_default();
+    open.map(|heard| Some(Arc::new(heard))).map_err(|source| BenchError::Heard { path: path(), source })
+}
+
+/// Measures. A write that fails is counted as clean, and named in the report.
+pub fn run(options: &Options) -> Result<Report, BenchError> {
+    let data = data::Data::load(&options.data)?;
+    let mut report = Report { skipped: data.skipped.clone(), ..Report::default() };
+    let heard = heard(options.models.as_ref(), options.heard.as_ref())?;
+    let info = options.models.as_ref().map(|models| models.info()).unwrap_or_default();
+    report.models = info.roles.iter().map(|role| format!("{}: {} {}", role.role, role.name, role.sha256)).collect();
+    let note = |name: &str, path: &dyn GuardPath, failed: &mut Vec<String>| {
+        if let Some(first) = path.failures().first() {
+            failed.push(format!("{name}: {} acts failed, the first: {first}", path.failures().len()));
+        }
+    };
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    for way in Ways::ALL.into_iter().filter(|way| wanted(way.name())) {
+        if way.needs().is_some_and(|role| info.role(role).is_none()) {
+            continue;
+        }
+        let mut path = way.open(&options.weights, heard.as_ref())?;
+        // The language model takes seconds a pair: a part of the corpora is enough to see that it refuses nothing harmless.
+        let part = (way == Ways::Deep).then(|| data.part(options.sample));
+        if let Some(part) = &part {
+            report.notes.push(format!(
+                "deep: {} rules and {} decisions were replayed",
+                part.rules.len(),
+                part.adr.len()
+            ));
+        }
+        report.rows.push(score::row(way.name(), path.as_mut(), part.as_ref().unwrap_or(&data), options.explain));
+        note(way.name(), path.as_ref(), &mut report.failed);
+    }
+    if wanted("crowd") && !data.pairs.is_empty() {
+        report.crowd.push(crowd::measure("rules", &data, &options.weights, None)?);
+        if heard.is_some() {
+            report.crowd.push(crowd::measure("default", &data, &options.weights, heard.as_ref())?);
+        }
+    }
+    for set in data.facts.iter().filter(|_| wanted("facts")) {
+        let mut path = Ways::Default.open(&options.weights, heard.as_ref())?;
+        report.fact_consolidation.push(facts::measure(path.as_mut(), set));
+        note(&set.size, path.as_ref(), &mut report.failed);
+    }
+    Ok(report)
+}

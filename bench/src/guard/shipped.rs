@@ -1,0 +1,241 @@
+//! The shipped write path: the engine over a real store in a private folder.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ed25519_dalek::SigningKey;
+
+use super::{
+    heard::Heard,
+    memory::Memory,
+    path::{Answer, GuardPath, Opposed},
+};
+use ergo::{
+    api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
+    domain::{ClaimId, ClaimKind, Tier},
+    engine::{Deep, Engine, EngineConfig},
+    guard::{Guard, Weights},
+};
+
+const ORG: &str = "bench";
+
+/// Stores that this process has opened: each has a folder of its own.
+static OPENED: AtomicUsize = AtomicUsize::new(0);
+
+/// The engine, one project after the other in one store.
+pub(super) struct Shipped {
+    engine: Engine,
+    folder: PathBuf,
+    project: usize,
+    /// The number in the project of each claim.
+    numbers: HashMap<ClaimId, usize>,
+    written: usize,
+    /// Scores below the thresholds, which the engine does not report.
+    scores: Memory,
+    failures: Vec<String>,
+}
+
+impl Shipped {
+    /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
+    pub(super) fn open(weights: &Weights, heard: Option<&Arc<Heard>>, deep: Deep) -> Result<Self, ApiError> {
+        let folder = std::env::temp_dir().join(format!(
+            "ergo-bench-guard-{}-{}",
+            std::process::id(),
+            OPENED.fetch_add(1, Ordering::Relaxed)
+        ));
+        // A folder left by an earlier process of the same number.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| ApiError::internal(format!("cannot make {}: {error}", folder.display())))?;
+        let engine = engine(&folder, weights, heard, deep)?;
+        let scores = Memory::new(Guard::default().with_weights(weights.clone()), heard.map(Heard::remembered));
+        Ok(Self { engine, folder, project: 0, numbers: HashMap::new(), written: 0, scores, failures: Vec::new() })
+    }
+
+    /// A store with claims of one project, for which no cross-encoder was asked, opened again to be written to.
+    pub(super) fn with_claims(
+        claims: &[(ClaimKind, &str)],
+        weights: &Weights,
+        heard: Option<&Arc<Heard>>,
+    ) -> Result<Self, ApiError> {
+        let mut unasked = weights.clone();
+        unasked.gate.most = 0;
+        let mut shipped = Self::open(&unasked, heard, Deep::Off)?;
+        for (kind, statement) in claims {
+            let request = shipped.request(*kind, statement, "measured");
+            let forced = RememberRequest { force_exception: Some("the replay goes on".into()), ..request };
+            if let WriteOutcome::Stored(stored) = shipped.engine.remember(forced)? {
+                shipped.stored(stored.claim_id);
+            }
+            shipped.written += 1;
+        }
+        shipped.engine = engine(&shipped.folder, weights, heard, Deep::Off)?;
+        Ok(shipped)
+    }
+
+    /// The numbers of the claims that refuse a statement, which is not stored either way, and how long that took.
+    pub(super) fn refusing(&self, kind: ClaimKind, statement: &str) -> Result<(Vec<usize>, Duration), ApiError> {
+        let request = RememberRequest { dry_run: true, ..self.request(kind, statement, "measured") };
+        let start = Instant::now();
+        let outcome = self.engine.remember(request)?;
+        let took = start.elapsed();
+        let WriteOutcome::Conflict(refused) = outcome else { return Ok((Vec::new(), took)) };
+        let blocking = refused.conflicts.iter().filter(|conflict| conflict.tier == Tier::Block);
+        Ok((blocking.filter_map(|conflict| self.numbers.get(&conflict.claim.id).copied()).collect(), took))
+    }
+
+    fn caller(&self) -> Caller {
+        Caller { org_id: ORG.into(), project: format!("p{}", self.project), who: "bench".into(), ..Caller::default() }
+    }
+
+    fn request(&self, kind: ClaimKind, statement: &str, reason: &str) -> RememberRequest {
+        RememberRequest {
+            caller: self.caller(),
+            statement: statement.to_owned(),
+            kind: Some(kind),
+            reason: Some(reason.to_owned()),
+            ..RememberRequest::default()
+        }
+    }
+
+    fn opposed(&self, conflict: &Conflict) -> Option<Opposed> {
+        Some(Opposed {
+            number: *self.numbers.get(&conflict.claim.id)?,
+            tier: conflict.tier,
+            score: conflict.score,
+            why: super::path::why(&conflict.evidence),
+        })
+    }
+
+    fn stored(&mut self, id: ClaimId) {
+        self.numbers.entry(id).or_insert(self.written);
+    }
+
+    fn failed(&mut self, error: impl std::fmt::Display) {
+        self.failures.push(error.to_string());
+    }
+}
+
+/// The engine over the store of a folder. Writes do not wait for the disk.
+fn engine(folder: &Path, weights: &Weights, heard: Option<&Arc<Heard>>, deep: Deep) -> Result<Engine, ApiError> {
+    let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
+    config.durable = false;
+    config.deep = deep;
+    let guard = Guard::default().with_weights(weights.clone());
+    match heard {
+        Some(heard) => Engine::open_with_models(config, guard, heard.timed()),
+        None => Engine::open_with(config, guard),
+    }
+}
+
+impl Drop for Shipped {
+    fn drop(&mut self) {
+        // What is left behind is a temporary folder.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl GuardPath for Shipped {
+    fn fresh(&mut self) {
+        self.project += 1;
+        self.written = 0;
+        self.numbers.clear();
+        self.scores.fresh();
+    }
+
+    fn write(&mut self, kind: ClaimKind, statement: &str) -> Answer {
+        let request = self.request(kind, statement, "measured");
+        let start = Instant::now();
+        let outcome = self.engine.remember(request.clone());
+        let took = start.elapsed();
+        let mut opposed: Vec<Opposed> = Vec::new();
+        match outcome {
+            Ok(WriteOutcome::Stored(stored)) => {
+                opposed.extend(stored.warnings.iter().filter_map(|w| self.opposed(w.conflict.as_ref()?)));
+                if let Some(skipped) = stored.warnings.iter().find(|w| w.code == "stage_skipped") {
+                    self.failed(&skipped.message);
+                }
+                self.stored(stored.claim_id);
+            }
+            Ok(WriteOutcome::Conflict(refused)) => {
+                opposed.extend(refused.conflicts.iter().filter_map(|conflict| self.opposed(conflict)));
+                let forced = RememberRequest { force_exception: Some("the replay goes on".into()), ..request };
+                match self.engine.remember(forced) {
+                    Ok(WriteOutcome::Stored(stored)) => self.stored(stored.claim_id),
+                    Ok(other) => self.failed(format!("a forced write was not stored: {other:?}")),
+                    Err(error) => self.failed(error),
+                }
+            }
+            Ok(other) => self.failed(format!("a write was neither stored nor refused: {other:?}")),
+            Err(error) => self.failed(error),
+        }
+        for mut other in self.scores.write(kind, statement).opposed {
+            if !opposed.iter().any(|o| o.number == other.number) {
+                other.tier = Tier::Clean;
+                opposed.push(other);
+            }
+        }
+        opposed.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
+        self.written += 1;
+        Answer { opposed, took }
+    }
+
+    fn write_or_supersede(&mut self, statement: &str, reason: &str) -> (bool, Duration) {
+        let request = self.request(ClaimKind::Decision, statement, reason);
+        let start = Instant::now();
+        let mut outcome = self.engine.remember(request.clone());
+        let mut blocked = false;
+        // A successor is judged too: whatever else it contradicts gives way with the rest.
+        let mut targets: Vec<String> = Vec::new();
+        while let Ok(WriteOutcome::Conflict(refused)) = &outcome {
+            blocked = true;
+            let before = targets.len();
+            for conflict in refused.conflicts.iter().filter(|c| c.tier == Tier::Block) {
+                let id = conflict.claim.id.to_hex();
+                if !targets.contains(&id) {
+                    targets.push(id);
+                }
+            }
+            if targets.len() == before {
+                self.failed("a supersede was refused by its own targets");
+                break;
+            }
+            outcome = self.engine.supersede(SupersedeRequest {
+                targets: targets.clone(),
+                claim: request.clone(),
+                ..SupersedeRequest::default()
+            });
+        }
+        if let Err(error) = outcome {
+            self.failed(error);
+        }
+        (blocked, start.elapsed())
+    }
+
+    fn answer(&mut self, question: &str) -> Option<String> {
+        let request = WhyRequest {
+            org_id: ORG.into(),
+            project: format!("p{}", self.project),
+            question: question.to_owned(),
+            ..WhyRequest::default()
+        };
+        match self.engine.why(&request) {
+            Ok(answer) => answer.answer.map(|claim| claim.statement),
+            Err(error) => {
+                self.failed(error);
+                None
+            }
+        }
+    }
+
+    fn failures(&self) -> &[String] {
+        &self.failures
+    }
+}

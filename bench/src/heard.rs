@@ -1,0 +1,216 @@
+//! What models said, remembered: a second way to write asks the same pairs, and a second measurement may too.
+
+use std::{
+    collections::HashMap,
+    fs::{File, OpenOptions},
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use ergo::infer::{Call, InferError, Models, ModelsInfo, Prompt, Role};
+
+/// Models whose answers are kept by what was asked and of which file.
+pub(super) struct Heard {
+    models: Arc<dyn Models>,
+    known: Mutex<Known>,
+    /// The hash of each role's file.
+    hashes: HashMap<Role, String>,
+    /// There is a file, so that earlier measurements are heard too: then times mean little.
+    kept: bool,
+}
+
+#[derive(Default)]
+struct Known {
+    answers: HashMap<String, Vec<f32>>,
+    texts: HashMap<String, String>,
+    file: Option<File>,
+}
+
+/// One line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    k: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    v: Vec<f32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t: Option<String>,
+}
+
+impl Heard {
+    /// Remembers what `models` say, beyond this process where a file is named.
+    pub(super) fn new(models: Arc<dyn Models>, file: Option<&Path>) -> std::io::Result<Self> {
+        let hashes = models.info().roles.into_iter().map(|role| (role.role, role.sha256)).collect();
+        let mut known = Known::default();
+        if let Some(path) = file {
+            if let Ok(old) = File::open(path) {
+                // A line that was cut short is asked again.
+                for line in BufReader::new(old).lines().map_while(Result::ok) {
+                    let Ok(line) = serde_json::from_str::<Line>(&line) else { continue };
+                    match line.t {
+                        Some(text) => drop(known.texts.insert(line.k, text)),
+                        None => drop(known.answers.insert(line.k, line.v)),
+                    }
+                }
+            }
+            known.file = Some(OpenOptions::new().create(true).append(true).open(path)?);
+        }
+        Ok(Self { models, known: Mutex::new(known), hashes, kept: file.is_some() })
+    }
+
+    /// The models for a way whose time is taken: they are asked anew, unless answers are kept in a file.
+    pub(super) fn timed(self: &Arc<Self>) -> Arc<dyn Models> {
+        Arc::new(Ear { heard: Arc::clone(self), look_up: self.kept })
+    }
+
+    /// The models, asked only for what was not heard before.
+    pub(super) fn remembered(self: &Arc<Self>) -> Arc<dyn Models> {
+        Arc::new(Ear { heard: Arc::clone(self), look_up: true })
+    }
+
+    fn key(&self, role: Role, what: &[&str]) -> String {
+        let mut hash = blake3::Hasher::new();
+        hash.update(self.hashes.get(&role).map_or("", String::as_str).as_bytes());
+        for part in what {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.finalize().to_hex()[..32].to_owned()
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn keep(&mut self, line: &Line) {
+        if let (Some(file), Ok(mut text)) = (&mut self.file, serde_json::to_string(line)) {
+            text.push('\n');
+            // What could not be kept is asked again.
+            drop(file.write_all(text.as_bytes()));
+        }
+    }
+}
+
+/// The models as one way to write asks them.
+struct Ear {
+    heard: Arc<Heard>,
+    look_up: bool,
+}
+
+/// How long an answer that is kept may take: it is about what is said, not how fast, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+impl Ear {
+    fn patient(&self, call: Call) -> Call {
+        if self.look_up { Call { deadline: call.deadline.max(PATIENCE), ..call } } else { call }
+    }
+}
+
+impl Models for Ear {
+    fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
+        let call = self.patient(call);
+        let keys: Vec<String> = texts.iter().map(|text| self.heard.key(Role::Embedder, &["embed", text])).collect();
+        self.recall(&keys, |unknown| {
+            let texts: Vec<String> = unknown.iter().map(|at| texts[*at].clone()).collect();
+            self.heard.models.embed(&texts, call)
+        })
+    }
+
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+        let call = self.patient(call);
+        let keys: Vec<String> = pairs.iter().map(|(a, b)| self.heard.key(Role::Nli, &["classify", a, b])).collect();
+        let answers = self.recall(&keys, |unknown| {
+            let pairs: Vec<(String, String)> = unknown.iter().map(|at| pairs[*at].clone()).collect();
+            Ok(self.heard.models.classify(&pairs, call)?.into_iter().map(Vec::from).collect())
+        })?;
+        Ok(answers.into_iter().map(|v| v.try_into().unwrap_or([0.0; 3])).collect())
+    }
+
+    fn generate(&self, prompt: &Prompt, grammar: &str, most: usize, call: Call) -> Result<String, InferError> {
+        let prefix = format!("{:?}", prompt.prefix);
+        let key = self.heard.key(Role::Llm, &["generate", &prefix, &prompt.text, grammar]);
+        if self.look_up
+            && let Some(text) = self.heard.known().texts.get(&key)
+        {
+            return Ok(text.clone());
+        }
+        let text = self.heard.models.generate(prompt, grammar, most, self.patient(call))?;
+        let mut known = self.heard.known();
+        known.keep(&Line { k: key.clone(), v: Vec::new(), t: Some(text.clone()) });
+        known.texts.insert(key, text.clone());
+        Ok(text)
+    }
+
+    fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
+        let call = self.patient(call);
+        let prefix = format!("{:?}", prompt.prefix);
+        let key = self.heard.key(Role::Llm, &["answers", &prefix, &prompt.text, &answers.join("\u{1f}")]);
+        let found = self.recall(&[key], |_| Ok(vec![self.heard.models.answers(prompt, answers, call)?]))?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
+        let call = self.patient(call);
+        let prefix = format!("{:?}", prompt.prefix);
+        let key = self.heard.key(Role::Llm, &["likelihood", &prefix, &prompt.text, answer]);
+        let found = self.recall(&[key], |_| Ok(vec![self.heard.models.likelihood(prompt, answer, call)?]))?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    fn info(&self) -> ModelsInfo {
+        self.heard.models.info()
+    }
+}
+
+impl Ear {
+    /// Answers for `keys`: from memory, else from the model, which is asked about the unknown ones at once.
+    fn recall(
+        &self,
+        keys: &[String],
+        ask: impl FnOnce(&[usize]) -> Result<Vec<Vec<f32>>, InferError>,
+    ) -> Result<Vec<Vec<f32>>, InferError> {
+        let unknown: Vec<usize> = {
+            let known = self.heard.known();
+            (0..keys.len()).filter(|at| !self.look_up || !known.answers.contains_key(&keys[*at])).collect()
+        };
+        if !unknown.is_empty() {
+            let answers = ask(&unknown)?;
+            let mut known = self.heard.known();
+            for (at, answer) in unknown.iter().zip(answers) {
+                let line = Line { k: keys[*at].clone(), v: answer, t: None };
+                known.keep(&line);
+                known.answers.insert(line.k, line.v);
+            }
+        }
+        let known = self.heard.known();
+        Ok(keys.iter().map(|key| known.answers.get(key).cloned().unwrap_or_default()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ergo::infer::FakeModels;
+
+    #[test]
+    fn an_answer_is_asked_for_once_and_outlives_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("heard.jsonl");
+        let call = Call::foreground(Duration::from_secs(1));
+        let pairs = [("a".to_owned(), "b".to_owned())];
+        let fake = Arc::new(FakeModels::new().classifying(|a, _| Ok([a.len() as f32, 0.0, 1.5])));
+        let heard = Arc::new(Heard::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
+        for _ in 0..2 {
+            assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
+        }
+        assert_eq!(fake.asked().len(), 1);
+        let silent = Arc::new(FakeModels::new().classifying(|_, _| Ok([9.0; 3])));
+        let again = Arc::new(Heard::new(silent, Some(&file)).unwrap());
+        assert_eq!(again.remembered().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
+    }
+}

@@ -1,0 +1,465 @@
+//! The `ergo-bench` program: measures ergo's quality and speed, and fits the weights that ship.
+//!
+//! Any other argument runs `ergo` itself: the daemons, hooks and workers that are measured are processes of this program.
+
+mod output;
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::{CommandFactory, Parser};
+use ergo::{
+    files, guard,
+    infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
+};
+use output::Output;
+
+/// Measure ergo: the guard, recall, the store, sync, and what agents wait for.
+///
+/// Any other argument runs `ergo` itself, for the processes that are measured.
+#[derive(Debug, clap::Parser)]
+#[command(name = "ergo-bench", version)]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// Print one JSON object instead of tables.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// What to measure.
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// How well the guard tells contradictions from everything else, on a folder of labelled data; or fit its judge.
+    Guard(Box<GuardArgs>),
+    /// How well statements are read: stance, subject and value, by the rules, by a language model, and by both.
+    Normalise {
+        /// The language model: a GGUF file. By default none: the rules are measured.
+        #[arg(long, value_name = "FILE")]
+        llm: Option<String>,
+        /// List what is not read right.
+        #[arg(long)]
+        explain: bool,
+    },
+    /// How well what is known is found, on a folder of memories and questions; or how long it takes.
+    Recall {
+        /// The folder with memories.jsonl and queries.jsonl; docs/recall.md has their format.
+        #[arg(long, value_name = "DIR", required_unless_present = "speed")]
+        data: Option<PathBuf>,
+        /// List what was not answered right.
+        #[arg(long)]
+        explain: bool,
+        /// Write each question with what was found to this file, as JSON lines.
+        #[arg(long, value_name = "FILE")]
+        examples: Option<PathBuf>,
+        /// Keep the answers of the models in this file and reuse them (timings are then invalid).
+        #[arg(long, value_name = "FILE")]
+        heard: Option<PathBuf>,
+        /// Fit what the language model's word counts, and print the weights in the form of assets/recall/filter.toml.
+        #[arg(long, requires = "llm")]
+        fit: bool,
+        /// Measure the time of a question instead, by the number of active claims.
+        #[arg(long, conflicts_with = "data")]
+        speed: bool,
+        /// Active claims in the scope; several sizes are measured one after the other.
+        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+        claims: Vec<usize>,
+        /// Questions that are timed.
+        #[arg(long, value_name = "N", default_value_t = 300)]
+        samples: usize,
+        /// Questions that a language model is asked, spread over all of them. By default all: it takes seconds for each.
+        #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+        sample: usize,
+        #[command(flatten)]
+        named: Named,
+    },
+    /// How fast files are taken in for reference, and how fast their pieces get vectors.
+    Ingest {
+        /// Pieces of files that are taken in.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        chunks: usize,
+        /// Pieces that get a vector, of those that were taken in. By default all.
+        #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+        embed: usize,
+        #[command(flatten)]
+        named: Named,
+    },
+    /// How long writes and reads take, by the number of active claims.
+    Store {
+        /// Active claims in the scope; several sizes are measured one after the other.
+        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
+        claims: Vec<usize>,
+        /// Writes and reads of each sort that are timed.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        samples: usize,
+        /// Measure writes with models instead: the embedded ones, unless others are named.
+        #[arg(long)]
+        models: bool,
+        #[command(flatten)]
+        named: Named,
+    },
+    /// How fast, and at what cost, two daemons on this machine come to have the same.
+    Sync {
+        /// Claims that the second device gets from nothing.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        claims: usize,
+        /// Claims that are written one by one.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        samples: usize,
+        /// Seconds for which the two are watched while nothing happens.
+        #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+        idle: u64,
+    },
+    /// How long hooks and bridges of coding agents take, and what becomes of the writes of several agents at once.
+    Agents {
+        /// Active claims in the scope.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        claims: usize,
+        /// Runs of each hook, and bridges that are started.
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        samples: usize,
+        /// Agents that write and ask at once.
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        clients: usize,
+        /// Seconds for which they do.
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        seconds: u64,
+    },
+}
+
+/// Models other than those that ship.
+#[derive(Debug, Default, clap::Args)]
+struct Named {
+    /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
+    #[arg(long, value_name = "FILE")]
+    nli: Option<String>,
+    /// The embedder: a GGUF file, or `none`. By default the one that ships.
+    #[arg(long, value_name = "FILE")]
+    embedder: Option<String>,
+    /// The language model of the deep stage: a GGUF file. By default none.
+    #[arg(long, value_name = "FILE")]
+    llm: Option<String>,
+}
+
+/// What to measure of the guard, and with which models.
+#[derive(Debug, clap::Args)]
+struct GuardArgs {
+    /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
+    #[arg(long, value_name = "DIR", required_unless_present = "fit")]
+    data: Option<PathBuf>,
+    /// List each wrong answer with the guard's reason and figures.
+    #[arg(long)]
+    explain: bool,
+    /// Measure these rows only: lexical, structural, rules, nli, default, deep, crowd, facts.
+    #[arg(long, value_name = "ROW", value_delimiter = ',')]
+    only: Vec<String>,
+    #[command(flatten)]
+    named: Named,
+    /// Sentences of each corpus that the row `deep` replays: the language model takes seconds.
+    #[arg(long, value_name = "N", default_value_t = 150)]
+    sample: usize,
+    /// Keep the answers of the models in this file and reuse them (timings are then invalid).
+    #[arg(long, value_name = "FILE")]
+    heard: Option<PathBuf>,
+    /// Judge by the weights in this file, in the form of assets/judge.toml.
+    #[arg(long, value_name = "FILE")]
+    judge: Option<PathBuf>,
+    /// Fit the judge to the labelled pairs in these files (JSON lines: a, b, label).
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "replay")]
+    fit: Vec<PathBuf>,
+    /// Choose its thresholds on the sentences in these files (JSON lines: unit, text), none of which contradicts another.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    replay: Vec<PathBuf>,
+    /// Replay at most so many sentences of each file.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    most: usize,
+    /// How many of 1,000 sentences inference may refuse wrongly beside those that the rules refuse.
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    per_1000: f64,
+    /// How many of 1,000 sentences it may warn about wrongly.
+    #[arg(long, value_name = "N", default_value_t = 5.0)]
+    warn_per_1000: f64,
+    /// The share of the contradictions that the rules refuse by words which the cross-encoder may take back.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    taken_back: f64,
+    /// With a language model, fit the deep stage on so many pairs.
+    #[arg(long, value_name = "N", default_value_t = 360)]
+    deep_pairs: usize,
+    /// How many of 1,000 sentences the deep stage may find wrongly: what it finds is a card to look at, not a refusal.
+    #[arg(long, value_name = "N", default_value_t = 3.0)]
+    deep_per_1000: f64,
+    /// The least probability from which a pair comes to the deep stage.
+    #[arg(long, value_name = "P")]
+    deep_gate: Option<f32>,
+    /// Write every example with its figures to this file, as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    examples: Option<PathBuf>,
+    /// Write the fitted judge to this file.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Measures the guard, or fits its judge.
+fn guard(args: GuardArgs, out: &mut Output) -> Result<()> {
+    let weights = match &args.judge {
+        Some(path) => {
+            let text =
+                files::text(path, files::MAX_SETTINGS).with_context(|| format!("cannot read {}", path.display()))?;
+            toml::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?
+        }
+        None => guard::weights::built_in().clone(),
+    };
+    with_models(&args.named, |models| measure(&args, weights, models, out))
+}
+
+/// Opens models for a measurement, and takes away what they left behind.
+fn with_models<T>(named: &Named, run: impl FnOnce(Option<Arc<dyn Models>>) -> Result<T>) -> Result<T> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
+    let set = models(named)?;
+    let models: Option<Arc<dyn Models>> =
+        (set != ModelSet::default()).then(|| Arc::new(Pool::new(PoolOptions::new(&folder), set)) as Arc<dyn Models>);
+    let result = run(models);
+    // Temporary: the built-in models as files.
+    let _ = std::fs::remove_dir_all(&folder);
+    result
+}
+
+fn measure(args: &GuardArgs, weights: guard::Weights, models: Option<Arc<dyn Models>>, out: &mut Output) -> Result<()> {
+    if !args.fit.is_empty() {
+        let models = models.context("fitting the judge needs a cross-encoder: name one with `--nli`")?;
+        let mut start = weights;
+        start.deep.gate = args.deep_gate.unwrap_or(start.deep.gate);
+        let options = ergo_bench::guard::FitOptions {
+            pairs: args.fit.clone(),
+            replay: args.replay.clone(),
+            most: args.most,
+            models,
+            heard: args.heard.clone(),
+            per_1000: args.per_1000,
+            warn_per_1000: args.warn_per_1000,
+            examples: args.examples.clone(),
+            taken_back: args.taken_back,
+            deep_pairs: args.deep_pairs,
+            deep_per_1000: args.deep_per_1000,
+            start,
+            date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
+        };
+        let fitted = ergo_bench::guard::fit(&options, &mut |text| out.progress(&text))?;
+        let text = toml::to_string(&fitted.weights)?;
+        match &args.out {
+            Some(path) => std::fs::write(path, format!("{HEAD}{text}"))
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            None => out.print(&text)?,
+        }
+        return Ok(out.print(&fitted.to_string())?);
+    }
+    out.progress("measuring the guard …");
+    let report = ergo_bench::guard::run(&ergo_bench::guard::Options {
+        data: args.data.clone().unwrap_or_default(),
+        explain: args.explain,
+        models,
+        heard: args.heard.clone(),
+        weights,
+        sample: args.sample,
+        only: args.only.clone(),
+    })?;
+    Ok(out.report(&report, &report.to_string())?)
+}
+
+/// Measures how statements are read.
+fn normalise(llm: Option<&str>, explain: bool, out: &mut Output) -> Result<()> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
+    let pool = match llm {
+        Some(path) => {
+            let set = ModelSet { llm: Some(model_file(path)?), ..ModelSet::default() };
+            Some(Pool::new(PoolOptions::new(&folder), set))
+        }
+        None => None,
+    };
+    let models = pool.as_ref().map(|pool| pool as &dyn Models);
+    let report = ergo_bench::normalise::run(models, explain, &mut |text| out.progress(&text));
+    let report = report.map_err(|error| anyhow!("{error}\nhint: `--llm` names the file of a language model"))?;
+    Ok(out.report(&report, &report.to_string())?)
+}
+
+/// A model file that was named.
+fn model_file(path: &str) -> Result<ModelSource> {
+    let path = std::path::absolute(path)?;
+    let sha256 = catalogue::digest::of_file(&path, &mut |_| {})
+        .with_context(|| format!("cannot read {}", path.display()))?
+        .to_string();
+    let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Ok(ModelSource::File(ModelFile { name, sha256, path }))
+}
+
+/// What stands above fitted weights.
+const HEAD: &str =
+    "# The judge's weights and thresholds. Made by `ergo-bench guard --fit`; see docs/guard-quality.md.\n\n";
+
+/// The models to measure with: those that ship, unless others are named.
+fn models(named: &Named) -> Result<ModelSet> {
+    let of = |role: Role, named: &Option<String>| -> Result<Option<ModelSource>> {
+        match named.as_deref() {
+            None if role == Role::Llm => Ok(None),
+            None => Ok(catalogue::embedded(role).map(ModelSource::Embedded)),
+            Some("none") => Ok(None),
+            Some(path) => model_file(path).map(Some),
+        }
+    };
+    Ok(ModelSet {
+        embedder: of(Role::Embedder, &named.embedder)?,
+        nli: of(Role::Nli, &named.nli)?,
+        llm: of(Role::Llm, &named.llm)?,
+    })
+}
+
+fn main() -> ExitCode {
+    let measures =
+        |first: &std::ffi::OsString| first.to_str().is_some_and(|name| Args::command().find_subcommand(name).is_some());
+    if std::env::args_os().nth(1).is_some_and(|first| !measures(&first) && !first.to_string_lossy().starts_with('-')) {
+        return ergo::cli::main();
+    }
+    let args = Args::parse();
+    match run(args.what, &mut Output::new(args.json)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::fail(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(what: What, out: &mut Output) -> Result<()> {
+    match what {
+        What::Guard(args) => guard(*args, out),
+        What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, out),
+        What::Recall { data, explain, examples, heard, fit, speed, claims, samples, sample, named } => {
+            match (data, speed) {
+                (Some(data), false) => {
+                    let options = ergo_bench::recall::Options {
+                        data,
+                        folder: PathBuf::new(),
+                        models: None,
+                        explain,
+                        examples,
+                        heard,
+                        fit,
+                        sample,
+                    };
+                    recall(options, &named, out)
+                }
+                _ => recall_speed(claims, samples, &named, out),
+            }
+        }
+        What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
+        What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), out),
+        What::Sync { claims, samples, idle } => sync(claims, samples, idle, out),
+        What::Agents { claims, samples, clients, seconds } => {
+            agents(claims, samples, clients, Duration::from_secs(seconds), out)
+        }
+    }
+}
+
+/// Measures in a temporary folder of this process, which is removed in the end.
+fn aside<T>(name: &str, out: &mut Output, measure: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<T>) -> Result<T> {
+    let folder = std::env::temp_dir().join(format!("ergo-bench-{name}-{}", std::process::id()));
+    let measured = measure(&folder, &mut |text| out.progress(&text));
+    // A temporary folder that could not be removed does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    measured
+}
+
+/// Measures two daemons that meet. What is not whole in the end is an error; a bar that is missed is a figure.
+fn sync(claims: usize, samples: usize, idle: u64, out: &mut Output) -> Result<()> {
+    let program = std::env::current_exe()?;
+    let report = aside("sync", out, |folder, progress| {
+        let options = ergo_bench::sync::Options {
+            claims,
+            samples,
+            idle: Duration::from_secs(idle),
+            ..ergo_bench::sync::Options::new(folder, program)
+        };
+        Ok(ergo_bench::sync::run(&options, progress)?)
+    })?;
+    out.report(&report, &report.to_string())?;
+    let cards_as_expected = report.met.same_cards && report.met.cards == report.met.cards_expected;
+    if report.counted.whole() && cards_as_expected {
+        return Ok(());
+    }
+    bail!("the two daemons do not hold exactly what was written, or not the same cards")
+}
+
+/// Measures what agents wait for. A write that is lost or doubled is an error; a bar that is missed is a figure.
+fn agents(claims: usize, samples: usize, clients: usize, time: Duration, out: &mut Output) -> Result<()> {
+    let program = std::env::current_exe()?;
+    let report = aside("agents", out, |folder, progress| {
+        let options = ergo_bench::agents::Options { claims, samples, clients, time, folder: folder.into(), program };
+        with_models(&Named::default(), |models| {
+            let models = models.context("this program has no models built in")?;
+            Ok(ergo_bench::agents::run(&options, &models, progress)?)
+        })
+    })?;
+    out.report(&report, &report.to_string())?;
+    if report.crowd.whole() {
+        return Ok(());
+    }
+    bail!("the daemon does not hold exactly what it acknowledged, or calls failed")
+}
+
+/// Measures how well recall finds.
+fn recall(options: ergo_bench::recall::Options, named: &Named, out: &mut Output) -> Result<()> {
+    let report = aside("recall", out, |folder, progress| {
+        with_models(named, |models| {
+            let options = ergo_bench::recall::Options { folder: folder.into(), models, ..options };
+            ergo_bench::recall::run(&options, progress).context("docs/recall.md has the format of the data")
+        })
+    })?;
+    Ok(out.report(&report, &report.table())?)
+}
+
+/// Measures how long recall takes.
+fn recall_speed(claims: Vec<usize>, samples: usize, named: &Named, out: &mut Output) -> Result<()> {
+    let rows = aside("recall", out, |folder, progress| {
+        let options = ergo_bench::store::Options { sizes: claims, samples, ..ergo_bench::store::Options::new(folder) };
+        with_models(named, |models| {
+            let models = models.context("there is no embedder to measure recall with")?;
+            Ok(ergo_bench::recall::speed::run(&options, &models, progress)?)
+        })
+    })?;
+    Ok(out.report(&rows, &ergo_bench::recall::speed::table(&rows))?)
+}
+
+/// Measures how fast files are taken in.
+fn ingest(chunks: usize, embed: usize, named: &Named, out: &mut Output) -> Result<()> {
+    let report = aside("ingest", out, |folder, progress| {
+        with_models(named, |models| {
+            let options = ergo_bench::ingest::Options { chunks, embed, folder: folder.into(), models };
+            Ok(ergo_bench::ingest::run(&options, progress)?)
+        })
+    })?;
+    Ok(out.report(&report, &report.to_string())?)
+}
+
+/// Measures the store: without models, or writes with those that are named.
+fn store(claims: Vec<usize>, samples: usize, named: Option<&Named>, out: &mut Output) -> Result<()> {
+    let (table, value) = aside("store", out, |folder, progress| {
+        let options = ergo_bench::store::Options { sizes: claims, samples, ..ergo_bench::store::Options::new(folder) };
+        match named {
+            None => {
+                let report = ergo_bench::store::run(&options, progress)?;
+                Ok((report.table(), serde_json::to_value(&report)?))
+            }
+            Some(named) => with_models(named, |models| {
+                let models = models.context("there is no model to measure writes with")?;
+                let rows = ergo_bench::store_models::run(&options, &models, progress)?;
+                Ok((ergo_bench::store_models::table(&rows), serde_json::to_value(&rows)?))
+            }),
+        }
+    })?;
+    Ok(out.report(&value, &table)?)
+}

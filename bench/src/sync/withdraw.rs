@@ -1,0 +1,56 @@
+//! Taking back: what a revocation costs that cuts off what was taken, in a store that nobody else uses.
+
+use std::time::Instant;
+
+use super::{
+    laptop::{Laptop, scope},
+    report::Withdrawn,
+    team::fill,
+};
+use crate::store::BenchError;
+use ergo::{
+    domain::{
+        EventId, OpId,
+        roster::{Grant, Granted, Role, RosterChange},
+    },
+    store::{RosterDraft, SyncImport},
+};
+
+/// Events that are taken in at once.
+const PAGE: usize = 1_000;
+
+/// The first number of the third device's claims: far from those of the others.
+const FIRST: usize = 10_000_000;
+
+/// A third device's claims come to the first one, which then hears that none of them counts.
+pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) -> Result<Withdrawn, BenchError> {
+    let (engine, theirs) = (ada.engine()?, eve.engine()?);
+    let grant = Grant { role: Role::Writer, scopes: Granted::All };
+    let (_, roster) = engine.add_member(&ada.caller(), None, eve.device(), "eve", "eve-laptop", &grant)?;
+    theirs.join_team(&eve.caller(), team, &roster, Some(ada.device()), &[], &[])?;
+    fill(&theirs, "eve", FIRST..FIRST + claims)?;
+    let mut cursor = None;
+    loop {
+        let page = theirs.sync_read(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE))?;
+        let from = Some(eve.device());
+        let import = SyncImport { team, from, events: page.events, document: None, peer: None, now: engine.now() };
+        engine.import_synced(import)?;
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let draft = RosterDraft {
+        team: Some(team),
+        // As an admin revokes who had seen none of it.
+        change: RosterChange::Revoke { device: eve.device(), cuts: Vec::new() },
+        reason: Some("measured".into()),
+        who: "ada".into(),
+        agent: None,
+        op: OpId([0xee; 16]),
+        now: engine.now(),
+    };
+    let begin = Instant::now();
+    let (_, done) = engine.sync_write(|store| store.commit_roster(draft))?;
+    Ok(Withdrawn { events: done.withdrawn.len(), seconds: begin.elapsed().as_secs_f64() })
+}
