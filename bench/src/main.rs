@@ -368,7 +368,7 @@ fn run(what: What, out: &mut Output) -> Result<()> {
 /// Measures in a temporary folder of this process, which is removed in the end.
 fn aside<T>(name: &str, out: &mut Output, measure: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<T>) -> Result<T> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-{name}-{}", std::process::id()));
-    let measured = measure(&folder, &mut |text| out.progress(&text));
+    let measured = measure(&folder, &mut |text| out.progress(text));
     // A temporary folder that could not be removed does no harm.
     let _ = std::fs::remove_dir_all(&folder);
     measured
