@@ -103,7 +103,8 @@ impl Report {
             kind: row.claim.kind,
             source: row.source.clone(),
             superseded: stored.superseded.clone(),
-            warnings: stored.warnings.clone(),
+            // An import took the text as it stands in its file: how it is cut is no news.
+            warnings: stored.warnings.iter().filter(|w| w.code != Warning::SEVERAL_CLAIMS).cloned().collect(),
         };
         match fate {
             Fate::Stored => self.stored.push(kept),
