@@ -75,7 +75,7 @@ pub(crate) struct Act {
     #[arg(long, value_name = "SIDE")]
     narrow: Option<String>,
     /// Both stay, on the record: this side is the exception, the other one the rule [default: the refused or newer side].
-    #[arg(long, value_name = "SIDE", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "SIDE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     exception: Option<String>,
     /// Not a contradiction: this pair is never refused again.
     #[arg(long)]

@@ -32,7 +32,7 @@ fn the_side_that_is_the_exception_can_be_named() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let card = refused(&home);
-    home.run(["resolve", &card, "--exception", "2", "--reason", "Blue was for one week."]).ok();
+    home.run(["resolve", &card, "--exception=2", "--reason", "Blue was for one week."]).ok();
     let claims = home.run(["claims", "--json"]).ok().json();
     let blue = claims["items"].as_array().unwrap().iter().find(|c| c["statement"] == "The canary must be blue.");
     assert_eq!(blue.unwrap()["beside"][0]["relation"], "rule", "{claims}");
