@@ -8,6 +8,9 @@ use crate::{
     store::{EventRow, Reader},
 };
 
+/// How many others are named, those of the latest settlements.
+const MOST: usize = 20;
+
 /// Says of a claim beside which others it was let stand, as far as they are still in force.
 pub(super) fn fill(reader: &Reader, claim: &mut ClaimView) -> Result<(), ApiError> {
     if claim.status == Status::Active && !claim.flags.undone {
@@ -21,13 +24,15 @@ pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Resu
     claims.iter_mut().filter(|claim| claim.flags.excepted).try_for_each(|claim| fill(reader, claim))
 }
 
-/// The claims beside which an active claim was let stand; of two settlements of one pair the later one.
+/// The claims beside which an active claim was let stand, the latest first; of two settlements of one pair the later one.
 fn of(reader: &Reader, claim: &ClaimId) -> Result<Vec<Beside>, ApiError> {
     let mut beside: Vec<Beside> = Vec::new();
-    for event in reader.let_stand(claim)? {
+    for event in reader.let_stand(claim)?.into_iter().rev() {
         for (relation, other) in relations(&event, claim) {
+            if beside.len() >= MOST || beside.iter().any(|known| known.claim == other) {
+                continue;
+            }
             let Some(row) = reader.claim(&other)?.filter(|row| row.status == Status::Active) else { continue };
-            beside.retain(|known| known.claim != other);
             beside.push(Beside {
                 relation,
                 claim: other,
