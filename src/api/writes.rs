@@ -189,6 +189,9 @@ impl Warning {
     /// The `code` where a statement has several sentences, so that it holds several claims.
     pub const SEVERAL_CLAIMS: &str = "several_claims";
 
+    /// The `code` where a claim gave way, and others that speak of the same stay in force.
+    pub const STILL_IN_FORCE: &str = "still_in_force";
+
     /// A warning that speaks of no claim.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), conflict: None, claims: Vec::new() }

@@ -50,7 +50,7 @@ impl Session<'_> {
             ),
         };
         let claims = view::claims(rows.into_iter().take(NAMED), &self.today);
-        Ok(Some(Warning { claims, ..Warning::new("still_in_force", message) }))
+        Ok(Some(Warning { claims, ..Warning::new(Warning::STILL_IN_FORCE, message) }))
     }
 }
 

@@ -103,8 +103,13 @@ impl Report {
             kind: row.claim.kind,
             source: row.source.clone(),
             superseded: stored.superseded.clone(),
-            // An import took the text as it stands in its file: how it is cut is no news.
-            warnings: stored.warnings.iter().filter(|w| w.code != Warning::SEVERAL_CLAIMS).cloned().collect(),
+            // The files say how their text is cut, and what else they hold.
+            warnings: stored
+                .warnings
+                .iter()
+                .filter(|warning| !matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE))
+                .cloned()
+                .collect(),
         };
         match fate {
             Fate::Stored => self.stored.push(kept),
