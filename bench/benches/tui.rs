@@ -51,6 +51,7 @@ fn claim(n: usize) -> ClaimView {
         premises: vec![],
         dependents: 0,
         closing_reason: None,
+        beside: vec![],
         rev: 1,
     }
 }

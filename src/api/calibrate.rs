@@ -11,6 +11,12 @@ pub struct CalibrateRequest {
     pub org_id: String,
     /// The project.
     pub project: String,
+    /// Who asks for it, by name; what others are told of it names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// The agent through which they ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Only show the bridge: keep what is there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,

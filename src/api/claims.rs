@@ -57,11 +57,59 @@ pub struct ClaimView {
     /// How many active claims rest on it.
     #[serde(default)]
     pub dependents: usize,
-    /// Why it left the active set, or the justification of its exception.
+    /// Why it left the active set; absent while it is in force.
     #[serde(default)]
     pub closing_reason: Option<String>,
+    /// The claims in force beside which it was let stand, and why. Lists of claims hold exceptions alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// Grows whenever anything about it changes on this machine; send it back as `expect_rev`.
     pub rev: u64,
+}
+
+/// Another claim in force beside which a claim was let stand, although the two seem to contradict each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Beside {
+    /// What the other claim is to this one.
+    pub relation: Relation,
+    /// The other claim.
+    pub claim: ClaimId,
+    /// What it says, shortened.
+    pub statement: String,
+    /// Why both stand.
+    pub reason: Option<String>,
+    /// Who said so.
+    pub who: String,
+    /// Through which agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+/// What a claim is to another one beside which it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// The rule to which this claim is an exception.
+    Rule,
+    /// An exception to this claim.
+    Exception,
+    /// Somebody said that the two do not contradict each other.
+    Compatible,
+}
+
+impl Beside {
+    /// A label, and what it says in words: “exception”, “to “Never deploy on Fridays.” (3f2a91bc04): the audit is on a Friday”.
+    pub fn words(&self) -> (&'static str, String) {
+        let (label, lead) = match self.relation {
+            Relation::Rule => ("exception", "to "),
+            Relation::Exception => ("rule", "with the exception "),
+            Relation::Compatible => ("fits with", ""),
+        };
+        let why = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        (label, format!("{lead}“{}” ({}){why}", self.statement, self.claim.short()))
+    }
 }
 
 /// How a claim came here. Its signature was checked before it was stored; `ergo doctor` checks it again.
@@ -88,6 +136,14 @@ pub struct Provenance {
 }
 
 impl ClaimView {
+    /// The flags that are set, in words: of two claims that stand beside each other by an exception, one is it and the other has it.
+    pub fn flag_words(&self) -> impl Iterator<Item = &'static str> {
+        let is_rule = self.beside.iter().any(|other| other.relation == Relation::Exception)
+            && !self.beside.iter().any(|other| other.relation == Relation::Rule);
+        let rule = (self.flags.excepted && is_rule).then_some("has an exception");
+        Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words().chain(rule)
+    }
+
     /// The device that signed it by its name, and whose it is where the writer is called otherwise: “bob-laptop”, “bob-laptop, which is
     /// bob's”. `None` where no team names the device.
     pub fn device_words(&self) -> Option<String> {

@@ -151,6 +151,9 @@ pub struct Settlement {
     pub reason: Option<String>,
     /// The act; name it to undo.
     pub op_id: Option<OpId>,
+    /// The claim that the refused write became, where it was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_as: Option<ClaimId>,
 }
 
 /// A card in full.
@@ -228,7 +231,8 @@ pub struct ResolveRequest {
     /// The side that stays (`supersede`): an id or prefix of a member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<String>,
-    /// The side that is acted on (`retract`, `narrow`): an id or prefix of a member.
+    /// The side that is acted on (`retract`, `narrow`), or that is the exception (`exception`; by default the refused or newest one): an
+    /// id or prefix of a member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The merged (`supersede`) or reworded (`narrow`) text.

@@ -55,9 +55,14 @@ pub struct RememberRequest {
     /// Where and when it holds.
     #[serde(flatten)]
     pub qualifiers: Qualifiers,
-    /// Store although the guard blocks, with this justification on the record.
+    /// Store although it contradicts what is in force, with this justification on the record. The rule is what `exception_to` names,
+    /// else what the guard finds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_exception: Option<String>,
+    /// Ids of the claims to which this one is an exception; its justification is `force_exception`, else `reason`. What else the guard
+    /// finds refuses the write as ever.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exception_to: Vec<String>,
     /// Judge only: store nothing, make no card.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -167,13 +172,30 @@ pub struct AuditOutcome {
 /// Something that the writer should know about a write that was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
-    /// A stable word: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, …
+    /// A stable word: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
+    /// `several_claims`, …
     pub code: String,
     /// One sentence.
     pub message: String,
     /// The conflict behind it, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
+    /// The claims that it speaks of, where it speaks of some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimView>,
+}
+
+impl Warning {
+    /// The `code` where a statement has several sentences, so that it holds several claims.
+    pub const SEVERAL_CLAIMS: &str = "several_claims";
+
+    /// The `code` where a claim gave way, and others that speak of the same stay in force.
+    pub const STILL_IN_FORCE: &str = "still_in_force";
+
+    /// A warning that speaks of no claim.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), conflict: None, claims: Vec::new() }
+    }
 }
 
 /// One claim that stands against a write.

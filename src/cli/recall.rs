@@ -80,6 +80,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         if let Some(reason) = &hit.claim.reason {
             cx.ui.field("because", reason);
         }
+        cx.ui.beside(&hit.claim);
     }
     if !answer.references.is_empty() {
         let heading = cx.ui.paint(Style::Strong, "For reference, in files that were taken in");

@@ -74,9 +74,9 @@ pub(crate) struct Act {
     /// This side holds only where and when the options below say.
     #[arg(long, value_name = "SIDE")]
     narrow: Option<String>,
-    /// Both stay, on the record.
-    #[arg(long)]
-    exception: bool,
+    /// Both stay, on the record: this side is the exception, the other one the rule [default: the refused or newer side].
+    #[arg(long, value_name = "SIDE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    exception: Option<String>,
     /// Not a contradiction: this pair is never refused again.
     #[arg(long)]
     dismiss: bool,
@@ -156,7 +156,7 @@ fn order_for_many(args: &Args) -> Result<resolve_many::Order, CliError> {
         (CardAct::Supersede, Some(Keep::Source(source.clone())), None)
     } else if let Some(writer) = &act.keep_writer {
         (CardAct::Supersede, Some(Keep::Writer(writer.clone())), None)
-    } else if act.exception {
+    } else if act.exception.as_deref() == Some("") {
         (CardAct::Exception, None, None)
     } else if act.dismiss {
         (CardAct::Dismiss, None, None)
@@ -209,8 +209,9 @@ fn request(act: &Act, card: &CardView) -> Result<Option<ResolveRequest>, CliErro
         ResolveRequest { target: Some(side(card, target)?), ..blank(CardAct::Retract) }
     } else if let Some(target) = &act.narrow {
         ResolveRequest { target: Some(side(card, target)?), ..blank(CardAct::Narrow) }
-    } else if act.exception {
-        blank(CardAct::Exception)
+    } else if let Some(side_of) = &act.exception {
+        let target = Some(side_of).filter(|named| !named.is_empty()).map(|named| side(card, named)).transpose()?;
+        ResolveRequest { target, ..blank(CardAct::Exception) }
     } else if act.dismiss {
         blank(CardAct::Dismiss)
     } else if act.discard {

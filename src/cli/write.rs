@@ -52,9 +52,12 @@ pub(crate) struct Said {
     /// The id of a claim that this one rests on; may be given several times.
     #[arg(long = "depends-on", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
-    /// Store it although the guard refuses, with this justification on the record.
+    /// Store it although it contradicts what is in force, with this justification on the record.
     #[arg(long, value_name = "WHY")]
     pub(crate) force_exception: Option<String>,
+    /// The id of the claim to which this one is an exception; may be given several times [default: what the guard finds].
+    #[arg(long, value_name = "ID")]
+    pub(crate) exception_to: Vec<String>,
     /// Ask the guard only: store nothing, make no card.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -75,13 +78,14 @@ impl Said {
             depends_on: self.depends_on,
             qualifiers: self.holds.into(),
             force_exception: self.force_exception,
+            exception_to: self.exception_to,
             dry_run: self.dry_run,
         }
     }
 }
 
 /// The fields of a write as the daemon names them, each with the argument that sets it here.
-const FLAGS: [(&str, &str); 12] = [
+const FLAGS: [(&str, &str); 13] = [
     ("kind: fact", "--kind fact"),
     ("kind", "--kind"),
     ("reason", "--reason"),
@@ -89,6 +93,7 @@ const FLAGS: [(&str, &str); 12] = [
     ("key", "--key"),
     ("depends_on", "--depends-on"),
     ("force_exception", "--force-exception"),
+    ("exception_to", "--exception-to"),
     ("env", "--env"),
     ("team", "--team"),
     ("tenant", "--tenant"),
@@ -98,17 +103,16 @@ const FLAGS: [(&str, &str); 12] = [
 
 /// An error of a write in the words of the command line: the daemon's name fields, which are arguments here.
 pub(crate) fn in_flags(error: ClientError) -> CliError {
-    let say = |text: &mut SafeText| {
-        let mut said = text.to_string();
-        for (field, flag) in FLAGS {
-            said = said.replace(&format!("`{field}`"), &format!("`{flag}`"));
-        }
-        *text = SafeText::lines(said);
-    };
+    let say = |text: &mut SafeText| *text = SafeText::lines(flags_for_fields(text));
     let mut error = CliError::from(error);
     say(&mut error.error);
     error.hints.iter_mut().for_each(say);
     error
+}
+
+/// A text of the daemon's with the arguments in place of the fields that they set.
+pub(crate) fn flags_for_fields(text: &str) -> String {
+    FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(&format!("`{field}`"), &format!("`{flag}`")))
 }
 
 /// The statement that words on the command line make; `-` alone reads it from stdin.

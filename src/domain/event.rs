@@ -33,7 +33,7 @@ pub enum ResolveAct {
     Retract,
     /// A side was qualified in scope or time, so that both hold.
     Narrow,
-    /// Both stay although they contradict each other; on the record.
+    /// All stay although they contradict each other; on the record. The first target is the exception, the others are its rule.
     Exception,
     /// Not a contradiction: this pair never blocks again.
     Dismiss,
@@ -193,7 +193,7 @@ pub struct Header {
     /// The act that it belongs to; the events of one act share it.
     #[n(9)]
     pub op: OpId,
-    /// What it acts on; the order matters for `depend` only.
+    /// What it acts on. The order matters for `depend`, and for `resolve.exception`: the first is the exception, the others are its rule.
     #[n(10)]
     pub targets: Vec<EventId>,
     /// The existing claim that takes the place of `targets` (`supersede` without a body claim).

@@ -12,7 +12,7 @@ use super::{
     pointing::{self, Fallback},
 };
 use crate::{
-    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, StrangersView},
+    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, Change, StrangersView},
     domain::Scope,
     infer::{Call, InferError, Role},
     recall::{
@@ -47,6 +47,8 @@ impl Engine {
     pub fn calibrate(&self, request: &CalibrateRequest) -> Result<Calibrated, ApiError> {
         let scope = check::named(&request.org_id, &request.project)
             .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let who = check::optional_name("who", request.who.as_deref())?;
+        let agent = check::optional_name("agent", request.agent.as_deref())?;
         let said = self.readers.lend().snapshot(|reader| said(reader, &scope))?;
         let words = calibrate::words(&said, Vocabulary::built_in_words());
         let (bridges, note) = match self.near(&words) {
@@ -71,6 +73,11 @@ impl Engine {
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_calibration(&scope, &text)?;
+            if let Some(who) = who {
+                let summary = format!("Learned the words of {scope}: {} bridges", bridges.len());
+                let scope = Some(scope.clone());
+                self.tell(Change { scope, act: "calibrate".to_owned(), who, agent, summary, ..Change::default() });
+            }
         }
         let view = |Bridge { from, to, together, cosine, confirmed }| BridgeView {
             from: from.form,

@@ -112,6 +112,10 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
             )
             .hint("say why both may stand, or leave it out"));
         }
+        None if !request.exception_to.is_empty() => Some(reason.clone().ok_or_else(|| {
+            ApiError::field("force_exception", "an exception needs its justification")
+                .hint("say with `force_exception` why both may stand")
+        })?),
         other => optional("force_exception", other)?,
     };
     Ok(Draft {
@@ -209,6 +213,11 @@ fn name(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     size(field, text, MAX_NAME)?;
     printable(field, text)?;
     Ok(Some(text.to_owned()))
+}
+
+/// A name that may be absent; blank is absent.
+pub(super) fn optional_name(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
+    text.map_or(Ok(None), |text| name(field, text))
 }
 
 /// A name that must not be blank.

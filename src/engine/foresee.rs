@@ -346,10 +346,8 @@ impl Foresight {
     /// What the writer is told where a model failed: the write is stored all the same.
     pub(super) fn warning(&self) -> Option<Warning> {
         let failed: Vec<&str> = self.skipped.iter().filter(|s| s.failed).map(|s| s.message.as_str()).collect();
-        (!failed.is_empty()).then(|| Warning {
-            code: "stage_skipped".into(),
-            message: format!("stored on the word of the other stages: {}", failed.join("; ")),
-            conflict: None,
+        (!failed.is_empty()).then(|| {
+            Warning::new("stage_skipped", format!("stored on the word of the other stages: {}", failed.join("; ")))
         })
     }
 }

@@ -103,15 +103,11 @@ pub(super) fn skipped(verdict: &Verdict) -> Option<Warning> {
     if verdict.tier == Tier::Clean || verdict.skipped.is_empty() {
         return None;
     }
-    Some(Warning { code: "nli_unavailable".into(), message: verdict.skipped.join("; "), conflict: None })
+    Some(Warning::new("nli_unavailable", verdict.skipped.join("; ")))
 }
 
 fn ungated(stage: &str, why: &str) -> Warning {
-    Warning {
-        code: "ungated".into(),
-        message: format!("stored without being compared: {stage} could not read it ({why})"),
-        conflict: None,
-    }
+    Warning::new("ungated", format!("stored without being compared: {stage} could not read it ({why})"))
 }
 
 /// The first norms that fit an event beside its texts.

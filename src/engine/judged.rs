@@ -15,6 +15,9 @@ use crate::{
     store::{CandidateQuery, ClaimRow, Reader},
 };
 
+/// How many of the claims that a write was compared with are named where none of them opposes it.
+const NEAREST: usize = 3;
+
 /// The guard's word on one write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judged {
@@ -25,12 +28,22 @@ pub(super) struct Judged {
     pub(super) warnings: Vec<Warning>,
     /// A stage failed, so that nothing was compared.
     pub(super) ungated: bool,
+    /// The first few of the claims that it was compared with, the nearest first.
+    pub(super) nearest: Vec<ClaimId>,
 }
 
 impl Judged {
     /// Whether the write is refused.
     pub(super) fn blocks(&self) -> bool {
         self.verdict.tier == Tier::Block
+    }
+
+    /// The claims to which it can be an exception: those that refuse it, else the one against which the guard warns most.
+    pub(super) fn opposed(&self) -> Vec<ClaimId> {
+        if self.blocks() {
+            return self.blocking();
+        }
+        self.conflicts.first().map(|conflict| conflict.claim.id).into_iter().collect()
     }
 
     /// The claims that refuse it.
@@ -126,17 +139,18 @@ impl Session<'_> {
         }
         let mut warnings: Vec<Warning> = conflicts.iter().filter(|c| c.tier == Tier::Warn).map(softer).collect();
         warnings.extend(foresight.warning().or_else(|| gate::skipped(&verdict)));
-        Ok(Judged { verdict, conflicts, warnings, ungated: false })
+        let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
+        Ok(Judged { verdict, conflicts, warnings, ungated: false, nearest })
     }
 
-    /// Counts what became of a guarded write.
-    pub(super) fn count(&self, judged: &Judged, forced: bool) {
+    /// Counts what became of a guarded write. `excepted`: it was stored as an exception to a rule.
+    pub(super) fn count(&self, judged: &Judged, excepted: bool) {
         let counters = &self.engine.counters;
         let counter = match judged.verdict.tier {
+            _ if excepted => &counters.exception,
             _ if judged.ungated => &counters.ungated,
             Tier::Clean => &counters.clean,
             Tier::Warn => &counters.warn,
-            Tier::Block if forced => &counters.exception,
             Tier::Block => &counters.block,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -175,5 +189,5 @@ fn softer(conflict: &Conflict) -> Warning {
     } else {
         said.to_owned()
     };
-    Warning { code: "softer_conflict".into(), message, conflict: Some(conflict.clone()) }
+    Warning { conflict: Some(conflict.clone()), ..Warning::new("softer_conflict", message) }
 }

@@ -3,7 +3,7 @@
 use super::check;
 use crate::{
     api::{ApiError, ErrorCode},
-    domain::{CardId, ClaimId},
+    domain::{CardId, ClaimId, derive},
     store::{CardRow, ClaimRow, Lookup, Reader, StoreError},
 };
 
@@ -13,8 +13,45 @@ pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow
     match reader.find_claim(&prefix)? {
         Lookup::One(id) => row(reader, &id),
         Lookup::Many(ids) => Err(ambiguous(field, &prefix, "claim", ids.iter().map(|id| id.to_hex()))),
-        Lookup::None => Err(missing(field, &prefix, "claim", "`ergo claims` lists them")),
+        Lookup::None => match refused(reader, &prefix)? {
+            Some(card) => stored_as(reader, &card)?.ok_or_else(|| not_stored(field, &prefix, &card)),
+            None => Err(missing(field, &prefix, "claim", "`ergo claims` lists them")),
+        },
     }
+}
+
+/// The card of the refused write with this id or prefix; `None` where there is none, or more than one.
+pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, ApiError> {
+    let Lookup::One(card) = reader.find_card(prefix)? else { return Ok(None) };
+    let card = card_row(reader, &card)?;
+    let named = card.candidate.is_some_and(|id| id.to_hex().starts_with(prefix));
+    Ok(named.then_some(card))
+}
+
+/// The claim that a refused write became, where it was stored after all: it has an id of its own, to which the first one leads.
+pub(super) fn stored_as(reader: &Reader, card: &CardRow) -> Result<Option<ClaimRow>, ApiError> {
+    let (Some(candidate), Some(by)) = (card.candidate, &card.settled) else { return Ok(None) };
+    let became = reader.op(&by.op)?.into_iter().find_map(|event| {
+        let settles = derive::is_local_kind(&event.kind, derive::local::SETTLED) && event.targets.contains(&candidate);
+        event.successor.filter(|_| settles)
+    });
+    became.map(|id| row(reader, &id)).transpose()
+}
+
+/// The 404 for the id of a refused write that never became a claim.
+fn not_stored(field: &str, prefix: &str, card: &CardRow) -> ApiError {
+    let id = card.id.short();
+    let (message, hint) = if card.open {
+        (
+            format!("{prefix} is a refused write, which waits on card {id}: no claim"),
+            format!("settle it with `ergo resolve {id}`"),
+        )
+    } else {
+        (format!("{prefix} is a refused write that was dropped: no claim"), format!("`ergo conflicts {id}` shows why"))
+    };
+    let mut error = ApiError::not_found(message).hint(hint);
+    error.field = Some(field.to_owned());
+    error
 }
 
 /// The card with this id or prefix, or on which the refused candidate with this id waits.

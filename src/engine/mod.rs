@@ -6,6 +6,7 @@
 mod acts;
 mod asked;
 mod background;
+mod beside;
 mod calibrate;
 mod check;
 mod clocks;
@@ -27,6 +28,7 @@ mod recent;
 mod reembed;
 mod refine;
 mod session;
+mod still_in_force;
 mod strangers;
 mod team;
 mod view;

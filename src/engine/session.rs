@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Engine,
+    Engine, beside,
     check::{self, Actor},
     foresee::Foresight,
     gate, lookup, view,
@@ -121,7 +121,9 @@ impl Session<'_> {
 
     /// A claim as it is now.
     pub(super) fn view(&self, id: &ClaimId) -> Result<ClaimView, ApiError> {
-        Ok(view::claim(lookup::row(self.reader(), id)?, &self.today))
+        let mut claim = view::claim(lookup::row(self.reader(), id)?, &self.today);
+        beside::fill_exceptions(self.reader(), std::slice::from_mut(&mut claim))?;
+        Ok(claim)
     }
 
     /// The claims that an act changed, as they are now: those that it was about first, and no more than a page. Thousands may rest on
@@ -250,14 +252,9 @@ impl Place {
         if self.asked == self.scope {
             return None;
         }
-        Some(Warning {
-            code: "scope_renamed".into(),
-            message: format!(
-                "another project is called {} here already, so this one is {}",
-                self.asked.project, self.scope
-            ),
-            conflict: None,
-        })
+        let message =
+            format!("another project is called {} here already, so this one is {}", self.asked.project, self.scope);
+        Some(Warning::new("scope_renamed", message))
     }
 
     /// Refuses what belongs to another scope: claims are never compared or linked across.

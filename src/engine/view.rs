@@ -42,6 +42,7 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
         premises: row.premises,
         dependents: row.dependents,
         closing_reason: row.closing_reason,
+        beside: Vec::new(),
         rev: row.rev,
     }
 }
@@ -130,6 +131,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<Settlement> {
             at: by.clock.wall,
             reason: by.reason.clone(),
             op_id: Some(by.op),
+            stored_as: None,
         },
         None => Settlement {
             act: "moot".into(),
@@ -144,6 +146,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<Settlement> {
                 .into(),
             ),
             op_id: None,
+            stored_as: None,
         },
     })
 }

@@ -29,6 +29,7 @@ pub(crate) fn claim(number: u8, statement: &str) -> ClaimView {
         premises: vec![],
         dependents: 0,
         closing_reason: None,
+        beside: vec![],
         rev: 1,
     }
 }

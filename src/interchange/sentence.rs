@@ -1,65 +1,6 @@
 //! Cutting prose into sentences and clauses.
 
-/// Words after which a full stop ends no sentence.
-const ABBREVIATIONS: [&str; 14] =
-    ["e.g", "i.e", "etc", "vs", "cf", "no", "nr", "approx", "resp", "incl", "fig", "sec", "dept", "st"];
-
-/// The sentences of a text, trimmed, none of them empty. A stop ends a sentence where a space and something that can begin
-/// one follow; not within `code`, not within brackets, not after an abbreviation.
-pub fn sentences(text: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    let (mut start, mut code, mut depth) = (0, false, 0_usize);
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '`' => code = !code,
-            '(' | '[' if !code => depth += 1,
-            ')' | ']' if !code => depth = depth.saturating_sub(1),
-            '.' | '!' | '?' if !code && depth == 0 => {
-                let mut end = at + c.len_utf8();
-                while let Some((next, mark)) = chars.peek().copied()
-                    && matches!(mark, '.' | '!' | '?' | '"' | '”' | '\'' | '’' | ')')
-                {
-                    end = next + mark.len_utf8();
-                    chars.next();
-                }
-                let rest = text.get(end..).unwrap_or_default();
-                let before = text.get(start..at).unwrap_or_default();
-                if (rest.is_empty() || rest.starts_with(char::is_whitespace))
-                    && begins_sentence(rest.trim_start())
-                    && !(c == '.' && ends_in_abbreviation(before))
-                {
-                    push(&mut out, text.get(start..end));
-                    start = end;
-                }
-            }
-            _ => {}
-        }
-    }
-    push(&mut out, text.get(start..));
-    out
-}
-
-fn push<'a>(out: &mut Vec<&'a str>, sentence: Option<&'a str>) {
-    if let Some(sentence) = sentence.map(str::trim)
-        && !sentence.is_empty()
-    {
-        out.push(sentence);
-    }
-}
-
-fn begins_sentence(rest: &str) -> bool {
-    rest.chars().next().is_none_or(|c| !c.is_lowercase())
-}
-
-fn ends_in_abbreviation(before: &str) -> bool {
-    let word = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
-    // A single letter is an initial; digits before the stop are a numbered point ("2. Use X") where nothing precedes them.
-    let numbered = word.len() == before.trim_start().len() && word.chars().all(|c| c.is_ascii_digit());
-    numbered
-        || ABBREVIATIONS.contains(&word.to_ascii_lowercase().as_str())
-        || (word.chars().count() == 1 && word.chars().all(char::is_uppercase))
-}
+pub use crate::domain::text::sentences;
 
 /// Splits a sentence at the clause that gives its reason: the statement, and the clause without the word that led to it.
 /// `None` where no such clause stands at the end, or too little is left before it to be a statement.
@@ -139,17 +80,6 @@ pub fn cut(text: &str, max: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn stops_that_end_nothing() {
-        assert_eq!(
-            sentences("Use v1.2, e.g. in CI. Then stop! Really?"),
-            ["Use v1.2, e.g. in CI.", "Then stop!", "Really?"]
-        );
-        assert_eq!(sentences("Call `a. B` (see X. Y) now. End"), ["Call `a. B` (see X. Y) now.", "End"]);
-        assert_eq!(sentences("1. Use it. 2. Not"), ["1. Use it.", "2. Not"]);
-        assert_eq!(sentences("Wait... what. Ok"), ["Wait... what.", "Ok"]);
-    }
 
     #[test]
     fn the_reason_is_cut_from_the_rule() {

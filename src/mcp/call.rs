@@ -112,6 +112,7 @@ impl<'a> Call<'a> {
         let value = match tool {
             Tool::Remember | Tool::Learn => {
                 let path = if tool == Tool::Learn { "/learn" } else { "/remember" };
+                listed(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
                 let outcome: WriteOutcome = self.post(path, &body).await?;
@@ -138,9 +139,8 @@ impl<'a> Call<'a> {
                 if let Some(target) = arguments.remove("target") {
                     arguments.insert("targets".to_owned(), json!([target]));
                 }
-                if let Some(target @ Value::String(_)) = arguments.get("targets").cloned() {
-                    arguments.insert("targets".to_owned(), json!([target]));
-                }
+                listed(&mut arguments, "targets");
+                listed(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
                 shape::outcome(self.post("/supersede", &body).await?, self.home())
@@ -353,6 +353,13 @@ fn result(value: Value) -> CallToolResponse {
 
 pub(super) fn encode(query: &impl Serialize) -> Result<String, Failed> {
     serde_urlencoded::to_string(query).map_err(|error| Failed::new(format!("the request cannot be written: {error}")))
+}
+
+/// Makes a list of the one text that stands where a list is expected.
+fn listed(arguments: &mut JsonObject, name: &str) {
+    if let Some(one) = arguments.get_mut(name).filter(|value| value.is_string()) {
+        *one = json!([one.take()]);
+    }
 }
 
 /// Takes a text out of the arguments.

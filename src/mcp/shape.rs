@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::{person::Decision, verbs};
 use crate::{
     api::{
-        CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History, Ingested,
-        RecallAnswer, Reference, Refused, ScopeView, UndoOutcome, Warning, WhyAnswer, WriteOutcome,
+        Beside, CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
+        Ingested, RecallAnswer, Reference, Refused, Relation, ScopeView, UndoOutcome, Warning, WhyAnswer, WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
@@ -62,6 +62,8 @@ pub(super) fn claim(view: &ClaimView) -> Value {
     // A candidate says so in a field of its own.
     let status = (!matches!(view.status, Status::Active | Status::Refused)).then(|| view.status.as_str());
     let holds = &view.qualifiers;
+    let beside =
+        |relation| view.beside.iter().filter(|other| other.relation == relation).map(beside).collect::<Value>();
     lean(json!({
         "id": view.id.short(),
         "kind": view.kind.as_str(),
@@ -71,7 +73,7 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "by": by(&view.who, view.agent.as_ref()),
         "on": day(view.at),
         "status": status,
-        "flags": view.flags.words().collect::<Value>(),
+        "flags": view.flag_words().collect::<Value>(),
         "key": said(view.key.as_ref()),
         "env": said(holds.env.as_ref()),
         "team": said(holds.team.as_ref()),
@@ -80,6 +82,19 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "valid_until": said(holds.valid_until.as_ref()),
         "closed_because": said(view.closing_reason.as_ref()),
         "replaced_by": ids(&view.replaced_by),
+        "exception_to": beside(Relation::Rule),
+        "exceptions": beside(Relation::Exception),
+        "fits_with": beside(Relation::Compatible),
+    }))
+}
+
+/// A claim beside which another one stands, and why both do.
+fn beside(other: &Beside) -> Value {
+    lean(json!({
+        "id": other.claim.short(),
+        "statement": safe(&other.statement),
+        "because": said(other.reason.as_ref()),
+        "by": by(&other.who, other.agent.as_ref()),
     }))
 }
 
@@ -136,9 +151,15 @@ fn warnings(warnings: &[Warning]) -> Value {
             "code": warning.code,
             "message": safe(&verbs::as_tools(&warning.message)),
             "conflict": warning.conflict.as_ref().map(evidence),
+            "claims": warning.claims.iter().map(named).collect::<Value>(),
         }))
     };
     warnings.iter().map(one).collect()
+}
+
+/// A claim by its id and what it says.
+fn named(view: &ClaimView) -> Value {
+    json!({"id": view.id.short(), "statement": safe(&view.statement)})
 }
 
 fn evidence(conflict: &Conflict) -> Value {
@@ -177,7 +198,9 @@ fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
             },
             {
                 "way": "exception",
-                "how": "both must stand: call the same tool again with force_exception, which says why; it stays on the record",
+                "how": "both must stand: call the same tool again with force_exception, which says why, and exception_to, the claim \
+                        that is the rule; it stays on the record",
+                "exception_to": targets,
             },
         ],
     }))
@@ -329,7 +352,8 @@ pub(super) fn card(view: CardView) -> Value {
     }));
     if let (Value::Object(fields), Some(settled)) = (&mut value, &view.settled) {
         let settled = lean(
-            json!({"by": by(&settled.who, settled.agent.as_ref()), "act": settled.act, "reason": said(settled.reason.as_ref())}),
+            json!({"by": by(&settled.who, settled.agent.as_ref()), "act": settled.act, "reason": said(settled.reason.as_ref()),
+                "stored_as": settled.stored_as.map(ClaimId::short)}),
         );
         fields.insert("settled".to_owned(), settled);
     }

@@ -69,8 +69,7 @@ pub struct ClaimRow {
     /// The acts on its premises for which it needs review; a `resolve.reviewed` names them in `seen`. Empty
     /// unless `flags.needs_review`.
     pub causes: Vec<EventId>,
-    /// Why it left the active set: the reason of the latest live act; for an active claim stored as an exception,
-    /// the justification.
+    /// Why it left the active set: the reason of the latest live act.
     pub closing_reason: Option<String>,
     /// Grows whenever anything about it changes in this file.
     pub rev: u64,

@@ -88,6 +88,7 @@ pub(crate) fn claim(n: u8, statement: &str) -> ClaimView {
         premises: vec![],
         dependents: 0,
         closing_reason: None,
+        beside: vec![],
         rev: 3,
     }
 }

@@ -1,5 +1,6 @@
 //! The command line, from outside: what it prints, how it ends, what it reads and writes.
 
+mod beside;
 mod care;
 mod docs;
 mod flow;

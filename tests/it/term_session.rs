@@ -36,7 +36,7 @@ fn a_reason_is_written_in_the_persons_own_editor() {
     app.enter();
     app.sees("u to undo");
     let why = home.run(["why", "deploy on Fridays", "--json"]).ok().json();
-    assert_eq!(why["answer"]["reason"], "Written at leisure");
+    assert_eq!(why["chain"][1]["change_reason"], "Written at leisure");
     app.keys("q");
     let (well, left) = app.ends();
     assert!(well);

@@ -195,7 +195,8 @@ fn a_daemon_killed_in_the_middle_of_an_act_loses_nothing_and_does_nothing_twice(
     app.sees("u to undo");
     until("the card is settled", || cards(&home, "open") == 9);
     let why = home.run(["why", "night theme", "--json"]).ok().json();
-    assert_eq!(why["answer"]["reason"], "Red is seen, by far");
+    assert_eq!(why["answer"]["reason"], "Red is seen", "why it is so stays its own");
+    assert_eq!(why["chain"][1]["change_reason"], "Red is seen, by far");
     assert_eq!(active(&home).len(), 10, "it was done once");
 }
 

@@ -178,7 +178,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         progress(&format!("asking by {name}"));
         if name == CALIBRATED {
             let Scope { org_id, project } = scope();
-            engine.calibrate(&CalibrateRequest { org_id, project, dry_run: false })?;
+            engine.calibrate(&CalibrateRequest { org_id, project, ..CalibrateRequest::default() })?;
         }
         let misses = if options.explain && name == "hybrid" { Some(&mut report.misses) } else { None };
         report.rows.push(measure(&engine, name, way, queries, &names, misses)?);

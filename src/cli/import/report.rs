@@ -103,7 +103,13 @@ impl Report {
             kind: row.claim.kind,
             source: row.source.clone(),
             superseded: stored.superseded.clone(),
-            warnings: stored.warnings.clone(),
+            // The files say how their text is cut, and what else they hold.
+            warnings: stored
+                .warnings
+                .iter()
+                .filter(|warning| !matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE))
+                .cloned()
+                .collect(),
         };
         match fate {
             Fate::Stored => self.stored.push(kept),

@@ -89,6 +89,9 @@ impl Ui {
             let who = author(&settled.who, settled.agent.as_deref());
             let why = settled.reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             self.field("settled", &format!("{} by {who}, {}{why}", settled.act, ago(settled.at, now)));
+            if let Some(id) = settled.stored_as {
+                self.field("stored as", &id.short());
+            }
         }
         if let Some(until) = card.snoozed_until {
             self.field("snoozed", &format!("comes back {}", ago(until, now)));

@@ -4,7 +4,7 @@ use super::{text::count, time::ago};
 use crate::{
     api::ClaimView,
     cli::ui::{SafeText, Style, Ui},
-    domain::{Flags, Qualifiers, Status, text::escape},
+    domain::{Qualifiers, Status, text::escape},
 };
 
 /// What stands where a statement was redacted.
@@ -19,8 +19,8 @@ pub(crate) fn statement(claim: &ClaimView) -> &str {
 pub(crate) fn state(claim: &ClaimView) -> String {
     let status = if claim.flags.undone { "undone" } else { claim.status.as_str() };
     // Undone stands for the status, and what is redacted shows that by its text.
-    let told = Flags { undone: false, redacted: false, ..claim.flags };
-    std::iter::once(status).chain(told.words()).collect::<Vec<_>>().join(", ")
+    let told = claim.flag_words().filter(|word| !matches!(*word, "undone" | "redacted"));
+    std::iter::once(status).chain(told).collect::<Vec<_>>().join(", ")
 }
 
 /// Who wrote it: “ada”, or “ada through claude”.
@@ -77,6 +77,14 @@ impl Ui {
         self.claim_fields(claim);
     }
 
+    /// The claims beside which it stands, and why.
+    pub(crate) fn beside(&mut self, claim: &ClaimView) {
+        for other in &claim.beside {
+            let (label, said) = other.words();
+            self.field(label, &said);
+        }
+    }
+
     /// The lines under a claim's statement: why, where from, where it holds, why it was closed, what rests on it.
     pub(crate) fn claim_fields(&mut self, claim: &ClaimView) {
         match (&claim.reason, claim.kind.is_guarded() && !claim.flags.redacted) {
@@ -94,9 +102,9 @@ impl Ui {
             self.field("holds for", &holds);
         }
         if let Some(reason) = &claim.closing_reason {
-            let label = if claim.status == Status::Active { "exception" } else { claim.status.as_str() };
-            self.field(label, reason);
+            self.field(claim.status.as_str(), reason);
         }
+        self.beside(claim);
         if let Some(signed) = claim.signed_words() {
             self.field("signed by", &signed);
         }

@@ -10,6 +10,7 @@ use crate::{
     cli::{
         Context, Exit,
         ui::{SafeText, Style, Ui},
+        write::flags_for_fields,
     },
     domain::text::{escape, sanitize_line},
 };
@@ -53,7 +54,11 @@ impl Ui {
         } else if stored.dry_run {
             self.line(text!("Would be stored in {}: the guard has nothing against it.", scope));
         } else if stored.duplicate {
-            self.line(text!("Known already: {} in {} says the same and is in force. Nothing was stored.", id, scope));
+            self.line(text!(
+                "Known already: {} in {} says the same and is in force. It is not stored again.",
+                id,
+                scope
+            ));
         } else {
             let done = self.paint(Style::Good, "Stored");
             let replaced: Vec<_> = stored.superseded.iter().map(|id| self.paint(Style::Code, id.short())).collect();
@@ -94,8 +99,13 @@ impl Ui {
     fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {
             let label = self.paint(Style::Warn, "Warning:");
-            let message = sanitize_line(&warning.message);
+            let message = sanitize_line(&flags_for_fields(&warning.message));
             self.line(text!("{} {}", label, message));
+            for claim in &warning.claims {
+                let id = self.paint(Style::Code, claim.id.short());
+                let text = self.fit(statement(claim), 14);
+                self.line(text!("  {}  {}", id, text));
+            }
             if let Some(conflict) = &warning.conflict {
                 let id = conflict.claim.id.short();
                 let text = self.fit(statement(&conflict.claim), 14);

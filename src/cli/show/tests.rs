@@ -37,6 +37,7 @@ fn claim(number: u8, statement: &str) -> ClaimView {
         premises: vec![],
         dependents: 2,
         closing_reason: None,
+        beside: vec![],
         rev: 1,
     }
 }

@@ -98,7 +98,7 @@ impl Session<'_> {
             qualifiers,
             exception: None,
         };
-        Ok(NewClaim { draft, normed, replaces, premises })
+        Ok(NewClaim { draft, normed, replaces, premises, rules: Vec::new(), change_reason: text.change_reason })
     }
 }
 
@@ -106,7 +106,10 @@ impl Session<'_> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
     pub(super) statement: Option<String>,
+    /// Why it is so, in place of the claim's own reason.
     pub(super) reason: Option<String>,
+    /// Why what it replaces gives way.
+    pub(super) change_reason: Option<String>,
     pub(super) qualifiers: Qualifiers,
 }
 

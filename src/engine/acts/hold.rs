@@ -49,6 +49,8 @@ impl Session<'_> {
         let known = self.reader().refused_card(&place.scope, claim.draft.kind, &claim.draft.statement)?;
         let mut opposed = claim.replaced();
         opposed.extend(judged.blocking());
+        // Beside these it is to stand, too, once a person settles the card.
+        opposed.extend(claim.rules.iter().map(|row| row.id).filter(|id| !judged.blocking().contains(id)));
         if let Some(card) = known.as_ref().filter(|card| !card.open)
             && let Some(word) = self.dropped_before(card, &judged.blocking())?
         {

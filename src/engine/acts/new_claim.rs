@@ -2,10 +2,10 @@
 
 use super::notice;
 use crate::{
-    api::{ApiError, Stored, Warning, WriteOutcome},
-    domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash},
+    api::{ApiError, Relation, Stored, Warning, WriteOutcome},
+    domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, text::sentences},
     engine::{
-        check, fact_key,
+        beside, check, fact_key,
         gate::{self, Normed},
         judged::{Incoming, Judged},
         session::{Place, Session},
@@ -23,6 +23,10 @@ pub(in crate::engine) struct NewClaim {
     pub(in crate::engine) replaces: Vec<ClaimRow>,
     /// What it rests on.
     pub(in crate::engine) premises: Vec<ClaimId>,
+    /// The active claims that the caller names as the rule to which it is an exception.
+    pub(in crate::engine) rules: Vec<ClaimRow>,
+    /// Why the others give way, where that is another reason than the claim's own.
+    pub(in crate::engine) change_reason: Option<String>,
 }
 
 impl NewClaim {
@@ -69,21 +73,34 @@ impl NewClaim {
         }
     }
 
-    /// Its events: the claim itself first, then what it rests on. `heads` are the present facts of its key.
-    pub(in crate::engine) fn drafts(&self, heads: &[ClaimId]) -> Vec<Draft> {
+    /// Its events: the claim itself first, as draft `at` of the act, then what it rests on. `heads` are the present facts of its key.
+    pub(in crate::engine) fn drafts(&self, at: usize, heads: &[ClaimId]) -> Vec<Draft> {
         let mut targets = self.replaced();
         targets.extend(heads.iter().filter(|head| !self.replaces.iter().any(|row| row.id == **head)));
+        // One event has one reason: where the change has another than the claim, it is an event of its own.
+        let change = self.change_reason.as_ref().filter(|reason| {
+            !self.replaces.is_empty() && self.draft.kind.is_guarded() && self.draft.reason.as_ref() != Some(*reason)
+        });
         let kind = match (self.draft.kind.is_guarded(), self.replaces.is_empty()) {
+            _ if change.is_some() => EventKind::Assert,
             (_, false) => EventKind::Supersede,
             (false, true) => EventKind::FactSet,
             (true, true) => EventKind::Assert,
         };
-        let mut claim = Draft::new(kind, targets.into_iter().map(Ref::Id));
+        let mut targets: Vec<Ref> = targets.into_iter().map(Ref::Id).collect();
+        let replaced = if change.is_some() { std::mem::take(&mut targets) } else { Vec::new() };
+        let mut claim = Draft::new(kind, targets);
         claim.claim_kind = Some(self.draft.kind);
         claim.body = self.body();
         let mut drafts = vec![claim];
+        if let Some(reason) = change {
+            let mut draft = Draft::new(EventKind::Supersede, replaced);
+            draft.successor = Some(Ref::Draft(at));
+            draft.body.reason = Some(reason.clone());
+            drafts.push(draft);
+        }
         if !self.premises.is_empty() {
-            let targets = std::iter::once(Ref::Draft(0)).chain(self.premises.iter().copied().map(Ref::Id));
+            let targets = std::iter::once(Ref::Draft(at)).chain(self.premises.iter().copied().map(Ref::Id));
             drafts.push(Draft::new(EventKind::Depend, targets));
         }
         drafts
@@ -121,17 +138,27 @@ impl Session<'_> {
             return self.store_duplicate(place, claim, id, dry_run);
         }
 
-        let judged = self.judge(&claim.incoming(place, &replaced))?;
-        let proposed = judged.blocks() && claim.draft.exception.is_some() && !self.may_except();
-        let forced = judged.blocks() && claim.draft.exception.is_some() && !proposed;
+        // What the caller names as the rule is known to oppose it.
+        let named = if self.may_except() { claim.rules.iter().map(|row| row.id).collect() } else { Vec::new() };
+        let judged = self.judge(&claim.incoming(place, &union(&replaced, &named)))?;
+        let excepts = claim.draft.exception.is_some();
+        let proposed = judged.blocks() && excepts && !self.may_except();
+        // Who names the rule means that one alone.
+        let forced = judged.blocks() && excepts && !proposed && named.is_empty();
         if judged.blocks() && !forced {
             if !dry_run {
                 self.count(&judged, false);
             }
             return self.hold(place, claim, judged, dry_run, proposed);
         }
+        let rules = match () {
+            () if !excepts || !self.may_except() => Vec::new(),
+            () if named.is_empty() => judged.opposed(),
+            () => named.clone(),
+        };
         let mut warnings: Vec<Warning> = place.warning().into_iter().chain(judged.warnings.clone()).collect();
-        warnings.extend(exception_warning(claim, &judged));
+        warnings.extend(self.exception_warning(claim, &judged, &rules)?);
+        warnings.extend(several_claims(&claim.draft.statement));
         if dry_run {
             return Ok(WriteOutcome::Stored(Stored {
                 // Nothing is stored, so there is no id: all zeros.
@@ -147,23 +174,32 @@ impl Session<'_> {
         }
 
         let heads = self.fact_heads(place, claim)?;
-        let mut drafts = claim.drafts(&heads);
-        if forced {
-            drafts.push(exception(&judged, claim.draft.exception.as_deref().unwrap_or_default()));
+        let mut drafts = claim.drafts(0, &heads);
+        if !rules.is_empty() {
+            let reason = claim.draft.exception.as_deref().unwrap_or_default();
+            drafts.push(exception(Ref::Draft(0), &rules, reason));
+            if !forced {
+                drafts.extend(notice::of_card(self, Ref::Draft(0), rules.iter().copied(), false));
+            }
         }
-        drafts.extend(notice::of_write(self, &judged, forced));
-        let act = if forced { "exception" } else { claim_act(claim) };
+        // A warning that became the exception's rule is settled by it.
+        let settled = !forced && named.is_empty() && !rules.is_empty();
+        if !settled {
+            drafts.extend(notice::of_write(self, &judged, forced));
+        }
+        let act = if rules.is_empty() { claim_act(claim) } else { "exception" };
         if let Some(settled) = self.settle_held(place, claim, act)? {
             drafts.push(settled);
         }
-        let committed = self.commit(place, drafts, act, summary(claim, forced))?;
+        let committed = self.commit(place, drafts, act, summary(claim, !rules.is_empty()))?;
         if claim.draft.kind.is_guarded() {
-            self.count(&judged, forced);
+            self.count(&judged, !rules.is_empty());
             if let Some(id) = committed.created.first() {
                 self.engine.deepen_later(*id);
             }
         }
         warnings.extend(review_warning(&committed));
+        warnings.extend(self.still_in_force(place, &claim.replaces, &claim.draft.statement, &committed)?);
         let superseded = if claim.draft.kind.is_guarded() { replaced } else { union(&replaced, &heads) };
         stored(&committed, superseded, warnings)
     }
@@ -179,14 +215,13 @@ impl Session<'_> {
         let known = crate::engine::lookup::row(self.reader(), &id)?;
         let mut warnings: Vec<Warning> = place.warning().into_iter().collect();
         if claim.draft.reason.is_some() && claim.draft.reason != known.reason {
-            warnings.push(Warning {
-                code: "duplicate_reason".into(),
-                message: format!(
+            warnings.push(Warning::new(
+                "duplicate_reason",
+                format!(
                     "the identical claim {} is stored with another reason, which stays; supersede it to change the reason",
                     id.short()
                 ),
-                conflict: None,
-            });
+            ));
         }
         let replaced = claim.replaced();
         let mut drafts = Vec::new();
@@ -201,6 +236,13 @@ impl Session<'_> {
         if !premises.is_empty() {
             drafts.push(Draft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
         }
+        let rules = self.new_rules(claim, &known)?;
+        if !rules.is_empty() {
+            let reason = claim.draft.exception.as_deref().unwrap_or_default();
+            drafts.push(exception(Ref::Id(id), &rules, reason));
+            drafts.extend(notice::of_card(self, Ref::Id(id), rules.iter().copied(), false));
+        }
+        warnings.extend(self.exception_warning(claim, &Judged::default(), &rules)?);
         let mut outcome = Stored {
             claim_id: id,
             op_id: self.op,
@@ -212,10 +254,56 @@ impl Session<'_> {
             warnings,
         };
         if !dry_run && !drafts.is_empty() {
-            let committed = self.commit(place, drafts, claim_act(claim), summary(claim, false))?;
+            let act = if rules.is_empty() { claim_act(claim) } else { "exception" };
+            let committed = self.commit(place, drafts, act, summary(claim, !rules.is_empty()))?;
             outcome.warnings.extend(review_warning(&committed));
+            outcome.warnings.extend(self.still_in_force(place, &claim.replaces, &known.statement, &committed)?);
         }
         Ok(WriteOutcome::Stored(outcome))
+    }
+
+    /// The rules named for a claim that is there already, without those beside which it stands on the record.
+    fn new_rules(&self, claim: &NewClaim, known: &ClaimRow) -> Result<Vec<ClaimId>, ApiError> {
+        if !self.may_except() {
+            return Ok(Vec::new());
+        }
+        let mut view = self.view(&known.id)?;
+        beside::fill(self.reader(), &mut view)?;
+        let recorded =
+            |id: &ClaimId| view.beside.iter().any(|other| other.claim == *id && other.relation == Relation::Rule);
+        let rules = claim.rules.iter().map(|row| row.id);
+        Ok(rules.filter(|id| *id != known.id && !recorded(id)).collect())
+    }
+
+    /// What became of an exception that was asked for: `rules` are the claims to which it is one, on the record.
+    fn exception_warning(
+        &self,
+        claim: &NewClaim,
+        judged: &Judged,
+        rules: &[ClaimId],
+    ) -> Result<Option<Warning>, ApiError> {
+        if claim.draft.exception.is_none() {
+            return Ok(None);
+        }
+        let (message, about) = if let [first, ..] = rules {
+            let first = crate::engine::lookup::row(self.reader(), first)?;
+            let more = match rules.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let to = format!("{} ({}){more}", words::quote(&first.statement), first.id.short());
+            (format!("on the record as an exception to {to}, with its justification"), rules.to_vec())
+        } else if !self.may_except() {
+            ("an exception needs a person here, and nothing that was found stands against it: it is stored without one".into(), Vec::new())
+        } else if !claim.rules.is_empty() {
+            ("it stands as an exception to this rule already".to_owned(), Vec::new())
+        } else {
+            let message = "no exception is on the record, since nothing was found that stands against it: if it is one, send it again with \
+                           `exception_to` and the id of its rule";
+            (message.to_owned(), judged.nearest.clone())
+        };
+        let views = about.iter().map(|id| self.view(id)).collect::<Result<_, _>>()?;
+        Ok(Some(Warning { claims: views, ..Warning::new("exception", message) }))
     }
 
     /// Whether the caller may store past a block.
@@ -224,13 +312,10 @@ impl Session<'_> {
     }
 }
 
-/// The event by which a claim, the first draft of the act, stands beside those that block it.
-pub(in crate::engine) fn exception(judged: &Judged, justification: &str) -> Draft {
-    let members = judged.blocking().into_iter().map(Ref::Id);
-    let mut draft = Draft::new(
-        EventKind::Resolve(crate::domain::ResolveAct::Exception),
-        std::iter::once(Ref::Draft(0)).chain(members),
-    );
+/// The event by which a claim stands beside its rules.
+pub(in crate::engine) fn exception(claim: Ref, rules: &[ClaimId], justification: &str) -> Draft {
+    let members = std::iter::once(claim).chain(rules.iter().copied().map(Ref::Id));
+    let mut draft = Draft::new(EventKind::Resolve(crate::domain::ResolveAct::Exception), members);
     draft.body.reason = Some(justification.to_owned());
     draft
 }
@@ -244,7 +329,7 @@ pub(in crate::engine) fn review_warning(committed: &Committed) -> Option<Warning
         1 => format!("claim {} rests on what changed and now needs review", ids.join(", ")),
         _ => format!("{count} claims rest on what changed and now need review: {}", ids.join(", ")),
     };
-    Some(Warning { code: "needs_review".into(), message, conflict: None })
+    Some(Warning::new("needs_review", message))
 }
 
 /// The answer to a stored write.
@@ -285,15 +370,16 @@ fn summary(claim: &NewClaim, forced: bool) -> String {
     }
 }
 
-fn exception_warning(claim: &NewClaim, judged: &Judged) -> Option<Warning> {
-    claim.draft.exception.as_ref()?;
-    let message = if judged.blocks() {
-        let ids: Vec<String> = judged.blocking().iter().map(|id| id.short()).collect();
-        format!("stored as an exception beside {}, with its justification on the record", ids.join(", "))
-    } else {
-        "nothing stood against it, so it is stored as it is and no exception was recorded".into()
-    };
-    Some(Warning { code: "exception".into(), message, conflict: None })
+/// Says that a statement holds several claims, where it has several sentences.
+fn several_claims(statement: &str) -> Option<Warning> {
+    let sentences = sentences(statement).len();
+    (sentences > 1).then(|| {
+        let message = format!(
+            "the statement has {sentences} sentences: a claim of one sentence is found, compared and replaced by itself. Write each rule as \
+             a claim of its own, and what explains it as its `reason`"
+        );
+        Warning::new(Warning::SEVERAL_CLAIMS, message)
+    })
 }
 
 fn union(a: &[ClaimId], b: &[ClaimId]) -> Vec<ClaimId> {

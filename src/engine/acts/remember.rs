@@ -1,6 +1,6 @@
 //! `remember` and `learn`: a new claim.
 
-use super::{new_claim::NewClaim, replay};
+use super::{new_claim::NewClaim, replay, supersede::Targets};
 use crate::{
     api::{ApiError, RememberRequest, WriteOutcome},
     domain::{ClaimId, ClaimKind},
@@ -18,6 +18,7 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     let draft = check::draft(request, ClaimKind::default())?;
     check::scope(&request.caller)?;
     let premises = check::ids("depends_on", &request.depends_on)?;
+    let rules = check::ids("exception_to", &request.exception_to)?;
     let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let foresight = engine.foresee_write(&request.caller, &draft, &mut normed, &[], !request.dry_run);
     engine.act_foreseeing(&request.caller, asked("remember", request), foresight, |session| {
@@ -29,7 +30,11 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
             Premises::Found(ids) => ids,
             Premises::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normed, replaces: Vec::new(), premises };
+        let rules = match session.rules(&place, &rules, &[])? {
+            Targets::Active(rows) => rows,
+            Targets::Stale(answer) => return Ok(*answer),
+        };
+        let claim = NewClaim { draft, normed, replaces: Vec::new(), premises, rules, change_reason: None };
         session.store_claim(&place, &claim, request.dry_run)
     })
 }

@@ -40,6 +40,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     };
     let draft = check::draft(&request.claim, kind)?;
     let premises = check::ids("depends_on", &request.claim.depends_on)?;
+    let rules = check::ids("exception_to", &request.claim.exception_to)?;
     let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let keep = !request.claim.dry_run;
     let foresight = engine.foresee_write(&request.claim.caller, &draft, &mut normed, targets, keep);
@@ -57,7 +58,11 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
             Premises::Found(ids) => ids,
             Premises::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normed, replaces, premises };
+        let rules = match session.rules(&place, &rules, &replaces)? {
+            Targets::Active(rows) => rows,
+            Targets::Stale(answer) => return Ok(*answer),
+        };
+        let claim = NewClaim { draft, normed, replaces, premises, rules, change_reason: None };
         session.store_claim(&place, &claim, request.claim.dry_run)
     })
 }
@@ -108,6 +113,7 @@ fn by_claim(
             let draft = replaced_by(&replaces, successor.id, reason);
             let committed = session.commit(&place, vec![draft], "supersede", summary(&replaces, &successor))?;
             outcome.warnings.extend(review_warning(&committed));
+            outcome.warnings.extend(session.still_in_force(&place, &replaces, &successor.statement, &committed)?);
         }
         Ok(WriteOutcome::Stored(outcome))
     })
@@ -152,10 +158,39 @@ impl Session<'_> {
         prefixes: &[String],
         expect_rev: Option<u64>,
     ) -> Result<Targets, ApiError> {
+        self.active("targets", place, prefixes, expect_rev)
+    }
+
+    /// The claims to which a new one is an exception: none of those that it replaces.
+    pub(in crate::engine) fn rules(
+        &self,
+        place: &Place,
+        prefixes: &[String],
+        replaces: &[ClaimRow],
+    ) -> Result<Targets, ApiError> {
+        let rules = self.active("exception_to", place, prefixes, None)?;
+        if let Targets::Active(rows) = &rules
+            && let Some(row) = rows.iter().find(|row| replaces.iter().any(|gone| gone.id == row.id))
+        {
+            return Err(ApiError::field(
+                "exception_to",
+                format!("claim {} is replaced by this very write: nothing can be an exception to it", row.id.short()),
+            ));
+        }
+        Ok(rules)
+    }
+
+    fn active(
+        &self,
+        field: &str,
+        place: &Place,
+        prefixes: &[String],
+        expect_rev: Option<u64>,
+    ) -> Result<Targets, ApiError> {
         let mut rows: Vec<ClaimRow> = Vec::new();
         for (index, prefix) in prefixes.iter().enumerate() {
-            let row = self.find("targets", prefix)?;
-            place.must_hold("targets", &row)?;
+            let row = self.find(field, prefix)?;
+            place.must_hold(field, &row)?;
             if let Some(stale) = self.stale(&row, expect_rev.filter(|_| index == 0))? {
                 return Ok(Targets::Stale(Box::new(stale)));
             }

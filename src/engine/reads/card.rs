@@ -4,7 +4,7 @@ use super::limit;
 use crate::{
     api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
     domain::{EventId, derive::CardKind as CardKinds, verdict::Evidence},
-    engine::{Engine, acts, check, gate, lookup, past::At, view as views, words},
+    engine::{Engine, acts, beside, check, gate, lookup, past::At, view as views, words},
     store::{CardFilter, CardRow, Reader},
 };
 
@@ -81,17 +81,23 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     let claims: Vec<&ClaimView> = sides.claims.iter().collect();
     let facts = sides.facts(&row, now, &claims);
     let (acts, advice) = (words::acts(&facts), words::advice(&facts));
+    let mut settled = views::settlement(&row);
+    if let Some(settled) = &mut settled {
+        settled.stored_as = lookup::stored_as(reader, &row)?.map(|row| row.id);
+    }
     let mut stored = Vec::new();
     for claim in &sides.claims {
+        let mut claim = claim.clone();
+        beside::fill(reader, &mut claim)?;
         let bears = if claim.dependents > 0 { reader.dependents(&claim.id, MAX_BEARS)? } else { Vec::new() };
         let bears = bears.into_iter().map(|row| Bearing { id: row.id, statement: row.statement });
-        stored.push(CardSide { claim: claim.clone(), candidate: false, bears: bears.collect() });
+        stored.push(CardSide { claim, candidate: false, bears: bears.collect() });
     }
     Ok(CardView {
         summary: sides.summary(&row, now),
         acts,
         advice,
-        settled: views::settlement(&row),
+        settled,
         snoozed_until: row.snoozed_until.filter(|until| *until > now),
         evidence: sides.evidence,
         sides: sides

@@ -4,7 +4,7 @@ use super::limit;
 use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery},
     domain::{ClaimId, ClaimKind, Status},
-    engine::{Engine, check, gate, lookup, past::At, view},
+    engine::{Engine, beside, check, gate, lookup, past::At, view},
     store::{ClaimFilter, ClaimRow, Reader, Said},
 };
 
@@ -24,17 +24,14 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     // What a source says is found by the text index, with words or without.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
     let at = query.as_of.map(|as_of| At { scope: filter.scope.clone(), as_of });
-    let page = engine.look(at.as_ref(), |reader| {
-        Ok(match words {
+    engine.look(at.as_ref(), |reader| {
+        let page = match words {
             Some(words) => reader.search(&filter, words, limit, cursor)?,
             None => reader.claims(&filter, limit, cursor)?,
-        })
-    })?;
-    Ok(ClaimsPage {
-        items: view::claims(page.items, &today),
-        total: page.total,
-        at_least: page.at_least,
-        next: page.next,
+        };
+        let mut items = view::claims(page.items, &today);
+        beside::fill_exceptions(reader, &mut items)?;
+        Ok(ClaimsPage { items, total: page.total, at_least: page.at_least, next: page.next })
     })
 }
 
@@ -42,7 +39,11 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
 pub(in crate::engine) fn claim(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<ClaimView, ApiError> {
     let today = gate::day(as_of.unwrap_or_else(|| (engine.config.clock)()));
     let (id, at) = found(engine, id, as_of)?;
-    engine.look(at.as_ref(), |reader| Ok(view::claim(then(reader, &id)?, &today)))
+    engine.look(at.as_ref(), |reader| {
+        let mut claim = view::claim(then(reader, &id)?, &today);
+        beside::fill(reader, &mut claim)?;
+        Ok(claim)
+    })
 }
 
 /// The claim with this id or prefix, and where to read it: a claim is known by its present, and read in its scope's past.

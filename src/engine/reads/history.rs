@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, History},
-    engine::{Engine, gate, view},
+    engine::{Engine, beside, gate, view},
 };
 
 /// The most claims that rest on one that an answer holds.
@@ -19,14 +19,20 @@ pub(in crate::engine) fn history(engine: &Engine, id: &str, as_of: Option<u64>) 
     let (id, at) = found(engine, id, as_of)?;
     engine.look(at.as_ref(), |reader| {
         let row = then(reader, &id)?;
+        let mut claim = view::claim(row.clone(), &today);
+        beside::fill(reader, &mut claim)?;
+        let mut chain = chain::back(reader, &row, &today)?;
+        if let Some(first) = chain.first_mut() {
+            first.claim.beside.clone_from(&claim.beside);
+        }
         Ok(History {
             events: reader.events_of(&row.id)?.into_iter().map(view::event).collect(),
-            chain: chain::back(reader, &row, &today)?,
+            chain,
             successors: chain::forward(reader, &row, &today)?,
             premises: view::claims(reader.premises(&row.id)?, &today),
             dependents: view::claims(reader.dependents(&row.id, MAX_DEPENDENTS)?, &today),
             cards: cards_of(reader, &row.id, now, &today)?,
-            claim: view::claim(row, &today),
+            claim,
         })
     })
 }

@@ -10,7 +10,7 @@ use crate::{
         EventKind, Scope, Status,
         derive::{CardKind, local},
     },
-    engine::{Engine, acts, check, gate, judged, view, words},
+    engine::{Engine, acts, beside, check, gate, judged, view, words},
     store::{CardFilter, ClaimFilter, NoticeRow, Page, Reader},
 };
 
@@ -54,7 +54,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
                 review(reader, scope.clone(), limit, cursor, &today)?
             } else {
                 let page = reader.notices(scope.as_ref(), group == InboxKind::Warned, limit, cursor)?;
-                noted(engine, group, page, &today)
+                noted(engine, reader, group, page, &today)?
             });
         }
         Ok::<_, ApiError>(groups)
@@ -103,9 +103,21 @@ fn review(
     Ok(InboxGroup { group: InboxKind::NeedsReview, total, at_least, items, next })
 }
 
-fn noted(engine: &Engine, group: InboxKind, page: Page<NoticeRow>, today: &str) -> InboxGroup {
-    let items = page.items.into_iter().map(|row| InboxItem::Notice(Box::new(notice(engine, row, today)))).collect();
-    InboxGroup { group, total: page.total, at_least: page.at_least, items, next: page.next }
+fn noted(
+    engine: &Engine,
+    reader: &Reader,
+    group: InboxKind,
+    page: Page<NoticeRow>,
+    today: &str,
+) -> Result<InboxGroup, ApiError> {
+    let mut items = Vec::new();
+    for row in page.items {
+        let mut item = notice(engine, row, today);
+        beside::fill(reader, &mut item.claim)?;
+        beside::fill_exceptions(reader, &mut item.against)?;
+        items.push(InboxItem::Notice(Box::new(item)));
+    }
+    Ok(InboxGroup { group, total: page.total, at_least: page.at_least, items, next: page.next })
 }
 
 fn notice(engine: &Engine, row: NoticeRow, today: &str) -> NoticeItem {

@@ -11,7 +11,7 @@ use queries::Queries;
 use crate::{
     api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
-    engine::{Engine, check, foresee::Vector, gate, past::At, pointing::Fallback, view},
+    engine::{Engine, beside, check, foresee::Vector, gate, past::At, pointing::Fallback, view},
     infer::{Call, InferError},
     recall::{
         Question, Vocabulary,
@@ -83,6 +83,9 @@ pub(in crate::engine) fn recall(
     let chosen = request.filter.then(|| filter::choose(engine, &wanted.query, &mut findings));
     findings.found.truncate(limit);
     let mut answer = asked.answer(findings);
+    engine.look(asked.wanted.at.as_ref(), |reader| {
+        answer.hits.iter_mut().try_for_each(|hit| beside::fill(reader, &mut hit.claim))
+    })?;
     if let Some(method) = chosen {
         method.clone_into(&mut answer.method);
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     api::{ApiError, ErrorCode, WhyAnswer, WhyRequest},
     domain::{ClaimKind, Scope, Status, id::is_prefix},
-    engine::{Engine, check, gate, past::At, view},
+    engine::{Engine, beside, check, gate, lookup, past::At, view},
     store::{ClaimRow, Lookup, Reader},
 };
 
@@ -65,6 +65,10 @@ impl<'a> Asked<'a> {
         let prefix = question.to_ascii_lowercase();
         match self.reader.find_claim(&prefix)? {
             Lookup::One(id) => Ok(self.reader.claim(&id)?),
+            Lookup::None => match lookup::refused(self.reader, &prefix)? {
+                Some(card) => lookup::stored_as(self.reader, &card),
+                None => Ok(None),
+            },
             Lookup::Many(ids) if prefix.bytes().any(|byte| byte.is_ascii_digit()) => {
                 let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim"))
                     .hint("give more digits of the id");
@@ -72,7 +76,7 @@ impl<'a> Asked<'a> {
                 error.candidates = ids.iter().map(|id| id.to_hex()).collect();
                 Err(error)
             }
-            Lookup::Many(_) | Lookup::None => Ok(None),
+            Lookup::Many(_) => Ok(None),
         }
     }
 
@@ -115,19 +119,26 @@ impl<'a> Asked<'a> {
         let whole = self.reader.claim(&best.row.id)?.unwrap_or(best.row);
         let mut answer = self.full(whole)?;
         answer.others = view::claims(others, &self.today);
+        beside::fill_exceptions(self.reader, &mut answer.others)?;
         Ok(answer)
     }
 
     fn full(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
+        let mut claim = view::claim(row.clone(), &self.today);
+        beside::fill(self.reader, &mut claim)?;
+        let mut chain = chain::back(self.reader, &row, &self.today)?;
+        if let Some(first) = chain.first_mut() {
+            first.claim.beside.clone_from(&claim.beside);
+        }
         Ok(WhyAnswer {
-            chain: chain::back(self.reader, &row, &self.today)?,
+            chain,
             premises: view::claims(self.reader.premises(&row.id)?, &self.today),
             dependents: view::claims(self.reader.dependents(&row.id, MAX_DEPENDENTS)?, &self.today),
             cards: cards_of(self.reader, &row.id, self.now, &self.today)?
                 .into_iter()
                 .filter(|card| card.status != crate::api::CardStatus::Settled)
                 .collect(),
-            answer: Some(view::claim(row, &self.today)),
+            answer: Some(claim),
             others: Vec::new(),
             note: None,
         })

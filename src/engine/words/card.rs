@@ -198,6 +198,7 @@ mod tests {
             premises: vec![],
             dependents: 0,
             closing_reason: None,
+            beside: vec![],
             rev: 1,
         }
     }

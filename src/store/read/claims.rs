@@ -7,12 +7,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::id_range;
 use crate::{
     domain::{
-        Body, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Qualifiers, ResolveAct, Scope, Status,
-        derive, derive::active_heads,
+        Body, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, Qualifiers, Scope, Status, derive,
+        derive::active_heads,
     },
     store::{
         ClaimRow, Lookup, Reader, Result,
-        log::{self, Role, conversion, id_at},
+        log::{self, conversion, id_at},
         project::{Line, content_hash, kind_code, kind_of, premises_of, status_of},
     },
 };
@@ -126,7 +126,7 @@ pub(super) fn complete(db: &Connection, base: Base) -> Result<ClaimRow> {
         let mut causes = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1 ORDER BY cause")?;
         row.causes = causes.query_map([n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
     }
-    row.closing_reason = closing_reason(db, &row, scope)?;
+    row.closing_reason = closing_reason(db, &row)?;
     Ok(row)
 }
 
@@ -147,16 +147,9 @@ fn read_live_acts(db: &Connection, n: i64, row: &mut ClaimRow) -> Result<()> {
     Ok(())
 }
 
-fn closing_reason(db: &Connection, row: &ClaimRow, scope: i64) -> Result<Option<String>> {
-    let last = match row.live_acts.last() {
-        Some(act) => log::number_of(db, act)?,
-        None if row.flags.excepted => log::pointing_at(db, &row.id, Role::Target, scope)?
-            .iter()
-            .rfind(|event| event.effective && event.kind == EventKind::Resolve(ResolveAct::Exception))
-            .map(|event| event.n),
-        None => None,
-    };
-    match last {
+fn closing_reason(db: &Connection, row: &ClaimRow) -> Result<Option<String>> {
+    let Some(act) = row.live_acts.last() else { return Ok(None) };
+    match log::number_of(db, act)? {
         Some(n) => Ok(log::body(db, n)?.and_then(|body| body.reason)),
         None => Ok(None),
     }

@@ -164,6 +164,24 @@ impl Reader {
         })
     }
 
+    /// The effective events by which a claim was let stand beside others: exceptions and dismissals, in the order of arrival.
+    pub fn let_stand(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
+        self.snapshot(|reader| {
+            let Some(event) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
+            let mut found = reader.loaded(
+                log::select_loaded!(
+                    "edges x JOIN events e ON e.n = x.src
+                     WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
+                       AND e.kind IN ('resolve.exception', 'resolve.dismiss')
+                     ORDER BY e.n"
+                ),
+                params![claim.0, event.scope],
+            )?;
+            found.dedup_by_key(|event| event.id);
+            reader.event_rows(found)
+        })
+    }
+
     /// The events of an act, in the order in which they were made.
     pub fn op(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {

@@ -203,6 +203,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
                     at: 1,
                     reason: Some("a typo".into()),
                     op_id: None,
+                    stored_as: None,
                 });
                 Answer::Card(Box::new(view))
             }

@@ -22,7 +22,7 @@ const LABEL: usize = 11;
 
 /// Status and flags in words.
 pub(super) fn status(claim: &ClaimView) -> String {
-    std::iter::once(claim.status.as_str()).chain(claim.flags.words()).collect::<Vec<_>>().join(", ")
+    std::iter::once(claim.status.as_str()).chain(claim.flag_words()).collect::<Vec<_>>().join(", ")
 }
 
 /// The claim as text at this width.
@@ -52,14 +52,17 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
         field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
     }
     if let Some(closing) = &claim.closing_reason {
-        let label = match (claim.status, claim.flags.excepted) {
-            (Status::Superseded, _) => "gave way",
-            (Status::Retracted, _) => "retracted",
-            (Status::Refused, _) => "refused",
-            (Status::Active, true) => "exception",
-            (Status::Active, false) => "note",
+        let label = match claim.status {
+            Status::Superseded => "gave way",
+            Status::Retracted => "retracted",
+            Status::Refused => "refused",
+            Status::Active => "note",
         };
         field(label, closing);
+    }
+    for other in &claim.beside {
+        let (label, said) = other.words();
+        field(label, &said);
     }
     if let Some(source) = &claim.source {
         field("source", source);

@@ -8,7 +8,8 @@ use ergo::{
 use super::*;
 
 fn calibrate(bed: &Bed, dry_run: bool) -> Calibrated {
-    let request = CalibrateRequest { org_id: "acme".into(), project: "api".into(), dry_run };
+    let request =
+        CalibrateRequest { org_id: "acme".into(), project: "api".into(), dry_run, ..CalibrateRequest::default() };
     bed.engine.calibrate(&request).unwrap()
 }
 
@@ -33,6 +34,20 @@ fn bed() -> Bed {
         bed.remember(what, why);
     }
     bed
+}
+
+#[test]
+fn who_asked_for_it_is_told() {
+    let bed = bed();
+    bed.acts();
+    let request = CalibrateRequest { org_id: "acme".into(), project: "api".into(), ..CalibrateRequest::default() };
+    bed.engine.calibrate(&request).unwrap();
+    assert_eq!(bed.acts(), Vec::<String>::new(), "nobody did");
+    bed.engine.calibrate(&CalibrateRequest { who: Some("ada".into()), ..request.clone() }).unwrap();
+    let changes: Vec<_> = bed.changes.lock().unwrap().drain(..).collect();
+    assert_eq!((changes[0].act.as_str(), changes[0].who.as_str()), ("calibrate", "ada"));
+    let hidden = CalibrateRequest { who: Some("ada\u{202e}".into()), ..request };
+    assert_eq!(bed.engine.calibrate(&hidden).unwrap_err().field.as_deref(), Some("who"));
 }
 
 #[test]

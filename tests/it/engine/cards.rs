@@ -30,7 +30,8 @@ fn supersede_for_the_candidate_stores_it_and_one_undo_opens_the_card_again() {
     let answer =
         done(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "we changed our minds") }));
     let red = answer.claim_id.unwrap();
-    assert_eq!(bed.claim(red).reason.as_deref(), Some("we changed our minds"));
+    assert_eq!(bed.claim(red).reason.as_deref(), Some("prettier"), "why it is so stays its own");
+    assert_eq!(bed.claim(blue).closing_reason.as_deref(), Some("we changed our minds"));
     assert_eq!((bed.claim(blue).status, bed.claim(blue).replaced_by), (Status::Superseded, vec![red]));
     let settled = bed.card(card).settled.unwrap();
     assert_eq!((settled.act.as_str(), settled.who.as_str()), ("supersede", "ada"));

@@ -35,7 +35,8 @@ fn above(bed: &Bed) -> f32 {
 }
 
 fn calibrate(bed: &Bed, dry_run: bool) -> Calibrated {
-    let request = CalibrateRequest { org_id: "acme".into(), project: "api".into(), dry_run };
+    let request =
+        CalibrateRequest { org_id: "acme".into(), project: "api".into(), dry_run, ..CalibrateRequest::default() };
     bed.engine.calibrate(&request).unwrap()
 }
 

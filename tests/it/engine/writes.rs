@@ -84,7 +84,8 @@ fn an_exception_goes_past_the_block_and_is_on_the_record() {
     assert!(outcome.warnings.iter().any(|warning| warning.code == "exception"), "{:?}", outcome.warnings);
     let claim = bed.claim(outcome.claim_id);
     assert!(claim.flags.excepted && bed.claim(blue).flags.excepted);
-    assert_eq!(claim.closing_reason.as_deref(), Some("one week only"));
+    assert_eq!(claim.closing_reason, None, "it is in force");
+    assert_eq!(claim.beside[0].reason.as_deref(), Some("one week only"));
     // What waited on the card is stored now.
     assert_eq!(bed.card(card).summary.status, ergo::api::CardStatus::Settled);
     assert_eq!(bed.open_cards(), 0);

@@ -1,6 +1,7 @@
 //! `ergo mcp` as an agent meets it.
 
 mod acts;
+mod beside;
 pub(crate) mod client;
 mod crowd;
 mod flow;

@@ -147,6 +147,7 @@ pub(crate) fn claim(n: usize) -> ClaimView {
         premises: vec![],
         dependents: 0,
         closing_reason: None,
+        beside: vec![],
         rev: 1,
     }
 }

@@ -29,12 +29,21 @@ pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Re
         }
     }
     let place = Place::at(&card.scope);
+    let mut change = None;
+    let mut exception = None;
     let (mut drafts, summary) = match order.act {
         CardAct::Supersede if order.text.statement.is_some() => match merge(session, &place, &sides, order)? {
-            Stored::Drafts(drafts, summary) => (drafts, summary),
+            Stored::Drafts(drafts, summary) => {
+                change = Some((sides, order.text.statement.clone().unwrap_or_default()));
+                (drafts, summary)
+            }
             Stored::Refused(refused) => return Ok(answer(card, *refused)),
         },
-        CardAct::Supersede => keep(&sides, order)?,
+        CardAct::Supersede => {
+            let (drafts, summary, losers, winner) = keep(&sides, order)?;
+            change = Some((losers, winner));
+            (drafts, summary)
+        }
         CardAct::Retract => {
             let target = pick("target", order.side("target")?, &sides)?;
             super::refused::must_be_allowed(session, target)?;
@@ -48,17 +57,23 @@ pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Re
         },
         CardAct::Exception | CardAct::Dismiss => {
             super::refused::must_be_excepted(session, order.act)?;
+            if order.act == CardAct::Exception {
+                exception = match &order.target {
+                    Some(target) => Some(pick("target", target, &sides)?.id),
+                    None => sides.iter().max_by_key(|row| row.clock).map(|row| row.id),
+                };
+            }
             let statements: Vec<&str> = sides.iter().map(|row| row.statement.as_str()).collect();
             let verb = if order.act == CardAct::Exception { "Kept both as an exception:" } else { "No contradiction:" };
             (let_stand(session, &sides, order.act).into_iter().collect(), words::summary(verb, &statements))
         }
         CardAct::Discard | CardAct::Snooze => return Err(ApiError::internal("a local act was sent the wrong way")),
     };
-    drafts.push(record(card, order));
+    drafts.push(record(card, order, exception));
     if card.kind == CardKind::Found {
         drafts.push(hold::settled(card, order.act.as_str(), None, Some(order.reason.clone())));
     }
-    Ok(Settling::plan(drafts, summary))
+    Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))
 }
 
 /// The notice of an agent that lets all sides stand.
@@ -74,14 +89,17 @@ enum Stored {
     Refused(Box<Refused>),
 }
 
-fn keep(sides: &[ClaimRow], order: &Order) -> Result<(Vec<Draft>, String), ApiError> {
+/// The events by which one side stays, what they do in a sentence, what gives way, and to which statement.
+fn keep(sides: &[ClaimRow], order: &Order) -> Result<(Vec<Draft>, String, Vec<ClaimRow>, String), ApiError> {
     let winner = pick("winner", order.side("winner")?, sides)?;
     let losers: Vec<ClaimRow> = sides.iter().filter(|row| row.id != winner.id).cloned().collect();
     if losers.is_empty() {
         return Err(ApiError::field("winner", "no other claim on this card is active: there is nothing to supersede"));
     }
     not_by_a_fact(winner.kind, &losers)?;
-    Ok((vec![replaced_by(&losers, winner.id, order.reason.clone())], summary(&losers, winner)))
+    let drafts = vec![replaced_by(&losers, winner.id, order.reason.clone())];
+    let summary = summary(&losers, winner);
+    Ok((drafts, summary, losers, winner.statement.clone()))
 }
 
 fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
@@ -97,7 +115,7 @@ fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order
 fn narrow(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
     let target = pick("target", order.side("target")?, sides)?;
     must_narrow(target, &order.text)?;
-    let claim = session.reword(target, vec![target.clone()], Vec::new(), order.text.clone())?;
+    let claim = session.reword(target, vec![target.clone()], Vec::new(), order.narrowing())?;
     // A person says that the sides hold together now.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
     store(session, place, claim, &aside, "Narrowed")
@@ -122,12 +140,12 @@ fn store(
     let heads = session.fact_heads(place, &claim)?;
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
     let summary = format!("{} into {}", words::summary(verb, &old), words::quote(&claim.draft.statement));
-    let mut drafts = claim.drafts(&heads);
+    let mut drafts = claim.drafts(0, &heads);
     drafts.extend(notice::of_write(session, &judged, false));
     Ok(Stored::Drafts(drafts, summary))
 }
 
-fn record(card: &CardRow, order: &Order) -> Draft {
+fn record(card: &CardRow, order: &Order, first: Option<ClaimId>) -> Draft {
     let act = match order.act {
         CardAct::Retract => ResolveAct::Retract,
         CardAct::Narrow => ResolveAct::Narrow,
@@ -135,7 +153,7 @@ fn record(card: &CardRow, order: &Order) -> Draft {
         CardAct::Dismiss => ResolveAct::Dismiss,
         CardAct::Supersede | CardAct::Discard | CardAct::Snooze => ResolveAct::Supersede,
     };
-    on_record(card, act, &order.reason)
+    on_record(card, act, first, &order.reason)
 }
 
 fn answer(card: &CardRow, mut refused: Refused) -> Plan {

@@ -63,12 +63,14 @@ struct Settling {
     /// What they do, in one sentence.
     summary: String,
     warnings: Vec<Warning>,
+    /// What gives way since the world changed, and the statement that takes its place.
+    change: Option<(Vec<ClaimRow>, String)>,
 }
 
 impl Settling {
     /// Events about which the guard says nothing more.
     fn plan(drafts: Vec<Draft>, summary: String) -> Plan {
-        Plan::Commit(Self { drafts, summary, warnings: Vec::new() })
+        Plan::Commit(Self { drafts, summary, warnings: Vec::new(), change: None })
     }
 }
 
@@ -176,11 +178,17 @@ impl Order {
             text: Text {
                 statement: check::optional("statement", request.statement.as_deref())?,
                 reason: Some(reason.clone()),
+                change_reason: None,
                 qualifiers: check::qualifiers(&request.qualifiers)?,
             },
             reason,
             until: request.until,
         })
+    }
+
+    /// What is different about the claim that is narrowed: it stays as right as it was, for its own reason.
+    fn narrowing(&self) -> Text {
+        Text { reason: None, change_reason: Some(self.reason.clone()), ..self.text.clone() }
     }
 
     /// The side that the act is on: `winner` for supersede, `target` for retract and narrow.
@@ -242,17 +250,29 @@ fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a Clai
 
 /// Commits, and answers with the settled card.
 fn finish(session: &mut Session<'_>, card: &CardRow, settling: Settling) -> Result<Done, ApiError> {
-    let Settling { drafts, summary, warnings } = settling;
-    let committed = session.commit(&Place::at(&card.scope), drafts, "resolve", summary.clone())?;
+    let Settling { drafts, summary, mut warnings, change } = settling;
+    let place = Place::at(&card.scope);
+    let committed = session.commit(&place, drafts, "resolve", summary.clone())?;
+    if let Some((old, new)) = change {
+        warnings.extend(session.still_in_force(&place, &old, &new, &committed)?);
+    }
     let mut done = session.done(committed, summary)?;
     done.card_id = Some(card.id);
     done.warnings = warnings;
     Ok(done)
 }
 
-/// The event that says, in the shared log, how a card that every machine computes was settled.
-fn on_record(card: &CardRow, act: crate::domain::ResolveAct, reason: &str) -> Draft {
-    let members = card.members.iter().copied().map(crate::store::Ref::Id);
+/// The event that says, in the shared log, how a card that every machine computes was settled. `first` stands before the other members:
+/// of an exception, the side that is one.
+fn on_record(
+    card: &CardRow,
+    act: crate::domain::ResolveAct,
+    first: Option<crate::domain::ClaimId>,
+    reason: &str,
+) -> Draft {
+    let mut members = card.members.clone();
+    members.sort_by_key(|member| Some(*member) != first);
+    let members = members.into_iter().map(crate::store::Ref::Id);
     let mut draft = Draft::new(EventKind::Resolve(act), members);
     draft.body.reason = Some(reason.to_owned());
     draft

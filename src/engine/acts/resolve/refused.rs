@@ -67,7 +67,7 @@ fn supersede(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) 
         let draft = hold::settled(card, "supersede", None, Some(order.reason.clone()));
         return Ok(Settling::plan(vec![draft], summary));
     }
-    let text = Text { reason: Some(order.reason.clone()), ..Text::default() };
+    let text = Text { change_reason: Some(order.reason.clone()), ..Text::default() };
     let claim = session.revive(held, held.opposed.clone(), text)?;
     store(session, card, order, claim, Extra::default())
 }
@@ -109,7 +109,7 @@ fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> 
     must_narrow(&target, &order.text)?;
     let done = Some(words::summary("Narrowed", &[&target.statement]));
     if target.id == held.row.id {
-        let claim = session.revive(held, held.wanted(), order.text.clone())?;
+        let claim = session.revive(held, held.wanted(), order.narrowing())?;
         let aside = held.against();
         let members = std::iter::once(Ref::Draft(0)).chain(aside.iter().copied().map(Ref::Id));
         let after = vec![narrowing(members.collect(), order)];
@@ -117,7 +117,7 @@ fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> 
     }
     // A person says that both hold now. What else is on the card must still fit beside the candidate.
     let place = Place::at(&card.scope);
-    let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.text.clone())?;
+    let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.narrowing())?;
     let members: Vec<ClaimId> = held.opposed.iter().map(|row| row.id).collect();
     let judged = session.judge(&narrowed.incoming(&place, &members))?;
     if judged.blocks() {
@@ -125,8 +125,8 @@ fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> 
     }
     let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = session.revive(held, replaces, Text::default())?;
-    let mut after = narrowed.drafts(&[]);
-    let narrowed_at = claim.drafts(&[]).len();
+    let narrowed_at = claim.drafts(0, &[]).len();
+    let mut after = narrowed.drafts(narrowed_at, &[]);
     after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], order));
     store(session, card, order, claim, Extra { after, aside: vec![target.id], done })
 }
@@ -147,7 +147,16 @@ fn keep_both(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) 
     let mut extra = Extra { aside: against.clone(), ..Extra::default() };
     if !against.is_empty() {
         let act = if exception { ResolveAct::Exception } else { ResolveAct::Dismiss };
-        let members = std::iter::once(Ref::Draft(0)).chain(against.iter().copied().map(Ref::Id));
+        let mut members: Vec<Ref> =
+            std::iter::once(Ref::Draft(0)).chain(against.iter().copied().map(Ref::Id)).collect();
+        // The exception stands first: the refused write, unless another side is named.
+        if let Some(target) = order.target.as_ref().filter(|_| exception) {
+            let mut sides = held.opposed.clone();
+            sides.push(held.row.clone());
+            let target = pick("target", target, &sides)?.id;
+            let first = if target == held.row.id { Ref::Draft(0) } else { Ref::Id(target) };
+            members.sort_by_key(|member| *member != first);
+        }
         let mut draft = Draft::new(EventKind::Resolve(act), members);
         draft.body.reason = Some(order.reason.clone());
         extra.after.push(draft);
@@ -191,12 +200,13 @@ fn store(
         )
         .hint("discard the refused write: nothing is lost"));
     }
-    let mut drafts = claim.drafts(&[]);
+    let mut drafts = claim.drafts(0, &[]);
     drafts.extend(extra.after);
     drafts.extend(notice::of_write(session, &judged, false));
     drafts.push(hold::settled(card, order.act.as_str(), Some(Ref::Draft(0)), Some(order.reason.clone())));
     let summary = told(order.act, &claim, extra.done);
-    Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings }))
+    let new = claim.draft.statement.clone();
+    Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change: Some((claim.replaces, new)) }))
 }
 
 fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {

@@ -1,0 +1,59 @@
+//! The claims beside which a claim was let stand: the rule to which it is an exception, its own exceptions, and those that somebody said
+//! fit with it.
+
+use super::view;
+use crate::{
+    api::{ApiError, Beside, ClaimView, Relation},
+    domain::{ClaimId, EventId, EventKind, ResolveAct, Status},
+    store::{EventRow, Reader},
+};
+
+/// How many others are named, those of the latest settlements.
+const MOST: usize = 20;
+
+/// Says of a claim beside which others it was let stand, as far as they are still in force.
+pub(super) fn fill(reader: &Reader, claim: &mut ClaimView) -> Result<(), ApiError> {
+    if claim.status == Status::Active && !claim.flags.undone {
+        claim.beside = of(reader, &claim.id)?;
+    }
+    Ok(())
+}
+
+/// [`fill`] for claims of a list: of exceptions alone, which bear a flag.
+pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Result<(), ApiError> {
+    claims.iter_mut().filter(|claim| claim.flags.excepted).try_for_each(|claim| fill(reader, claim))
+}
+
+/// The claims beside which an active claim was let stand, the latest first; of two settlements of one pair the later one.
+fn of(reader: &Reader, claim: &ClaimId) -> Result<Vec<Beside>, ApiError> {
+    let mut beside: Vec<Beside> = Vec::new();
+    for event in reader.let_stand(claim)?.into_iter().rev() {
+        for (relation, other) in relations(&event, claim) {
+            if beside.len() >= MOST || beside.iter().any(|known| known.claim == other) {
+                continue;
+            }
+            let Some(row) = reader.claim(&other)?.filter(|row| row.status == Status::Active) else { continue };
+            beside.push(Beside {
+                relation,
+                claim: other,
+                statement: view::shorten(&row.statement),
+                reason: event.body.as_ref().and_then(|body| body.reason.clone()),
+                who: event.who.clone(),
+                agent: event.agent.clone(),
+                at: event.clock.wall,
+            });
+        }
+    }
+    Ok(beside)
+}
+
+/// What each other target of a settlement is to `claim`. The first target of an exception is the exception; what is left is its rule.
+fn relations(event: &EventRow, claim: &ClaimId) -> Vec<(Relation, EventId)> {
+    let others = event.targets.iter().copied().filter(|other| other != claim);
+    match (&event.kind, event.targets.first()) {
+        (EventKind::Resolve(ResolveAct::Dismiss), _) => others.map(|other| (Relation::Compatible, other)).collect(),
+        (_, Some(first)) if first == claim => others.map(|other| (Relation::Rule, other)).collect(),
+        (_, Some(first)) => vec![(Relation::Exception, *first)],
+        (_, None) => Vec::new(),
+    }
+}

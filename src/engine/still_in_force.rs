@@ -1,0 +1,132 @@
+//! What a change leaves standing: claims in force that speak of what the superseded ones spoke of and the new one no longer does. “The
+//! package manager is pnpm” gives way to “… is Bun”; “pnpm is pinned to 10.5.2” stays, and whoever changed the one should know of the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    session::{Place, Session},
+    view,
+};
+use crate::{
+    api::{ApiError, Warning},
+    domain::{ClaimId, Scope, Status, text::stems},
+    guard::Guard,
+    store::{ClaimRow, Committed, Reader, Spot, WordQuery},
+};
+
+/// How many claims are named.
+const NAMED: usize = 5;
+
+/// How many of the newest claims are read for each word that fell away, and for how many words.
+const PER_WORD: usize = 100;
+const WORDS: usize = 24;
+
+/// The share of what fell away, by rarity, that a claim must speak of where that is not what it is about.
+const SHARE: f64 = 0.5;
+
+impl Session<'_> {
+    /// The warning that names what stays in force after `old` gave way to the statement `new`; none where nothing does.
+    pub(super) fn still_in_force(
+        &self,
+        place: &Place,
+        old: &[ClaimRow],
+        new: &str,
+        committed: &Committed,
+    ) -> Result<Option<Warning>, ApiError> {
+        if old.is_empty() {
+            return Ok(None);
+        }
+        // What rests on a claim that gave way is named already, as needing review.
+        let known: BTreeSet<ClaimId> = committed.created.iter().chain(&committed.needs_review).copied().collect();
+        let rows = left(self.reader(), &place.scope, old, new)?;
+        let rows: Vec<ClaimRow> =
+            rows.into_iter().filter(|row| !known.contains(&row.id) && row.statement != new).collect();
+        let message = match rows.len() {
+            0 => return Ok(None),
+            1 => "a claim that speaks of the same stays in force: supersede or retract it if it no longer holds"
+                .to_owned(),
+            many => format!(
+                "{many} claims that speak of the same stay in force: supersede or retract those that no longer hold"
+            ),
+        };
+        let claims = view::claims(rows.into_iter().take(NAMED), &self.today);
+        Ok(Some(Warning { claims, ..Warning::new(Warning::STILL_IN_FORCE, message) }))
+    }
+}
+
+/// The active claims that speak of what fell away, the nearest first.
+fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<Vec<ClaimRow>, ApiError> {
+    let kept: BTreeSet<String> = terms(new).into_keys().collect();
+    let mut fallen: BTreeMap<String, String> = BTreeMap::new();
+    for row in old {
+        fallen.extend(terms(&row.statement).into_iter().filter(|(key, _)| !kept.contains(key)));
+    }
+    let queries: Vec<WordQuery> =
+        fallen.values().take(WORDS).map(|word| WordQuery { stems: stems(word), limit: PER_WORD }).collect();
+    if queries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lists = reader.word_lists(scope, &queries)?;
+    let spots: BTreeSet<Spot> = lists.lists.iter().flat_map(|list| list.spots.iter().copied()).collect();
+    let spots: Vec<Spot> = spots.into_iter().collect();
+    let standing = reader.standing(scope, &spots)?;
+    let active = |standing: &Option<crate::store::Standing>| standing.is_some_and(|one| one.status == Status::Active);
+    let spots: Vec<Spot> = spots.iter().zip(&standing).filter(|(_, one)| active(one)).map(|(spot, _)| *spot).collect();
+    let rarity: BTreeMap<&str, f64> = fallen
+        .keys()
+        .zip(&lists.lists)
+        .map(|(key, list)| (key.as_str(), (1.0 + lists.claims as f64 / list.claims.max(1) as f64).ln()))
+        .collect();
+    let mut ranked: Vec<(f64, ClaimRow)> = reader
+        .bare_at(&spots)?
+        .into_iter()
+        .filter(|row| old.iter().all(|gone| gone.id != row.id))
+        .filter_map(|row| Some((spoken_of(&row, &rarity)?, row)))
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.clock.cmp(&a.1.clock)));
+    Ok(ranked.into_iter().map(|(_, row)| row).collect())
+}
+
+/// How much a claim speaks of what fell away: up to 1, above 1 where it is about that; `None` where that is too little to name it.
+fn spoken_of(row: &ClaimRow, rarity: &BTreeMap<&str, f64>) -> Option<f64> {
+    let own = terms(&row.statement);
+    let shared: f64 = rarity.iter().filter(|(key, _)| own.contains_key(**key)).map(|(_, weight)| weight).sum();
+    let share = shared / rarity.values().sum::<f64>();
+    let about = row.norms.iter().any(|norm| rarity.contains_key(norm.subject.as_str()));
+    (shared > 0.0 && (about || share >= SHARE)).then_some(if about { 1.0 + share } else { share })
+}
+
+/// The words of a statement that carry what it says, each as the guard reads it and as it was written; figures with them.
+fn terms(statement: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    // A port stands behind a host and a colon; a version and a file keep their dots.
+    for word in statement.split(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '@' | ',' | ';')) {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if word.is_empty() {
+            continue;
+        }
+        if word.contains(|c: char| c.is_ascii_digit()) {
+            found.insert(word.to_lowercase(), word.to_owned());
+            continue;
+        }
+        let keys = Guard::index_terms(&[], word).terms;
+        found.extend(keys.into_iter().filter(|key| !key.starts_with('#')).map(|key| (key, word.to_owned())));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_carry_nothing_are_no_terms() {
+        let found: Vec<String> = terms("We use pnpm as the package manager, version 10.5.2.").into_values().collect();
+        for word in ["pnpm", "package", "manager", "10.5.2"] {
+            assert!(found.iter().any(|known| known == word), "{word}: {found:?}");
+        }
+        for word in ["We", "as", "the"] {
+            assert!(!found.iter().any(|known| known == word), "{word}: {found:?}");
+        }
+    }
+}

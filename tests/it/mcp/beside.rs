@@ -1,0 +1,147 @@
+//! Exceptions, dismissals and changes, as an agent meets them through the tools.
+
+use serde_json::{Value, json};
+
+use super::client::McpClient;
+use crate::support::TestHome;
+
+const RULE: &str = "The canary must be blue.";
+const ODD: &str = "The canary must be red.";
+
+fn remember(client: &mut McpClient, statement: &str, reason: &str) -> String {
+    let stored = client.tool("ergo_remember", json!({"statement": statement, "reason": reason}));
+    assert_eq!(stored["result"], "stored", "{stored}");
+    stored["claim_id"].as_str().unwrap().to_owned()
+}
+
+fn warning<'a>(answer: &'a Value, code: &str) -> Option<&'a Value> {
+    answer["warnings"].as_array()?.iter().find(|warning| warning["code"] == code)
+}
+
+#[test]
+fn an_exception_says_which_side_is_the_rule_and_why() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let rule = remember(&mut client, RULE, "Red is for alarms.");
+    let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
+    let way = refused["ways_on"].as_array().unwrap().iter().find(|way| way["way"] == "exception").unwrap();
+    // The way on is a call that can be made with what it names.
+    let forced = client.tool(
+        "ergo_remember",
+        json!({"statement": ODD, "reason": "It is seen from afar.", "force_exception": "For the audit week.",
+            "exception_to": way["exception_to"]}),
+    );
+    assert_eq!(forced["result"], "stored", "{forced}");
+    assert_eq!(warning(&forced, "exception").unwrap()["claims"][0]["id"], rule, "{forced}");
+    let odd = forced["claim_id"].clone();
+
+    let history = client.tool("ergo_history", json!({"claim": odd}));
+    let expected = json!({"id": rule, "statement": RULE, "because": "For the audit week.", "by": "test-agent"});
+    assert_eq!(history["claim"]["exception_to"], json!([expected]), "{history}");
+    assert!(history["claim"].get("closed_because").is_none(), "it is in force: {history}");
+    let why = client.tool("ergo_why", json!({"question": rule}));
+    assert_eq!(why["answer"]["exceptions"][0]["id"], odd, "{why}");
+    assert!(why["answer"].get("closed_because").is_none(), "{why}");
+    let known = client.tool("ergo_recall", json!({"query": "colour of the canary"}));
+    for claim in known["claims"].as_array().unwrap() {
+        let field = if claim["id"] == odd { "exception_to" } else { "exceptions" };
+        assert_eq!(claim[field][0]["because"], "For the audit week.", "{known}");
+    }
+}
+
+#[test]
+fn a_rule_that_the_guard_does_not_see_is_named_by_its_id() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let rule = remember(&mut client, "Every service keeps its data in PostgreSQL.", "One thing to run.");
+    let mut call = json!({"statement": "The kiosk keeps a small SQLite file on its disk.", "reason": "It has no network.",
+        "force_exception": "It has no network."});
+    let alone = client.tool("ergo_remember", call.clone());
+    let told = warning(&alone, "exception").unwrap()["message"].as_str().unwrap();
+    assert!(told.contains("`exception_to`"), "{alone}");
+    // One id, or a list of them.
+    for (name, duplicate) in [(json!(rule), true), (json!([rule]), true)] {
+        call["exception_to"] = name;
+        let again = client.tool("ergo_remember", call.clone());
+        assert_eq!((&again["duplicate"], &again["claim_id"]), (&json!(duplicate), &alone["claim_id"]), "{again}");
+    }
+    let history = client.tool("ergo_history", json!({"claim": alone["claim_id"]}));
+    assert_eq!(history["claim"]["exception_to"][0]["id"], rule, "{history}");
+    let said = client.refusal("ergo_remember", json!({"statement": "x is y", "kind": "fact", "exception_to": [rule]}));
+    assert!(said.contains("`force_exception`"), "{said}");
+}
+
+#[test]
+fn a_dismissal_keeps_its_reason_and_the_refused_id_leads_to_the_claim() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let old = remember(&mut client, RULE, "Red is for alarms.");
+    let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
+    let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
+    let candidate = card["sides"][0]["id"].clone();
+    let said = client.refusal("ergo_history", json!({"claim": candidate}));
+    assert!(said.contains("waits on card") && said.contains("ergo_resolve") && !said.contains("`ergo "), "{said}");
+    let done = client.tool(
+        "ergo_resolve",
+        json!({"card": refused["card_id"], "act": "dismiss", "reason": "There are two canaries."}),
+    );
+    assert_eq!(done["result"], "done", "{done}");
+    let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
+    assert_eq!(card["settled"]["reason"], "There are two canaries.", "{card}");
+    assert_eq!(card["settled"]["stored_as"], done["claim_id"], "{card}");
+    for (id, stored, reason) in
+        [(json!(old), json!(old), "Red is for alarms."), (candidate, done["claim_id"].clone(), "It is seen from afar.")]
+    {
+        let history = client.tool("ergo_history", json!({"claim": id}));
+        assert_eq!((&history["claim"]["id"], &history["claim"]["reason"]), (&stored, &json!(reason)), "{history}");
+        assert_eq!(history["claim"]["fits_with"][0]["because"], "There are two canaries.", "{history}");
+    }
+}
+
+#[test]
+fn a_refused_claim_that_takes_the_others_place_keeps_its_reason() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    remember(&mut client, RULE, "Red is for alarms.");
+    let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
+    let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
+    let candidate = card["sides"][0]["id"].clone();
+    let order = json!({"card": refused["card_id"], "act": "supersede", "winner": candidate, "reason": "Alarms moved."});
+    client.tool("ergo_resolve", order);
+    let why = client.tool("ergo_why", json!({"question": candidate}));
+    assert_eq!(why["answer"]["reason"], "It is seen from afar.", "{why}");
+    assert_eq!(why["replaced"][0]["replaced_because"], "Alarms moved.", "{why}");
+}
+
+#[test]
+fn a_change_names_the_claims_that_speak_of_the_same_and_stay() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let pnpm = remember(&mut client, "The package manager is pnpm.", "It is fast.");
+    let pinned = remember(&mut client, "pnpm is pinned to 10.5.2.", "The lock file changed its form.");
+    remember(&mut client, "The build server has 16 cores.", "Linking is slow.");
+    let answer = client.tool(
+        "ergo_supersede",
+        json!({"targets": pnpm, "statement": "The package manager is Bun.", "reason": "One tool for all."}),
+    );
+    let left = warning(&answer, "still_in_force").unwrap();
+    assert_eq!(left["claims"], json!([{"id": pinned, "statement": "pnpm is pinned to 10.5.2."}]), "{answer}");
+}
+
+#[test]
+fn a_statement_of_several_sentences_is_told_to_be_split() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    let two = json!({"statement": "Deploy with Helm. Never log request bodies.", "reason": "Safe."});
+    let answer = client.tool("ergo_remember", two);
+    let told = warning(&answer, "several_claims").unwrap_or_else(|| panic!("{answer}"));
+    assert!(told["message"].as_str().unwrap().contains("2 sentences"), "{answer}");
+    let one = client.tool("ergo_remember", json!({"statement": "Builds run on Linux.", "reason": "Cost."}));
+    assert!(warning(&one, "several_claims").is_none(), "{one}");
+}
