@@ -52,6 +52,9 @@ enum What {
         /// Fit what the language model's word counts, and print the weights in the form of assets/recall/filter.toml.
         #[arg(long, requires = "llm")]
         fit: bool,
+        /// Fit with which probability the best claim answers, on these questions and those of `--data`, and print the weights in the form of assets/recall/known.toml.
+        #[arg(long, value_name = "DIR", conflicts_with_all = ["fit", "speed"])]
+        fit_known: Option<PathBuf>,
         /// Measure the time of a question instead, by the number of active claims.
         #[arg(long, conflicts_with = "data")]
         speed: bool,
@@ -331,7 +334,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match args.what {
         What::Guard(args) => guard(*args, cx),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, cx),
-        What::Recall { data, explain, examples, heard, fit, speed, claims, samples, sample, named } => {
+        What::Recall { data, explain, examples, heard, fit, fit_known, speed, claims, samples, sample, named } => {
             match (data, speed) {
                 (Some(data), false) => {
                     let options = bench::recall::Options {
@@ -342,6 +345,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
                         examples,
                         heard,
                         fit,
+                        fit_known,
                         sample,
                     };
                     recall(options, &named, cx)

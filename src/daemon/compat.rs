@@ -24,9 +24,12 @@ use super::{
     state::Shared,
 };
 use crate::{
-    api::{ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RememberRequest, SnapshotQuery, WriteOutcome},
+    api::{
+        ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RecallVerdict, RememberRequest, SnapshotQuery,
+        WriteOutcome,
+    },
     domain::{ClaimKind, Scope},
-    engine::{Engine, Extracted, Ways},
+    engine::{Engine, Extracted, Ways, fact_key_of},
 };
 
 /// The largest body, in bytes: that of the original.
@@ -39,6 +42,30 @@ pub(super) struct Voice {
     pub(super) who: String,
     /// What its clients must bear; `None` where it asks for nothing.
     pub(super) token: Option<String>,
+    /// What holds where a client does not say.
+    pub(super) limits: Limits,
+}
+
+/// How much is answered with unless a client says so itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Memories of `/recall` and `/recall_b`.
+    pub(super) recall: usize,
+    /// The distance from which on they leave a memory out.
+    pub(super) recall_threshold: f64,
+    /// The same of `/query`.
+    pub(super) query_threshold: f64,
+}
+
+/// The distance of a memory that has nothing in common with a question.
+const FARTHEST: f64 = 500.0;
+
+/// Memories of `/query` where the client does not say.
+const QUERY_LIMIT: usize = 5;
+
+/// How far a memory is from a question, by what it is ranked by: nearness is at most 1. As the original's clients show it, a smaller one is better.
+fn distance(score: f32) -> f64 {
+    ((1.0 - f64::from(score)).clamp(0.0, 1.0) * FARTHEST * 1000.0).round() / 1000.0
 }
 
 #[derive(Clone)]
@@ -150,24 +177,27 @@ async fn snapshot(State(cogito): State<Cogito>) -> Answer {
 }
 
 async fn recall(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, 50, true, Ways::default()).await
+    cogito.find(&body, Asked { filter: true, ..cogito.voice.limits.into() }).await
 }
 
 async fn recall_b(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, 50, false, Ways::default()).await
+    cogito.find(&body, cogito.voice.limits.into()).await
 }
 
 /// By vectors alone; by words where there is no embedder.
 async fn query(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     let narrow = Ways { words: false, vocabulary: false, meaning: true };
-    let Json(mut answer) = cogito.find(&body, 5, false, narrow).await?;
-    let none = answer.get("memories").and_then(Value::as_array).is_none_or(Vec::is_empty);
-    if none {
-        let words = Ways { meaning: false, ..Ways::default() };
-        Json(answer) = cogito.find(&body, 5, false, words).await?;
+    let asked =
+        Asked { limit: QUERY_LIMIT, threshold: cogito.voice.limits.query_threshold, filter: false, ways: narrow };
+    let Json(mut answer) = cogito.find(&body, asked).await?;
+    let by_meaning = answer.get("by_meaning").and_then(Value::as_bool).unwrap_or_default();
+    if !by_meaning {
+        let ways = Ways { meaning: false, ..Ways::default() };
+        Json(answer) = cogito.find(&body, Asked { ways, ..asked }).await?;
     }
     if let Some(fields) = answer.as_object_mut() {
         fields.remove("method");
+        fields.remove("by_meaning");
     }
     Ok(Json(answer))
 }
@@ -195,7 +225,23 @@ async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
         // Each is stored under what it says: who sends the text once more doubles nothing.
         cogito.keep(claim, None).await?;
     }
+    // The original says so of a text that holds no fact, too.
     Ok(Json(json!({ "status": "stored", "count": claims.len(), "memories": claims, "method": method, "note": note })))
+}
+
+/// What holds of a question unless the client says otherwise.
+#[derive(Clone, Copy)]
+struct Asked {
+    limit: usize,
+    threshold: f64,
+    filter: bool,
+    ways: Ways,
+}
+
+impl From<Limits> for Asked {
+    fn from(limits: Limits) -> Self {
+        Self { limit: limits.recall, threshold: limits.recall_threshold, filter: false, ways: Ways::default() }
+    }
 }
 
 impl Cogito {
@@ -205,24 +251,43 @@ impl Cogito {
     }
 
     /// Recalls in the original's form. A question of nothing has the original's answer.
-    async fn find(&self, body: &[u8], usual: usize, filter: bool, ways: Ways) -> Answer {
+    async fn find(&self, body: &[u8], asked: Asked) -> Answer {
         let fields = fields(body, false)?;
         let query = text(&fields);
         if query.is_empty() {
             return Ok(Json(json!({ "memories": [], "method": "empty_query" })));
         }
-        let limit = fields.get("limit").and_then(Value::as_u64).map_or(usual, |limit| limit as usize);
+        let limit = fields.get("limit").and_then(Value::as_u64).map_or(asked.limit, |limit| limit as usize);
+        let threshold = fields.get("threshold").and_then(Value::as_f64).unwrap_or(asked.threshold);
+        let Asked { filter, ways, .. } = asked;
         let Scope { org_id, project } = self.voice.scope.clone();
         let limit = Some(limit.clamp(1, MAX_RECALL));
         let request = RecallRequest { org_id, project, query, limit, filter, ..RecallRequest::default() };
         let answer = self.shared.engine(move |engine| engine.recall_by(&request, ways)).await?;
-        let memory = |hit: &crate::api::RecallHit| json!({ "text": hit.claim.statement, "score": hit.score });
-        Ok(Json(json!({ "memories": answer.hits.iter().map(memory).collect::<Vec<_>>(), "method": answer.method })))
+        let near =
+            answer.hits.iter().map(|hit| (hit, distance(hit.score))).filter(|(_, distance)| *distance < threshold);
+        // What has nothing to do with the question is no memory of it.
+        let near = near.filter(|_| answer.verdict != RecallVerdict::Nothing);
+        let memories: Vec<Value> =
+            near.map(|(hit, distance)| json!({ "text": hit.claim.statement, "score": distance })).collect();
+        // The original's command line shows the method and nothing else: there it says, too, that nothing is known.
+        let method = match answer.verdict {
+            RecallVerdict::Known => answer.method,
+            verdict => format!("{}|{}", answer.method, verdict.as_str()),
+        };
+        Ok(Json(json!({
+            "memories": memories,
+            "method": method,
+            "verdict": answer.verdict,
+            "probability": answer.probability,
+            "note": answer.notes.join(" "),
+            "by_meaning": answer.by_meaning,
+        })))
     }
 
     /// Stores a text as a fact under an id: the given one, or one that follows from the text. Answers with it.
     async fn keep(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
-        let id = id.unwrap_or_else(|| blake3::hash(text.as_bytes()).to_hex().chars().take(32).collect());
+        let id = id.unwrap_or_else(|| fact_key_of(text));
         let Scope { org_id, project } = self.voice.scope.clone();
         let request = RememberRequest {
             caller: Caller { org_id, project, who: self.voice.who.clone(), ..Caller::default() },
@@ -249,6 +314,8 @@ mod tests {
         infer::{FakeModels, InferError, Models, NoModels, Role},
     };
 
+    const LIMITS: Limits = Limits { recall: 50, recall_threshold: 400.0, query_threshold: 250.0 };
+
     struct Bed {
         router: Router,
         _folder: tempfile::TempDir,
@@ -262,7 +329,10 @@ mod tests {
         fn with(models: Arc<dyn Models>) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let scope = Scope::new("acme", "agent").unwrap();
-            let router = router(shared_with(folder.path(), models), Voice { scope, who: "ada".into(), token: None });
+            let router = router(
+                shared_with(folder.path(), models),
+                Voice { scope, who: "ada".into(), token: None, limits: LIMITS },
+            );
             Self { router, _folder: folder }
         }
 
@@ -314,17 +384,17 @@ mod tests {
         assert!(snapshot["snapshot"].as_str().unwrap().contains("9090"));
         let asked = json!({"text": "where does the api listen", "limit": 50, "threshold": 400.0});
         let (status, found) = bed.post("/recall", asked.clone()).await;
-        assert_eq!((status, keys(&found)), (200, vec!["memories", "method"]));
+        assert_eq!(
+            (status, keys(&found)),
+            (200, vec!["by_meaning", "memories", "method", "note", "probability", "verdict"])
+        );
         assert_eq!(found["method"], "fallback_no_endpoint");
         assert_eq!(keys(&found["memories"][0]), ["score", "text"]);
         assert_eq!(found["memories"][0]["text"], "The api listens on 9090");
         let (_, found) = bed.post("/recall_b", asked.clone()).await;
         assert!(found["method"].as_str().unwrap().starts_with("decompose_"));
         let (_, found) = bed.post("/query", asked).await;
-        assert_eq!(
-            (keys(&found), &found["memories"][0]["text"]),
-            (vec!["memories"], &json!("The api listens on 9090"))
-        );
+        assert_eq!((found.get("method"), &found["memories"][0]["text"]), (None, &json!("The api listens on 9090")));
         let (_, empty) = bed.post("/recall", json!({"text": "  "})).await;
         assert_eq!(empty, json!({"memories": [], "method": "empty_query"}));
     }
@@ -366,14 +436,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nothing_is_pointed_at_the_text_is_kept_whole_and_the_answer_says_why() {
+    async fn where_no_model_can_choose_the_text_is_kept_whole_and_the_answer_says_why() {
         let refused = || InferError::Refused("no".into());
         let ended = || InferError::Crashed { role: Role::Llm, why: "ended".into() };
-        let cases: [(Result<Vec<f32>, InferError>, &str); 6] = [
+        let cases: [(Result<Vec<f32>, InferError>, &str); 5] = [
             (Ok(vec![f32::NAN, 0.0]), "fallback_parse_error"),
             (Ok(vec![-1.0]), "fallback_parse_error"),
             (Ok(Vec::new()), "fallback_parse_error"),
-            (Ok(vec![-3.0, -0.1]), "verbatim"),
             (Err(refused()), "fallback_error"),
             (Err(ended()), "fallback_unreachable"),
         ];
@@ -386,12 +455,61 @@ mod tests {
         let mut bed = Bed::new();
         let (_, answer) = bed.post("/add", json!({"text": CHAT})).await;
         assert_eq!(answer["method"], "fallback_no_endpoint");
-        // What is never divided is never asked about.
+        // What is too long to be divided is never asked about.
         let long = "A sentence. ".repeat(61);
-        for text in ["One sentence says one thing", long.trim()] {
-            let (_, answer) = bed.post("/add", json!({"text": text})).await;
-            assert_eq!((&answer["method"], &answer["memories"]), (&json!("verbatim"), &json!([text])));
+        let (_, answer) = bed.post("/add", json!({"text": long.trim()})).await;
+        assert_eq!((&answer["method"], &answer["memories"]), (&json!("verbatim"), &json!([long.trim()])));
+    }
+
+    #[tokio::test]
+    async fn a_chat_line_that_holds_no_fact_stores_none_and_says_so() {
+        let (answer, stored) = added(|_| Ok(vec![-3.0, -0.1])).await;
+        assert_eq!(
+            (&answer["count"], &answer["memories"], &answer["method"]),
+            (&json!(0), &json!([]), &json!("extract"))
+        );
+        assert!(answer["note"].as_str().unwrap().starts_with("nothing was stored: "), "{answer}");
+        assert_eq!(stored, json!([]));
+        // A question holds none, whoever reads it.
+        let mut bed = Bed::new();
+        let (_, answer) = bed.post("/add", json!({"text": "Hi, how are you?"})).await;
+        assert_eq!((&answer["count"], &answer["method"]), (&json!(0), &json!("question")));
+        assert_eq!(bed.get("/health").await.1["count"], json!(0));
+    }
+
+    #[tokio::test]
+    async fn scores_are_distances_and_a_threshold_leaves_out_what_is_farther() {
+        let mut bed = Bed::new();
+        for text in ["The api listens on 9090", "The api has a nightly build", "Doors are blue"] {
+            bed.post("/store", json!({"text": text})).await;
         }
+        let ask = |threshold: f64| json!({"text": "where does the api listen", "threshold": threshold});
+        let distances = |found: &Value| -> Vec<f64> {
+            found["memories"].as_array().unwrap().iter().map(|memory| memory["score"].as_f64().unwrap()).collect()
+        };
+        let (_, all) = bed.post("/recall_b", ask(501.0)).await;
+        let all = distances(&all);
+        assert!(all.len() == 2 && all.is_sorted() && all.iter().all(|far| (0.0..=FARTHEST).contains(far)), "{all:?}");
+        let (_, near) = bed.post("/recall_b", ask(f64::midpoint(all[0], all[1]))).await;
+        assert_eq!(distances(&near), all[..1]);
+        let (_, none) = bed.post("/recall_b", ask(1.0)).await;
+        assert!(distances(&none).is_empty(), "{none}");
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nothing_answers_says_so() {
+        let mut bed = Bed::new();
+        bed.post("/store", json!({"text": "The api listens on 9090"})).await;
+        let asked = json!({"text": "which insurance covers the vans of the api team", "threshold": 501.0});
+        let (_, answer) = bed.post("/recall_b", asked).await;
+        let method = answer["method"].as_str().unwrap();
+        assert!(method.ends_with("|nearest") || method.ends_with("|nothing"), "{answer}");
+        assert!(
+            answer["verdict"] != json!("known") && answer["note"].as_str().unwrap().contains("acme/agent"),
+            "{answer}"
+        );
+        let (_, answer) = bed.post("/recall", json!({"text": "zebra"})).await;
+        assert_eq!((&answer["memories"], &answer["verdict"]), (&json!([]), &json!("nothing")), "{answer}");
     }
 
     #[tokio::test]

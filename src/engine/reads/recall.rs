@@ -3,21 +3,22 @@
 mod filter;
 mod queries;
 mod references;
+mod stance;
 
 use std::{collections::HashMap, thread, time::Duration};
 
 use queries::Queries;
 
 use crate::{
-    api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
-    domain::{ClaimKind, Scope, Status},
+    api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, RecallVerdict, Reference},
+    domain::{ClaimId, ClaimKind, Scope, Status},
     engine::{Engine, check, foresee::Vector, gate, past::At, pointing::Fallback, view},
     infer::{Call, InferError},
     recall::{
         Question, Vocabulary,
         filter::MAX_SHOWN,
-        floor::{self, Evidence},
-        fuse,
+        floor, fuse,
+        known::{self, Figures},
         rank::{Candidate, Known, Score, Weights},
     },
     store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
@@ -65,6 +66,12 @@ impl Default for Ways {
     }
 }
 
+/// How many claims after the best tell what is near whatever is asked.
+const CROWD: usize = 9;
+
+/// The claims among which the answer is looked for where the probability is fitted: what an agent is shown.
+const SHOWN_FIRST: usize = 3;
+
 /// `POST /recall`.
 pub(in crate::engine) fn recall(
     engine: &Engine,
@@ -96,6 +103,19 @@ pub(in crate::engine) fn weigh(engine: &Engine, request: &RecallRequest) -> Resu
     let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
     filter::weighing(engine, &wanted.query, &findings)
         .map_err(|Fallback(method, why)| ApiError::new(ErrorCode::Unavailable, format!("{method}: {why}")))
+}
+
+/// What is known of the best claim that a question finds, and the ids of the first few; `None` where it finds none. For measurements.
+pub(in crate::engine) fn figures(
+    engine: &Engine,
+    request: &RecallRequest,
+    ways: Ways,
+) -> Result<Option<(Figures, Vec<ClaimId>)>, ApiError> {
+    let wanted = Wanted { ways, ..Wanted::new(request)? };
+    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
+    let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
+    let first = findings.found.iter().take(SHOWN_FIRST).map(|found| found.row.id).collect();
+    Ok(findings.found.first().map(|found| (found.figures, first)))
 }
 
 /// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
@@ -177,10 +197,17 @@ impl Wanted {
 pub(super) struct Found {
     pub(super) row: ClaimRow,
     cosine: Option<f32>,
-    score: Score,
-    /// How far its match stands above the floor.
+    with_reason: Option<f32>,
+    pub(super) score: Score,
+    /// How high it stands in the lists that were fused.
+    fused: f64,
+    /// What is known of it beside the question.
+    figures: Figures,
+    /// How far its match stands above the floor of the second stage.
     above: f64,
-    /// It reaches it.
+    /// The probability that it answers.
+    pub(super) probability: f64,
+    /// That is enough.
     pub(super) answers: bool,
 }
 
@@ -190,6 +217,8 @@ pub(super) struct Findings {
     by_meaning: bool,
     pub(super) found: Vec<Found>,
     references: Vec<Reference>,
+    /// The best of these is said to answer.
+    reference_answers: bool,
     notes: Vec<String>,
 }
 
@@ -258,21 +287,16 @@ impl Asked<'_> {
             let mut found = self.ranked(reader, (&pool, rows), vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
-            let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
-            let lead = total(0) - total(1);
-            for (place, found) in found.iter_mut().enumerate() {
-                let lead = Some(if place == 0 { lead } else { 0.0 });
-                let evidence = Evidence { score: &found.score, cosine: found.cosine, by_meaning, unknown, lead, raise };
-                found.above = floor::above(&evidence);
-                found.answers = found.above >= 0.0;
-            }
+            let crowd = crowd(&near);
+            weigh_up(&mut found, by_meaning, unknown, crowd, raise);
+            stance::positive_first(&self.engine.guard, &self.wanted.query, &mut found);
             self.cut(&mut found);
-            let references = if self.wanted.references {
+            let (references, reference_answers) = if self.wanted.references {
                 self.references(reader, &question, &queries, (vector.as_ref(), raise))?
             } else {
-                Vec::new()
+                (Vec::new(), false)
             };
-            Ok(Findings { question: question.clone(), by_meaning, found, references, notes })
+            Ok(Findings { question: question.clone(), by_meaning, found, references, reference_answers, notes })
         })
     }
 
@@ -356,11 +380,19 @@ impl Asked<'_> {
     }
 
     /// The claims that are worth ranking: the lists of all sub-queries and of the vectors, fused.
-    fn pool(&self, reader: &Reader, mut ranked: Vec<Vec<Spot>>, near: &[(Spot, f32)]) -> Result<Vec<Spot>, StoreError> {
+    /// Each with how high it stands in them.
+    fn pool(
+        &self,
+        reader: &Reader,
+        mut ranked: Vec<Vec<Spot>>,
+        near: &[(Spot, f32)],
+    ) -> Result<Vec<(Spot, f64)>, StoreError> {
         let near = self.wanted_of(reader, near.iter().map(|(spot, _)| *spot).collect())?;
         ranked.push(near);
+        ranked.retain(|list| !list.is_empty());
+        let top = fuse::reciprocal(ranked.iter().map(|_| [()].as_slice())).first().map_or(1.0, |(_, sum)| *sum);
         let fused = fuse::reciprocal(ranked.iter().map(Vec::as_slice));
-        Ok(fused.into_iter().take(POOL).map(|(spot, _)| spot).collect())
+        Ok(fused.into_iter().take(POOL).map(|(spot, sum)| (spot, sum / top)).collect())
     }
 
     /// Those of the claims that are wanted, in their order.
@@ -376,23 +408,24 @@ impl Asked<'_> {
     fn ranked(
         &self,
         reader: &Reader,
-        (pool, rows): (&[Spot], Vec<ClaimRow>),
+        (pool, rows): (&[(Spot, f64)], Vec<ClaimRow>),
         vector: Option<&Vector>,
         near: &[(Spot, f32)],
         weights: &Weights<'_>,
     ) -> Result<Vec<Found>, ApiError> {
         let mut cosines: HashMap<Spot, f32> = near.iter().copied().collect();
+        let spots: Vec<Spot> = pool.iter().map(|(spot, _)| *spot).collect();
         if let Some(vector) = vector {
-            let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
+            let rest: Vec<Spot> = spots.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
             let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest)?;
             cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
         }
         let reasons = match vector {
-            Some(vector) => reader.reason_cosines(&vector.model, &vector.numbers, pool)?,
+            Some(vector) => reader.reason_cosines(&vector.model, &vector.numbers, &spots)?,
             None => vec![None; pool.len()],
         };
-        let score = |((row, spot), with_reason): ((ClaimRow, &Spot), Option<f32>)| {
-            let cosine = cosines.get(spot).copied();
+        let score = |((row, &(spot, fused)), with_reason): ((ClaimRow, &(Spot, f64)), Option<f32>)| {
+            let cosine = cosines.get(&spot).copied();
             let candidate = Candidate {
                 statement: &row.statement,
                 reason: row.reason.as_deref(),
@@ -405,7 +438,17 @@ impl Asked<'_> {
                 with_reason,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
-            Found { row, cosine, score, above: 0.0, answers: false }
+            Found {
+                row,
+                cosine,
+                with_reason,
+                score,
+                fused,
+                figures: Figures::default(),
+                above: 0.0,
+                probability: 0.0,
+                answers: false,
+            }
         };
         // A redacted claim says nothing; and what the words found may have been retired since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
@@ -434,14 +477,16 @@ impl Asked<'_> {
     }
 
     fn answer(&self, findings: Findings) -> RecallAnswer {
-        let Findings { question, by_meaning, found, references, mut notes } = findings;
-        let known = found.iter().any(|found| found.answers);
-        let above = found.iter().map(|found| found.above as f32).reduce(f32::max);
-        if found.is_empty() {
-            notes.push(format!("Nothing in {} has to do with this.", self.wanted.scope));
-        } else if !known {
-            notes.push(format!("Nothing in {} answers this; these are the nearest.", self.wanted.scope));
-        }
+        let Findings { question, by_meaning, found, references, reference_answers, mut notes } = findings;
+        let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
+        let weights = known::built_in().weights(by_meaning);
+        let verdict = match () {
+            () if found.iter().any(|found| found.answers) => RecallVerdict::Known,
+            () if reference_answers => RecallVerdict::Reference,
+            () if found.is_empty() || probability < weights.nothing_below => RecallVerdict::Nothing,
+            () => RecallVerdict::Nearest,
+        };
+        notes.extend(note(verdict, &self.wanted.scope, found.is_empty()));
         let asked = |place: &usize| question.terms.get(*place).map(|term| term.asked.clone());
         let hits = found.into_iter().map(|found| RecallHit {
             words: found.score.found.iter().filter_map(asked).collect(),
@@ -449,14 +494,63 @@ impl Asked<'_> {
             cosine: found.cosine,
             claim: view::claim(found.row, &self.today),
         });
-        RecallAnswer { method: question.method(), by_meaning, known, above, hits: hits.collect(), references, notes }
+        RecallAnswer {
+            method: question.method(),
+            by_meaning,
+            verdict,
+            probability: probability as f32,
+            hits: hits.collect(),
+            references,
+            notes,
+        }
+    }
+}
+
+/// What a person or an agent is told where no claim is known to answer.
+fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<String> {
+    match verdict {
+        RecallVerdict::Known => None,
+        RecallVerdict::Reference => Some("No claim answers this; a file that was taken in does.".to_owned()),
+        RecallVerdict::Nearest => Some(format!("Nothing in {scope} surely answers this; these are the nearest.")),
+        RecallVerdict::Nothing if none => Some(format!("Nothing in {scope} has to do with this.")),
+        RecallVerdict::Nothing => {
+            Some(format!("Nothing in {scope} has to do with this; these are the nearest all the same."))
+        }
+    }
+}
+
+/// The mean cosine of the nearest claims after the best; 0 where there are none.
+fn crowd(near: &[(Spot, f32)]) -> f64 {
+    let next: Vec<f64> = near.iter().skip(1).take(CROWD).map(|(_, cosine)| f64::from(*cosine)).collect();
+    if next.is_empty() { 0.0 } else { next.iter().sum::<f64>() / next.len() as f64 }
+}
+
+/// Says of each claim how probably it answers.
+fn weigh_up(found: &mut [Found], by_meaning: bool, unknown: f64, crowd: f64, raise: f64) {
+    let weights = known::built_in().weights(by_meaning);
+    let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
+    let lead = total(0) - total(1);
+    for (place, found) in found.iter_mut().enumerate() {
+        let lead = Some(if place == 0 { lead } else { 0.0 });
+        let Found { ref score, cosine, with_reason, fused, .. } = *found;
+        let floor = floor::Evidence { score, cosine, by_meaning, unknown, lead, raise };
+        let evidence = known::Evidence { score, cosine, with_reason, unknown, lead, fused, crowd, raise };
+        let figures = Figures::of(&evidence);
+        (found.above, found.figures) = (floor::above(&floor), figures);
+        found.probability = weights.probability(&figures);
+        found.answers = found.probability >= weights.known_from;
     }
 }
 
 /// The claims of a pool in its order: those that were read already, and the others.
-fn rows_of(reader: &Reader, pool: &[Spot], mut read: HashMap<Spot, ClaimRow>) -> Result<Vec<ClaimRow>, StoreError> {
-    let lacking: Vec<Spot> = pool.iter().filter(|spot| !read.contains_key(spot)).copied().collect();
+fn rows_of(
+    reader: &Reader,
+    pool: &[(Spot, f64)],
+    mut read: HashMap<Spot, ClaimRow>,
+) -> Result<Vec<ClaimRow>, StoreError> {
+    let spots = pool.iter().map(|(spot, _)| *spot);
+    let lacking: Vec<Spot> = spots.clone().filter(|spot| !read.contains_key(spot)).collect();
     let rows = reader.bare_at(&lacking)?;
     read.extend(lacking.into_iter().zip(rows));
-    Ok(pool.iter().filter_map(|spot| read.remove(spot)).collect())
+    Ok(spots.filter_map(|spot| read.remove(&spot)).collect())
 }
