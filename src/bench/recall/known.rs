@@ -1,6 +1,9 @@
 //! Fits with which probability the best claim answers (`assets/recall/known.toml`), and says what that is worth on questions that it was not fitted on.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use super::{
     BenchError,
@@ -27,7 +30,7 @@ const ABSTAINS: f64 = 0.8;
 const WITHHELD: f64 = 0.06;
 
 /// The share of the questions whose answer is shown that may have less than the probability below which nothing is known.
-const BELOW: f64 = 0.03;
+const BELOW: f64 = 0.01;
 
 /// Bins of the probability in the table that holds it against what is so.
 const BINS: usize = 10;
@@ -47,6 +50,8 @@ pub(super) enum Part {
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) part: Part,
+    /// What sort of question it is.
+    pub(super) sort: String,
     /// Something answers it.
     pub(super) answerable: bool,
     /// What came first answers it.
@@ -85,7 +90,8 @@ impl Cases {
                 let first = found.iter().flat_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
                 let shown = found.iter().flat_map(|(_, ids)| ids).any(|id| expected.contains(id));
                 let figures = found.map(|(figures, _)| figures);
-                Ok(Case { part, answerable: !expected.is_empty(), first, shown, figures })
+                let sort = query.sort.clone();
+                Ok(Case { part, sort, answerable: !expected.is_empty(), first, shown, figures })
             };
             self.by_meaning.push(case(true)?);
             self.by_words.push(case(false)?);
@@ -160,9 +166,9 @@ fn probability(case: &Case, weights: &Weights) -> f64 {
     case.figures.map_or(0.0, |figures| weights.probability(&figures))
 }
 
-/// The share of which it is rightly said whether the answer is known: where it is, one of the first three answers; where it is not, nothing does.
+/// The share of which it is rightly said whether one of the first three claims answers.
 fn right(cases: &[&Case], weights: &Weights, from: f64) -> f64 {
-    let right = |case: &&&Case| if probability(case, weights) >= from { case.shown } else { !case.answerable };
+    let right = |case: &&&Case| (probability(case, weights) >= from) == case.shown;
     cases.iter().filter(right).count() as f64 / cases.len().max(1) as f64
 }
 
@@ -180,12 +186,17 @@ fn worth(name: &str, cases: &[Case], weights: &Weights) -> String {
     let all: Vec<&Case> = cases.iter().collect();
     let mut text = format!("\n# {name}                questions  right  abstains  wrongly  withheld\n");
     let other: Vec<&Case> = all.iter().copied().filter(|case| case.part != Part::Usual).collect();
-    for (name, cases) in [
-        ("usual", of(&all, Part::Usual)),
-        ("other words, fitted", of(&all, Part::Fitted)),
-        ("other words, held out", of(&all, Part::HeldOut)),
-        ("other words, all", other),
-    ] {
+    let mut rows = vec![("usual".to_owned(), of(&all, Part::Usual))];
+    for (name, part) in [("fitted", Part::Fitted), ("held out", Part::HeldOut)] {
+        let of = of(&all, part);
+        let sorts: BTreeSet<&str> = of.iter().map(|case| case.sort.as_str()).collect();
+        for sort in sorts {
+            rows.push((format!("{sort}, {name}"), of.iter().copied().filter(|case| case.sort == sort).collect()));
+        }
+        rows.push((format!("all, {name}"), of));
+    }
+    rows.push(("all".to_owned(), other));
+    for (name, cases) in rows {
         let Point { abstains, wrongly, withheld, .. } = point(&cases, weights, weights.known_from);
         let right = right(&cases, weights, weights.known_from);
         // Writing into a text cannot fail, here and below.
@@ -223,7 +234,7 @@ mod tests {
     fn case(part: Part, shown: bool, cosine: f64) -> Case {
         let figures =
             Figures { cosine, with_reason: cosine, cover: cosine, unknown: 1.0 - cosine, ..Figures::default() };
-        Case { part, answerable: shown, first: shown, shown, figures: Some(figures) }
+        Case { part, sort: String::new(), answerable: shown, first: shown, shown, figures: Some(figures) }
     }
 
     #[test]

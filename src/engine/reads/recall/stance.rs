@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// How far behind a negative claim an affirmative one may score and still go before it.
-const NEAR: f64 = 0.2;
+const NEAR: f64 = 0.15;
 
 /// The words that begin a question which asks for something that is; “why” and yes-or-no questions may well ask for what is not.
 const ASKS_WHAT_IS: [&str; 7] = ["how", "what", "when", "where", "which", "who", "whose"];
@@ -26,11 +26,13 @@ pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [Found])
     }
 }
 
-/// Whether a claim says only that something is not so. A bound (“never longer than 2 s”) says what is.
+/// Whether a claim says only that something is not so. A rule says what is to be done, however it is put (“Nothing is deployed unless CI is green”), and so does
+/// a bound (“never longer than 2 s”).
 fn is_negative(found: &Found) -> bool {
     let row = &found.row;
-    let bound = row.statement.chars().any(|c| c.is_ascii_digit());
-    row.kind == ClaimKind::Rejection || (!bound && !row.norms.is_empty() && row.norms.iter().all(forbids))
+    let rules = matches!(row.kind, ClaimKind::Constraint | ClaimKind::Convention);
+    let bounds = row.statement.chars().any(|c| c.is_ascii_digit());
+    row.kind == ClaimKind::Rejection || (!rules && !bounds && !row.norms.is_empty() && row.norms.iter().all(forbids))
 }
 
 fn forbids(norm: &Norm) -> bool {
