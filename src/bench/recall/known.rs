@@ -3,19 +3,22 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
+    path::Path,
+    sync::Arc,
 };
 
 use super::{
     BenchError,
     curve::{Point, Seen},
-    data::Query,
-    request,
+    data::{self, Query},
+    remembering, remove, request, today,
 };
 use crate::{
     api::ApiError,
     bench::logistic::{self, Example},
     domain::ClaimId,
     engine::{Engine, Ways},
+    infer::{Models, Role},
     recall::known::{Figures, Model, Provenance, Weights},
 };
 
@@ -110,6 +113,34 @@ impl Cases {
         }
         Ok(text)
     }
+}
+
+/// Asks the questions of both folders, and fits when something is known.
+pub(super) fn fitted(
+    folder: &Path,
+    (engine, ids): (Engine, BTreeMap<String, ClaimId>),
+    queries: &[Query],
+    path: &Path,
+    models: &Arc<dyn Models>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<String, BenchError> {
+    let mut cases = Cases::default();
+    cases.ask(&engine, queries, &ids, false)?;
+    drop(engine);
+    let (memories, others) = data::read(folder)?;
+    let (engine, ids) = remembering(path, &memories, models, progress)?;
+    progress("asking in other words");
+    cases.ask(&engine, &others, &ids, true)?;
+    drop(engine);
+    remove(path)?;
+    let fitted = others.iter().filter(|query| !query.held_out).count();
+    let model = models.info().role(Role::Embedder).map_or_else(String::new, |role| role.name.clone());
+    let provenance = Provenance {
+        command: "ergo bench recall --data tests/data/recall --fit-known tests/data/known".to_owned(),
+        date: today(),
+        questions: format!("{} of tests/data/recall, {fitted} of tests/data/known, {model}", queries.len()),
+    };
+    cases.told(provenance).map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 
 /// What stands above fitted weights.

@@ -34,7 +34,6 @@ use crate::{
     recall::{
         Question, Vocabulary,
         expect::{self, Provenance},
-        known::Provenance as KnownProvenance,
     },
     store::{Act, Draft, Options as StoreOptions, Store, StoreError},
 };
@@ -135,7 +134,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     let embeds = models.info().role(Role::Embedder).is_some();
     let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
     if let Some(folder) = &options.fit_known {
-        report.fitted = Some(fitted_known(folder, (engine, ids), &queries, &path, &models, progress)?);
+        report.fitted = Some(known::fitted(folder, (engine, ids), &queries, &path, &models, progress)?);
         return Ok(report);
     }
     let names: HashMap<ClaimId, &str> = ids.iter().map(|(name, id)| (*id, name.as_str())).collect();
@@ -205,34 +204,6 @@ fn remembering(
         while engine.fill_reasons()? {}
     }
     Ok((engine, ids))
-}
-
-/// Asks the questions of both folders, and fits when something is known.
-fn fitted_known(
-    folder: &std::path::Path,
-    (engine, ids): (Engine, BTreeMap<String, ClaimId>),
-    queries: &[Query],
-    path: &std::path::Path,
-    models: &Arc<dyn Models>,
-    progress: &mut dyn FnMut(&str),
-) -> Result<String, BenchError> {
-    let mut cases = known::Cases::default();
-    cases.ask(&engine, queries, &ids, false)?;
-    drop(engine);
-    let (memories, others) = data::read(folder)?;
-    let (engine, ids) = remembering(path, &memories, models, progress)?;
-    progress("asking in other words");
-    cases.ask(&engine, &others, &ids, true)?;
-    drop(engine);
-    remove(path)?;
-    let fitted = others.iter().filter(|query| !query.held_out).count();
-    let model = models.info().role(Role::Embedder).map_or_else(String::new, |role| role.name.clone());
-    let provenance = KnownProvenance {
-        command: "ergo bench recall --data tests/data/recall --fit-known tests/data/known".to_owned(),
-        date: today(),
-        questions: format!("{} of tests/data/recall, {fitted} of tests/data/known, {model}", queries.len()),
-    };
-    cases.told(provenance).map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 
 /// Today in UTC.

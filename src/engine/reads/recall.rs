@@ -4,27 +4,29 @@ mod filter;
 mod queries;
 mod references;
 mod stance;
+mod verdict;
 
 use std::{collections::HashMap, thread, time::Duration};
 
 use queries::Queries;
 
 use crate::{
-    api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, RecallVerdict, Reference},
-    domain::{ClaimId, ClaimKind, Scope, Status},
+    api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
+    domain::{ClaimKind, Scope, Status},
     engine::{Engine, check, foresee::Vector, gate, past::At, pointing::Fallback, view},
     infer::{Call, InferError},
     recall::{
         Question, Vocabulary,
         filter::MAX_SHOWN,
-        floor, fuse,
-        known::{self, Figures},
+        fuse,
+        known::Figures,
         rank::{Candidate, Known, Score, Weights},
     },
     store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
 };
 
 pub use filter::Weighing;
+pub(in crate::engine) use verdict::figures;
 
 /// How many claims are answered with unless a number is asked for.
 const LIMIT: usize = 10;
@@ -66,12 +68,6 @@ impl Default for Ways {
     }
 }
 
-/// How many claims after the best tell what is near whatever is asked.
-const CROWD: usize = 9;
-
-/// The claims among which the answer is looked for where the probability is fitted: what an agent is shown.
-const SHOWN_FIRST: usize = 3;
-
 /// `POST /recall`.
 pub(in crate::engine) fn recall(
     engine: &Engine,
@@ -103,19 +99,6 @@ pub(in crate::engine) fn weigh(engine: &Engine, request: &RecallRequest) -> Resu
     let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
     filter::weighing(engine, &wanted.query, &findings)
         .map_err(|Fallback(method, why)| ApiError::new(ErrorCode::Unavailable, format!("{method}: {why}")))
-}
-
-/// What is known of the best claim that a question finds, and the ids of the first few; `None` where it finds none. For measurements.
-pub(in crate::engine) fn figures(
-    engine: &Engine,
-    request: &RecallRequest,
-    ways: Ways,
-) -> Result<Option<(Figures, Vec<ClaimId>)>, ApiError> {
-    let wanted = Wanted { ways, ..Wanted::new(request)? };
-    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
-    let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
-    let first = findings.found.iter().take(SHOWN_FIRST).map(|found| found.row.id).collect();
-    Ok(findings.found.first().map(|found| (found.figures, first)))
 }
 
 /// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
@@ -287,8 +270,8 @@ impl Asked<'_> {
             let mut found = self.ranked(reader, (&pool, rows), vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
-            let crowd = crowd(&near);
-            weigh_up(&mut found, by_meaning, unknown, crowd, raise);
+            let crowd = verdict::crowd(&near);
+            verdict::weigh_up(&mut found, by_meaning, unknown, crowd, raise);
             stance::positive_first(&self.engine.guard, &self.wanted.query, &mut found);
             self.cut(&mut found);
             let (references, reference_answers) = if self.wanted.references {
@@ -479,14 +462,8 @@ impl Asked<'_> {
     fn answer(&self, findings: Findings) -> RecallAnswer {
         let Findings { question, by_meaning, found, references, reference_answers, mut notes } = findings;
         let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
-        let weights = known::built_in().weights(by_meaning);
-        let verdict = match () {
-            () if found.iter().any(|found| found.answers) => RecallVerdict::Known,
-            () if reference_answers => RecallVerdict::Reference,
-            () if found.is_empty() || probability < weights.nothing_below => RecallVerdict::Nothing,
-            () => RecallVerdict::Nearest,
-        };
-        notes.extend(note(verdict, &self.wanted.scope, found.is_empty()));
+        let verdict = verdict::of(&found, reference_answers, by_meaning);
+        notes.extend(verdict::note(verdict, &self.wanted.scope, found.is_empty()));
         let asked = |place: &usize| question.terms.get(*place).map(|term| term.asked.clone());
         let hits = found.into_iter().map(|found| RecallHit {
             words: found.score.found.iter().filter_map(asked).collect(),
@@ -503,42 +480,6 @@ impl Asked<'_> {
             references,
             notes,
         }
-    }
-}
-
-/// What a person or an agent is told where no claim is known to answer.
-fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<String> {
-    match verdict {
-        RecallVerdict::Known => None,
-        RecallVerdict::Reference => Some("No claim answers this; a file that was taken in does.".to_owned()),
-        RecallVerdict::Nearest => Some(format!("Nothing in {scope} surely answers this; these are the nearest.")),
-        RecallVerdict::Nothing if none => Some(format!("Nothing in {scope} has to do with this.")),
-        RecallVerdict::Nothing => {
-            Some(format!("Nothing in {scope} has to do with this; these are the nearest all the same."))
-        }
-    }
-}
-
-/// The mean cosine of the nearest claims after the best; 0 where there are none.
-fn crowd(near: &[(Spot, f32)]) -> f64 {
-    let next: Vec<f64> = near.iter().skip(1).take(CROWD).map(|(_, cosine)| f64::from(*cosine)).collect();
-    if next.is_empty() { 0.0 } else { next.iter().sum::<f64>() / next.len() as f64 }
-}
-
-/// Says of each claim how probably it answers.
-fn weigh_up(found: &mut [Found], by_meaning: bool, unknown: f64, crowd: f64, raise: f64) {
-    let weights = known::built_in().weights(by_meaning);
-    let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
-    let lead = total(0) - total(1);
-    for (place, found) in found.iter_mut().enumerate() {
-        let lead = Some(if place == 0 { lead } else { 0.0 });
-        let Found { ref score, cosine, with_reason, fused, .. } = *found;
-        let floor = floor::Evidence { score, cosine, by_meaning, unknown, lead, raise };
-        let evidence = known::Evidence { score, cosine, with_reason, unknown, lead, fused, crowd, raise };
-        let figures = Figures::of(&evidence);
-        (found.above, found.figures) = (floor::above(&floor), figures);
-        found.probability = weights.probability(&figures);
-        found.answers = found.probability >= weights.known_from;
     }
 }
 

@@ -24,7 +24,7 @@ const MAX_BESIDE: usize = 2;
 const COMPARED: usize = 8;
 
 /// How far behind the answer a claim may score that may disagree with it, and the cosine from which two statements speak of one matter.
-const BEHIND: f64 = 0.25;
+const BEHIND: f64 = 0.45;
 const ONE_MATTER: f32 = 0.45;
 
 /// `POST /why`.

@@ -80,8 +80,8 @@ fn why_accepts_an_id_whatever_its_state() {
 fn why_shows_two_claims_in_force_that_may_disagree_together() {
     let models = ergo::infer::FakeModels::new().embedding(|text| Ok(ergo::infer::FakeModels::bag_of_words(text)));
     let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(models));
-    let older = bed.remember("Releases leave on Tuesdays after the standup", "support is complete then");
-    let newer = bed.remember("Releases leave whenever the build is done", "waiting cost days");
+    let older = bed.remember("Releases leave on Tuesdays", "support is complete then");
+    let newer = bed.remember("Releases leave when built", "waiting cost days");
     bed.remember("Doors are blue", "taste");
     while bed.engine.fill_vectors().unwrap() > 0 {}
     let answer = why(&bed, "when do releases leave?");

@@ -163,7 +163,7 @@ fn a_file_is_taken_in_found_and_taken_out_again() {
     let given = json!({"path": "notes/call.md", "text": "The vault is in Bonn.\n", "scope": "acme/web"});
     assert_eq!(client.tool("ergo_ingest", given)["added"], 1);
     let found = client.tool("ergo_recall", json!({"query": "the vault", "scope": "acme/web"}));
-    assert_eq!(found["references"][0]["source"], "notes/call.md:1-1", "{found}");
+    assert_eq!(found["answer_in_file"]["source"], "notes/call.md:1-1", "{found}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Asked<'_> {
         let by_meaning: Vec<Spot> = near.iter().map(|(spot, _)| *spot).collect();
         let fused = fuse::reciprocal([by_words.as_slice(), by_meaning.as_slice()]);
         let pool: Vec<Spot> = fused.into_iter().map(|(spot, _)| spot).collect();
-        let crowd = super::crowd(&near);
+        let crowd = super::verdict::crowd(&near);
         let mut cosines: HashMap<Spot, f32> = near.into_iter().collect();
         if let Some(vector) = vector {
             let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();

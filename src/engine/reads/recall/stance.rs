@@ -12,6 +12,9 @@ const NEAR: f64 = 0.15;
 /// The words that begin a question which asks for something that is; “why” and yes-or-no questions may well ask for what is not.
 const ASKS_WHAT_IS: [&str; 7] = ["how", "what", "when", "where", "which", "who", "whose"];
 
+/// The words that negate; “t” is what is left of “n't”.
+const NEGATES: [&str; 7] = ["neither", "never", "no", "none", "not", "t", "without"];
+
 /// Puts an affirmative claim first where a negative one stands there, the question asks for something that is, and the affirmative one scores nearly as much.
 pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [Found]) {
     let Some(first) = found.first() else { return };
@@ -41,9 +44,10 @@ fn forbids(norm: &Norm) -> bool {
 
 fn asks_what_is(guard: &Guard, question: &str) -> bool {
     let begins = text::words(question).next().is_some_and(|word| ASKS_WHAT_IS.contains(&word.as_str()));
+    let negates = text::words(question).any(|word| NEGATES.contains(&word.as_str()));
     let rejection = text::stems(ClaimKind::Rejection.as_str());
     let rejects = text::stems(question).iter().any(|stem| rejection.contains(stem));
-    begins && !rejects && !guard.normalise(question, &Qualifiers::default()).norms.iter().any(forbids)
+    begins && !negates && !rejects && !guard.normalise(question, &Qualifiers::default()).norms.iter().any(forbids)
 }
 
 #[cfg(test)]
@@ -56,6 +60,7 @@ mod tests {
         let asks = |question| asks_what_is(&guard, question);
         assert!(asks("Which message broker do we use?") && asks("what listens on port 80"));
         assert!(!asks("Why do we not use RabbitMQ?") && !asks("Do we use RabbitMQ?") && !asks("RabbitMQ"));
-        assert!(!asks("Which message broker did we reject?") && !asks("What must not be logged?"));
+        assert!(!asks("Which message broker did we reject?"));
+        assert!(!asks("What must not be logged?") && !asks("What don't we log?"));
     }
 }
