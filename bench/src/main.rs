@@ -63,6 +63,9 @@ enum What {
         /// Fit what the language model's word counts, and print the weights in the form of assets/recall/filter.toml.
         #[arg(long, requires = "llm")]
         fit: bool,
+        /// Fit with which probability the best claim answers, on these questions and those of `--data`, and print the weights in the form of assets/recall/known.toml.
+        #[arg(long, value_name = "DIR", conflicts_with_all = ["fit", "speed"])]
+        fit_known: Option<PathBuf>,
         /// Measure the time of a question instead, by the number of active claims.
         #[arg(long, conflicts_with = "data")]
         speed: bool,
@@ -338,7 +341,7 @@ fn run(what: What, out: &mut Output) -> Result<()> {
     match what {
         What::Guard(args) => guard(*args, out),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, out),
-        What::Recall { data, explain, examples, heard, fit, speed, claims, samples, sample, named } => {
+        What::Recall { data, explain, examples, heard, fit, fit_known, speed, claims, samples, sample, named } => {
             match (data, speed) {
                 (Some(data), false) => {
                     let options = ergo_bench::recall::Options {
@@ -349,6 +352,7 @@ fn run(what: What, out: &mut Output) -> Result<()> {
                         examples,
                         heard,
                         fit,
+                        fit_known,
                         sample,
                     };
                     recall(options, &named, out)

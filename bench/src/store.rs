@@ -258,7 +258,7 @@ fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<Ro
         org_id: scope.org_id.clone(),
         project: scope.project.clone(),
         question: synth::question(n * 7919 % claims),
-        as_of: None,
+        ..WhyRequest::default()
     };
     let why_ms = timed(samples, |n| fast.why(&question(n)).map(drop))?;
     let query = ClaimsQuery {

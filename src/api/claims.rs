@@ -285,6 +285,9 @@ pub struct WhyRequest {
     pub project: String,
     /// The question, in words; or a claim's id or prefix.
     pub question: String,
+    /// How many further claims at most, up to 50; default 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
     /// The state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
@@ -303,6 +306,9 @@ pub struct WhyAnswer {
     pub dependents: Vec<ClaimView>,
     /// Open cards in which the answer takes part.
     pub cards: Vec<CardSummary>,
+    /// Claims in force that answer the question, too, and say nearly the same as the answer or the contrary: nobody has said yet that both hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_disagree: Vec<ClaimView>,
     /// Further reasoned claims that fit the question, best first.
     pub others: Vec<ClaimView>,
     /// Said where there is no answer: what was looked for, and the next step.

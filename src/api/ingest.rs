@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Caller;
+use crate::domain::EventId;
 
 /// The largest file that is taken in, in bytes.
 pub const MAX_FILE: usize = 2 * 1024 * 1024;
@@ -44,6 +45,35 @@ pub struct Ingested {
     pub kept: usize,
     /// Chunks that it no longer says, and that were taken out.
     pub retired: usize,
+}
+
+/// `POST /add`: a raw text, of which is stored what is worth keeping.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AddRequest {
+    /// Who acts, and where.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The text; required.
+    pub text: String,
+    /// Where it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// The answer to `add`: what was stored, word for word.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Added {
+    /// How many facts were stored.
+    pub count: usize,
+    /// Their ids.
+    pub stored: Vec<EventId>,
+    /// What they say: pieces of the text.
+    pub memories: Vec<String>,
+    /// `extract` where the language model chose, `question` where the text only asks, else why the whole text was stored: `verbatim` or `fallback_…`.
+    pub method: String,
+    /// The same in words.
+    pub note: String,
 }
 
 /// `GET /ingested`: files of which there are chunks.

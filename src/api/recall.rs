@@ -44,11 +44,10 @@ pub struct RecallAnswer {
     pub method: String,
     /// Whether vectors took part; where not, `notes` says why.
     pub by_meaning: bool,
-    /// Whether the best of them answers the question. Where not, they are only the nearest that there is.
-    pub known: bool,
-    /// How far the best of them stands above the floor below which nothing is known: below 0 it is a stranger. Absent where nothing was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub above: Option<f32>,
+    /// Whether something answers the question.
+    pub verdict: RecallVerdict,
+    /// The probability, 0 to 1, that the best claim answers; 0 where none was found.
+    pub probability: f32,
     /// The claims: those in force first.
     pub hits: Vec<RecallHit>,
     /// Pieces of files that were taken in, the best first: nobody's word, never compared with anything, no answer to `why`.
@@ -57,6 +56,33 @@ pub struct RecallAnswer {
     /// What did not work, or is to be known about the answer; in sentences.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// Whether a question is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecallVerdict {
+    /// A claim answers it.
+    Known,
+    /// No claim does, but a file that was taken in.
+    Reference,
+    /// Perhaps: these are the nearest claims.
+    Nearest,
+    /// Nothing has to do with it.
+    #[default]
+    Nothing,
+}
+
+impl RecallVerdict {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Known => "known",
+            Self::Reference => "reference",
+            Self::Nearest => "nearest",
+            Self::Nothing => "nothing",
+        }
+    }
 }
 
 /// A piece of a file that was taken in for reference.

@@ -86,6 +86,7 @@ pub(super) enum Command {
     Import(super::import::Args),
     Snapshot(super::snapshot::Args),
     Calibrate(super::calibrate::Args),
+    Add(super::add::Args),
     Ingest(super::ingest::Args),
     Seed(super::seed::Args),
     Export(super::export::Args),

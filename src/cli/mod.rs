@@ -8,6 +8,7 @@
 mod safe_text;
 
 mod act;
+mod add;
 mod agents;
 mod args;
 mod ask;
@@ -152,6 +153,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Calibrate(args) => cx.block_on(async |cx| calibrate::run(args, cx).await),
         Command::Reembed(args) => cx.block_on(async |cx| reembed::run(args, cx).await),
         Command::Snapshot(args) => cx.block_on(async |cx| snapshot::run(args, cx).await),
+        Command::Add(args) => cx.block_on(async |cx| add::run(args, cx).await),
         Command::Ingest(args) => cx.block_on(async |cx| ingest::run(args, cx).await),
         Command::Seed(args) => cx.block_on(async |cx| seed::run(args, cx).await),
         Command::Export(args) => cx.block_on(async |cx| export::run(args, cx).await),

@@ -2,7 +2,7 @@
 
 use super::{CliError, Context, Exit, show::time, ui::Style};
 use crate::{
-    api::{RecallAnswer, RecallRequest},
+    api::{RecallAnswer, RecallRequest, RecallVerdict, Reference},
     domain::{
         ClaimKind, Status,
         text::{escape, sanitize_line},
@@ -69,6 +69,13 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         let note = cx.ui.paint(Style::Dim, note);
         cx.ui.line(note);
     }
+    if answer.verdict == RecallVerdict::Reference {
+        show_references(cx, &answer.references);
+        if !answer.hits.is_empty() {
+            let heading = cx.ui.paint(Style::Strong, "The nearest claims");
+            cx.ui.line(text!("\n{}", heading));
+        }
+    }
     let mut retired = false;
     for hit in &answer.hits {
         if hit.claim.status != Status::Active && !retired {
@@ -82,16 +89,8 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         }
         cx.ui.beside(&hit.claim);
     }
-    if !answer.references.is_empty() {
-        let heading = cx.ui.paint(Style::Strong, "For reference, in files that were taken in");
-        cx.ui.line(text!("\n{}", heading));
-        for found in &answer.references {
-            let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));
-            let by = found.shared_by.as_deref().map(|who| format!("  shared by {}", escape(who)));
-            cx.ui.line(text!("  {}{}", place, by.unwrap_or_default()));
-            let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN).collect();
-            cx.ui.prose(4, Some(Style::Dim), &shown.join("\n"));
-        }
+    if answer.verdict != RecallVerdict::Reference {
+        show_references(cx, &answer.references);
     }
     let commands = match answer.hits.first() {
         Some(best) => {
@@ -101,4 +100,20 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     };
     cx.ui.line("");
     cx.ui.commands(&[commands]);
+}
+
+/// Pieces of files, where there are any.
+fn show_references(cx: &mut Context, references: &[Reference]) {
+    if references.is_empty() {
+        return;
+    }
+    let heading = cx.ui.paint(Style::Strong, "For reference, in files that were taken in");
+    cx.ui.line(text!("\n{}", heading));
+    for found in references {
+        let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));
+        let by = found.shared_by.as_deref().map(|who| format!("  shared by {}", escape(who)));
+        cx.ui.line(text!("  {}{}", place, by.unwrap_or_default()));
+        let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN).collect();
+        cx.ui.prose(4, Some(Style::Dim), &shown.join("\n"));
+    }
 }

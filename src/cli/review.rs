@@ -249,7 +249,8 @@ fn narrow(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequest) -> 
 async fn why(cx: &mut Context, client: &Client, card: &CardView, named: &str) -> Result<(), CliError> {
     let scope = &card.summary.scope;
     let question = side(card, named)?;
-    let request = WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question, as_of: None };
+    let request =
+        WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question, ..WhyRequest::default() };
     let answer = client.why(&request).await?;
     let now = Context::now();
     match &answer.answer {

@@ -1,8 +1,11 @@
-//! `ergo seed`: takes in everything under a folder for reference.
+//! `ergo seed`: takes in everything under a folder, for reference or as facts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{CliError, Context, Exit, ingest};
+use serde::Serialize;
+
+use super::{CliError, Context, Exit, add, ingest, scope::top_of, show::text::count};
+use crate::client::files::{self, Found, Unread, named_in};
 
 /// Take in everything under a folder for reference: `ergo ingest` of one folder.
 #[derive(Debug, clap::Args)]
@@ -10,8 +13,26 @@ pub(crate) struct Args {
     /// The folder.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    /// Store what is worth keeping of each paragraph as facts, as `ergo add` does, instead of taking the files in for reference.
+    #[arg(long, conflicts_with = "sync")]
+    add: bool,
     #[command(flatten)]
     sharing: ingest::Sharing,
+}
+
+/// What became of a folder that was added.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    /// Files that were read.
+    files: usize,
+    /// Paragraphs of them.
+    paragraphs: usize,
+    /// Facts that were stored.
+    facts: usize,
+    /// Paragraphs of which nothing was stored.
+    without: usize,
+    /// Files that were left out, and why.
+    skipped: Vec<String>,
 }
 
 /// Runs the verb.
@@ -20,5 +41,95 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Err(CliError::usage(format_args!("{} is no folder", args.dir.display()))
             .hint("`ergo ingest` takes single files"));
     }
+    if args.add {
+        return add_all(&args.dir, cx).await;
+    }
     ingest::take_in(&[args.dir], args.sharing, cx).await
+}
+
+/// Stores what is worth keeping of every file under a folder.
+async fn add_all(dir: &Path, cx: &mut Context) -> Result<Exit, CliError> {
+    let top = top_of(&std::env::current_dir().map_err(|error| CliError::file("look at", Path::new("."), &error))?);
+    let (client, caller) = cx.writer().await?;
+    let mut found = Found::default();
+    files::files(&top, &std::path::absolute(dir).map_err(CliError::usage)?, &mut found);
+    let mut report = Report::default();
+    for (path, why) in found.skipped.iter().chain(&found.outside) {
+        report.skipped.push(format!("{}: {why}", named_in(&top, path)));
+    }
+    for path in &found.files {
+        let name = named_in(&top, path);
+        let text = match files::text(path) {
+            Ok(text) => text,
+            Err(Unread::NoText(why) | Unread::Failed(why)) => {
+                report.skipped.push(format!("{name}: {why}"));
+                continue;
+            }
+        };
+        report.files += 1;
+        for (line, paragraph) in paragraphs(&text) {
+            cx.ui.progress(text!("{}:{}", name, line));
+            let added = add::add(&client, &caller, paragraph, Some(format!("{name}:{line}"))).await?;
+            report.paragraphs += 1;
+            report.facts += added.count;
+            report.without += usize::from(added.count == 0);
+        }
+    }
+    cx.ui.progress_done();
+    show(cx, &report);
+    Ok(Exit::Ok)
+}
+
+/// The paragraphs of a text without headings and rules, each with its first line, from 1; what is longer than may be sent is cut at a line.
+fn paragraphs(text: &str) -> Vec<(usize, String)> {
+    let mut all: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (at, line) in text.lines().enumerate() {
+        let says = line.chars().any(char::is_alphanumeric);
+        if !says || line.starts_with('#') {
+            open = false;
+            continue;
+        }
+        match all.last_mut().filter(|(_, so_far)| open && so_far.len() + line.len() < crate::api::MAX_TEXT) {
+            Some((_, so_far)) => {
+                so_far.push('\n');
+                so_far.push_str(line);
+            }
+            None => all.push((at + 1, line.to_owned())),
+        }
+        open = true;
+    }
+    all
+}
+
+fn show(cx: &mut Context, report: &Report) {
+    if cx.ui.json {
+        cx.ui.value(report);
+        return;
+    }
+    cx.ui.line(text!(
+        "Stored {} of {} in {}.",
+        count(report.facts, "fact", "facts"),
+        count(report.paragraphs, "paragraph", "paragraphs"),
+        count(report.files, "file", "files")
+    ));
+    if report.without > 0 {
+        cx.ui.line(text!("Nothing was stored of {}.", count(report.without, "paragraph", "paragraphs")));
+    }
+    for skipped in &report.skipped {
+        cx.ui.field("left out", skipped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_divided_at_empty_lines_and_headings_are_no_facts() {
+        let text = "# Title\n\nThe port is 8080\non every host.\n---\nLogs stay.\n\n\n## More\nKafka carries events.\n";
+        let said = paragraphs(text);
+        let said: Vec<(usize, &str)> = said.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(said, [(3, "The port is 8080\non every host."), (6, "Logs stay."), (10, "Kafka carries events.")]);
+    }
 }

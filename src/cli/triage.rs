@@ -288,7 +288,8 @@ async fn door(
 
 async fn why(cx: &mut Context, client: &Client, claim: &ClaimView) -> Result<After, CliError> {
     let Scope { org_id, project } = claim.scope.clone();
-    let answer = client.why(&WhyRequest { org_id, project, question: claim.id.to_hex(), as_of: None }).await?;
+    let answer =
+        client.why(&WhyRequest { org_id, project, question: claim.id.to_hex(), ..WhyRequest::default() }).await?;
     cx.ui.chain(&answer.chain, Context::now());
     Ok(After::Waits)
 }

@@ -33,8 +33,13 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let as_of = args.as_of.map(|when| time::moment(&when, -1)).transpose()?;
     let (client, scope) = cx.reader().await?;
     let question = args.question.join(" ");
-    let request =
-        WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question: question.clone(), as_of };
+    let request = WhyRequest {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        question: question.clone(),
+        as_of,
+        ..WhyRequest::default()
+    };
     let answer = client.why(&request).await?;
     let drift = answer.answer.as_ref().filter(|_| cx.is_in_project()).and_then(drift_of);
     if cx.ui.json {
@@ -89,6 +94,15 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
     ui.claim(claim, now);
     if let Some(drift) = drift {
         ui.field("the file", &words(drift));
+    }
+    if !answer.may_disagree.is_empty() {
+        heading(cx, "In force as well, and may disagree");
+        for claim in &answer.may_disagree {
+            cx.ui.claim_row(claim, now);
+            if let Some(reason) = &claim.reason {
+                cx.ui.field("because", reason);
+            }
+        }
     }
     if answer.chain.len() > 1 {
         heading(cx, "How it came about");

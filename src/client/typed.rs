@@ -14,12 +14,12 @@ use serde_json::Value;
 use super::{Api, ClientError, DEADLINE, LONG_DEADLINE, Request, Response};
 use crate::{
     api::{
-        ActRequest, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest, CalibrateRequest,
-        Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery,
-        DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles,
-        IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest, Reembedded, RememberRequest,
-        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck,
-        SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ActRequest, AddRequest, Added, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest,
+        CalibrateRequest, Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage,
+        ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
+        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest,
+        Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery,
+        Stopping, StoreCheck, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -162,6 +162,11 @@ impl Client {
     pub async fn snapshot(&self, query: &SnapshotQuery) -> Answer<Snapshot> {
         let deadline = if query.rebuild || query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/snapshot") }).await
+    }
+
+    /// `POST /add`: a raw text.
+    pub async fn add(&self, request: &AddRequest) -> Answer<Added> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/add", request)? }).await
     }
 
     /// `POST /ingest`: one file.

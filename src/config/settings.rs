@@ -382,6 +382,17 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_cogito_ergo_are_read() {
+        let config = parse(
+            "[recall]\nfilter_timeout_ms = 12000\n[compat.cogito]\nlisten = \"127.0.0.1:19420\"\nrecall_limit = 20\nrecall_threshold = 300\n",
+        )
+        .unwrap();
+        let cogito = config.compat.cogito.unwrap();
+        assert_eq!((cogito.recall_limit, cogito.recall_threshold.0, cogito.query_threshold.0), (20, 300.0, 250.0));
+        assert_eq!(config.recall.filter_timeout(), Duration::from_secs(12));
+    }
+
+    #[test]
     fn a_user_is_found_by_id_in_the_systems_list() {
         let list = "root:x:0:0:root:/root:/bin/sh\n# a comment\nada:x:1000:1000::/home/ada:/bin/sh\n";
         assert_eq!(name_in(list, 1000).as_deref(), Some("ada"));
@@ -405,6 +416,12 @@ mod tests {
             ("[recall]\nendpoint = \"host\"\nmodel = \"m\"\n", 2, "http://"),
             ("[recall]\nendpoint = \"http://host/v1\"\n", 2, "`model`"),
             ("[compat.cogito]\nlisten = \"0.0.0.0:19420\"\n", 2, "this machine alone"),
+            ("[recall]\nfilter_timeout_ms = 0\n", 2, "1 to 600000"),
+            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\ncollection = \"c\"\n", 3, "`project`"),
+            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nfilter_timeout_ms = 9\n", 3, "[recall]"),
+            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nrecall_limit = 0\n", 3, "1 to 50"),
+            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nquery_threshold = -1\n", 3, "above 0"),
+            ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nlimit = 1\n", 1, "`limit`"),
             ("[tui]\ntheme = \"pink\"\n", 2, "light"),
             ("[tui]\nmouse = 1\n", 2, "boolean"),
             ("who = \"\"\n", 1, "`who`"),

@@ -24,9 +24,12 @@ use super::{
     state::Shared,
 };
 use crate::{
-    api::{ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RememberRequest, SnapshotQuery, WriteOutcome},
+    api::{
+        ApiError, Caller, ClaimsQuery, MAX_RECALL, RecallRequest, RecallVerdict, RememberRequest, SnapshotQuery,
+        WriteOutcome,
+    },
     domain::{ClaimKind, Scope},
-    engine::{Engine, Extracted, Ways},
+    engine::{Engine, Extracted, Ways, fact_key_of},
 };
 
 /// The largest body, in bytes: that of the original.
@@ -39,6 +42,30 @@ pub(super) struct Voice {
     pub(super) who: String,
     /// What its clients must bear; `None` where it asks for nothing.
     pub(super) token: Option<String>,
+    /// What holds where a client does not say.
+    pub(super) limits: Limits,
+}
+
+/// How much is answered with unless a client says so itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Memories of `/recall` and `/recall_b`.
+    pub(super) recall: usize,
+    /// The distance from which on they leave a memory out.
+    pub(super) recall_threshold: f64,
+    /// The same of `/query`.
+    pub(super) query_threshold: f64,
+}
+
+/// The distance of a memory that has nothing in common with a question.
+const FARTHEST: f64 = 500.0;
+
+/// Memories of `/query` where the client does not say.
+const QUERY_LIMIT: usize = 5;
+
+/// How far a memory is from a question, by what it is ranked by: nearness is at most 1. As the original's clients show it, a smaller one is better.
+fn distance(score: f32) -> f64 {
+    ((1.0 - f64::from(score)).clamp(0.0, 1.0) * FARTHEST * 1000.0).round() / 1000.0
 }
 
 #[derive(Clone)]
@@ -150,24 +177,27 @@ async fn snapshot(State(cogito): State<Cogito>) -> Answer {
 }
 
 async fn recall(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, 50, true, Ways::default()).await
+    cogito.find(&body, Asked { filter: true, ..cogito.voice.limits.into() }).await
 }
 
 async fn recall_b(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, 50, false, Ways::default()).await
+    cogito.find(&body, cogito.voice.limits.into()).await
 }
 
 /// By vectors alone; by words where there is no embedder.
 async fn query(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     let narrow = Ways { words: false, vocabulary: false, meaning: true };
-    let Json(mut answer) = cogito.find(&body, 5, false, narrow).await?;
-    let none = answer.get("memories").and_then(Value::as_array).is_none_or(Vec::is_empty);
-    if none {
-        let words = Ways { meaning: false, ..Ways::default() };
-        Json(answer) = cogito.find(&body, 5, false, words).await?;
+    let asked =
+        Asked { limit: QUERY_LIMIT, threshold: cogito.voice.limits.query_threshold, filter: false, ways: narrow };
+    let Json(mut answer) = cogito.find(&body, asked).await?;
+    let by_meaning = answer.get("by_meaning").and_then(Value::as_bool).unwrap_or_default();
+    if !by_meaning {
+        let ways = Ways { meaning: false, ..Ways::default() };
+        Json(answer) = cogito.find(&body, Asked { ways, ..asked }).await?;
     }
     if let Some(fields) = answer.as_object_mut() {
         fields.remove("method");
+        fields.remove("by_meaning");
     }
     Ok(Json(answer))
 }
@@ -195,7 +225,23 @@ async fn add(State(cogito): State<Cogito>, body: Bytes) -> Answer {
         // Each is stored under what it says: who sends the text once more doubles nothing.
         cogito.keep(claim, None).await?;
     }
+    // The original says so of a text that holds no fact, too.
     Ok(Json(json!({ "status": "stored", "count": claims.len(), "memories": claims, "method": method, "note": note })))
+}
+
+/// What holds of a question unless the client says otherwise.
+#[derive(Clone, Copy)]
+struct Asked {
+    limit: usize,
+    threshold: f64,
+    filter: bool,
+    ways: Ways,
+}
+
+impl From<Limits> for Asked {
+    fn from(limits: Limits) -> Self {
+        Self { limit: limits.recall, threshold: limits.recall_threshold, filter: false, ways: Ways::default() }
+    }
 }
 
 impl Cogito {
@@ -205,24 +251,43 @@ impl Cogito {
     }
 
     /// Recalls in the original's form. A question of nothing has the original's answer.
-    async fn find(&self, body: &[u8], usual: usize, filter: bool, ways: Ways) -> Answer {
+    async fn find(&self, body: &[u8], asked: Asked) -> Answer {
         let fields = fields(body, false)?;
         let query = text(&fields);
         if query.is_empty() {
             return Ok(Json(json!({ "memories": [], "method": "empty_query" })));
         }
-        let limit = fields.get("limit").and_then(Value::as_u64).map_or(usual, |limit| limit as usize);
+        let limit = fields.get("limit").and_then(Value::as_u64).map_or(asked.limit, |limit| limit as usize);
+        let threshold = fields.get("threshold").and_then(Value::as_f64).unwrap_or(asked.threshold);
+        let Asked { filter, ways, .. } = asked;
         let Scope { org_id, project } = self.voice.scope.clone();
         let limit = Some(limit.clamp(1, MAX_RECALL));
         let request = RecallRequest { org_id, project, query, limit, filter, ..RecallRequest::default() };
         let answer = self.shared.engine(move |engine| engine.recall_by(&request, ways)).await?;
-        let memory = |hit: &crate::api::RecallHit| json!({ "text": hit.claim.statement, "score": hit.score });
-        Ok(Json(json!({ "memories": answer.hits.iter().map(memory).collect::<Vec<_>>(), "method": answer.method })))
+        let near =
+            answer.hits.iter().map(|hit| (hit, distance(hit.score))).filter(|(_, distance)| *distance < threshold);
+        // What has nothing to do with the question is no memory of it.
+        let near = near.filter(|_| answer.verdict != RecallVerdict::Nothing);
+        let memories: Vec<Value> =
+            near.map(|(hit, distance)| json!({ "text": hit.claim.statement, "score": distance })).collect();
+        // The original's command line shows the method and nothing else: there it says, too, that nothing is known.
+        let method = match answer.verdict {
+            RecallVerdict::Known => answer.method,
+            verdict => format!("{}|{}", answer.method, verdict.as_str()),
+        };
+        Ok(Json(json!({
+            "memories": memories,
+            "method": method,
+            "verdict": answer.verdict,
+            "probability": answer.probability,
+            "note": answer.notes.join(" "),
+            "by_meaning": answer.by_meaning,
+        })))
     }
 
     /// Stores a text as a fact under an id: the given one, or one that follows from the text. Answers with it.
     async fn keep(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
-        let id = id.unwrap_or_else(|| blake3::hash(text.as_bytes()).to_hex().chars().take(32).collect());
+        let id = id.unwrap_or_else(|| fact_key_of(text));
         let Scope { org_id, project } = self.voice.scope.clone();
         let request = RememberRequest {
             caller: Caller { org_id, project, who: self.voice.who.clone(), ..Caller::default() },
@@ -239,174 +304,4 @@ impl Cogito {
 }
 
 #[cfg(test)]
-mod tests {
-    use http_body_util::BodyExt;
-    use tower_service::Service;
-
-    use super::*;
-    use crate::{
-        daemon::state::testing::shared_with,
-        infer::{FakeModels, InferError, Models, NoModels, Role},
-    };
-
-    struct Bed {
-        router: Router,
-        _folder: tempfile::TempDir,
-    }
-
-    impl Bed {
-        fn new() -> Self {
-            Self::with(Arc::new(NoModels))
-        }
-
-        fn with(models: Arc<dyn Models>) -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            let scope = Scope::new("acme", "agent").unwrap();
-            let router = router(shared_with(folder.path(), models), Voice { scope, who: "ada".into(), token: None });
-            Self { router, _folder: folder }
-        }
-
-        async fn send(&mut self, mut request: Request<Body>) -> (u16, Value) {
-            request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("127.0.0.1"));
-            let response = self.router.call(request).await.unwrap();
-            let status = response.status().as_u16();
-            let bytes = response.into_body().collect().await.unwrap().to_bytes();
-            (status, serde_json::from_slice(&bytes).unwrap())
-        }
-
-        async fn get(&mut self, path: &str) -> (u16, Value) {
-            self.send(Request::get(path).body(Body::empty()).unwrap()).await
-        }
-
-        async fn post(&mut self, path: &str, body: Value) -> (u16, Value) {
-            self.send(Request::post(path).body(Body::from(body.to_string())).unwrap()).await
-        }
-    }
-
-    fn keys(value: &Value) -> Vec<&str> {
-        value.as_object().unwrap().keys().map(String::as_str).collect()
-    }
-
-    #[tokio::test]
-    async fn each_path_has_the_shape_that_its_clients_know() {
-        let mut bed = Bed::new();
-        let (status, health) = bed.get("/health").await;
-        assert_eq!((status, keys(&health)), (200, vec!["calibrated", "count", "snapshot", "status", "version"]));
-        assert_eq!((&health["count"], &health["snapshot"]), (&json!(0), &json!(false)));
-        assert_eq!(bed.get("/snapshot").await.0, 404);
-
-        let (status, stored) = bed.post("/store", json!({"text": " The api listens on 8080 ", "id": "n-1"})).await;
-        assert_eq!((status, &stored["id"], &stored["text"]), (200, &json!("n-1"), &json!("The api listens on 8080")));
-        let (status, added) = bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
-        assert_eq!(
-            (status, &added["count"], &added["memories"]),
-            (200, &json!(1), &json!(["Deploys run on green CI"]))
-        );
-        assert_eq!(keys(&added), ["count", "memories", "method", "note", "status"]);
-        assert!(added["note"].as_str().unwrap().contains("word for word"));
-        // The same text is stored once, and the same id keeps the last text.
-        bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
-        bed.post("/store", json!({"text": "The api listens on 9090", "id": "n-1"})).await;
-        assert_eq!(bed.get("/health").await.1["count"], json!(2));
-
-        let (status, snapshot) = bed.get("/snapshot").await;
-        assert_eq!((status, keys(&snapshot)), (200, vec!["path", "snapshot"]));
-        assert!(snapshot["snapshot"].as_str().unwrap().contains("9090"));
-        let asked = json!({"text": "where does the api listen", "limit": 50, "threshold": 400.0});
-        let (status, found) = bed.post("/recall", asked.clone()).await;
-        assert_eq!((status, keys(&found)), (200, vec!["memories", "method"]));
-        assert_eq!(found["method"], "fallback_no_endpoint");
-        assert_eq!(keys(&found["memories"][0]), ["score", "text"]);
-        assert_eq!(found["memories"][0]["text"], "The api listens on 9090");
-        let (_, found) = bed.post("/recall_b", asked.clone()).await;
-        assert!(found["method"].as_str().unwrap().starts_with("decompose_"));
-        let (_, found) = bed.post("/query", asked).await;
-        assert_eq!(
-            (keys(&found), &found["memories"][0]["text"]),
-            (vec!["memories"], &json!("The api listens on 9090"))
-        );
-        let (_, empty) = bed.post("/recall", json!({"text": "  "})).await;
-        assert_eq!(empty, json!({"memories": [], "method": "empty_query"}));
-    }
-
-    const CHAT: &str = "Morning! Invoices are kept in Postgres.\nHow was the trip?\n- Nobody edits an invoice, e.g. after it was sent.";
-
-    async fn added(says: impl Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync + 'static) -> (Value, Value) {
-        let models = FakeModels::new().answering(move |prompt, answers| {
-            assert_eq!(answers, ["Yes", "No"]);
-            says(&prompt.text)
-        });
-        let mut bed = Bed::with(Arc::new(models));
-        let (status, added) = bed.post("/add", json!({"text": CHAT})).await;
-        assert_eq!((status, &added["status"]), (200, &json!("stored")));
-        let asked = json!({"text": "invoices", "limit": 50});
-        (added, bed.post("/recall_b", asked).await.1["memories"].clone())
-    }
-
-    fn texts(memories: &Value) -> Vec<&str> {
-        memories.as_array().unwrap().iter().map(|memory| memory["text"].as_str().unwrap()).collect()
-    }
-
-    #[tokio::test]
-    async fn a_language_model_points_at_the_sentences_that_are_kept_as_they_were_written() {
-        let (answer, stored) = added(|asked| {
-            assert_eq!(asked.lines().count(), 1, "{asked}");
-            Ok(if asked.contains("nvoice") { vec![-0.1, -3.0] } else { vec![-2.0, -0.2] })
-        })
-        .await;
-        let kept = ["Invoices are kept in Postgres.", "Nobody edits an invoice, e.g. after it was sent."];
-        assert_eq!((&answer["memories"], &answer["count"]), (&json!(kept), &json!(2)));
-        assert_eq!(
-            (&answer["method"], &answer["note"]),
-            (&json!("extract"), &json!("kept 2 of 4 sentences, word for word"))
-        );
-        let mut stored = texts(&stored);
-        stored.sort_unstable();
-        assert_eq!(stored, kept);
-    }
-
-    #[tokio::test]
-    async fn where_nothing_is_pointed_at_the_text_is_kept_whole_and_the_answer_says_why() {
-        let refused = || InferError::Refused("no".into());
-        let ended = || InferError::Crashed { role: Role::Llm, why: "ended".into() };
-        let cases: [(Result<Vec<f32>, InferError>, &str); 6] = [
-            (Ok(vec![f32::NAN, 0.0]), "fallback_parse_error"),
-            (Ok(vec![-1.0]), "fallback_parse_error"),
-            (Ok(Vec::new()), "fallback_parse_error"),
-            (Ok(vec![-3.0, -0.1]), "verbatim"),
-            (Err(refused()), "fallback_error"),
-            (Err(ended()), "fallback_unreachable"),
-        ];
-        for (said, method) in cases {
-            let (answer, stored) = added(move |_| said.clone()).await;
-            assert_eq!((&answer["method"], &answer["memories"]), (&json!(method), &json!([CHAT])));
-            assert!(answer["note"].as_str().unwrap().starts_with("stored word for word: nothing was extracted ("));
-            assert_eq!(texts(&stored), [CHAT], "{method}");
-        }
-        let mut bed = Bed::new();
-        let (_, answer) = bed.post("/add", json!({"text": CHAT})).await;
-        assert_eq!(answer["method"], "fallback_no_endpoint");
-        // What is never divided is never asked about.
-        let long = "A sentence. ".repeat(61);
-        for text in ["One sentence says one thing", long.trim()] {
-            let (_, answer) = bed.post("/add", json!({"text": text})).await;
-            assert_eq!((&answer["method"], &answer["memories"]), (&json!("verbatim"), &json!([text])));
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_wrong_is_told_as_its_clients_know_it() {
-        let mut bed = Bed::new();
-        assert_eq!(bed.get("/nothing").await, (404, json!({"error": "not found"})));
-        let (status, told) = bed.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;
-        assert_eq!((status, told), (400, json!({"error": "invalid json"})));
-        assert_eq!(bed.post("/store", json!({"text": "ab"})).await, (400, json!({"error": "no text"})));
-        assert_eq!(bed.post("/add", json!({})).await, (400, json!({"error": "no text"})));
-        let page = Request::get("/health").header("origin", "https://evil.example").body(Body::empty()).unwrap();
-        assert_eq!(bed.send(page).await.0, 403);
-        let bent = Request::get("/health").header("host", "evil.example").body(Body::empty()).unwrap();
-        assert_eq!(bed.send(bent).await.0, 403);
-        let large = json!({"text": "x".repeat(MAX_BODY)});
-        assert_eq!(bed.post("/store", large).await.0, 413);
-    }
-}
+mod tests;

@@ -75,7 +75,9 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
     let _busy = Busy::new(&shared);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let limit = match path.as_str() {
-        "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => LONG_LIMIT,
+        "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => {
+            LONG_LIMIT
+        }
         // The past of a large scope takes a rebuild of it.
         _ if request.uri().query().is_some_and(|query| query.contains("as_of=")) => LONG_LIMIT,
         "/why" | "/recall" | "/snapshot" => LONG_LIMIT,

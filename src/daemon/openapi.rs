@@ -14,7 +14,7 @@ use super::routes::docs;
         docs::health, docs::diagnose, docs::check, docs::scopes, docs::openapi, docs::models, docs::reload, docs::backup, docs::shutdown,
         docs::claims, docs::claim, docs::history, docs::why, docs::recall, docs::snapshot, docs::calibrate, docs::ingested, docs::log,
         docs::remember, docs::learn, docs::supersede, docs::retract, docs::reinstate, docs::redact, docs::reviewed,
-        docs::depend, docs::undo, docs::audit, docs::ingest, docs::reembed,
+        docs::depend, docs::undo, docs::audit, docs::add, docs::ingest, docs::reembed,
         docs::inbox, docs::conflicts, docs::card, docs::resolve, docs::resolve_many,
         docs::export, docs::import,
         docs::events,

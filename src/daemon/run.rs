@@ -163,7 +163,14 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
     let settings = config.compat.cogito.as_ref()?;
     let voice = Scope::new(config.org_id.as_str(), settings.project.as_str())
         .map_err(|error| format!("`project` in [compat.cogito]: {error}"))
-        .and_then(|scope| Ok(compat::Voice { scope, who: config.who.clone(), token: settings.token()? }));
+        .and_then(|scope| {
+            let limits = compat::Limits {
+                recall: settings.recall_limit,
+                recall_threshold: settings.recall_threshold.0,
+                query_threshold: settings.query_threshold.0,
+            };
+            Ok(compat::Voice { scope, who: config.who.clone(), token: settings.token()?, limits })
+        });
     // A token that cannot be read keeps everybody out, and not the door open.
     let opened = match voice {
         Ok(voice) => TcpListener::bind(settings.listen)
@@ -219,8 +226,14 @@ fn open(
         DeepStage::Background => engine::Deep::Background,
         DeepStage::Inline => engine::Deep::Inline,
     };
-    let settings =
-        EngineConfig { agents_may, deep, models, endpoint, ..EngineConfig::new(paths.store(), keys::device(paths)?) };
+    let settings = EngineConfig {
+        agents_may,
+        deep,
+        models,
+        endpoint,
+        filter_timeout: config.recall.filter_timeout(),
+        ..EngineConfig::new(paths.store(), keys::device(paths)?)
+    };
     Engine::open(settings).map_err(DaemonError::Engine)
 }
 

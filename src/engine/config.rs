@@ -4,7 +4,7 @@ use std::{
     fmt,
     path::PathBuf,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ed25519_dalek::SigningKey;
@@ -45,6 +45,8 @@ pub struct EngineConfig {
     pub models: Arc<dyn Models>,
     /// The language model that chooses among what recall found, in place of the one of this machine.
     pub endpoint: Option<Endpoint>,
+    /// How long a question waits for the language model that chooses, loading included.
+    pub filter_timeout: Duration,
 }
 
 impl EngineConfig {
@@ -60,6 +62,7 @@ impl EngineConfig {
             durable: true,
             models: Arc::new(NoModels),
             endpoint: None,
+            filter_timeout: Duration::from_mins(1),
         }
     }
 }

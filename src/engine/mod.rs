@@ -44,7 +44,7 @@ use std::{
 
 pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
 pub use deep::{Deep, odds as deep_odds};
-pub use extract::Extracted;
+pub use extract::{Extracted, fact_key_of};
 pub use reads::{Ways, Weighing};
 pub use refine::norm_prompt;
 pub use team::TeamNotes;
@@ -63,6 +63,7 @@ use crate::{
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
     infer::{Models, NoModels, Role},
+    recall::known::Figures,
     store::{AgentTally, CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
 };
 
@@ -278,6 +279,15 @@ impl Engine {
     /// [`Engine::recall`] by some of its means, to measure what each of them brings.
     pub fn recall_by(&self, request: &RecallRequest, ways: Ways) -> Result<RecallAnswer, ApiError> {
         reads::recall(self, request, ways)
+    }
+
+    /// What is known of the best claim that a question finds, with the ids of the first three; `None` where it finds none. For measurements.
+    pub fn recall_figures(
+        &self,
+        request: &RecallRequest,
+        ways: Ways,
+    ) -> Result<Option<(Figures, Vec<ClaimId>)>, ApiError> {
+        reads::figures(self, request, ways)
     }
 
     /// What the local language model says of what a question finds; `None` where the first claim is not to be doubted. For measurements.

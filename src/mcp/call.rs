@@ -157,12 +157,17 @@ impl<'a> Call<'a> {
                 shape::outcome(self.post(&format!("/conflicts/{card}/resolve"), &body).await?, self.home())
             }
             Tool::Why => {
+                // The answer is the first of them.
+                let limit = limit(&arguments).saturating_sub(1);
+                arguments.insert("limit".to_owned(), json!(limit));
                 let body = self.reading(arguments).await?;
                 shape::why(self.post::<WhyAnswer>("/why", &body).await?)
             }
             Tool::Recall => {
+                let limit = limit(&arguments);
+                arguments.entry("limit").or_insert(json!(limit));
                 let body = self.reading(arguments).await?;
-                shape::recall(self.post::<RecallAnswer>("/recall", &body).await?)
+                shape::recall(self.post::<RecallAnswer>("/recall", &body).await?, limit)
             }
             Tool::History => {
                 let claim = id(&mut arguments, "claim")?;
@@ -344,6 +349,14 @@ impl<'a> Call<'a> {
     pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, Failed> {
         Ok(self.inner.link.ask(request).await?)
     }
+}
+
+/// How many claims an answer has unless more are asked for: nobody reads further.
+const FEW: usize = 3;
+
+/// How many claims are asked for.
+fn limit(arguments: &JsonObject) -> usize {
+    arguments.get("limit").and_then(Value::as_u64).map_or(FEW, |limit| limit as usize)
 }
 
 /// The same data as text and as structure: clients show their model one of the two.

@@ -8,7 +8,8 @@ use super::{person::Decision, verbs};
 use crate::{
     api::{
         Beside, CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
-        Ingested, RecallAnswer, Reference, Refused, Relation, ScopeView, UndoOutcome, Warning, WhyAnswer, WriteOutcome,
+        Ingested, RecallAnswer, RecallVerdict, Reference, Refused, Relation, ScopeView, UndoOutcome, Warning, WhyAnswer,
+        WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };
@@ -229,6 +230,7 @@ pub(super) fn cancelled(mut refusal: Value) -> Value {
 pub(super) fn why(answer: WhyAnswer) -> Value {
     lean(json!({
         "answer": answer.answer.as_ref().map(claim),
+        "may_disagree": claims(&answer.may_disagree),
         // The first link is the answer itself.
         "replaced": answer.chain.iter().skip(1).map(link).collect::<Value>(),
         "rests_on": claims(&answer.premises),
@@ -253,27 +255,37 @@ pub(super) fn chain(links: &[ChainLink]) -> Value {
     json!({"chain": links.iter().map(link).collect::<Value>()})
 }
 
-/// What is known about a question.
-pub(super) fn recall(answer: RecallAnswer) -> Value {
-    let mut notes: Vec<Value> = answer.notes.iter().map(|note| safe(note)).collect();
-    if !answer.known && !answer.hits.is_empty() {
-        notes.insert(0, json!("nothing answers this: these are only the nearest claims"));
-    }
-    let mut value = json!({
-        "known": answer.known,
-        "claims": answer.hits.iter().map(|hit| claim(&hit.claim)).collect::<Value>(),
-        "notes": notes,
-    });
-    if let (Value::Object(fields), false) = (&mut value, answer.references.is_empty()) {
-        fields.insert("references".to_owned(), answer.references.iter().take(BESIDE).map(reference).collect());
+/// What is known about a question: at most so many claims, and pieces of files. A piece that answers stands first, in full; of others the beginning tells
+/// whether to read them.
+pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
+    let answers = answer.verdict == RecallVerdict::Reference;
+    let (best, rest) = answer.references.split_at(usize::from(answers && !answer.references.is_empty()));
+    let mut value = lean(json!({
+        "answer_in_file": best.first().map(|piece| reference(piece, LONG_PIECE)),
+        "references": rest.iter().take(limit).map(|piece| reference(piece, SHORT_PIECE)).collect::<Value>(),
+        "notes": answer.notes.iter().map(|note| safe(note)).collect::<Value>(),
+    }));
+    if let Value::Object(fields) = &mut value {
+        let probability = (f64::from(answer.probability) * 100.0).round() / 100.0;
+        fields.insert("verdict".to_owned(), json!(answer.verdict));
+        fields.insert("probability".to_owned(), json!(probability));
+        fields.insert("claims".to_owned(), answer.hits.iter().take(limit).map(|hit| claim(&hit.claim)).collect());
     }
     value
 }
 
+/// The most characters of a piece of a file that answers, and of one that only may.
+const LONG_PIECE: usize = 1_500;
+const SHORT_PIECE: usize = 300;
+
 /// A piece of a file: nobody's claim.
-fn reference(piece: &Reference) -> Value {
+fn reference(piece: &Reference, most: usize) -> Value {
     let place = format!("{}:{}-{}", piece.path, piece.first, piece.last);
-    let mut value = json!({"source": safe(&place), "text": safe(&piece.text)});
+    let text = match piece.text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &piece.text[..end]),
+        None => piece.text.clone(),
+    };
+    let mut value = json!({"source": safe(&place), "text": safe(&text)});
     if let (Value::Object(fields), Some(who)) = (&mut value, &piece.shared_by) {
         fields.insert("shared_by".to_owned(), safe(who));
     }

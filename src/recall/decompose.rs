@@ -23,6 +23,8 @@ pub struct Term {
     pub stems: Vec<String>,
     /// What stands for it, by the vocabulary.
     pub others: Vec<Vec<String>>,
+    /// Whether it was written as a name: with a capital within a sentence, several capitals, or digits among letters.
+    pub name: bool,
 }
 
 /// A question, taken apart.
@@ -57,6 +59,7 @@ impl Question {
 fn terms(question: &str, vocabulary: &Vocabulary) -> Vec<Term> {
     let asked: Vec<String> = text::words(question).collect();
     let stems = text::stems(question);
+    let names = names(question);
     let mut terms: Vec<Term> = Vec::new();
     let (mut seen, mut room) = (BTreeSet::new(), MAX_OTHERS);
     let mut at = 0;
@@ -75,9 +78,26 @@ fn terms(question: &str, vocabulary: &Vocabulary) -> Vec<Term> {
         }
         let others: Vec<_> = vocabulary.others(&own).iter().take(room).cloned().collect();
         room -= others.len();
-        terms.push(Term { asked: words.join(" "), stems: own, others });
+        let name = words.iter().any(|word| names.contains(word));
+        terms.push(Term { asked: words.join(" "), stems: own, others, name });
     }
     terms
+}
+
+/// The words of a question that are written as names, in lower case.
+fn names(question: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut begins = true;
+    for token in question.split_whitespace() {
+        let word = token.trim_matches(|c: char| !c.is_alphanumeric());
+        let capitals = word.chars().filter(|c| c.is_uppercase()).count();
+        let mixed = word.chars().any(char::is_alphabetic) && word.chars().any(char::is_numeric);
+        if capitals > 1 || mixed || (capitals == 1 && !begins && word.starts_with(char::is_uppercase)) {
+            names.extend(text::words(word));
+        }
+        begins = token.ends_with(['.', '?', '!', ':', '\u{201c}']);
+    }
+    names
 }
 
 /// All terms, then three neighbours, two neighbours and single ones, as many as there is room for.
@@ -129,6 +149,16 @@ mod tests {
         assert_eq!(Question::new("the message broker port", &vocabulary).method(), "decompose_4_v");
         assert_eq!(Question::new("port", &vocabulary).method(), "decompose_1");
         assert_eq!(Question::new("why?", &vocabulary).method(), "decompose_0");
+    }
+
+    #[test]
+    fn names_are_told_by_how_they_are_written() {
+        let question = Question::new(
+            "Which version of Redis runs on the API host? Do S3 or Windows count",
+            &Vocabulary::default(),
+        );
+        let names: Vec<&str> = question.terms.iter().filter(|term| term.name).map(|term| term.asked.as_str()).collect();
+        assert_eq!(names, ["redis", "api", "s3", "windows"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod expect;
 pub mod filter;
 pub mod floor;
 pub mod fuse;
+pub mod known;
 pub mod numbers;
 pub mod rank;
 pub mod sentences;

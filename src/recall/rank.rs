@@ -77,6 +77,8 @@ pub struct Score {
     pub match_: f64,
     /// The share of the question, weighed by how much each word tells, that it speaks of: 0 to 1.
     pub cover: f64,
+    /// The share of the question, weighed likewise, that is names which it does not have itself: 0 to 1.
+    pub names_lacked: f64,
     /// The terms of the question that it has, by their place; those found through the vocabulary too.
     pub found: Vec<usize>,
 }
@@ -126,10 +128,13 @@ impl<'a> Weights<'a> {
         let reason = claim.reason.map(text::stems).unwrap_or_default();
         let source = claim.source.map(text::stems).unwrap_or_default();
         let words: HashSet<&str> = statement.iter().chain(&reason).chain(&source).map(String::as_str).collect();
-        let (mut sum, mut found) = (0.0, Vec::new());
+        let (mut sum, mut lacked, mut found) = (0.0, 0.0, Vec::new());
         for (place, (term, (own, others))) in self.question.terms.iter().zip(&self.terms).enumerate() {
             let has = |stems: &[String]| stems.iter().filter(|stem| words.contains(stem.as_str())).count();
             let there = has(&term.stems);
+            if term.name && there < term.stems.len() {
+                lacked += own;
+            }
             let mut best = if there == term.stems.len() {
                 *own
             } else {
@@ -145,11 +150,12 @@ impl<'a> Weights<'a> {
                 found.push(place);
             }
         }
-        let cover = if self.total > 0.0 { sum / self.total } else { 0.0 };
+        let share = |part: f64| if self.total > 0.0 { part / self.total } else { 0.0 };
+        let cover = share(sum);
         let density = self.density(&statement);
         let meaning = if by_meaning { claim.meaning() } else { 0.0 };
         let match_ = WORDS.mul_add(cover, meaning) + DENSITY * density;
-        Score { total: match_ + standing(claim, now), match_, cover, found }
+        Score { total: match_ + standing(claim, now), match_, cover, names_lacked: share(lacked), found }
     }
 
     /// The share of a statement's words that were asked for, 0 to 1: of two claims that have the same words, the shorter one is about them.

@@ -1,7 +1,7 @@
 //! Why a search found a claim: which of its words stand where, told by the stems that the text index compares.
 
 use crate::{
-    api::{ClaimView, RecallAnswer, RecallHit},
+    api::{ClaimView, RecallAnswer, RecallHit, RecallVerdict},
     domain::text::stems,
 };
 
@@ -183,7 +183,10 @@ pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {
     for answer in answers {
         all.method = answer.method;
         all.by_meaning |= answer.by_meaning;
-        all.known |= answer.known;
+        if answer.probability > all.probability || answer.verdict == RecallVerdict::Known {
+            all.verdict = if all.verdict == RecallVerdict::Known { all.verdict } else { answer.verdict };
+        }
+        all.probability = all.probability.max(answer.probability);
         all.hits.extend(answer.hits);
         for note in answer.notes {
             if !all.notes.contains(&note) {
@@ -261,11 +264,15 @@ mod tests {
         past.claim.status = crate::domain::Status::Superseded;
         let one =
             RecallAnswer { hits: vec![hit(1, 0.9), hit(2, 0.2)], notes: vec!["slow".into()], ..Default::default() };
-        let two =
-            RecallAnswer { hits: vec![past, hit(3, 0.5)], notes: vec!["slow".into()], known: true, ..one.clone() };
+        let two = RecallAnswer {
+            hits: vec![past, hit(3, 0.5)],
+            notes: vec!["slow".into()],
+            verdict: RecallVerdict::Known,
+            ..one.clone()
+        };
         let all = merge(vec![one, two]);
         let order: Vec<_> = all.hits.iter().map(|hit| hit.claim.id).collect();
         assert_eq!(order, [1, 3, 2, 9].map(crate::tui::sample::id));
-        assert_eq!((all.known, all.notes.len()), (true, 1));
+        assert_eq!((all.verdict, all.notes.len()), (RecallVerdict::Known, 1));
     }
 }

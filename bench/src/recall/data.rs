@@ -84,6 +84,9 @@ pub struct Query {
     /// Whether what is no longer in force is asked for, too.
     #[serde(default)]
     pub include_history: bool,
+    /// Whether nothing may be fitted on it: it only measures.
+    #[serde(default)]
+    pub held_out: bool,
 }
 
 fn unsorted() -> String {

@@ -5,7 +5,11 @@ use std::{collections::HashMap, fs, path::Path};
 use serde_json::json;
 
 use super::{BenchError, LIMIT, Query, StoreBenchError, request};
-use ergo::{api::RecallRequest, domain::ClaimId, engine::Engine};
+use ergo::{
+    api::RecallRequest,
+    domain::ClaimId,
+    engine::{Engine, Ways},
+};
 
 /// Writes one line of JSON a question.
 pub(super) fn write(
@@ -25,7 +29,8 @@ pub(super) fn write(
             })
         });
         let line = json!({
-            "question": query.question, "sort": query.sort, "expected": query.expected, "known": answer.known, "above": answer.above,
+            "question": query.question, "sort": query.sort, "expected": query.expected, "verdict": answer.verdict, "probability": answer.probability,
+            "figures": engine.recall_figures(&request, Ways::default())?.map(|(figures, _)| figures),
             "hits": hits.collect::<Vec<_>>(),
         });
         lines.push_str(&line.to_string());

@@ -4,6 +4,7 @@ mod curve;
 mod data;
 mod examples;
 mod fit;
+mod known;
 mod report;
 pub mod speed;
 
@@ -25,7 +26,7 @@ use super::{
     store::{BenchError as StoreBenchError, key, quantiles, remove},
 };
 use ergo::{
-    api::{ApiError, CalibrateRequest, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest},
+    api::{ApiError, CalibrateRequest, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest, RecallVerdict},
     domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
     engine::{Engine, EngineConfig, Ways},
     guard::{Guard, StructuralPairCheck},
@@ -70,6 +71,8 @@ pub struct Options {
     pub heard: Option<PathBuf>,
     /// Fit what the language model's word counts, instead of measuring.
     pub fit: bool,
+    /// Fit when something is known on the questions of this folder and those of `data`, instead of measuring.
+    pub fit_known: Option<PathBuf>,
     /// How many questions the language model is asked, spread over all of them: it takes seconds for each.
     pub sample: usize,
 }
@@ -106,8 +109,8 @@ enum Way {
 struct Answer {
     ids: Vec<ClaimId>,
     known: bool,
-    /// How far the best stands above the floor; `None` where nothing was found, and where there is no floor.
-    above: Option<f32>,
+    /// The probability that the best answers; `None` where nothing was found, and where nothing tells.
+    probability: Option<f32>,
     /// Claims that are not in force and were shown as if they were.
     stale: usize,
 }
@@ -121,26 +124,18 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     std::fs::create_dir_all(&options.folder)
         .map_err(|error| StoreBenchError::Io { path: options.folder.clone(), error })?;
     let path = options.folder.join("bench-recall.db");
-    remove(&path)?;
-    progress(&format!("writing {} memories", memories.len()));
-    let ids = fill(&path, &memories)?;
     let mut models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
     if let Some(path) = &options.heard {
         let heard =
             Heard::new(models, Some(path)).map_err(|error| StoreBenchError::Io { path: path.clone(), error })?;
         models = Arc::new(heard).remembered();
     }
-    let mut config = EngineConfig::new(&path, key());
-    config.durable = false;
-    let now = FIRST + HOUR * (memories.len() as u64 + 24);
-    config.clock = Arc::new(move || now);
-    let engine = Engine::open_with_models(config, Guard::default(), Arc::clone(&models))?;
+    let (engine, ids) = remembering(&path, &memories, &models, progress)?;
     let embeds = models.info().role(Role::Embedder).is_some();
-    if embeds {
-        progress("embedding the memories");
-        while engine.fill_vectors()? > 0 {}
-        engine.learn_strangers()?;
-        while engine.fill_reasons()? {}
+    let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
+    if let Some(folder) = &options.fit_known {
+        report.fitted = Some(known::fitted(folder, (engine, ids), &queries, &path, &models, progress)?);
+        return Ok(report);
     }
     let names: HashMap<ClaimId, &str> = ids.iter().map(|(name, id)| (*id, name.as_str())).collect();
     let words = Ways { words: true, vocabulary: true, meaning: false };
@@ -167,7 +162,6 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     }
     // The last one: what it keeps would be asked with in every other row.
     ways.push((CALIBRATED, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
-    let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
     if options.fit {
         progress("asking the language model");
         report.fitted = Some(fitted(&engine, &*models, &some, &names)?);
@@ -186,6 +180,35 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     drop(engine);
     remove(&path)?;
     Ok(report)
+}
+
+/// A store with the memories and their vectors, and an engine over it; and their ids by their names.
+fn remembering(
+    path: &std::path::Path,
+    memories: &[Memory],
+    models: &Arc<dyn Models>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Engine, BTreeMap<String, ClaimId>), BenchError> {
+    remove(path)?;
+    progress(&format!("writing {} memories", memories.len()));
+    let ids = fill(path, memories)?;
+    let mut config = EngineConfig::new(path, key());
+    config.durable = false;
+    let now = FIRST + HOUR * (memories.len() as u64 + 24);
+    config.clock = Arc::new(move || now);
+    let engine = Engine::open_with_models(config, Guard::default(), Arc::clone(models))?;
+    if models.info().role(Role::Embedder).is_some() {
+        progress("embedding the memories");
+        while engine.fill_vectors()? > 0 {}
+        engine.learn_strangers()?;
+        while engine.fill_reasons()? {}
+    }
+    Ok((engine, ids))
+}
+
+/// Today in UTC.
+fn today() -> String {
+    jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
 }
 
 /// Asks the language model about every question, and fits what its word counts.
@@ -208,13 +231,13 @@ fn fitted(
         let answer = engine.recall(&request)?;
         let names = answer.hits.iter().map(|hit| names.get(&hit.claim.id).copied());
         let right = names.map(|name| query.expected.iter().any(|expected| Some(expected.as_str()) == name)).collect();
-        let (answerable, known) = (!query.expected.is_empty(), answer.known);
+        let (answerable, known) = (!query.expected.is_empty(), answer.verdict == RecallVerdict::Known);
         cases.push(fit::Case { answerable, right, weighing: weighing?, known });
     }
     let model = models.info().role(Role::Llm).map_or_else(String::new, |role| role.name.clone());
     let provenance = Provenance {
         command: "ergo-bench recall --fit".to_owned(),
-        date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
+        date: today(),
         questions: format!("{} of tests/data/recall, {model}", queries.len()),
     };
     fit::told(&cases, expect::built_in(), provenance)
@@ -309,7 +332,11 @@ fn measure(
         let found: Vec<&str> = answer.ids.iter().filter_map(|id| names.get(id).copied()).collect();
         let place = found.iter().position(|name| query.expected.iter().any(|expected| expected == name));
         row.stale += answer.stale;
-        seen.push(Seen { answerable: !query.expected.is_empty(), first: place == Some(0), above: answer.above });
+        seen.push(Seen {
+            answerable: !query.expected.is_empty(),
+            first: place == Some(0),
+            probability: answer.probability,
+        });
         let sort = row.sorts.entry(query.sort.clone()).or_default();
         sort.add(query, place, answer.known);
         row.all.add(query, place, answer.known);
@@ -353,7 +380,7 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
             let found = if words.is_empty() { Vec::new() } else { page.items };
             Ok(Answer {
                 known: !found.is_empty(),
-                above: None,
+                probability: None,
                 ids: found.iter().map(|claim| claim.id).collect(),
                 stale: 0,
             })
@@ -368,14 +395,16 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
                 }
                 answer = engine.recall_by(&request, ways)?;
             }
-            let RecallAnswer { hits, known, above, method, notes, .. } = answer;
+            let RecallAnswer { hits, verdict, probability, method, notes, .. } = answer;
             if method.starts_with("fallback") {
                 // A row that is silently another one would be no measurement.
                 return Err(ApiError::new(ErrorCode::Unavailable, format!("{method}: {}", notes.join(" "))));
             }
             let retired = |hit: &&ergo::api::RecallHit| hit.claim.status != Status::Active;
             let stale = if query.include_history { 0 } else { hits.iter().filter(retired).count() };
-            Ok(Answer { ids: hits.iter().map(|hit| hit.claim.id).collect(), known, above, stale })
+            let ids: Vec<ClaimId> = hits.iter().map(|hit| hit.claim.id).collect();
+            let probability = (!ids.is_empty()).then_some(probability);
+            Ok(Answer { known: verdict == RecallVerdict::Known, probability, ids, stale })
         }
     }
 }
@@ -425,6 +454,7 @@ mod tests {
             sample: 6,
             heard: None,
             fit: false,
+            fit_known: None,
         };
         let report = run(&options, &mut |_| {}).unwrap();
         let questions: Vec<usize> = report.rows.iter().map(|row| row.questions).collect();
@@ -437,7 +467,8 @@ mod tests {
         assert!(report.table().contains("hybrid") && !report.misses.is_empty());
         // Where the floor is, the curve is what was counted.
         let hybrid = row("hybrid");
-        let here = hybrid.curve.iter().find(|point| point.moved == 0.0).unwrap();
+        let from = ergo::recall::known::built_in().by_meaning.known_from;
+        let here = hybrid.curve.iter().find(|point| point.from == from).unwrap();
         assert_eq!((here.abstains, here.withheld), (hybrid.all.abstention(), hybrid.all.withheld()));
     }
 }

@@ -98,9 +98,9 @@ pub struct Row {
     pub stale: usize,
     /// The time of one question, in milliseconds.
     pub ms: Quantiles,
-    /// What another floor would do.
+    /// What another threshold of the probability would do.
     pub curve: Vec<Point>,
-    /// The floor set on half of the questions, measured on the other half.
+    /// The threshold set on half of the questions, measured on the other half.
     pub held_out: Point,
 }
 
@@ -194,13 +194,13 @@ impl Report {
             text.push('\n');
         }
         if let Some(row) = self.rows.iter().find(|row| row.name == "hybrid") {
-            text.push_str("\nhybrid, with the floor moved\n     moved  abstains   wrongly  withheld\n");
+            text.push_str("\nhybrid, where this probability is enough\n      from  abstains   wrongly  withheld\n");
             let mut line = |name: &str, point: &Point| {
                 let Point { abstains, wrongly, withheld, .. } = point;
                 let _ = writeln!(text, "{name:>10} {abstains:>9.2} {wrongly:>9.2} {withheld:>9.2}");
             };
             for point in &row.curve {
-                line(&format!("{:+.2}", point.moved), point);
+                line(&format!("{:.3}", point.from), point);
             }
             line("held out", &row.held_out);
         }

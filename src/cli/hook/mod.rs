@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{CliError, Context, Exit, scope::top_of};
 use crate::{
-    api::{ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest},
+    api::{ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest, RecallVerdict},
     client::{Client, Connect, injected},
     domain::Scope,
 };
@@ -181,8 +181,12 @@ async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<Cl
         ..RecallRequest::default()
     };
     let answer = client.recall(&request).await?;
-    // Below the floor nothing is known, and the nearest claims would only mislead.
-    Ok(if answer.known { answer.hits.into_iter().map(|hit| hit.claim).collect() } else { Vec::new() })
+    // What perhaps answers would mislead whoever did not ask.
+    Ok(if answer.verdict == RecallVerdict::Known {
+        answer.hits.into_iter().map(|hit| hit.claim).collect()
+    } else {
+        Vec::new()
+    })
 }
 
 /// The beginning of a prompt, up to the end of a word.

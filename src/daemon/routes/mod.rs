@@ -43,6 +43,7 @@ routes! {
     get "/claims/{id}/history" => claims::history,
     post "/why" => claims::why,
     post "/recall" => claims::recall,
+    post "/add" => writes::add,
     post "/ingest" => writes::ingest,
     get "/ingested" => claims::ingested,
     get "/snapshot" => claims::snapshot,

@@ -8,8 +8,8 @@ use super::super::{
     state::Shared,
 };
 use crate::api::{
-    ActRequest, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested, RememberRequest,
-    SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
+    ActRequest, AddRequest, Added, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested,
+    RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
 };
 
 /// Writes a claim; guarded kinds pass the guard, facts upsert by key.
@@ -111,6 +111,13 @@ pub(in crate::daemon) async fn audit(
     Input(request): Input<AuditRequest>,
 ) -> Answer<AuditOutcome> {
     value(shared.engine(move |engine| engine.audit(request)).await)
+}
+
+/// Stores what is worth keeping of a raw text, as facts in its own words; a language model of this machine chooses, where there is one.
+#[utoipa::path(post, path = "/add", tag = "writes", request_body = AddRequest, responses(
+    (status = 200, body = Added), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn add(State(shared): State<Shared>, Input(request): Input<AddRequest>) -> Answer<Added> {
+    value(shared.engine(move |engine| engine.add(&request)).await)
 }
 
 /// Takes in a file for reference, as it is now: in pieces that recall finds, on this machine alone, past the guard.

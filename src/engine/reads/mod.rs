@@ -22,7 +22,7 @@ pub(super) use inbox::inbox;
 pub(super) use ingested::ingested;
 pub(super) use log::log;
 pub use recall::{Ways, Weighing};
-pub(super) use recall::{recall, weigh};
+pub(super) use recall::{figures, recall, weigh};
 pub(super) use scopes::scopes;
 pub(super) use snapshot::{Pages, snapshot};
 pub(super) use why::why;

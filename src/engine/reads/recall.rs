@@ -3,6 +3,8 @@
 mod filter;
 mod queries;
 mod references;
+mod stance;
+mod verdict;
 
 use std::{collections::HashMap, thread, time::Duration};
 
@@ -16,14 +18,15 @@ use crate::{
     recall::{
         Question, Vocabulary,
         filter::MAX_SHOWN,
-        floor::{self, Evidence},
         fuse,
+        known::Figures,
         rank::{Candidate, Known, Score, Weights},
     },
     store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
 };
 
 pub use filter::Weighing;
+pub(in crate::engine) use verdict::figures;
 
 /// How many claims are answered with unless a number is asked for.
 const LIMIT: usize = 10;
@@ -180,10 +183,17 @@ impl Wanted {
 pub(super) struct Found {
     pub(super) row: ClaimRow,
     cosine: Option<f32>,
-    score: Score,
-    /// How far its match stands above the floor.
+    with_reason: Option<f32>,
+    pub(super) score: Score,
+    /// How high it stands in the lists that were fused.
+    fused: f64,
+    /// What is known of it beside the question.
+    figures: Figures,
+    /// How far its match stands above the floor of the second stage.
     above: f64,
-    /// It reaches it.
+    /// The probability that it answers.
+    pub(super) probability: f64,
+    /// That is enough.
     pub(super) answers: bool,
 }
 
@@ -193,6 +203,8 @@ pub(super) struct Findings {
     by_meaning: bool,
     pub(super) found: Vec<Found>,
     references: Vec<Reference>,
+    /// The best of these is said to answer.
+    reference_answers: bool,
     notes: Vec<String>,
 }
 
@@ -261,21 +273,16 @@ impl Asked<'_> {
             let mut found = self.ranked(reader, (&pool, rows), vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
-            let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
-            let lead = total(0) - total(1);
-            for (place, found) in found.iter_mut().enumerate() {
-                let lead = Some(if place == 0 { lead } else { 0.0 });
-                let evidence = Evidence { score: &found.score, cosine: found.cosine, by_meaning, unknown, lead, raise };
-                found.above = floor::above(&evidence);
-                found.answers = found.above >= 0.0;
-            }
+            let crowd = verdict::crowd(&near);
+            verdict::weigh_up(&mut found, by_meaning, unknown, crowd, raise);
+            stance::positive_first(&self.engine.guard, &self.wanted.query, &mut found);
             self.cut(&mut found);
-            let references = if self.wanted.references {
+            let (references, reference_answers) = if self.wanted.references {
                 self.references(reader, &question, &queries, (vector.as_ref(), raise))?
             } else {
-                Vec::new()
+                (Vec::new(), false)
             };
-            Ok(Findings { question: question.clone(), by_meaning, found, references, notes })
+            Ok(Findings { question: question.clone(), by_meaning, found, references, reference_answers, notes })
         })
     }
 
@@ -359,11 +366,19 @@ impl Asked<'_> {
     }
 
     /// The claims that are worth ranking: the lists of all sub-queries and of the vectors, fused.
-    fn pool(&self, reader: &Reader, mut ranked: Vec<Vec<Spot>>, near: &[(Spot, f32)]) -> Result<Vec<Spot>, StoreError> {
+    /// Each with how high it stands in them.
+    fn pool(
+        &self,
+        reader: &Reader,
+        mut ranked: Vec<Vec<Spot>>,
+        near: &[(Spot, f32)],
+    ) -> Result<Vec<(Spot, f64)>, StoreError> {
         let near = self.wanted_of(reader, near.iter().map(|(spot, _)| *spot).collect())?;
         ranked.push(near);
+        ranked.retain(|list| !list.is_empty());
+        let top = fuse::reciprocal(ranked.iter().map(|_| [()].as_slice())).first().map_or(1.0, |(_, sum)| *sum);
         let fused = fuse::reciprocal(ranked.iter().map(Vec::as_slice));
-        Ok(fused.into_iter().take(POOL).map(|(spot, _)| spot).collect())
+        Ok(fused.into_iter().take(POOL).map(|(spot, sum)| (spot, sum / top)).collect())
     }
 
     /// Those of the claims that are wanted, in their order.
@@ -379,23 +394,24 @@ impl Asked<'_> {
     fn ranked(
         &self,
         reader: &Reader,
-        (pool, rows): (&[Spot], Vec<ClaimRow>),
+        (pool, rows): (&[(Spot, f64)], Vec<ClaimRow>),
         vector: Option<&Vector>,
         near: &[(Spot, f32)],
         weights: &Weights<'_>,
     ) -> Result<Vec<Found>, ApiError> {
         let mut cosines: HashMap<Spot, f32> = near.iter().copied().collect();
+        let spots: Vec<Spot> = pool.iter().map(|(spot, _)| *spot).collect();
         if let Some(vector) = vector {
-            let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
+            let rest: Vec<Spot> = spots.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
             let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest)?;
             cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
         }
         let reasons = match vector {
-            Some(vector) => reader.reason_cosines(&vector.model, &vector.numbers, pool)?,
+            Some(vector) => reader.reason_cosines(&vector.model, &vector.numbers, &spots)?,
             None => vec![None; pool.len()],
         };
-        let score = |((row, spot), with_reason): ((ClaimRow, &Spot), Option<f32>)| {
-            let cosine = cosines.get(spot).copied();
+        let score = |((row, &(spot, fused)), with_reason): ((ClaimRow, &(Spot, f64)), Option<f32>)| {
+            let cosine = cosines.get(&spot).copied();
             let candidate = Candidate {
                 statement: &row.statement,
                 reason: row.reason.as_deref(),
@@ -408,7 +424,17 @@ impl Asked<'_> {
                 with_reason,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
-            Found { row, cosine, score, above: 0.0, answers: false }
+            Found {
+                row,
+                cosine,
+                with_reason,
+                score,
+                fused,
+                figures: Figures::default(),
+                above: 0.0,
+                probability: 0.0,
+                answers: false,
+            }
         };
         // A redacted claim says nothing; and what the words found may have been retired since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
@@ -437,14 +463,10 @@ impl Asked<'_> {
     }
 
     fn answer(&self, findings: Findings) -> RecallAnswer {
-        let Findings { question, by_meaning, found, references, mut notes } = findings;
-        let known = found.iter().any(|found| found.answers);
-        let above = found.iter().map(|found| found.above as f32).reduce(f32::max);
-        if found.is_empty() {
-            notes.push(format!("Nothing in {} has to do with this.", self.wanted.scope));
-        } else if !known {
-            notes.push(format!("Nothing in {} answers this; these are the nearest.", self.wanted.scope));
-        }
+        let Findings { question, by_meaning, found, references, reference_answers, mut notes } = findings;
+        let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
+        let verdict = verdict::of(&found, reference_answers, by_meaning);
+        notes.extend(verdict::note(verdict, &self.wanted.scope, found.is_empty()));
         let asked = |place: &usize| question.terms.get(*place).map(|term| term.asked.clone());
         let hits = found.into_iter().map(|found| RecallHit {
             words: found.score.found.iter().filter_map(asked).collect(),
@@ -452,14 +474,27 @@ impl Asked<'_> {
             cosine: found.cosine,
             claim: view::claim(found.row, &self.today),
         });
-        RecallAnswer { method: question.method(), by_meaning, known, above, hits: hits.collect(), references, notes }
+        RecallAnswer {
+            method: question.method(),
+            by_meaning,
+            verdict,
+            probability: probability as f32,
+            hits: hits.collect(),
+            references,
+            notes,
+        }
     }
 }
 
 /// The claims of a pool in its order: those that were read already, and the others.
-fn rows_of(reader: &Reader, pool: &[Spot], mut read: HashMap<Spot, ClaimRow>) -> Result<Vec<ClaimRow>, StoreError> {
-    let lacking: Vec<Spot> = pool.iter().filter(|spot| !read.contains_key(spot)).copied().collect();
+fn rows_of(
+    reader: &Reader,
+    pool: &[(Spot, f64)],
+    mut read: HashMap<Spot, ClaimRow>,
+) -> Result<Vec<ClaimRow>, StoreError> {
+    let spots = pool.iter().map(|(spot, _)| *spot);
+    let lacking: Vec<Spot> = spots.clone().filter(|spot| !read.contains_key(spot)).collect();
     let rows = reader.bare_at(&lacking)?;
     read.extend(lacking.into_iter().zip(rows));
-    Ok(pool.iter().filter_map(|spot| read.remove(spot)).collect())
+    Ok(spots.filter_map(|spot| read.remove(&spot)).collect())
 }

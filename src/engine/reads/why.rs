@@ -1,25 +1,43 @@
 //! `why`: the best reasoned claim for a question, and what led to it; or honestly nothing.
 
+use std::collections::HashSet;
+
 use super::{
     cards_of, chain,
     history::MAX_DEPENDENTS,
     recall::{self, Findings, Found},
 };
 use crate::{
-    api::{ApiError, ErrorCode, WhyAnswer, WhyRequest},
-    domain::{ClaimKind, Scope, Status, id::is_prefix},
+    api::{ApiError, ErrorCode, MAX_RECALL, WhyAnswer, WhyRequest},
+    domain::{ClaimId, ClaimKind, Scope, Status, id::is_prefix},
     engine::{Engine, beside, check, gate, lookup, past::At, view},
     store::{ClaimRow, Lookup, Reader},
 };
 
-/// Further claims that an answer names.
+/// Further claims that an answer names unless a number is asked for.
 const OTHERS: usize = 5;
+
+/// The most claims that may disagree with an answer.
+const MAX_BESIDE: usize = 2;
+
+/// How many of the next claims are held beside the answer.
+const COMPARED: usize = 8;
+
+/// How far behind the answer a claim may score that may disagree with it, and the cosine from which two statements speak of one matter.
+const BEHIND: f64 = 0.45;
+const ONE_MATTER: f32 = 0.45;
 
 /// `POST /why`.
 pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
     let question = check::required("question", &request.question)?;
     let scope = check::named(&request.org_id, &request.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let limit = match request.limit {
+        Some(many) if many > MAX_RECALL => {
+            return Err(ApiError::field("limit", format!("`limit` is {many}; at most {MAX_RECALL} claims are named")));
+        }
+        asked => asked.unwrap_or(OTHERS),
+    };
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
     let at = At::of(&scope, request.as_of);
     let named = engine.look(at.as_ref(), |reader| {
@@ -37,7 +55,7 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
         findings = find(&guarded)?;
     }
-    engine.look(at.as_ref(), |reader| Asked::new(reader, &scope, now).by_recall(findings))
+    engine.look(at.as_ref(), |reader| Asked::new(reader, &scope, now).by_recall(findings, limit))
 }
 
 /// Whether a claim says why: one that does not never answers why.
@@ -95,7 +113,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The best of what was found that has a reason; or honestly nothing.
-    fn by_recall(&self, findings: Findings) -> Result<WhyAnswer, ApiError> {
+    fn by_recall(&self, findings: Findings, limit: usize) -> Result<WhyAnswer, ApiError> {
         let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
         if asked.is_empty() {
             return Ok(nothing("The question names nothing to look for: ask about a thing or a choice."));
@@ -107,20 +125,57 @@ impl<'a> Asked<'a> {
                 return Ok(nothing(&format!("Nothing with a reason is known in {} about: {about}.", self.scope)));
             }
             let mut answer = nothing(&format!(
-                "Nothing with a reason is known in {} that answers this; the nearest claims follow.",
+                "Nothing with a reason in {} surely answers this; the nearest claims follow.",
                 self.scope
             ));
-            answer.others = view::claims(reasoned.into_iter().map(|found| found.row).take(OTHERS), &self.today);
+            answer.others = view::claims(reasoned.into_iter().map(|found| found.row).take(limit), &self.today);
             return Ok(answer);
         };
         let best = reasoned.remove(best);
-        let others = reasoned.into_iter().filter(|found| found.answers).map(|found| found.row).take(OTHERS);
         // With what it rests on, which a list does not read.
-        let whole = self.reader.claim(&best.row.id)?.unwrap_or(best.row);
+        let (id, total) = (best.row.id, best.score.total);
+        let whole = self.reader.claim(&id)?.unwrap_or(best.row);
+        let related = self.related(&whole)?;
         let mut answer = self.full(whole)?;
+        let beside = self.beside(id, total, &reasoned, &related)?;
+        let (beside, rest): (Vec<Found>, Vec<Found>) =
+            reasoned.into_iter().partition(|found| beside.contains(&found.row.id));
+        let others = rest.into_iter().filter(|found| found.answers).map(|found| found.row).take(limit);
         answer.others = view::claims(others, &self.today);
+        answer.may_disagree = view::claims(beside.into_iter().map(|found| found.row), &self.today);
+        if !answer.may_disagree.is_empty() {
+            answer.note = Some(MAY_DISAGREE.to_owned());
+        }
         beside::fill_exceptions(self.reader, &mut answer.others)?;
         Ok(answer)
+    }
+
+    /// The claims of which somebody has said already how they stand to this one: on a card with it, settled or not, or by what rests on what.
+    fn related(&self, row: &ClaimRow) -> Result<HashSet<ClaimId>, ApiError> {
+        let mut related: HashSet<ClaimId> = HashSet::new();
+        for card in cards_of(self.reader, &row.id, self.now, &self.today)? {
+            related.extend(card.members);
+        }
+        related.extend(self.reader.premises(&row.id)?.iter().map(|row| row.id));
+        related.extend(self.reader.dependents(&row.id, MAX_DEPENDENTS)?.iter().map(|row| row.id));
+        Ok(related)
+    }
+
+    /// Of the next claims those that speak of one matter with the answer, and answer the question nearly as well.
+    fn beside(
+        &self,
+        answer: ClaimId,
+        total: f64,
+        next: &[Found],
+        related: &HashSet<ClaimId>,
+    ) -> Result<Vec<ClaimId>, ApiError> {
+        let near = next.iter().filter(|found| {
+            found.row.kind.is_guarded() && total - found.score.total <= BEHIND && !related.contains(&found.row.id)
+        });
+        let near: Vec<ClaimId> = near.map(|found| found.row.id).take(COMPARED).collect();
+        let alike = self.reader.alike(&answer, &near)?;
+        let one_matter = near.into_iter().zip(alike).filter(|(_, cosine)| cosine.is_some_and(|c| c >= ONE_MATTER));
+        Ok(one_matter.map(|(id, _)| id).take(MAX_BESIDE).collect())
     }
 
     fn full(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
@@ -139,11 +194,16 @@ impl<'a> Asked<'a> {
                 .filter(|card| card.status != crate::api::CardStatus::Settled)
                 .collect(),
             answer: Some(claim),
+            may_disagree: Vec::new(),
             others: Vec::new(),
             note: None,
         })
     }
 }
+
+/// What is said where two claims in force speak of one matter.
+const MAY_DISAGREE: &str =
+    "More than one claim in force speaks of this: see whether all of them hold; the dates tell which is newer.";
 
 fn nothing(note: &str) -> WhyAnswer {
     WhyAnswer { note: Some(note.to_owned()), ..WhyAnswer::default() }

@@ -83,6 +83,18 @@ impl Reader {
         })
     }
 
+    /// The cosine between the stored vectors of a claim and of each other one; `None` where either has none.
+    pub fn alike(&self, claim: &ClaimId, others: &[ClaimId]) -> Result<Vec<Option<f32>>> {
+        self.snapshot(|reader| {
+            let none = vec![None; others.len()];
+            let (Some(model), Some(n)) = (vectors::model(&reader.db)?, log::number_of(&reader.db, claim)?) else {
+                return Ok(none);
+            };
+            let Some(code) = vectors::stored(&reader.db, n)? else { return Ok(none) };
+            reader.cosines(&model, &vectors::numbers(&code), others)
+        })
+    }
+
     /// Active claims that have no vector yet, with their statements, the newest first: what is to be embedded.
     pub fn claims_without_vector(&self, limit: usize) -> Result<Vec<(ClaimId, String)>> {
         self.snapshot(|reader| {

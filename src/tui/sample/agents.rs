@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::{HOUR, NOW, claim, id, scope};
 use crate::{
     api::{
-        AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit, RecallRequest, Snapshot,
+        AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit, RecallRequest,
+        RecallVerdict, Snapshot,
     },
     client::injected::Given,
 };
@@ -63,7 +64,7 @@ pub(crate) fn recalled(requests: &[RecallRequest]) -> RecallAnswer {
     RecallAnswer {
         method: "decompose_2".into(),
         by_meaning: true,
-        known: !requests.is_empty(),
+        verdict: if requests.is_empty() { RecallVerdict::Nothing } else { RecallVerdict::Known },
         hits: vec![
             hit(10, "Use PostgreSQL 16 for the main store", 0.81, &["database"]),
             hit(50, "A tenth of the traffic goes to the canary for an hour before all of it does", 0.74, &["canary"]),

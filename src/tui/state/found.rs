@@ -2,7 +2,7 @@
 
 use super::{filter::Line, list::Windowed};
 use crate::{
-    api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest},
+    api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest, RecallVerdict},
     domain::{ClaimId, ClaimKind, Scope, Status, text::words},
     tui::found::LIKE,
 };
@@ -68,8 +68,8 @@ pub struct Found {
     pub asked: Option<Asked>,
     /// The hits, the best first.
     pub hits: Vec<RecallHit>,
-    /// Whether the best of them answers what was asked.
-    pub known: bool,
+    /// Whether they answer what was asked.
+    pub verdict: RecallVerdict,
     /// Whether vectors took part.
     pub by_meaning: bool,
     /// How many scopes did not answer in time, of how many.
@@ -88,7 +88,7 @@ impl Found {
 
     /// Takes an answer.
     pub fn accept(&mut self, answer: RecallAnswer, unasked: usize) {
-        (self.hits, self.known, self.by_meaning) = (answer.hits, answer.known, answer.by_meaning);
+        (self.hits, self.verdict, self.by_meaning) = (answer.hits, answer.verdict, answer.by_meaning);
         self.unasked = (unasked, self.asked.as_ref().map_or(unasked, |asked| asked.scopes.len()));
         self.near.clear();
     }

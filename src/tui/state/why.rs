@@ -129,7 +129,7 @@ impl From<WhyAnswer> for Chain {
             premises: answer.premises,
             dependents: answer.dependents,
             cards: answer.cards,
-            others: answer.others,
+            others: answer.may_disagree.into_iter().chain(answer.others).collect(),
             note: answer.note,
         }
     }

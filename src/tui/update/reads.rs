@@ -152,7 +152,7 @@ fn why(state: &mut State, out: &mut Vec<Effect>) {
         Subject::Claim(id) => Read::History(id),
         Subject::Question(question) => {
             let scope = state.scope_in_hand();
-            Read::Why(WhyRequest { org_id: scope.org_id, project: scope.project, question, as_of: None })
+            Read::Why(WhyRequest { org_id: scope.org_id, project: scope.project, question, ..WhyRequest::default() })
         }
     };
     read(state, Slot::Why, request, out);

@@ -11,7 +11,7 @@ use super::{
     tree,
 };
 use crate::{
-    api::{ClaimView, RecallHit},
+    api::{ClaimView, RecallHit, RecallVerdict},
     domain::{ClaimKind, Status},
     tui::{
         found::Words,
@@ -159,8 +159,9 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
 fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     let claims = &paint.state.claims;
     let found = &claims.found;
-    let words = match (claims.list.is_empty(), found.known, found.by_meaning) {
-        (_, false, _) => "Nothing answers this; the nearest there is",
+    let words = match (claims.list.is_empty(), found.verdict == RecallVerdict::Known, found.by_meaning) {
+        (_, false, _) if found.verdict == RecallVerdict::Nothing => "Nothing answers this; the nearest there is",
+        (_, false, _) => "Perhaps one of these; the nearest there is",
         (true, true, true) => "No claim has these words; near in meaning",
         (true, true, false) => "No claim has these words; related ones",
         (false, true, true) => "Near in meaning",

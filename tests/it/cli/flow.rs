@@ -179,6 +179,32 @@ fn a_statement_may_come_from_stdin() {
 }
 
 #[test]
+fn a_raw_text_is_added_and_what_holds_no_fact_says_so() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let added = home.run(["add", "Invoices are kept in Postgres.", "--json"]).ok().json();
+    assert_eq!((&added["count"], &added["method"]), (&1.into(), &"fallback_no_endpoint".into()), "{added}");
+    let again = home.run(["add", "Invoices are kept in Postgres.", "--json"]).ok().json();
+    assert_eq!(again["stored"], added["stored"], "the same text twice doubles nothing");
+    let chat = home.run(["add", "Hi, how are you?"]).ok();
+    assert!(chat.stdout.contains("Nothing was stored: the text only asks."), "{chat:?}");
+    let notes = home.path().join("work/notes");
+    std::fs::create_dir_all(&notes).unwrap();
+    std::fs::write(notes.join("a.md"), "# Notes\n\nThe vault is in Bonn.\n\nWhy so?\n").unwrap();
+    let seeded = home.run(["seed", "--add", notes.to_str().unwrap(), "--json"]).ok().json();
+    assert_eq!((&seeded["facts"], &seeded["without"]), (&1.into(), &1.into()), "{seeded}");
+    let claims = home.run(["claims", "--json"]).ok().json();
+    assert_eq!(claims["total"], 2);
+    assert!(
+        claims["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|claim| { claim["source"].as_str().is_some_and(|source| source.ends_with("a.md:3")) })
+    );
+}
+
+#[test]
 fn the_agent_is_on_the_record() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -1,7 +1,7 @@
 //! Files taken in for reference: their pieces are found, are nobody's word, and follow the file.
 
 use ergo::{
-    api::{IngestRequest, Ingested, IngestedQuery, RecallAnswer, RecallRequest, WhyRequest},
+    api::{IngestRequest, Ingested, IngestedQuery, RecallAnswer, RecallRequest, RecallVerdict, WhyRequest},
     infer::{FakeModels, InferError, Role},
 };
 use proptest::{prelude::*, test_runner::Config};
@@ -50,13 +50,14 @@ fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
     let piece = "# Backups\n\nThe nightly backup goes to the vault in Bonn.".to_owned();
     assert_eq!(found(&bed, "where does the nightly backup go"), [("docs/guide.md".to_owned(), 1, piece)]);
     let answer = recall(&bed, "where does the nightly backup go", None);
-    assert!(answer.hits.is_empty() && !answer.known, "a reference is no claim");
+    assert!(answer.hits.is_empty() && answer.verdict == RecallVerdict::Reference, "{answer:?}");
+    assert!(answer.notes.iter().any(|note| note.contains("a file that was taken in does")), "{answer:?}");
     assert!(answer.references[0].cosine.is_some(), "it has a vector");
     let why = WhyRequest {
         org_id: "acme".into(),
         project: "api".into(),
         question: "why does the nightly backup go to the vault".into(),
-        as_of: None,
+        ..WhyRequest::default()
     };
     let why = bed.engine.why(&why).unwrap();
     assert!(why.answer.is_none() && why.others.is_empty(), "{why:?}");

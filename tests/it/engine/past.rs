@@ -132,7 +132,13 @@ fn ask(bed: &Bed, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
         };
         bed.clock.store(now, Ordering::Relaxed);
         add(serde_json::to_value(bed.engine.recall(&recall).unwrap()));
-        let why = WhyRequest { org_id: org_id.clone(), project: project.clone(), question: question.into(), as_of };
+        let why = WhyRequest {
+            org_id: org_id.clone(),
+            project: project.clone(),
+            question: question.into(),
+            as_of,
+            ..WhyRequest::default()
+        };
         bed.clock.store(now, Ordering::Relaxed);
         add(serde_json::to_value(bed.engine.why(&why).unwrap()));
     }

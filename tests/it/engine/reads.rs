@@ -77,6 +77,24 @@ fn why_accepts_an_id_whatever_its_state() {
 }
 
 #[test]
+fn why_shows_two_claims_in_force_that_may_disagree_together() {
+    let models = ergo::infer::FakeModels::new().embedding(|text| Ok(ergo::infer::FakeModels::bag_of_words(text)));
+    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(models));
+    let older = bed.remember("Releases leave on Tuesdays", "support is complete then");
+    let newer = bed.remember("Releases leave when built", "waiting cost days");
+    bed.remember("Doors are blue", "taste");
+    while bed.engine.fill_vectors().unwrap() > 0 {}
+    let answer = why(&bed, "when do releases leave?");
+    let both: Vec<_> = answer.answer.iter().chain(&answer.may_disagree).map(|claim| claim.id).collect();
+    assert!(both.len() == 2 && both.contains(&older) && both.contains(&newer), "{answer:?}");
+    assert!(answer.note.as_deref().is_some_and(|note| note.contains("dates")), "{answer:?}");
+    assert!(answer.others.iter().all(|other| !both.contains(&other.id)), "no claim twice: {answer:?}");
+    // What somebody has replaced is no question any more.
+    bed.retract(older, "it was never so");
+    assert!(why(&bed, "when do releases leave?").may_disagree.is_empty());
+}
+
+#[test]
 fn why_as_of_a_time_answers_as_it_was() {
     let bed = Bed::new();
     let old = bed.remember("We deploy from laptops", "three people");
@@ -88,6 +106,7 @@ fn why_as_of_a_time_answers_as_it_was() {
         project: "api".into(),
         question: "why do we deploy from laptops".into(),
         as_of: Some(then),
+        ..WhyRequest::default()
     };
     assert_eq!(bed.engine.why(&request).unwrap().answer.unwrap().id, old);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ergo::{
-    api::{RecallAnswer, RecallRequest},
+    api::{RecallAnswer, RecallRequest, RecallVerdict},
     domain::Status,
     infer::{FakeModels, InferError, Role},
 };
@@ -31,7 +31,7 @@ fn the_claim_that_speaks_of_most_of_the_question_comes_first() {
     bed.remember("Logs are kept for 30 days", "disk");
     let answer = recall(&bed, "when may we deploy, on green CI?");
     assert_eq!(statements(&answer)[0], "We deploy only on green CI");
-    assert!(answer.known && !statements(&answer).contains(&"Logs are kept for 30 days"));
+    assert!(answer.verdict == RecallVerdict::Known && !statements(&answer).contains(&"Logs are kept for 30 days"));
     assert_eq!(answer.hits[0].words, ["deploy", "green", "ci"]);
     assert!(answer.method.starts_with("decompose_7"), "{}", answer.method);
 }
@@ -42,7 +42,7 @@ fn the_vocabulary_finds_what_is_asked_for_in_other_words() {
     bed.remember("Events go through Kafka", "we know it");
     bed.remember("Doors are blue", "taste");
     let answer = recall(&bed, "Which message broker do we have?");
-    assert_eq!((statements(&answer), answer.known), (vec!["Events go through Kafka"], true));
+    assert_eq!((statements(&answer), answer.verdict), (vec!["Events go through Kafka"], RecallVerdict::Known));
     assert!(answer.method.ends_with("_v"), "{}", answer.method);
 }
 
@@ -79,7 +79,11 @@ fn only_the_scope_and_the_kinds_that_were_named() {
     assert_eq!(statements(&bed.engine.recall(&facts).unwrap()), ["The port of the store is 5432"]);
     let nobody = RecallRequest { project: "none".into(), ..asking("port") };
     let answer = bed.engine.recall(&nobody).unwrap();
-    assert!(answer.hits.is_empty() && !answer.known && answer.notes.iter().any(|note| note.contains("acme/none")));
+    assert!(
+        answer.hits.is_empty()
+            && answer.verdict == RecallVerdict::Nothing
+            && answer.notes.iter().any(|note| note.contains("acme/none"))
+    );
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn what_shares_no_word_is_found_by_meaning() {
     }
     while bed.engine.fill_vectors().unwrap() > 0 {}
     let answer = recall(&bed, "go back the last one");
-    assert!(answer.by_meaning && answer.notes.is_empty() && answer.known, "{answer:?}");
+    assert!(answer.by_meaning && answer.notes.is_empty() && answer.verdict == RecallVerdict::Known, "{answer:?}");
     assert_eq!(statements(&answer)[0], "Revert a release");
     assert!(answer.hits[0].cosine.unwrap() > 0.5 && answer.hits[0].words.is_empty());
     assert!(models.asked().iter().any(|(role, _)| *role == Role::Embedder));
@@ -174,7 +178,10 @@ fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
     let bed = Bed::new();
     bed.remember("Revert a release", "five minutes");
     let answer = recall(&bed, "how to revert a release");
-    assert_eq!((statements(&answer), answer.by_meaning, answer.known), (vec!["Revert a release"], false, true));
+    assert_eq!(
+        (statements(&answer), answer.by_meaning, answer.verdict),
+        (vec!["Revert a release"], false, RecallVerdict::Known)
+    );
     assert!(answer.notes[0].contains("by words alone") && answer.notes[0].contains("embedder"), "{:?}", answer.notes);
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
@@ -209,8 +216,38 @@ fn a_stranger_is_said_to_be_one() {
     let bed = Bed::new();
     bed.remember("We deploy only on green CI", "red builds broke prod");
     let answer = recall(&bed, "how are the vans of the catering service insured on deploy");
-    assert!(!answer.known, "{answer:?}");
+    assert!(answer.verdict != RecallVerdict::Known, "{answer:?}");
     assert!(answer.notes.iter().any(|note| note.contains("nearest")), "{:?}", answer.notes);
+}
+
+#[test]
+fn what_is_not_used_is_no_first_answer_to_what_is() {
+    let bed = Bed::new();
+    let reject = |statement: &str| {
+        let kind = Some(ergo::domain::ClaimKind::Rejection);
+        stored(bed.engine.remember(RememberRequest { kind, ..request(statement, "it lost messages") }).unwrap());
+    };
+    reject("We do not use RabbitMQ");
+    bed.remember("Events go through Kafka", "we know it");
+    let first = |query: &str| recall(&bed, query).hits[0].claim.statement.clone();
+    assert_eq!(first("Which message broker do we use?"), "Events go through Kafka");
+    assert_eq!(first("Why do we not use RabbitMQ?"), "We do not use RabbitMQ");
+    assert_eq!(first("Do we use RabbitMQ?"), "We do not use RabbitMQ");
+    // Where nothing else is near it is the best that there is.
+    reject("We do not use mainframes");
+    assert_eq!(first("Which mainframes do we use?"), "We do not use mainframes");
+}
+
+#[test]
+fn a_probability_comes_with_each_answer_and_says_the_same_as_the_verdict() {
+    let bed = Bed::new();
+    bed.remember("We deploy only on green CI", "red builds broke prod");
+    let known = recall(&bed, "when may we deploy, on green CI?");
+    let unsure = recall(&bed, "how are the vans of the catering service insured on deploy");
+    assert!(known.probability > unsure.probability && known.verdict == RecallVerdict::Known, "{known:?}");
+    assert!((0.0..=1.0).contains(&unsure.probability) && !unsure.hits.is_empty(), "{unsure:?}");
+    let nothing = recall(&bed, "zebra");
+    assert_eq!((nothing.verdict, nothing.probability), (RecallVerdict::Nothing, 0.0));
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ergo::{
-    api::{RecallAnswer, RecallRequest},
+    api::{RecallAnswer, RecallRequest, RecallVerdict},
     infer::{Endpoint, FakeModels, InferError, Role},
 };
 use proptest::{prelude::*, test_runner::Config};
@@ -63,13 +63,16 @@ fn what_makes_the_language_model_expect_the_question_comes_first() {
         assert!(statements(&answer)[0].contains(word), "{answer:?}");
         let all = |answer: &RecallAnswer| statements(answer).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
         assert_eq!(all(&answer), all(&plain), "all stay");
-        assert_eq!((answer.method.as_str(), answer.known), ("filter", true));
+        assert_eq!((answer.method.as_str(), answer.verdict), ("filter", RecallVerdict::Known));
         assert_eq!(models.asked().iter().filter(|(role, _)| *role == Role::Llm).count(), 4, "each note, and none");
     }
     let (answer, _) = filtered(|_| Ok(-4.0));
     assert_eq!(statements(&answer), statements(&plain), "what says nothing changes nothing");
     let (answer, _) = filtered(|note| Ok(if note.contains("Nothing is written down") { -1.0 } else { -6.0 }));
-    assert!(!answer.known && answer.above.unwrap() < 0.0 && answer.hits.len() == 3, "none answers: {answer:?}");
+    assert!(
+        answer.verdict != RecallVerdict::Known && answer.probability < 0.5 && answer.hits.len() == 3,
+        "none answers: {answer:?}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The floor below which nothing is known follows from how near to each other a scope's own claims stand.
+//! When something is known follows from how near to each other a scope's own claims stand.
 
 use ergo::{
     api::{CalibrateRequest, Calibrated, RecallRequest},
@@ -26,12 +26,12 @@ fn add(bed: &Bed, claims: std::ops::Range<usize>) {
     while bed.engine.fill_vectors().unwrap() > 0 {}
 }
 
-/// How far the best claim stands above the floor for a question that none of them answers.
-fn above(bed: &Bed) -> f32 {
+/// The log-odds that the best claim answers a question that none of them does.
+fn odds(bed: &Bed) -> f32 {
     let (org_id, project, query) = ("acme".into(), "api".into(), "who painted the fences?".into());
     let answer = bed.engine.recall(&RecallRequest { org_id, project, query, ..RecallRequest::default() }).unwrap();
     assert!(answer.by_meaning);
-    answer.above.unwrap()
+    (answer.probability / (1.0 - answer.probability)).ln()
 }
 
 fn calibrate(bed: &Bed, dry_run: bool) -> Calibrated {
@@ -41,15 +41,15 @@ fn calibrate(bed: &Bed, dry_run: bool) -> Calibrated {
 }
 
 #[test]
-fn a_crowded_scope_raises_its_floor_and_keeps_that() {
+fn a_crowded_scope_makes_each_answer_less_probable_and_keeps_that() {
     let bed = crowded(40);
-    let before = above(&bed);
+    let before = odds(&bed);
     assert!(bed.engine.learn_strangers().unwrap());
-    let after = above(&bed);
-    assert!((before - after - 0.15).abs() < 1e-3, "{before} {after}");
+    let after = odds(&bed);
+    assert!(before - after > 0.1, "{before} {after}");
     assert!(!bed.engine.learn_strangers().unwrap(), "it is known");
     let bed = bed.reopen_with_models(Guard::default(), bags());
-    assert!((above(&bed) - after).abs() < 1e-3, "it outlives the process");
+    assert!((odds(&bed) - after).abs() < 1e-3, "it outlives the process");
     assert!(!bed.engine.learn_strangers().unwrap());
 }
 
@@ -73,25 +73,25 @@ fn a_handful_of_claims_teaches_nothing() {
 #[test]
 fn calibrate_shows_it_and_keeps_it_unless_it_is_only_to_show() {
     let bed = crowded(40);
-    let before = above(&bed);
+    let before = odds(&bed);
     let shown = calibrate(&bed, true).strangers.unwrap();
     assert_eq!((shown.sample, (shown.raise * 100.0).round()), (40, 15.0));
     assert!(shown.cosine > 0.7, "{shown:?}");
-    assert!((above(&bed) - before).abs() < 1e-4, "only shown");
+    assert!((odds(&bed) - before).abs() < 1e-4, "only shown");
     assert_eq!(calibrate(&bed, false).strangers, Some(shown));
-    assert!(above(&bed) < before - 0.1);
+    assert!(odds(&bed) < before - 0.1);
 }
 
 #[test]
 fn what_another_embedder_taught_counts_no_more() {
     let bed = crowded(40);
-    let before = above(&bed);
+    let before = odds(&bed);
     assert!(bed.engine.learn_strangers().unwrap());
     let longer = |text: &str| [FakeModels::bag_of_words(text), vec![0.0]].concat();
     let other = FakeModels::new().embedding(move |text| Ok(longer(text)));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(other));
     while !bed.engine.reembed().unwrap().finished {}
-    assert!((above(&bed) - before).abs() < 1e-3, "as if nothing were known");
+    assert!((odds(&bed) - before).abs() < 1e-3, "as if nothing were known");
     assert!(bed.engine.learn_strangers().unwrap());
-    assert!(above(&bed) < before - 0.1);
+    assert!(odds(&bed) < before - 0.1);
 }

@@ -59,6 +59,40 @@ fn remember_conflict_supersede_why() {
 }
 
 #[test]
+fn a_question_gets_the_best_three_and_each_note_once() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    for n in 1..=6 {
+        let statement = format!("Printer {n} of the office is serviced by vendor {n}.");
+        client.tool("ergo_learn", json!({"statement": statement, "kind": "fact", "source": "printers.md"}));
+    }
+    let few = client.tool("ergo_recall", json!({"query": "who services the office printer?"}));
+    assert_eq!(few["claims"].as_array().unwrap().len(), 3, "{few}");
+    let more = client.tool("ergo_recall", json!({"query": "who services the office printer?", "limit": 5}));
+    assert_eq!(more["claims"].as_array().unwrap().len(), 5, "{more}");
+    let unsure = client.tool("ergo_recall", json!({"query": "which insurance covers the vans of the office?"}));
+    assert!(["nearest", "nothing"].contains(&unsure["verdict"].as_str().unwrap()), "{unsure}");
+    assert!(unsure["probability"].as_f64().unwrap() < 0.5, "{unsure}");
+    assert_eq!(unsure["notes"].as_array().unwrap().len(), 1, "{unsure}");
+    for field in ["op_id", "scope", "known"] {
+        assert!(few.get(field).is_none() && few["claims"][0].get(field).is_none(), "{few}");
+    }
+}
+
+#[test]
+fn a_file_that_was_taken_in_answers_where_no_claim_does() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut client = McpClient::usual(&home);
+    client.tool("ergo_remember", json!({"statement": "Releases leave on Tuesdays.", "reason": "Support is complete."}));
+    let text = "# Backups\n\nThe nightly backup goes to the vault in Bonn.";
+    client.tool("ergo_ingest", json!({"path": "guide.md", "text": text}));
+    let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go to?"}));
+    assert_eq!((&found["verdict"], &found["answer_in_file"]["text"]), (&json!("reference"), &json!(text)), "{found}");
+}
+
+#[test]
 fn every_tool_answers_as_its_schema_says() {
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -114,22 +148,22 @@ fn a_file_is_taken_in_found_and_taken_out_again() {
     let again = client.tool("ergo_ingest", json!({"path": file.display().to_string()}));
     assert_eq!((&again["added"], &again["kept"]), (&json!(0), &json!(1)), "{again}");
     let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
-    assert_eq!(found["references"][0]["source"], "docs/backups.md:1-3", "{found}");
-    assert!(found["references"][0]["text"].as_str().unwrap().contains("Bonn"), "{found}");
+    assert_eq!(found["answer_in_file"]["source"], "docs/backups.md:1-3", "{found}");
+    assert!(found["answer_in_file"]["text"].as_str().unwrap().contains("Bonn"), "{found}");
     assert_eq!(found["claims"], json!([]), "nobody said it: {found}");
 
     std::fs::remove_file(&file).unwrap();
     let gone = client.tool("ergo_ingest", json!({"path": "docs/backups.md"}));
     assert_eq!((&gone["pieces"], &gone["taken_out"]), (&json!(0), &json!(1)), "{gone}");
     let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
-    assert!(found.get("references").is_none(), "{found}");
+    assert!(found.get("references").or(found.get("answer_in_file")).is_none(), "{found}");
     let said = client.refusal("ergo_ingest", json!({"path": "docs/backups.md"}));
     assert!(said.contains("no file docs/backups.md"), "{said}");
 
     let given = json!({"path": "notes/call.md", "text": "The vault is in Bonn.\n", "scope": "acme/web"});
     assert_eq!(client.tool("ergo_ingest", given)["added"], 1);
     let found = client.tool("ergo_recall", json!({"query": "the vault", "scope": "acme/web"}));
-    assert_eq!(found["references"][0]["source"], "notes/call.md:1-1", "{found}");
+    assert_eq!(found["answer_in_file"]["source"], "notes/call.md:1-1", "{found}");
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! The second stage: a language model chooses among what was found. One behind an address points at numbers, one of this machine tells how much each claim
 //! makes it expect the question; the texts are the store's.
 
-use std::{
-    sync::PoisonError,
-    time::{Duration, Instant},
-};
+use std::{sync::PoisonError, time::Instant};
 
 use super::{Findings, Found};
 use crate::{
@@ -16,12 +13,12 @@ use crate::{
     infer::{Call, Endpoint, EndpointError, InferError, Prompt, Role},
     recall::{
         expect::{self, Words},
-        filter, numbers,
+        filter, known, numbers,
     },
 };
 
-/// How long an answer waits for the language model, loading included.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// From this probability on a claim answers that the local model has weighed: its odds were fitted so.
+const KNOWN_FROM: f64 = 0.5;
 
 /// Has a language model choose, and says by what method: `filter`, or why everything stayed as it was.
 pub(super) fn choose(engine: &Engine, question: &str, findings: &mut Findings) -> &'static str {
@@ -57,8 +54,9 @@ fn point(
     let mut all: Vec<Option<Found>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
     findings.found = chosen.iter().filter_map(|place| all.get_mut(*place)?.take()).collect();
     for found in &mut findings.found {
-        // The model says that it answers, whatever its words.
+        // The model says that it answers, whatever its words. How often it is right was not measured: no more is said than that this is enough.
         found.answers = true;
+        found.probability = found.probability.max(known::built_in().by_meaning.known_from);
     }
     Ok(())
 }
@@ -91,7 +89,8 @@ pub(super) fn weighing(engine: &Engine, question: &str, findings: &Findings) -> 
     if scores.is_empty() {
         return Ok(None);
     }
-    let expected = Expected { engine, words: &expectation.prompt, question, until: Instant::now() + PATIENCE };
+    let expected =
+        Expected { engine, words: &expectation.prompt, question, until: Instant::now() + engine.config.filter_timeout };
     let nothing = expected.after(&expectation.prompt.nothing)?;
     let nearest = findings.found.iter().take(scores.len());
     let likelihoods = nearest.map(|found| expected.after(&found.row.statement)).collect::<Result<_, _>>()?;
@@ -110,8 +109,9 @@ fn weigh(engine: &Engine, question: &str, findings: &mut Findings) -> Result<(),
     let ordered = order.iter().filter_map(|(place, _)| weighed.get_mut(*place)?.take());
     findings.found.splice(..0, ordered);
     for (place, found) in findings.found.iter_mut().enumerate() {
-        found.above = if place == 0 { odds } else { found.above.min(odds) };
-        found.answers = found.above >= 0.0;
+        let probability = known::logistic(odds);
+        found.probability = if place == 0 { probability } else { found.probability.min(probability) };
+        found.answers = found.probability >= KNOWN_FROM;
     }
     Ok(())
 }
@@ -136,7 +136,7 @@ impl Expected<'_> {
 
 /// Asks the model behind an address. That it was contacted is on the record.
 fn ask(engine: &Engine, endpoint: &Endpoint, prompt: &Prompt) -> Result<String, EndpointError> {
-    let answer = endpoint.complete(prompt, numbers::tokens(filter::MAX_CHOSEN), PATIENCE);
+    let answer = endpoint.complete(prompt, numbers::tokens(filter::MAX_CHOSEN), engine.config.filter_timeout);
     let now = (engine.config.clock)();
     let mut writer = engine.writer.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = writer.note_contact(endpoint.address(), "language model", now) {

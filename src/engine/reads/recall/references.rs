@@ -8,13 +8,15 @@ use crate::{
     domain::ClaimKind,
     engine::foresee::Vector,
     recall::{
-        Question,
-        floor::{self, Evidence},
-        fuse,
+        Question, floor, fuse,
+        known::{self, Evidence, Figures},
         rank::{Candidate, Score, Weights},
     },
     store::{ChunkRow, Reader, Spot, StoreError},
 };
+
+/// How high a piece is supposed to stand in the fused lists: as the best claim does in the middle.
+const USUAL_FUSED: f64 = 0.9;
 
 /// How many are answered with.
 const LIMIT: usize = 5;
@@ -23,17 +25,17 @@ const LIMIT: usize = 5;
 const BY_EACH: usize = 32;
 
 impl Asked<'_> {
-    /// The chunks that answer best, none below the floor.
+    /// The chunks that answer best, none that has nothing to do with the question; and whether the best of them is said to answer.
     pub(super) fn references(
         &self,
         reader: &Reader,
         question: &Question,
         queries: &Queries,
         (vector, raise): (Option<&Vector>, f64),
-    ) -> Result<Vec<Reference>, ApiError> {
+    ) -> Result<(Vec<Reference>, bool), ApiError> {
         let scope = &self.wanted.scope;
         if reader.chunk_count(scope, 1)? == 0 {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         }
         let lists = reader.chunk_lists(scope, &queries.all)?;
         let known = queries.known(question, &lists);
@@ -55,6 +57,7 @@ impl Asked<'_> {
         let by_meaning: Vec<Spot> = near.iter().map(|(spot, _)| *spot).collect();
         let fused = fuse::reciprocal([by_words.as_slice(), by_meaning.as_slice()]);
         let pool: Vec<Spot> = fused.into_iter().map(|(spot, _)| spot).collect();
+        let crowd = super::verdict::crowd(&near);
         let mut cosines: HashMap<Spot, f32> = near.into_iter().collect();
         if let Some(vector) = vector {
             let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
@@ -80,15 +83,23 @@ impl Asked<'_> {
         };
         let mut ranked: Vec<(Score, Option<f32>, ChunkRow)> = reader.chunks_at(&pool)?.into_iter().map(rank).collect();
         let (by_meaning, unknown) = (vector.is_some(), weights.unknown());
+        let known = known::built_in().weights(by_meaning);
+        let probability = |score: &Score, cosine: Option<f32>| {
+            // Pieces of one file say much the same: that one is ahead of another, or first in all lists, tells nothing.
+            let evidence =
+                Evidence { score, cosine, with_reason: cosine, unknown, lead: None, fused: USUAL_FUSED, crowd, raise };
+            known.probability(&Figures::of(&evidence))
+        };
         ranked.retain(|(score, cosine, _)| {
-            // Pieces of one file say much the same: that one is ahead of another tells nothing.
-            floor::above(&Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None, raise }) >= 0.0
+            floor::above(&floor::Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None, raise }) >= 0.0
+                || probability(score, *cosine) >= known.known_from
         });
         ranked.sort_by(|a, b| b.0.total.total_cmp(&a.0.total).then(b.2.id.cmp(&a.2.id)));
         // Two devices may have shared the same file.
         let mut seen = HashSet::new();
         ranked.retain(|(_, _, row)| seen.insert((row.place.clone(), row.text.clone())));
         ranked.truncate(LIMIT.min(self.wanted.limit));
+        let answers = ranked.first().is_some_and(|(score, cosine, _)| probability(score, *cosine) >= known.known_from);
         let view = |(score, cosine, row): (Score, Option<f32>, ChunkRow)| Reference {
             id: row.id,
             path: row.place.path,
@@ -99,6 +110,6 @@ impl Asked<'_> {
             score: score.total as f32,
             cosine,
         };
-        Ok(ranked.into_iter().map(view).collect())
+        Ok((ranked.into_iter().map(view).collect(), answers))
     }
 }

@@ -1,0 +1,299 @@
+//! Fits with which probability the best claim answers (`assets/recall/known.toml`), and says what that is worth on questions that it was not fitted on.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    path::Path,
+    sync::Arc,
+};
+
+use super::{
+    BenchError,
+    curve::{Point, Seen},
+    data::{self, Query},
+    remembering, remove, request, today,
+};
+use crate::logistic::{self, Example};
+use ergo::{
+    api::ApiError,
+    domain::ClaimId,
+    engine::{Engine, Ways},
+    infer::{Models, Role},
+    recall::known::{Figures, Model, Provenance, Weights},
+};
+
+/// The penalty of large weights.
+const RIDGE: f64 = 1e-3;
+
+/// The thresholds that are tried, in hundredths.
+const TRIED: std::ops::RangeInclusive<u8> = 10..=90;
+
+/// What the usual questions allow: the least share of the unanswerable ones that are not said to be known, and the most of right first answers that are withheld.
+const ABSTAINS: f64 = 0.8;
+const WITHHELD: f64 = 0.06;
+
+/// The share of the questions whose answer is shown that may have less than the probability below which nothing is known.
+const BELOW: f64 = 0.01;
+
+/// Bins of the probability in the table that holds it against what is so.
+const BINS: usize = 10;
+
+/// What a question is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// One of `--data`: fitted on, and the two-way measure.
+    Usual,
+    /// In other words: fitted on.
+    Fitted,
+    /// In other words: measured on.
+    HeldOut,
+}
+
+/// A question with what is known of the best claim that it finds.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) part: Part,
+    /// What sort of question it is.
+    pub(super) sort: String,
+    /// Something answers it.
+    pub(super) answerable: bool,
+    /// What came first answers it.
+    pub(super) first: bool,
+    /// One of the first three does.
+    pub(super) shown: bool,
+    /// `None` where nothing was found.
+    pub(super) figures: Option<Figures>,
+}
+
+/// The cases of both ways to ask: with the question's vector, and by words alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cases {
+    by_meaning: Vec<Case>,
+    by_words: Vec<Case>,
+}
+
+impl Cases {
+    /// Asks every question. `other_words`: they are those that are held out in part.
+    pub(super) fn ask(
+        &mut self,
+        engine: &Engine,
+        queries: &[Query],
+        ids: &BTreeMap<String, ClaimId>,
+        other_words: bool,
+    ) -> Result<(), BenchError> {
+        for query in queries {
+            let part = match (other_words, query.held_out) {
+                (false, _) => Part::Usual,
+                (true, false) => Part::Fitted,
+                (true, true) => Part::HeldOut,
+            };
+            let expected: Vec<ClaimId> = query.expected.iter().filter_map(|name| ids.get(name).copied()).collect();
+            let case = |meaning| -> Result<Case, ApiError> {
+                let found = engine.recall_figures(&request(query), Ways { meaning, ..Ways::default() })?;
+                let first = found.iter().flat_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
+                let shown = found.iter().flat_map(|(_, ids)| ids).any(|id| expected.contains(id));
+                let figures = found.map(|(figures, _)| figures);
+                let sort = query.sort.clone();
+                Ok(Case { part, sort, answerable: !expected.is_empty(), first, shown, figures })
+            };
+            self.by_meaning.push(case(true)?);
+            self.by_words.push(case(false)?);
+        }
+        Ok(())
+    }
+
+    /// The fitted weights as a file, and what they are worth.
+    pub(super) fn told(&self, provenance: Provenance) -> Result<String, toml::ser::Error> {
+        let model = Model { by_meaning: fit(&self.by_meaning), by_words: fit(&self.by_words), provenance };
+        let mut text = format!("{HEAD}{}", toml::to_string(&model)?);
+        for (name, cases, weights) in
+            [("by meaning", &self.by_meaning, &model.by_meaning), ("by words", &self.by_words, &model.by_words)]
+        {
+            text.push_str(&worth(name, cases, weights));
+        }
+        Ok(text)
+    }
+}
+
+/// Asks the questions of both folders, and fits when something is known.
+pub(super) fn fitted(
+    folder: &Path,
+    (engine, ids): (Engine, BTreeMap<String, ClaimId>),
+    queries: &[Query],
+    path: &Path,
+    models: &Arc<dyn Models>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<String, BenchError> {
+    let mut cases = Cases::default();
+    cases.ask(&engine, queries, &ids, false)?;
+    drop(engine);
+    let (memories, others) = data::read(folder)?;
+    let (engine, ids) = remembering(path, &memories, models, progress)?;
+    progress("asking in other words");
+    cases.ask(&engine, &others, &ids, true)?;
+    drop(engine);
+    remove(path)?;
+    let fitted = others.iter().filter(|query| !query.held_out).count();
+    let model = models.info().role(Role::Embedder).map_or_else(String::new, |role| role.name.clone());
+    let provenance = Provenance {
+        command: "ergo-bench recall --data tests/data/recall --fit-known tests/data/known".to_owned(),
+        date: today(),
+        questions: format!("{} of tests/data/recall, {fitted} of tests/data/known, {model}", queries.len()),
+    };
+    cases.told(provenance).map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
+}
+
+/// What stands above fitted weights.
+const HEAD: &str = "# With which probability the best claim answers a question. Made by `ergo-bench recall --fit-known`; see docs/recall.md.\n\n";
+
+/// Fits the weights, and chooses the thresholds.
+fn fit(cases: &[Case]) -> Weights {
+    let fitted: Vec<&Case> = cases.iter().filter(|case| case.part != Part::HeldOut).collect();
+    let examples: Vec<Example> = fitted
+        .iter()
+        .filter_map(|case| {
+            let figures = case.figures?.array().map(|figure| figure as f32).to_vec();
+            Some(Example { figures, yes: case.shown, weight: 1.0 })
+        })
+        .collect();
+    let fit = logistic::fit(&examples, RIDGE);
+    let mut figures = [0.0; 8];
+    for (figure, weight) in figures.iter_mut().zip(fit.iter().skip(1)) {
+        *figure = round(*weight);
+    }
+    let intercept = round(fit.first().copied().unwrap_or_default());
+    let mut weights = Weights { intercept, figures: Figures::from_array(figures), ..Weights::default() };
+    weights.known_from = threshold(&fitted, &weights);
+    let mut of_shown: Vec<f64> =
+        fitted.iter().filter(|case| case.shown).map(|case| probability(case, &weights)).collect();
+    of_shown.sort_by(f64::total_cmp);
+    let below = of_shown.get((of_shown.len() as f64 * BELOW) as usize).copied().unwrap_or_default();
+    weights.nothing_below = round(below.min(weights.known_from / 2.0));
+    weights
+}
+
+/// The probability from which on most is right of both kinds of questions, among those that keep what the usual ones allow, if any does.
+fn threshold(cases: &[&Case], weights: &Weights) -> f64 {
+    let usual: Vec<&Case> = of(cases, Part::Usual);
+    let other: Vec<&Case> = of(cases, Part::Fitted);
+    let tried = TRIED.map(|step| f64::from(step) / 100.0);
+    let rank = |from: f64| {
+        let point = point(&usual, weights, from);
+        let kept = u8::from(point.abstains >= ABSTAINS) + u8::from(point.withheld <= WITHHELD);
+        (kept, right(&usual, weights, from) + right(&other, weights, from))
+    };
+    let better = |a: &f64, b: &f64| {
+        let (a, b) = (rank(*a), rank(*b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    tried.max_by(better).unwrap_or(0.5)
+}
+
+fn of<'a>(cases: &[&'a Case], part: Part) -> Vec<&'a Case> {
+    cases.iter().copied().filter(|case| case.part == part).collect()
+}
+
+fn probability(case: &Case, weights: &Weights) -> f64 {
+    case.figures.map_or(0.0, |figures| weights.probability(&figures))
+}
+
+/// The share of which it is rightly said whether one of the first three claims answers.
+fn right(cases: &[&Case], weights: &Weights, from: f64) -> f64 {
+    let right = |case: &&&Case| (probability(case, weights) >= from) == case.shown;
+    cases.iter().filter(right).count() as f64 / cases.len().max(1) as f64
+}
+
+fn point(cases: &[&Case], weights: &Weights, from: f64) -> Point {
+    let seen = |case: &&Case| Seen {
+        answerable: case.answerable,
+        first: case.first,
+        probability: case.figures.map(|figures| weights.probability(&figures) as f32),
+    };
+    Point::of(&cases.iter().map(seen).collect::<Vec<_>>(), from)
+}
+
+/// What the weights are worth, as lines of comment below the file.
+fn worth(name: &str, cases: &[Case], weights: &Weights) -> String {
+    let all: Vec<&Case> = cases.iter().collect();
+    let mut text = format!("\n# {name}                questions  right  abstains  wrongly  withheld\n");
+    let other: Vec<&Case> = all.iter().copied().filter(|case| case.part != Part::Usual).collect();
+    let mut rows = vec![("usual".to_owned(), of(&all, Part::Usual))];
+    for (name, part) in [("fitted", Part::Fitted), ("held out", Part::HeldOut)] {
+        let of = of(&all, part);
+        let sorts: BTreeSet<&str> = of.iter().map(|case| case.sort.as_str()).collect();
+        for sort in sorts {
+            rows.push((format!("{sort}, {name}"), of.iter().copied().filter(|case| case.sort == sort).collect()));
+        }
+        rows.push((format!("all, {name}"), of));
+    }
+    rows.push(("all".to_owned(), other));
+    for (name, cases) in rows {
+        let Point { abstains, wrongly, withheld, .. } = point(&cases, weights, weights.known_from);
+        let right = right(&cases, weights, weights.known_from);
+        // Writing into a text cannot fail, here and below.
+        let _ = writeln!(
+            text,
+            "# {name:<24} {:>9} {right:>6.3} {abstains:>9.2} {wrongly:>8.2} {withheld:>9.2}",
+            cases.len()
+        );
+    }
+    let _ = writeln!(text, "# probability   questions   mean   an answer is shown");
+    for bin in 0..BINS {
+        let (from, to) = (bin as f64 / BINS as f64, (bin + 1) as f64 / BINS as f64);
+        let within: Vec<(f64, bool)> = all
+            .iter()
+            .filter(|case| case.part != Part::Usual)
+            .map(|case| (probability(case, weights), case.shown))
+            .filter(|(p, _)| *p >= from && (*p < to || bin + 1 == BINS))
+            .collect();
+        let many = within.len().max(1) as f64;
+        let mean = within.iter().map(|(p, _)| p).sum::<f64>() / many;
+        let shown = within.iter().filter(|(_, shown)| *shown).count() as f64 / many;
+        let _ = writeln!(text, "# {from:.1} to {to:.1}   {:>9} {mean:>6.2} {shown:>20.2}", within.len());
+    }
+    text
+}
+
+fn round(figure: f64) -> f64 {
+    (figure * 1e4).round() / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(part: Part, shown: bool, cosine: f64) -> Case {
+        let figures =
+            Figures { cosine, with_reason: cosine, cover: cosine, unknown: 1.0 - cosine, ..Figures::default() };
+        Case { part, sort: String::new(), answerable: shown, first: shown, shown, figures: Some(figures) }
+    }
+
+    #[test]
+    fn what_can_be_told_apart_is_told_apart_on_what_was_held_out() {
+        let mut cases = Cases::default();
+        for n in 0..40 {
+            let part = [Part::Usual, Part::Fitted, Part::HeldOut][n % 3];
+            let shown = n / 3 % 2 == 0;
+            let near = if shown { 0.6 } else { 0.2 };
+            cases.by_meaning.push(case(part, shown, near + 0.002 * n as f64));
+        }
+        cases.by_words = cases.by_meaning.clone();
+        let weights = fit(&cases.by_meaning);
+        assert!(weights.nothing_below < weights.known_from, "{weights:?}");
+        let held: Vec<&Case> = cases.by_meaning.iter().filter(|case| case.part == Part::HeldOut).collect();
+        assert!((right(&held, &weights, weights.known_from) - 1.0).abs() < 1e-9);
+        let told = cases.told(Provenance::default()).unwrap();
+        // It can be read as it is printed.
+        let read: Model = toml::from_str(&told).unwrap();
+        assert_eq!(read.by_meaning, weights);
+        assert!(told.contains("held out") && told.contains("0.9 to 1.0"), "{told}");
+    }
+
+    #[test]
+    fn nothing_found_is_never_known() {
+        let weights = Weights { known_from: 0.5, ..Weights::default() };
+        let none = Case { figures: None, ..case(Part::Usual, false, 0.5) };
+        assert!((right(&[&none], &weights, 0.5) - 1.0).abs() < 1e-9);
+        assert!(probability(&none, &weights).abs() < 1e-9);
+    }
+}

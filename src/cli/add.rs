@@ -1,0 +1,60 @@
+//! `ergo add`: takes raw text, such as a message of a chat, and stores what of it is worth keeping.
+
+use super::{CliError, Context, Exit, show::text::count, write};
+use crate::{
+    api::{AddRequest, Added, Caller},
+    client::Client,
+};
+
+/// Store what is worth keeping of a raw text, word for word: a language model chooses sentences, where one serves.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ergo add 'Morning! Invoices are kept in Postgres since last week. How was the trip?'
+  ergo add - <notes.txt
+
+Each sentence that is kept becomes a fact, in its own words. Without a language model the whole text is stored, unless it only asks.
+`ergo remember` stores a claim that you have put into words, and guards it.")]
+pub(crate) struct Args {
+    /// The text; - reads it from stdin.
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Where it comes from: path:line, a document, an address.
+    #[arg(short, long, value_name = "WHERE")]
+    source: Option<String>,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let text = write::statement(&args.text)?;
+    let (client, caller) = cx.writer().await?;
+    let added = add(&client, &caller, text, args.source).await?;
+    if cx.ui.json {
+        cx.ui.value(&added);
+        return Ok(Exit::Ok);
+    }
+    show(cx, &added);
+    Ok(Exit::Ok)
+}
+
+/// Stores what is worth keeping of a text.
+pub(super) async fn add(
+    client: &Client,
+    caller: &Caller,
+    text: String,
+    source: Option<String>,
+) -> Result<Added, CliError> {
+    Ok(client.add(&AddRequest { caller: caller.clone(), text, source }).await?)
+}
+
+fn show(cx: &mut Context, added: &Added) {
+    if added.count > 0 {
+        cx.ui.line(text!("Stored {}.", count(added.count, "fact", "facts")));
+    }
+    for (id, memory) in added.stored.iter().zip(&added.memories) {
+        cx.ui.field(&id.short(), memory);
+    }
+    let mut note = added.note.chars();
+    let note: String = note.next().into_iter().flat_map(char::to_uppercase).chain(note).collect();
+    cx.ui.prose(0, None, &format!("{note}."));
+}

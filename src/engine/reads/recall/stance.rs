@@ -1,0 +1,66 @@
+//! What is not so is seldom the answer to the question what is: “We do not use RabbitMQ” to “Which message broker do we use?”.
+
+use super::Found;
+use crate::{
+    domain::{ClaimKind, Norm, Qualifiers, Status, norm::Modality, text},
+    guard::Guard,
+};
+
+/// How far behind a negative claim an affirmative one may score and still go before it.
+const NEAR: f64 = 0.15;
+
+/// The words that begin a question which asks for something that is; “why” and yes-or-no questions may well ask for what is not.
+const ASKS_WHAT_IS: [&str; 7] = ["how", "what", "when", "where", "which", "who", "whose"];
+
+/// The words that negate; “t” is what is left of “n't”.
+const NEGATES: [&str; 7] = ["neither", "never", "no", "none", "not", "t", "without"];
+
+/// Puts an affirmative claim first where a negative one stands there, the question asks for something that is, and the affirmative one scores nearly as much.
+pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [Found]) {
+    let Some(first) = found.first() else { return };
+    if !is_negative(first) || !asks_what_is(guard, question) {
+        return;
+    }
+    let (status, total) = (first.row.status, first.score.total);
+    let near = |found: &Found| found.row.status == status && total - found.score.total <= NEAR;
+    let place = found.iter().position(|found| status == Status::Active && near(found) && !is_negative(found));
+    if let Some(place) = place {
+        found[..=place].rotate_right(1);
+    }
+}
+
+/// Whether a claim says only that something is not so. A rule says what is to be done, however it is put (“Nothing is deployed unless CI is green”), and so does
+/// a bound (“never longer than 2 s”).
+fn is_negative(found: &Found) -> bool {
+    let row = &found.row;
+    let rules = matches!(row.kind, ClaimKind::Constraint | ClaimKind::Convention);
+    let bounds = row.statement.chars().any(|c| c.is_ascii_digit());
+    row.kind == ClaimKind::Rejection || (!rules && !bounds && !row.norms.is_empty() && row.norms.iter().all(forbids))
+}
+
+fn forbids(norm: &Norm) -> bool {
+    matches!(norm.modality, Modality::MustNot | Modality::ShouldNot)
+}
+
+fn asks_what_is(guard: &Guard, question: &str) -> bool {
+    let begins = text::words(question).next().is_some_and(|word| ASKS_WHAT_IS.contains(&word.as_str()));
+    let negates = text::words(question).any(|word| NEGATES.contains(&word.as_str()));
+    let rejection = text::stems(ClaimKind::Rejection.as_str());
+    let rejects = text::stems(question).iter().any(|stem| rejection.contains(stem));
+    begins && !negates && !rejects && !guard.normalise(question, &Qualifiers::default()).norms.iter().any(forbids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_questions_for_what_is_ask_for_it() {
+        let guard = Guard::default();
+        let asks = |question| asks_what_is(&guard, question);
+        assert!(asks("Which message broker do we use?") && asks("what listens on port 80"));
+        assert!(!asks("Why do we not use RabbitMQ?") && !asks("Do we use RabbitMQ?") && !asks("RabbitMQ"));
+        assert!(!asks("Which message broker did we reject?"));
+        assert!(!asks("What must not be logged?") && !asks("What don't we log?"));
+    }
+}

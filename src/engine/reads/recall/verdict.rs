@@ -1,0 +1,83 @@
+//! Whether what was found answers, and how probably.
+
+use super::{Asked, Found, Wanted, Ways};
+use crate::{
+    api::{ApiError, RecallRequest, RecallVerdict},
+    domain::{ClaimId, Scope},
+    engine::{Engine, gate},
+    recall::{
+        floor,
+        known::{self, Figures},
+    },
+    store::Spot,
+};
+
+/// How many claims after the best tell what is near whatever is asked.
+const CROWD: usize = 9;
+
+/// The claims among which the answer is looked for where the probability is fitted: what an agent is shown.
+const SHOWN_FIRST: usize = 3;
+
+/// What is known of the best claim that a question finds, and the ids of the first few; `None` where it finds none. For measurements.
+pub(in crate::engine) fn figures(
+    engine: &Engine,
+    request: &RecallRequest,
+    ways: Ways,
+) -> Result<Option<(Figures, Vec<ClaimId>)>, ApiError> {
+    let wanted = Wanted { ways, ..Wanted::new(request)? };
+    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
+    let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
+    let first = findings.found.iter().take(SHOWN_FIRST).map(|found| found.row.id).collect();
+    Ok(findings.found.first().map(|found| (found.figures, first)))
+}
+
+/// Whether a question is answered. `reference_answers`: a file that was taken in does.
+pub(super) fn of(found: &[Found], reference_answers: bool, by_meaning: bool) -> RecallVerdict {
+    let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
+    let weights = known::built_in().weights(by_meaning);
+    if found.iter().any(|found| found.answers) {
+        RecallVerdict::Known
+    } else if reference_answers {
+        RecallVerdict::Reference
+    } else if found.is_empty() || probability < weights.nothing_below {
+        RecallVerdict::Nothing
+    } else {
+        RecallVerdict::Nearest
+    }
+}
+
+/// What a person or an agent is told where no claim is known to answer.
+pub(super) fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<String> {
+    match verdict {
+        RecallVerdict::Known => None,
+        RecallVerdict::Reference => Some("No claim answers this; a file that was taken in does.".to_owned()),
+        RecallVerdict::Nearest => Some(format!("Nothing in {scope} surely answers this; these are the nearest.")),
+        RecallVerdict::Nothing if none => Some(format!("Nothing in {scope} has to do with this.")),
+        RecallVerdict::Nothing => {
+            Some(format!("Nothing in {scope} has to do with this; these are the nearest all the same."))
+        }
+    }
+}
+
+/// The mean cosine of the nearest claims after the best; 0 where there are none.
+pub(super) fn crowd(near: &[(Spot, f32)]) -> f64 {
+    let next: Vec<f64> = near.iter().skip(1).take(CROWD).map(|(_, cosine)| f64::from(*cosine)).collect();
+    if next.is_empty() { 0.0 } else { next.iter().sum::<f64>() / next.len() as f64 }
+}
+
+/// Says of each claim how probably it answers.
+pub(super) fn weigh_up(found: &mut [Found], by_meaning: bool, unknown: f64, crowd: f64, raise: f64) {
+    let weights = known::built_in().weights(by_meaning);
+    let total = |at: usize| found.get(at).map_or(0.0, |found: &Found| found.score.total);
+    let lead = total(0) - total(1);
+    for (place, found) in found.iter_mut().enumerate() {
+        let lead = Some(if place == 0 { lead } else { 0.0 });
+        let Found { ref score, cosine, with_reason, fused, .. } = *found;
+        let floor = floor::Evidence { score, cosine, by_meaning, unknown, lead, raise };
+        let evidence = known::Evidence { score, cosine, with_reason, unknown, lead, fused, crowd, raise };
+        let figures = Figures::of(&evidence);
+        (found.above, found.figures) = (floor::above(&floor), figures);
+        found.probability = weights.probability(&figures);
+        found.answers = found.probability >= weights.known_from;
+    }
+}
