@@ -3,6 +3,7 @@
 mod care;
 mod docs;
 mod flow;
+mod follow;
 mod import;
 mod inbox;
 mod resolve;
