@@ -14,7 +14,7 @@ use crate::{
     infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
 };
 
-/// Measure the guard, recall, the store, sync, and what agents wait for.
+/// Measure the guard, recall, imports, the store, sync, and what agents wait for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -66,6 +66,12 @@ enum What {
         sample: usize,
         #[command(flatten)]
         named: Named,
+    },
+    /// Which claims the reader of rule files takes, beside those that a careful person would take.
+    Import {
+        /// The folder with rule files, each with its claims beside it: NAME.md and NAME.claims.
+        #[arg(long, value_name = "DIR", default_value = "tests/data/import")]
+        data: PathBuf,
     },
     /// How fast files are taken in for reference, and how fast their pieces get vectors.
     Ingest {
@@ -348,6 +354,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
                 }
                 _ => recall_speed(claims, samples, &named, cx),
             }
+        }
+        What::Import { data } => {
+            let report = bench::import::run(&data)
+                .map_err(|error| CliError::usage(error).hint("`--data` names the folder with the rule files"))?;
+            tell(cx, &report, &report.to_string());
+            Ok(Exit::Ok)
         }
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, cx),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), cx),

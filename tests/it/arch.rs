@@ -43,6 +43,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/daemon/teams/status.rs", "store", "what is kept of teams and peers, put into one answer"),
     ("src/cli/worker.rs", "infer", "the verb that is the worker"),
     ("src/cli/worker.rs", "sync", "the verb that is the worker"),
+    ("src/bench/import/mod.rs", "interchange", "measures the reader of rule files, which is pure"),
     ("src/cli/bench.rs", "bench", "measures without a daemon"),
     ("src/cli/models/mod.rs", "infer", "the verb that works on model files, with and without a daemon"),
     ("src/cli/models/accept.rs", "infer", "a part of it: a file is probed before it is accepted"),
