@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     How,
     report::Left,
+    scope,
     send::{Row, Sender},
 };
 use crate::{
@@ -35,6 +36,8 @@ const MAX_SEEN: u64 = 4 * 1024 * 1024;
 pub(super) struct File {
     /// The hash of its text.
     pub(super) hash: String,
+    /// The repository that it belongs to, else the folder; empty for standard input.
+    pub(super) origin: String,
     /// Its path, as it stands in sources.
     pub(super) path: String,
     /// Its name, as it stands in reasons.
@@ -74,9 +77,21 @@ struct Import {
     /// A claim that the import stored, kept or retired, and how it stood afterwards: an undo of the import changes that.
     probe: ClaimId,
     in_force: bool,
+    /// The claims that came from it: a file of another repository with the same path does not change them.
+    claims: BTreeSet<ClaimId>,
 }
 
-/// The files that were imported on this machine, by daemon, scope and real path. Losing the list costs time, nothing else.
+/// Which repository, or else which folder, a file belongs to.
+pub(super) fn origin(file: &Path) -> String {
+    if file.as_os_str() == "-" {
+        return String::new();
+    }
+    let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let folder = real.parent().map(Path::to_owned).unwrap_or_default();
+    scope::project_of(&folder).identities.into_iter().next().unwrap_or_else(|| folder.display().to_string())
+}
+
+/// The files that were imported on this machine, by daemon, scope, origin and path.
 #[derive(Debug, Default)]
 struct Seen {
     path: PathBuf,
@@ -127,8 +142,13 @@ impl Followed {
                 && stands(&client, &known).await
             {
                 Compared { untouched: true, ..new(File { rows: Vec::new(), left: Vec::new(), ..file }) }
+            } else if file.origin.is_empty() {
+                // What comes on standard input has no earlier version.
+                new(file)
             } else {
-                let earlier = earlier(&client, &out.scope, &file).await?;
+                let others = out.of_others(&file);
+                let mut earlier = earlier(&client, &out.scope, &file).await?;
+                earlier.retain(|claim| !others.contains(&claim.id));
                 difference(file, earlier)
             };
             out.files.push(compared);
@@ -137,8 +157,14 @@ impl Followed {
     }
 
     fn key(&self, file: &File) -> String {
-        let real = fs::canonicalize(&file.path).map_or_else(|_| file.path.clone(), |path| path.display().to_string());
-        format!("{} {} {real}", self.place, self.scope)
+        [&self.place, &self.scope.to_string(), &file.path, &file.origin].map(|part| part.replace('\n', " ")).join("\n")
+    }
+
+    /// The claims that came from files with this path in other repositories.
+    fn of_others(&self, file: &File) -> BTreeSet<ClaimId> {
+        let (own, path) = (self.key(file), format!("{}\n", file.path));
+        let others = self.seen.imports.iter().filter(|(key, _)| **key != own && key.contains(&path));
+        others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
     }
 
     /// The rows that are new, or a new version of what was stored.
@@ -155,7 +181,8 @@ impl Followed {
     /// Makes memory as the files are: retires what is gone, replaces what changed, stores what is new.
     pub(super) async fn send(mut self, cx: &mut Context, sender: &mut Sender) -> Result<(), CliError> {
         let mut probes: Vec<Option<(ClaimId, bool)>> = vec![None; self.files.len()];
-        for (one, probe) in self.files.iter().zip(&mut probes) {
+        let mut claims: Vec<BTreeSet<ClaimId>> = vec![BTreeSet::new(); self.files.len()];
+        for ((one, probe), claims) in self.files.iter().zip(&mut probes).zip(&mut claims) {
             if one.untouched {
                 sender.report.untouched.push(one.file.path.clone());
             }
@@ -170,6 +197,7 @@ impl Followed {
                     && let Some(old) = one.earlier.get(*old)
                 {
                     sender.report.same(row, old.id);
+                    claims.insert(old.id);
                     probe.get_or_insert((old.id, old.status == Status::Active));
                 }
             }
@@ -207,30 +235,35 @@ impl Followed {
             done += 1;
             cx.ui.progress(text!("importing {} of {}", done, total));
             if let Some(id) = sender.put(&row).await?
-                && let Some(probe) = probes.get_mut(at)
+                && let (Some(probe), Some(claims)) = (probes.get_mut(at), claims.get_mut(at))
             {
                 *probe = Some((id, true));
+                claims.insert(id);
             }
         }
         for (at, row) in new {
             done += 1;
             cx.ui.progress(text!("importing {} of {}", done, total));
             if let Some(id) = sender.put(&row).await?
-                && let Some(probe) = probes.get_mut(at)
+                && let (Some(probe), Some(claims)) = (probes.get_mut(at), claims.get_mut(at))
             {
                 *probe = Some((id, true));
+                claims.insert(id);
             }
         }
-        if !sender.report.has_refused() {
-            for (one, probe) in self.files.iter().zip(probes).filter(|(one, _)| !one.untouched) {
-                if let Some((probe, in_force)) = probe {
-                    let import = Import { hash: one.file.hash.clone(), reader: READER, probe, in_force };
-                    let key = self.key(&one.file);
-                    self.seen.imports.insert(key, import);
-                }
+        // What was refused is tried again the next time.
+        let refused = sender.report.has_refused();
+        for ((one, probe), claims) in self.files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
+            if let Some((probe, in_force)) = probe {
+                let key = self.key(&one.file);
+                let hash = if refused { String::new() } else { one.file.hash.clone() };
+                // What it stored before stays its own, whatever became of it.
+                let before = self.seen.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
+                let claims = claims.into_iter().chain(before).collect();
+                self.seen.imports.insert(key, Import { hash, reader: READER, probe, in_force, claims });
             }
-            self.seen.save();
         }
+        self.seen.save();
         Ok(())
     }
 
@@ -266,14 +299,18 @@ impl Followed {
             return;
         }
         let ui = &mut cx.ui;
+        let of = |row: Option<&Row>, old: Option<&ClaimView>| {
+            let source = row.map_or_else(|| old.and_then(|old| old.source.clone()), |row| Some(row.source.clone()));
+            sanitize_line(&source.unwrap_or_default())
+        };
+        let width = rows.iter().map(|(_, row, old)| of(*row, *old).chars().count()).max().unwrap_or_default();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (change, row, old) in &rows {
             *counts.entry(change).or_default() += 1;
             if *change == "same" && !details {
                 continue;
             }
-            let source = row.map_or_else(|| old.and_then(|old| old.source.clone()), |row| Some(row.source.clone()));
-            let source = sanitize_line(&source.unwrap_or_default());
+            let source = format!("{:<width$}", of(*row, *old));
             let kind = row.map_or_else(|| old.map(|old| old.kind), |row| row.claim.kind).unwrap_or_default();
             let style = match *change {
                 "new" => Style::Good,
@@ -294,8 +331,12 @@ impl Followed {
             if let Some(old) = old
                 && matches!(*change, "changed" | "moved")
             {
-                let before =
-                    format!("before   {:<10}  {}  {}", "", old.source.clone().unwrap_or_default(), old.statement);
+                let before = format!(
+                    "before   {:<10}  {:<width$}  {}",
+                    "",
+                    old.source.clone().unwrap_or_default(),
+                    old.statement
+                );
                 let before = ui.paint(Style::Dim, sanitize_line(&before));
                 ui.line(before);
             }

@@ -50,7 +50,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let skipped = found.skipped.into_iter();
         let left: Vec<Left> =
             skipped.map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
-        files.push(follow::File { hash: blake3::hash(text.as_bytes()).to_hex().to_string(), path, name, rows, left });
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        files.push(follow::File { hash, origin: follow::origin(file), path, name, rows, left });
     }
     let empty = files.iter().all(|file| file.rows.is_empty());
     let followed = Followed::compare(cx, files, args.how).await?;

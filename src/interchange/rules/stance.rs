@@ -40,7 +40,7 @@ const MARKS_AGAINST: [char; 10] = ['❌', '🚫', '✗', '✘', '⛔', '👎', '
 const MARKS_FOR: [char; 6] = ['✅', '✔', '☑', '👍', '✓', '🟢'];
 
 /// Words that negate the verb after them.
-const NEGATED: [&str; 18] = [
+const NEGATED: [&str; 17] = [
     "do not",
     "don't",
     "dont",
@@ -58,7 +58,6 @@ const NEGATED: [&str; 18] = [
     "may not",
     "shall not",
     "never",
-    "we no longer",
 ];
 
 /// Who does something, and what is done, where it says nothing of which.
@@ -302,9 +301,8 @@ fn denies(plain: &str) -> Option<Lead> {
         }
     }
     for (denied, lead) in DENIED {
-        let rest = words;
         let join = if matches!(lead, "Avoid" | "Do not") { Join::Before } else { Join::Label };
-        if let Some(lead) = led(rest, denied, lead, join) {
+        if let Some(lead) = led(words, denied, lead, join) {
             return Some(lead);
         }
         // “Forbidden functions”: the whole of it is the label.

@@ -173,3 +173,28 @@ fn a_large_import_shows_what_it_would_store_before_it_does() {
     let told = home.run(["import", "rules", "AGENTS.md", "--yes"]).ok().stdout;
     assert!(!told.starts_with("30 convention"), "{told}");
 }
+
+#[test]
+fn files_of_two_repositories_have_imports_and_claims_of_their_own() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut numbers = Vec::new();
+    for (folder, rule) in [("one", "Use tabs for indentation."), ("two", "Migrations are forward-only.")] {
+        let folder = home.work().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("AGENTS.md"), format!("# Rules\n\n- {rule}\n")).unwrap();
+        let output = home
+            .command(["import", "rules", "AGENTS.md", "--scope", "acme/both", "--json"])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((many(&told, "stored"), many(&told, "retired")), (1, 0), "{told}");
+        numbers.push(told["import"].as_str().unwrap().to_owned());
+    }
+    assert_ne!(numbers[0], numbers[1]);
+    let total = |home: &TestHome| home.run(["claims", "--scope", "acme/both", "--json"]).ok().json()["total"].clone();
+    assert_eq!(total(&home), 2);
+    home.run(["undo", "--import", &numbers[1]]).ok();
+    assert_eq!(total(&home), 1);
+}
