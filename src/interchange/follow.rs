@@ -56,10 +56,10 @@ pub fn compare(earlier: &[Line], now: &[Line]) -> Difference {
         let same = by_statement.get(line.statement.as_str()).into_iter().flatten();
         // Two equal lines make one claim.
         let free = same.clone().find(|old| of_earlier.get(**old) == Some(&None)).or_else(|| same.clone().next());
-        if let Some(&old) = free {
-            if let (Some(to), Some(from)) = (of_now.get_mut(at), of_earlier.get_mut(old)) {
-                (*to, *from) = (Some(old), Some(at));
-            }
+        if let Some(&old) = free
+            && let (Some(to), Some(from)) = (of_now.get_mut(at), of_earlier.get_mut(old))
+        {
+            (*to, *from) = (Some(old), Some(at));
         }
     }
     // What stays in its order among the rest has not moved.
@@ -74,7 +74,7 @@ pub fn compare(earlier: &[Line], now: &[Line]) -> Difference {
         })
         .collect();
     let mut pairs = Vec::new();
-    let places = (places(&of_earlier, |at| Some(at)), places(&of_now, |at| of_now.get(at).copied().flatten()));
+    let places = (places(&of_earlier, Some), places(&of_now, |at| of_now.get(at).copied().flatten()));
     for (at, line) in now.iter().enumerate().filter(|(at, _)| fates.get(*at) == Some(&Fate::New)) {
         for (old, before) in earlier.iter().enumerate().filter(|(old, _)| of_earlier.get(*old) == Some(&None)) {
             let same_place = places.0.get(old) == places.1.get(at);

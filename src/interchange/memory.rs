@@ -152,7 +152,7 @@ impl Memories {
         let kept = Kept::of(value);
         self.fact(line, statement.to_owned());
         let Some(memory) = self.memories.last_mut() else { return };
-        memory.agent = kept.agent.clone();
+        memory.agent.clone_from(&kept.agent);
         (memory.valid_from, memory.valid_until) = (kept.valid_from.clone(), kept.valid_until.clone());
         let words: Vec<String> = reason.map(str::to_owned).into_iter().chain(kept.words()).collect();
         memory.reason = (!words.is_empty()).then(|| words.join(" "));

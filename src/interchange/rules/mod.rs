@@ -295,7 +295,7 @@ impl Reader<'_> {
         }
         // What follows a dash or a colon says why, or what to do instead.
         if let Some((what, why)) = apart(first, lead.join == Join::Label) {
-            rest = format!("{} {rest}", stop(&capital(why))).trim().to_owned();
+            rest = [stop(&capital(why)), rest].join(" ").trim_end().into();
             first = what;
         }
         let item = lowered(first);

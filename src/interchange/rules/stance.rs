@@ -277,7 +277,7 @@ fn aside(plain: &str) -> Option<&'static str> {
 /// Whether a text names both sides: “Do's and don'ts”, “Good and bad”, “Pros and cons”.
 fn mixed(plain: &str) -> bool {
     let sides: Vec<_> = plain
-        .split(|c: char| c == '/' || c == '&')
+        .split(['/', '&'])
         .flat_map(|part| part.split(" and "))
         .flat_map(|part| part.split(" vs "))
         .flat_map(|part| part.split(" or "))

@@ -59,7 +59,7 @@ impl Reader<'_> {
         let bad = of(|column| matches!(column, Column::Led(lead) if lead.against));
         match (new.zip(old), good.zip(bad)) {
             (Some((new, old)), _) => {
-                self.rule(block, &format!("Use {} instead of {}", lowered(new), lowered(old)), &why, "")
+                self.rule(block, &format!("Use {} instead of {}", lowered(new), lowered(old)), &why, "");
             }
             (None, Some((good, bad))) if is_code(good) && is_code(bad) => {
                 self.rule(block, &format!("Use {good}, not {bad}"), &why, "");

@@ -244,8 +244,8 @@ pub(super) fn is_verb(word: &str) -> bool {
 pub(super) fn is_finite(word: &str) -> bool {
     let known = |stem: &str| listed(VERBS, stem);
     listed(STATING, word)
-        || word.strip_suffix('s').is_some_and(|stem| known(stem))
-        || word.strip_suffix("es").is_some_and(|stem| known(stem))
+        || word.strip_suffix('s').is_some_and(known)
+        || word.strip_suffix("es").is_some_and(known)
         || word.strip_suffix("ies").is_some_and(|stem| known(&format!("{stem}y")))
 }
 
