@@ -5,6 +5,7 @@ pub mod bar;
 mod daemon;
 pub mod guard;
 mod heard;
+pub mod import;
 pub mod ingest;
 mod logistic;
 pub mod normalise;

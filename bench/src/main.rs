@@ -19,7 +19,7 @@ use ergo::{
 };
 use output::Output;
 
-/// Measure ergo: the guard, recall, the store, sync, and what agents wait for.
+/// Measure ergo: the guard, recall, imports, the store, sync, and what agents wait for.
 ///
 /// Any other argument runs `ergo` itself, for the processes that are measured.
 #[derive(Debug, clap::Parser)]
@@ -80,6 +80,12 @@ enum What {
         sample: usize,
         #[command(flatten)]
         named: Named,
+    },
+    /// Which claims the reader of rule files takes, beside those that a careful person would take.
+    Import {
+        /// The folder with rule files, each with its claims beside it: NAME.md and NAME.claims.
+        #[arg(long, value_name = "DIR", default_value = "tests/data/import")]
+        data: PathBuf,
     },
     /// How fast files are taken in for reference, and how fast their pieces get vectors.
     Ingest {
@@ -359,6 +365,10 @@ fn run(what: What, out: &mut Output) -> Result<()> {
                 }
                 _ => recall_speed(claims, samples, &named, out),
             }
+        }
+        What::Import { data } => {
+            let report = ergo_bench::import::run(&data).context("`--data` names the folder with the rule files")?;
+            Ok(out.report(&report, &report.to_string())?)
         }
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), out),

@@ -48,6 +48,12 @@ pub struct Block {
     pub links: Vec<Link>,
     /// It is quoted.
     pub quoted: bool,
+    /// The words in it that are struck out; a block of struck-out words alone has no other text.
+    pub struck: String,
+    /// All its words are bold: a paragraph like this one stands as a heading.
+    pub bold: bool,
+    /// The rows of a table with the line of each, the header first.
+    pub rows: Vec<(usize, Vec<String>)>,
 }
 
 impl Block {
@@ -83,6 +89,7 @@ struct Reader<'a> {
     lists: usize,
     quotes: usize,
     struck: usize,
+    strong: usize,
     metadata: Option<usize>,
     link: Option<Link>,
 }
@@ -95,6 +102,10 @@ struct Open {
     line: usize,
     links: Vec<Link>,
     emitted: bool,
+    struck: String,
+    /// Some of its words are not bold.
+    plain: bool,
+    cells: Vec<(usize, Vec<String>)>,
 }
 
 impl<'a> Reader<'a> {
@@ -108,6 +119,7 @@ impl<'a> Reader<'a> {
             lists: 0,
             quotes: 0,
             struck: 0,
+            strong: 0,
             metadata: None,
             link: None,
         }
@@ -141,6 +153,8 @@ impl<'a> Reader<'a> {
             Event::InlineHtml(html) if html.trim_start().to_ascii_lowercase().starts_with("<br") => {
                 self.push(" ", line);
             }
+            // A placeholder such as `<name>` is not HTML.
+            Event::InlineHtml(html) if is_placeholder(&html) => self.push(&html, line),
             _ => {}
         }
     }
@@ -163,6 +177,17 @@ impl<'a> Reader<'a> {
             Tag::Item => self.begin(BlockKind::Item { depth: self.lists.saturating_sub(1) }, range.start),
             Tag::BlockQuote(_) => self.quotes += 1,
             Tag::Strikethrough => self.struck += 1,
+            Tag::Strong => self.strong += 1,
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(open) = self.open.last_mut() {
+                    open.cells.push((self.lines.at(range.start), Vec::new()));
+                }
+            }
+            Tag::TableCell => {
+                if let Some((_, row)) = self.open.last_mut().and_then(|open| open.cells.last_mut()) {
+                    row.push(String::new());
+                }
+            }
             Tag::Link { dest_url, link_type, .. } => {
                 self.link = Some(Link { text: String::new(), target: dest_url.into_string() });
                 if matches!(link_type, LinkType::Autolink | LinkType::Email)
@@ -184,6 +209,7 @@ impl<'a> Reader<'a> {
             TagEnd::BlockQuote(_) => self.quotes = self.quotes.saturating_sub(1),
             TagEnd::TableCell => self.space(),
             TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
+            TagEnd::Strong => self.strong = self.strong.saturating_sub(1),
             TagEnd::Link => {
                 if let (Some(link), Some(open)) = (self.link.take(), self.open.last_mut()) {
                     open.links.push(link);
@@ -195,17 +221,33 @@ impl<'a> Reader<'a> {
 
     fn begin(&mut self, kind: BlockKind, offset: usize) {
         let line = self.lines.at(offset);
-        self.open.push(Open { kind, rows: Vec::new(), line, links: Vec::new(), emitted: false });
+        self.open.push(Open {
+            kind,
+            rows: Vec::new(),
+            line,
+            links: Vec::new(),
+            emitted: false,
+            struck: String::new(),
+            plain: false,
+            cells: Vec::new(),
+        });
     }
 
     fn push(&mut self, text: &str, line: usize) {
         if self.struck > 0 {
+            if let Some(open) = self.open.last_mut() {
+                open.struck.push_str(text);
+            }
             return;
         }
         if let Some(link) = &mut self.link {
             link.text.push_str(text);
         }
         if let Some(open) = self.open.last_mut() {
+            open.plain |= self.strong == 0 && !text.trim().is_empty();
+            if let Some(cell) = open.cells.last_mut().and_then(|(_, row)| row.last_mut()) {
+                cell.push_str(text);
+            }
             match open.rows.last_mut() {
                 Some((at, row)) if *at == line => row.push_str(text),
                 _ => open.rows.push((line, text.to_owned())),
@@ -225,9 +267,17 @@ impl<'a> Reader<'a> {
         let Some(open) = self.open.last_mut() else { return };
         if matches!(open.kind, BlockKind::Item { .. }) && !open.emitted {
             open.emitted = true;
-            let (kind, line) = (open.kind, open.line);
-            let (rows, links) = (std::mem::take(&mut open.rows), std::mem::take(&mut open.links));
-            self.emit(kind, &rows, line, links);
+            let own = Open {
+                kind: open.kind,
+                rows: std::mem::take(&mut open.rows),
+                line: open.line,
+                links: std::mem::take(&mut open.links),
+                emitted: true,
+                struck: std::mem::take(&mut open.struck),
+                plain: open.plain,
+                cells: Vec::new(),
+            };
+            self.emit(own);
         }
     }
 
@@ -235,13 +285,14 @@ impl<'a> Reader<'a> {
         let Some(open) = self.open.pop() else { return };
         // Text after a nested list belongs to an item that has already been told.
         if !open.emitted {
-            self.emit(open.kind, &open.rows, open.line, open.links);
+            self.emit(open);
         }
     }
 
-    fn emit(&mut self, kind: BlockKind, rows: &[(usize, String)], line: usize, links: Vec<Link>) {
+    fn emit(&mut self, open: Open) {
+        let Open { kind, rows, line, links, struck, plain, cells, .. } = open;
         let (mut text, mut breaks, mut spaced) = (String::new(), Vec::new(), true);
-        for (row_line, row) in rows {
+        for (row_line, row) in &rows {
             let words = row.split_whitespace().collect::<Vec<_>>().join(" ");
             if words.is_empty() {
                 spaced |= !row.is_empty();
@@ -254,7 +305,7 @@ impl<'a> Reader<'a> {
             text.push_str(&words);
             spaced = true;
         }
-        if text.is_empty() && !matches!(kind, BlockKind::Code | BlockKind::Table) {
+        if text.is_empty() && struck.is_empty() && !matches!(kind, BlockKind::Code | BlockKind::Table) {
             return;
         }
         if let BlockKind::Heading(level) = kind {
@@ -262,7 +313,9 @@ impl<'a> Reader<'a> {
             self.headings.push((level, text.trim_end_matches(':').to_owned()));
         }
         let headings = self.headings.iter().map(|(_, text)| text.clone()).collect();
-        self.out.blocks.push(Block { kind, text, line, breaks, headings, links, quoted: self.quotes > 0 });
+        let bold = !plain && !text.is_empty();
+        let quoted = self.quotes > 0;
+        self.out.blocks.push(Block { kind, text, line, breaks, headings, links, quoted, struck, bold, rows: cells });
     }
 
     fn front_matter(&mut self, text: &str, first: usize) {
@@ -276,6 +329,17 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Whether what looks like a tag stands for words that somebody shall fill in: `<one sentence>`, not `<b>` or `<!-- … -->`.
+fn is_placeholder(html: &str) -> bool {
+    const TAGS: [&str; 24] = [
+        "a", "b", "br", "code", "del", "details", "div", "em", "i", "img", "ins", "kbd", "li", "p", "pre", "s",
+        "small", "span", "strong", "sub", "summary", "sup", "u", "ul",
+    ];
+    let name = html.trim_start_matches('<').trim_start_matches('/');
+    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    !name.is_empty() && !html.contains('=') && !TAGS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 fn number(level: HeadingLevel) -> u8 {

@@ -1,6 +1,8 @@
 //! What other memory tools export: the official MCP memory server's lines of JSON, and lists of memories as JSON (mem0, Engram and
 //! their kin). Each memory becomes a claim with where it is from; what is none is skipped with its place.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::Skipped;
@@ -19,6 +21,12 @@ pub struct Memory {
     pub reason: Option<String>,
     /// The key of a fact: one memory must not overwrite another of the same subject.
     pub key: Option<String>,
+    /// The agent that wrote it, where the export says so.
+    pub agent: Option<String>,
+    /// The first day on which it holds, `YYYY-MM-DD`.
+    pub valid_from: Option<String>,
+    /// The last day on which it holds.
+    pub valid_until: Option<String>,
 }
 
 /// What an export holds.
@@ -28,7 +36,18 @@ pub struct Memories {
     pub memories: Vec<Memory>,
     /// What became none, and why.
     pub skipped: Vec<Skipped>,
+    /// The fields that no claim has a place for, each with the number of memories that had it.
+    pub dropped: BTreeMap<String, usize>,
 }
+
+/// The names under which an export says who wrote a memory.
+const AGENTS: [&str; 3] = ["agent_id", "agent", "agent_name"];
+
+/// The names under which it says when the memory was written.
+const WRITTEN: [&str; 4] = ["committed_at", "created_at", "timestamp", "at"];
+
+/// Fields that only name the memory within its export, or say again what the list says.
+const OF_THE_EXPORT: [&str; 4] = ["id", "fact_id", "content_hash", "hash"];
 
 /// The names under which a list of memories stands in a JSON object.
 const LISTS: [&str; 6] = ["results", "memories", "facts", "claims", "data", "items"];
@@ -114,7 +133,9 @@ impl Memories {
     fn fact(&mut self, line: usize, statement: String) {
         let hash = blake3::hash(statement.as_bytes()).to_hex();
         let key = format!("memory {}", hash.get(..16).unwrap_or_default());
-        self.memories.push(Memory { line, statement, kind: ClaimKind::Fact, reason: None, key: Some(key) });
+        let (reason, agent, valid_from, valid_until) = (None, None, None, None);
+        let (kind, key) = (ClaimKind::Fact, Some(key));
+        self.memories.push(Memory { line, statement, kind, reason, key, agent, valid_from, valid_until });
     }
 
     /// An element of a list: a text, or an object that holds one.
@@ -126,18 +147,96 @@ impl Memories {
             return;
         }
         let named = field(&["fact_type", "kind", "type", "category"]).and_then(|kind| kind.parse::<ClaimKind>().ok());
+        let kind = named.unwrap_or(ClaimKind::Fact);
         let reason = field(&["reason", "rationale", "because", "why"]).filter(|reason| !reason.is_empty());
-        match (named.unwrap_or(ClaimKind::Fact), reason) {
-            (ClaimKind::Fact, _) => self.fact(line, statement.to_owned()),
-            (kind, reason) => self.memories.push(Memory {
-                line,
-                statement: statement.to_owned(),
-                kind,
-                reason: reason.map(str::to_owned),
-                key: None,
-            }),
+        let kept = Kept::of(value);
+        self.fact(line, statement.to_owned());
+        let Some(memory) = self.memories.last_mut() else { return };
+        memory.agent.clone_from(&kept.agent);
+        (memory.valid_from, memory.valid_until) = (kept.valid_from.clone(), kept.valid_until.clone());
+        let words: Vec<String> = reason.map(str::to_owned).into_iter().chain(kept.words()).collect();
+        memory.reason = (!words.is_empty()).then(|| words.join(" "));
+        if kind.is_guarded() {
+            (memory.kind, memory.key) = (kind, None);
+        }
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let known = TEXTS.contains(&name.as_str())
+                || AGENTS.contains(&name.as_str())
+                || WRITTEN.contains(&name.as_str())
+                || OF_THE_EXPORT.contains(&name.as_str())
+                || [
+                    "reason",
+                    "rationale",
+                    "because",
+                    "why",
+                    "scope",
+                    "confidence",
+                    "valid_from",
+                    "valid_until",
+                    "engineer",
+                ]
+                .contains(&name.as_str())
+                || (["fact_type", "kind", "type", "category"].contains(&name.as_str()) && named.is_some());
+            let empty = value.is_null() || value.as_str() == Some("") || value.as_array().is_some_and(Vec::is_empty);
+            if !known && !empty {
+                *self.dropped.entry(name.clone()).or_default() += 1;
+            }
         }
     }
+}
+
+/// What an export says of a memory beside its words.
+#[derive(Default)]
+struct Kept {
+    agent: Option<String>,
+    engineer: Option<String>,
+    scope: Option<String>,
+    confidence: Option<String>,
+    written: Option<String>,
+    valid_from: Option<String>,
+    valid_until: Option<String>,
+}
+
+impl Kept {
+    fn of(value: &Value) -> Self {
+        let text = |names: &[&str]| {
+            let found = names.iter().find_map(|name| value.get(*name).filter(|value| !value.is_null()))?;
+            let text = found.as_str().map_or_else(|| found.to_string(), |text| text.trim().to_owned());
+            (!text.is_empty() && (found.is_string() || found.is_number())).then_some(text)
+        };
+        let day = |names: &[&str]| text(names).and_then(|text| day_of(&text));
+        Self {
+            agent: text(&AGENTS),
+            engineer: text(&["engineer"]),
+            scope: text(&["scope"]),
+            confidence: text(&["confidence"]),
+            written: text(&WRITTEN),
+            valid_from: day(&["valid_from"]),
+            valid_until: day(&["valid_until"]),
+        }
+    }
+
+    /// What has no field of its own in a claim, as a sentence.
+    fn words(&self) -> Option<String> {
+        let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
+        let all = [
+            named("scope", &self.scope),
+            named("confidence", &self.confidence),
+            named("written", &self.written),
+            named("by", &self.engineer),
+        ];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        (!all.is_empty()).then(|| format!("In its export: {}.", all.join(", ")))
+    }
+}
+
+/// The day of a time: `YYYY-MM-DD`, from a date, a date and time, or seconds since the Unix epoch.
+fn day_of(text: &str) -> Option<String> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        let time = jiff::Timestamp::from_second(seconds as i64).ok()?;
+        return Some(time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string());
+    }
+    text.get(..10)?.parse::<jiff::civil::Date>().ok().map(|date| date.to_string())
 }
 
 #[cfg(test)]
@@ -159,6 +258,21 @@ mod tests {
         assert_eq!(keys.len(), 3, "none overwrites another");
         assert_eq!(read.skipped.iter().map(|skip| skip.line).collect::<Vec<_>>(), [3, 4]);
         assert_eq!(super::read(text.lines().next().unwrap()).unwrap().memories.len(), 2, "one line alone");
+    }
+
+    #[test]
+    fn an_engram_export_keeps_times_scope_confidence_and_agent_and_says_what_it_drops() {
+        let text = r#"{"facts": [{"fact_id": "f1", "content": "The rate limit is 1,000 req/s", "scope": "auth", "confidence": 0.9,
+            "fact_type": "decision", "agent_id": "claude-1", "committed_at": "2026-03-01T10:00:00Z", "valid_from": "2026-03-01T10:00:00Z",
+            "valid_until": null, "embedding": [1, 2], "keywords": []}]}"#;
+        let read = read(text).unwrap();
+        let memory = &read.memories[0];
+        assert_eq!((memory.kind, memory.agent.as_deref()), (ClaimKind::Decision, Some("claude-1")));
+        assert_eq!((memory.valid_from.as_deref(), memory.valid_until.as_deref()), (Some("2026-03-01"), None));
+        let reason = memory.reason.as_deref().unwrap();
+        assert_eq!(reason, "In its export: scope auth, confidence 0.9, written 2026-03-01T10:00:00Z.");
+        assert_eq!(read.dropped, BTreeMap::from([("embedding".to_owned(), 1)]));
+        assert_eq!(day_of("1772359200").as_deref(), Some("2026-03-01"));
     }
 
     #[test]

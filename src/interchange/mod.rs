@@ -10,6 +10,7 @@ pub mod agents_export;
 pub mod chat;
 #[cfg(test)]
 mod fixture;
+pub mod follow;
 pub mod jsonl;
 pub mod markdown;
 pub mod memory;

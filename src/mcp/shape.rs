@@ -8,8 +8,8 @@ use super::{person::Decision, verbs};
 use crate::{
     api::{
         Beside, CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
-        Ingested, RecallAnswer, RecallVerdict, Reference, Refused, Relation, ScopeView, UndoOutcome, Warning, WhyAnswer,
-        WriteOutcome,
+        Ingested, RecallAnswer, RecallVerdict, Reference, Refused, Relation, ScopeView, UndoOutcome, Warning,
+        WhyAnswer, WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
 };

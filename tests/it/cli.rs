@@ -4,6 +4,7 @@ mod beside;
 mod care;
 mod docs;
 mod flow;
+mod follow;
 mod import;
 mod inbox;
 mod resolve;

@@ -7,7 +7,9 @@ use std::{
 };
 
 use super::{
-    How, MAX_FILE, read,
+    How, MAX_FILE,
+    agree::agreed,
+    read,
     report::{Left, preview},
     send::{Row, Sender},
     shown,
@@ -46,8 +48,10 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         preview(cx, &ordered, &left, args.how.details);
         return Ok(Exit::Ok);
     }
-    let named: Vec<_> = args.paths.iter().map(|path| shown(path)).collect();
-    let mut sender = Sender::new(cx, "adr", &named.join(", "), &left).await?;
+    if !agreed(cx, &rows, &left, args.how)? {
+        return Ok(Exit::Ok);
+    }
+    let mut sender = Sender::new(cx, "adr", &args.paths, &left).await?;
     let mut claims = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         cx.ui.progress(text!("importing {} of {}", at + 1, steps.len()));

@@ -81,7 +81,7 @@ pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliEr
     let rows: Vec<Row> = found.iter().map(row).collect();
     let why = "expected: - [x] KIND: STATEMENT | because: REASON | from: SOURCE";
     let left: Vec<_> = wrong.iter().map(|line| Left::new(format!("{path}:{line}"), "", why)).collect();
-    let exit = send_all(cx, "proposals", &path, &rows, &left, args.how).await?;
+    let exit = send_all(cx, "proposals", std::slice::from_ref(&args.file), &rows, &left, args.how).await?;
     if rows.is_empty() && !args.how.dry_run {
         cx.ui.note("Nothing is ticked in it.");
     }

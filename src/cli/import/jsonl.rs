@@ -6,7 +6,9 @@ use std::{
 };
 
 use super::{
-    How, read,
+    How,
+    agree::agreed,
+    read,
     report::{Left, preview},
     send::{Row, Sender},
     shown,
@@ -49,7 +51,10 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         preview(cx, &rows, &left, args.how.details);
         return Ok(Exit::Ok);
     }
-    let mut sender = Sender::new(cx, "jsonl", &path, &left).await?;
+    if !agreed(cx, &rows, &left, args.how)? {
+        return Ok(Exit::Ok);
+    }
+    let mut sender = Sender::new(cx, "jsonl", std::slice::from_ref(&args.file), &left).await?;
     let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();
     let mut replaced = BTreeSet::new();
     for (at, ((_, claim), row)) in kept.iter().zip(&rows).enumerate() {

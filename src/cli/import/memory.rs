@@ -9,8 +9,9 @@ use super::{
     shown,
 };
 use crate::{
-    api::RememberRequest,
-    cli::{CliError, Context, Exit},
+    api::{Caller, RememberRequest},
+    cli::{CliError, Context, Exit, show::text::count},
+    domain::Qualifiers,
     interchange::memory,
 };
 
@@ -43,12 +44,26 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             reason,
             source: Some(source.clone()),
             key: one.key.clone(),
+            qualifiers: Qualifiers {
+                valid_from: one.valid_from.clone(),
+                valid_until: one.valid_until.clone(),
+                ..Qualifiers::default()
+            },
+            caller: Caller { agent: one.agent.clone(), ..Caller::default() },
             ..RememberRequest::default()
         };
         Row { claim, targets: Vec::new(), file: name.clone(), source }
     };
     let rows: Vec<Row> = found.memories.iter().map(row).collect();
-    let left: Vec<_> =
+    let mut left: Vec<_> =
         found.skipped.into_iter().map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
-    send_all(cx, "memory", &path, &rows, &left, args.how).await
+    let dropped: Vec<String> = found.dropped.iter().map(|(field, many)| format!("{field} ({many})")).collect();
+    left.extend(found.dropped.iter().map(|(field, many)| {
+        let why = format!("dropped: a claim has no such field; {}", count(*many, "memory has it", "memories have it"));
+        Left::new(path.clone(), field, why)
+    }));
+    if !dropped.is_empty() {
+        cx.ui.note(text!("Dropped, since a claim has no place for it: {}.", dropped.join(", ")));
+    }
+    send_all(cx, "memory", std::slice::from_ref(&args.file), &rows, &left, args.how).await
 }

@@ -1,11 +1,14 @@
 //! `ergo import`: takes over decision records and rule files, through the guard.
 //!
-//! Each row is an act whose id is made of what it says and where, so that an import that is run again does nothing twice,
-//! also for what was replaced or retracted meanwhile. The acts of one import begin with the same digits: its number, by
-//! which `ergo undo --import` takes it back whole.
+//! The acts of one import begin with the same digits: its number, by which `ergo undo --import` takes it back whole. A rule
+//! file is compared with what came from it before ([`follow`]), and each of its imports has a number of its own. In the other
+//! forms each row is an act whose id is made of what it says and where, so that an import that is run again does nothing twice,
+//! also for what was replaced or retracted meanwhile.
 
 mod adr;
+mod agree;
 mod chat;
+mod follow;
 mod jsonl;
 mod memory;
 mod report;
@@ -29,7 +32,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every row passes the guard. One that contradicts what is in force is kept on a conflict card, and the import goes on; it
-then still ends with exit code 0. Running an import again stores nothing twice.")]
+then still ends with exit code 0. Running an import again stores nothing twice. A rule file is followed: a line that changed
+replaces its old version, and one that is gone retires its claim.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -48,9 +52,12 @@ enum What {
 /// How an import goes, whatever it reads.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct How {
-    /// Show what would be imported: store nothing, ask no daemon.
+    /// Show what would be imported, and store nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask before a large import.
+    #[arg(short, long)]
+    yes: bool,
     /// List what is skipped, and why.
     #[arg(long)]
     details: bool,

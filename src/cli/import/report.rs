@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::send::Row;
 use crate::{
-    api::{Refused, Stored, Warning},
+    api::{ClaimView, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
     domain::{
         CardId, ClaimId, ClaimKind, Scope,
@@ -59,6 +59,29 @@ impl Left {
     pub(super) fn new(source: impl Into<String>, text: impl Into<String>, why: impl Into<String>) -> Self {
         Self { source: source.into(), text: text.into(), why: why.into() }
     }
+
+    /// Where it stands.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What stands there.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Why it became none.
+    pub(super) fn why(&self) -> &str {
+        &self.why
+    }
+}
+
+/// A claim whose line is gone from its file.
+#[derive(Debug, Serialize)]
+struct Retired {
+    claim_id: ClaimId,
+    statement: String,
+    source: String,
 }
 
 /// What became of an import.
@@ -75,6 +98,12 @@ pub(super) struct Report {
     duplicates: Vec<Kept>,
     refused: Vec<Turned>,
     skipped: Vec<Left>,
+    /// Claims whose lines are gone from a rule file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    retired: Vec<Retired>,
+    /// Files that are as they were when they were last imported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) untouched: Vec<String>,
     /// Rows that were stored and at once taken out of force, since their file says that they are no longer.
     pub(super) closed: usize,
 }
@@ -91,6 +120,8 @@ impl Report {
             duplicates: vec![],
             refused: vec![],
             skipped,
+            retired: vec![],
+            untouched: vec![],
             closed: 0,
         }
     }
@@ -115,6 +146,25 @@ impl Report {
             Fate::Stored => self.stored.push(kept),
             Fate::Known => self.duplicates.push(kept),
         }
+    }
+
+    /// A row whose claim came from the same file before, and stays.
+    pub(super) fn same(&mut self, row: &Row, claim: ClaimId) {
+        let (statement, kind, source) = (row.claim.statement.clone(), row.claim.kind, row.source.clone());
+        self.duplicates.push(Kept { claim_id: claim, statement, kind, source, superseded: vec![], warnings: vec![] });
+    }
+
+    pub(super) fn retire(&mut self, claim: &ClaimView) {
+        self.retired.push(Retired {
+            claim_id: claim.id,
+            statement: claim.statement.clone(),
+            source: claim.source.clone().unwrap_or_default(),
+        });
+    }
+
+    /// Whether rows were refused, so that the next import must try them again.
+    pub(super) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
     }
 
     pub(super) fn refused(&mut self, row: &Row, refused: &Refused) {
@@ -151,6 +201,18 @@ impl Report {
             format!("{} refused", self.refused.len()),
             format!("{} skipped", self.skipped.len()),
         ];
+        for file in &self.untouched {
+            ui.line(text!("{}: unchanged since its last import.", file));
+        }
+        if self.stored.len() + self.duplicates.len() + self.refused.len() + self.retired.len() + self.skipped.len() == 0
+            && !self.untouched.is_empty()
+        {
+            return;
+        }
+        let mut told = told.to_vec();
+        if !self.retired.is_empty() {
+            told.insert(1, format!("{} retired", self.retired.len()));
+        }
         let scope = escape(&self.scope.to_string());
         ui.line(text!("{} into {}: {}.", sanitize_line(&self.from), scope, told.join(", ")));
         for turned in &self.refused {
@@ -165,6 +227,11 @@ impl Report {
             if let Some(card) = turned.card_id {
                 ui.field("card", &card.short());
             }
+        }
+        for gone in &self.retired {
+            let label = ui.paint(Style::Dim, "Retired:");
+            let text = ui.fit(&gone.statement, gone.source.len() + 12);
+            ui.line(text!("{} {}: {}", label, gone.source, text));
         }
         for kept in &self.stored {
             for warning in &kept.warnings {
@@ -189,7 +256,7 @@ impl Report {
         if !self.refused.is_empty() {
             ways.push(("ergo conflicts".to_owned(), "settle what was refused".to_owned()));
         }
-        if !self.stored.is_empty() {
+        if !self.stored.is_empty() || !self.retired.is_empty() {
             ways.push((format!("ergo undo --import {}", self.import), "take this import back".to_owned()));
         }
         if !ways.is_empty() && !ui.quiet {

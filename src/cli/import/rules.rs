@@ -1,11 +1,14 @@
-//! `ergo import rules`: one claim for each rule of a rule file.
+//! `ergo import rules`: one claim for each rule of a rule file, which is followed from then on.
 
 use std::path::PathBuf;
 
 use super::{
-    How, MAX_FILE, read,
+    How, MAX_FILE,
+    agree::agreed,
+    follow::{self, Followed},
+    read,
     report::Left,
-    send::{Row, send_all},
+    send::{Row, Sender},
     shown,
 };
 use crate::{
@@ -15,7 +18,7 @@ use crate::{
 };
 
 /// Take over the rules of CLAUDE.md, AGENTS.md, CONTRIBUTING.md, .cursorrules: one claim a rule, file and line as its
-/// source.
+/// source. Imported again, a file is compared with what came from it before.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The files.
@@ -26,15 +29,13 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let mut rows = Vec::new();
-    let mut left = Vec::new();
-    let mut names = Vec::new();
+    let mut files = Vec::new();
     for file in &args.files {
         let text = read(file, MAX_FILE)?;
         let path = shown(file);
         let name = file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
         let found = rules::parse(&name, &text);
-        rows.extend(found.rules.into_iter().map(|rule| {
+        let row = |rule: rules::Rule| {
             let source = format!("{path}:{}", rule.line);
             let claim = RememberRequest {
                 statement: rule.statement,
@@ -44,15 +45,31 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
                 ..RememberRequest::default()
             };
             Row { claim, targets: Vec::new(), file: name.clone(), source }
-        }));
-        left.extend(
-            found.skipped.into_iter().map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)),
-        );
-        names.push(path);
+        };
+        let rows: Vec<Row> = found.rules.into_iter().map(row).collect();
+        let skipped = found.skipped.into_iter();
+        let left: Vec<Left> =
+            skipped.map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        files.push(follow::File { hash, origin: follow::origin(file), path, name, rows, left });
     }
-    let exit = send_all(cx, "rules", &names.join(", "), &rows, &left, args.how).await?;
-    if rows.is_empty() && !args.how.dry_run {
+    let empty = files.iter().all(|file| file.rows.is_empty());
+    let followed = Followed::compare(cx, files, args.how).await?;
+    if args.how.dry_run {
+        followed.show(cx, args.how.details);
+        return Ok(Exit::Ok);
+    }
+    let (rows, left) = (followed.to_store(), followed.left());
+    if !agreed(cx, &rows, &left, args.how)? {
+        return Ok(Exit::Ok);
+    }
+    let mut sender = Sender::unique(cx, "rules", &args.files, &left).await?;
+    let sent = followed.send(cx, &mut sender).await;
+    cx.ui.progress_done();
+    sent?;
+    sender.report.show(cx, args.how.details);
+    if empty {
         cx.ui.note("No rule was found: list items and sentences that ask for something are taken.");
     }
-    Ok(exit)
+    Ok(Exit::Ok)
 }

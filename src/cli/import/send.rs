@@ -1,11 +1,15 @@
 //! Sending the rows of an import to the daemon, one act a row.
 
+use std::{fs, path::PathBuf};
+
 use super::{
     How,
+    agree::agreed,
     report::{Fate, Left, Report, preview},
+    shown,
 };
 use crate::{
-    api::{ActRequest, Caller, ErrorCode, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
+    api::{ActRequest, Caller, ClaimView, ErrorCode, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
     cli::{CliError, Context, Exit},
     client::{Client, ClientError},
     domain::{ClaimId, OpId},
@@ -30,11 +34,11 @@ pub(super) struct Row {
     pub(super) source: String,
 }
 
-/// Sends rows and says what became of them, or only shows what would be sent.
+/// Sends the rows that came from `files` and says what became of them, or only shows what would be sent.
 pub(super) async fn send_all(
     cx: &mut Context,
     form: &str,
-    named: &str,
+    files: &[PathBuf],
     rows: &[Row],
     left: &[Left],
     how: How,
@@ -43,7 +47,10 @@ pub(super) async fn send_all(
         preview(cx, rows, left, how.details);
         return Ok(Exit::Ok);
     }
-    let mut sender = Sender::new(cx, form, named, left).await?;
+    if !agreed(cx, rows, left, how)? {
+        return Ok(Exit::Ok);
+    }
+    let mut sender = Sender::new(cx, form, files, left).await?;
     sender.all(cx, rows).await?;
     sender.report.show(cx, how.details);
     Ok(Exit::Ok)
@@ -59,16 +66,86 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// An import of a form (`adr`, `rules`) from what a person named, in which some places became no row.
-    pub(super) async fn new(cx: &Context, form: &str, named: &str, left: &[Left]) -> Result<Self, CliError> {
+    /// An import of a form (`adr`, `jsonl`) from the files that a person named, in which some places became no row. It has the
+    /// same number whenever the same files are imported into the same project, and files of two repositories have two.
+    pub(super) async fn new(cx: &Context, form: &str, files: &[PathBuf], left: &[Left]) -> Result<Self, CliError> {
         // What the flags and the working directory name: an import's number is the same before the daemon knows the project.
         let scope = cx.here()?.scope;
-        let (client, caller) = cx.writer().await?;
+        let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string();
+        let mut parts = vec!["ergo/import/2".to_owned(), form.to_owned(), scope.org_id, scope.project];
+        parts.extend(files.iter().map(real));
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let mut number = [0; NUMBER_BYTES];
-        let hash = hash(&["ergo/import/1", form, named, &scope.org_id, &scope.project]);
-        number.copy_from_slice(hash.as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
-        let report = Report::new(form, named, &scope, hex::encode(number), left.to_vec());
+        number.copy_from_slice(hash(&parts).as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
+        Self::numbered_as(cx, form, files, left, number).await
+    }
+
+    /// An import with a number of its own, whatever was imported before.
+    pub(super) async fn unique(cx: &Context, form: &str, files: &[PathBuf], left: &[Left]) -> Result<Self, CliError> {
+        let mut number = [0; NUMBER_BYTES];
+        random(&mut number)?;
+        Self::numbered_as(cx, form, files, left, number).await
+    }
+
+    async fn numbered_as(
+        cx: &Context,
+        form: &str,
+        files: &[PathBuf],
+        left: &[Left],
+        number: [u8; NUMBER_BYTES],
+    ) -> Result<Self, CliError> {
+        let scope = cx.here()?.scope;
+        let (client, caller) = cx.writer().await?;
+        let named: Vec<String> = files.iter().map(|file| shown(file)).collect();
+        let report = Report::new(form, &named.join(", "), &scope, hex::encode(number), left.to_vec());
         Ok(Self { client, caller, number, report })
+    }
+
+    /// Stores a row that is known to be new, or takes the place of its targets.
+    pub(super) async fn put(&mut self, row: &Row) -> Result<Option<ClaimId>, CliError> {
+        let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
+        let answer = self.write(row, &targets, self.fresh()?).await;
+        self.took(row, answer)
+    }
+
+    /// Whether the guard would refuse a row because of claims of `pending`, which this import is about to change, too.
+    pub(super) async fn waits_for(&self, row: &Row, pending: &[ClaimId]) -> Result<bool, CliError> {
+        let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
+        let judged = Row { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
+        let answer = self.write(&judged, &targets, self.fresh()?).await?;
+        Ok(match answer {
+            WriteOutcome::Conflict(refused) => {
+                refused.conflicts.iter().any(|conflict| pending.contains(&conflict.claim.id))
+            }
+            _ => false,
+        })
+    }
+
+    /// Retires a claim whose line is gone from its file.
+    pub(super) async fn retire(&mut self, claim: &ClaimView, reason: &str) -> Result<bool, CliError> {
+        let caller = Caller { op_id: Some(self.fresh()?), ..self.caller.clone() };
+        let request =
+            ActRequest { caller, target: claim.id.to_hex(), reason: reason.to_owned(), expect_rev: Some(claim.rev) };
+        let source = claim.source.clone().unwrap_or_default();
+        match self.client.retract(&request).await {
+            Ok(WriteOutcome::Done(_)) => {
+                self.report.retire(claim);
+                return Ok(true);
+            }
+            Ok(WriteOutcome::Proposed(proposed)) => {
+                self.report.skipped(&source, &claim.statement, &proposed.summary);
+            }
+            Ok(WriteOutcome::Stale(stale)) => self.report.skipped(&source, &claim.statement, &stale.message),
+            Ok(_) => {}
+            Err(error) => {
+                let error = CliError::from(error);
+                if error.kind != Exit::Stale && error.kind != Exit::Usage {
+                    return Err(error);
+                }
+                self.report.skipped(&source, &claim.statement, &error.error);
+            }
+        }
+        Ok(false)
     }
 
     /// Stores rows, one after the other, and says how far it is.
@@ -97,6 +174,11 @@ impl Sender {
             // The person took it back and now asks for it again.
             answer = self.write(row, &targets, self.fresh()?).await;
         }
+        self.took(row, answer)
+    }
+
+    /// Notes what became of a row.
+    fn took(&mut self, row: &Row, answer: Result<WriteOutcome, CliError>) -> Result<Option<ClaimId>, CliError> {
         match answer {
             Ok(WriteOutcome::Stored(stored)) => {
                 let fate = if stored.duplicate || stored.replayed { Fate::Known } else { Fate::Stored };
@@ -143,7 +225,9 @@ impl Sender {
     }
 
     async fn write(&self, row: &Row, targets: &[String], op: OpId) -> Result<WriteOutcome, CliError> {
-        let caller = Caller { op_id: Some(op), ..self.caller.clone() };
+        // What another tool's agent wrote stays that agent's.
+        let agent = row.claim.caller.agent.clone().or_else(|| self.caller.agent.clone());
+        let caller = Caller { op_id: Some(op), agent, ..self.caller.clone() };
         let claim = RememberRequest { caller, ..row.claim.clone() };
         let written = if targets.is_empty() {
             self.client.remember(&claim).await
@@ -173,8 +257,7 @@ impl Sender {
     /// Another id of the same import.
     fn fresh(&self) -> Result<OpId, CliError> {
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes)
-            .map_err(|error| CliError::internal(format_args!("the system gave no random bytes: {error}")))?;
+        random(&mut bytes)?;
         Ok(self.numbered(&bytes))
     }
 
@@ -185,6 +268,10 @@ impl Sender {
         }
         OpId(op)
     }
+}
+
+fn random(bytes: &mut [u8]) -> Result<(), CliError> {
+    getrandom::fill(bytes).map_err(|error| CliError::internal(format_args!("the system gave no random bytes: {error}")))
 }
 
 /// A hash of texts, each with its length before it, so that no two lists have one hash.

@@ -122,7 +122,8 @@ impl<'a> Sections<'a> {
     fn new(document: &'a Document) -> Self {
         let mut out = Self { title: None, preamble: Vec::new(), named: Vec::new() };
         let mut title_level = 0;
-        for block in &document.blocks {
+        // A block of struck-out words alone has no text.
+        for block in document.blocks.iter().filter(|block| !block.text.is_empty() || block.struck.is_empty()) {
             match block.kind {
                 BlockKind::Heading(level) if out.title.is_none() => {
                     out.title = Some(block.text.clone());

@@ -1,8 +1,13 @@
 //! Rule files for agents and contributors (CLAUDE.md, AGENTS.md, CONTRIBUTING.md, .cursorrules): one claim a rule.
 //!
-//! A rule is a list item or sentence that asks for something. What explains a rule and stands right after it becomes its
-//! reason. Code, tables, quotes, and lists of files and commands are left out, each with its line.
+//! A rule is a list item, a sentence or a table cell that asks for something, or denies it: headings and the lines that open
+//! a list give what stands below them its stance. What explains a rule and stands right after it becomes its reason. What
+//! cannot be understood alone, forms, code, quotes, and lists of files and commands are left out, each with its line.
 
+mod clean;
+mod lean;
+mod stance;
+mod table;
 mod wording;
 
 use super::{
@@ -11,23 +16,32 @@ use super::{
     sentence::{capital, cut, sentences, split_because, stop, uncapital},
 };
 use crate::domain::ClaimKind;
+use stance::{Join, Lead, Stance};
 
 /// The longest reason taken from a file, in characters.
 const MAX_REASON: usize = 600;
+
+/// The most words of a bold paragraph that stands as a heading.
+const MAX_TITLE: usize = 8;
+
+/// How the reason of each rule begins the words that say where it was read; by them [`is_from`] knows it again.
+const STATED: &str = "Stated in ";
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The rule in one sentence.
     pub statement: String,
-    /// A constraint where it must hold, else a convention.
+    /// A constraint where it must hold, a rejection where it was turned down, else a convention.
     pub kind: ClaimKind,
-    /// Why: the clause or sentence that gives the reason, else where it is stated.
+    /// Why: the clause or sentence that gives the reason, and where it is stated.
     pub reason: String,
     /// The line, from 1.
     pub line: usize,
     /// The headings above it, the outermost first.
     pub headings: Vec<String>,
+    /// The document denies what stands on the line; the statement says so.
+    pub denied: bool,
 }
 
 /// What a file holds.
@@ -41,137 +55,440 @@ pub struct Rules {
 
 /// Reads the rules of a file; `name` is the file's name as the reasons shall give it.
 pub fn parse(name: &str, text: &str) -> Rules {
-    let document = Document::parse(text);
-    let mut reader = Reader { name, out: Rules::default(), lead: None, parents: Vec::new() };
+    let (text, skipped) = clean::text(text);
+    let document = Document::parse(&text);
+    let out = Rules { rules: Vec::new(), skipped };
+    let mut reader = Reader {
+        name,
+        out,
+        section: Stance::Plain,
+        title: None,
+        titled: false,
+        lead: Context::None,
+        parents: Vec::new(),
+    };
     for block in &document.blocks {
         reader.block(block);
     }
+    reader.out.skipped.sort_by_key(|skip| skip.line);
     reader.out
+}
+
+/// Whether a claim's reason says that it was read from a rule file of this name: then it may be changed as the file changes.
+pub fn is_from(name: &str, reason: &str) -> bool {
+    let stated = format!("{STATED}{name}");
+    reason.rfind(&stated).is_some_and(|at| {
+        reason
+            .get(at + stated.len()..)
+            .is_some_and(|rest| rest == "." || (rest.starts_with(" under “") && rest.ends_with("”.")))
+    })
+}
+
+/// What stands before the items of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Context {
+    /// Nothing.
+    #[default]
+    None,
+    /// Words that are part of each item.
+    Words(String),
+    /// Words that give each item its stance.
+    Stance(Stance),
+    /// Words of which each item is a part that says nothing alone: “Include:”.
+    Form,
 }
 
 struct Reader<'a> {
     name: &'a str,
     out: Rules,
+    /// What the headings say of what stands below them.
+    section: Stance,
+    /// What a bold paragraph says that stands as a heading.
+    title: Option<Stance>,
+    /// An item stood below that paragraph.
+    titled: bool,
     /// The paragraph that opens the list that follows it.
-    lead: Option<String>,
+    lead: Context,
     /// For each depth of the open lists: what stands before the items nested in the current item.
-    parents: Vec<Option<String>>,
+    parents: Vec<Context>,
 }
 
 impl Reader<'_> {
     fn block(&mut self, block: &Block) {
         if block.quoted && !matches!(block.kind, BlockKind::Heading(_)) {
-            return self.skip(block, "quoted");
+            return self.skip(block, &block.text, "quoted");
         }
         match block.kind {
             BlockKind::Heading(_) => {
-                self.lead = None;
+                self.lead = Context::None;
+                self.title = None;
                 self.parents.clear();
+                // The innermost heading that says something; the one just read is the last.
+                let stances = block.headings.iter().rev().map(|heading| stance::read(heading));
+                self.section = stances.into_iter().find(|stance| *stance != Stance::Plain).unwrap_or(Stance::Plain);
             }
-            BlockKind::Code => self.skip(block, "code"),
-            BlockKind::Table => self.skip(block, "a table"),
+            BlockKind::Code => self.skip(block, &block.text, "code"),
+            BlockKind::Table => self.table(block),
             BlockKind::Paragraph => self.paragraph(block),
             BlockKind::Item { depth } => self.item(block, depth),
         }
     }
 
+    /// What the headings above say.
+    fn above(&self) -> Stance {
+        self.title.clone().unwrap_or_else(|| self.section.clone())
+    }
+
     fn paragraph(&mut self, block: &Block) {
         self.parents.clear();
-        self.lead = None;
-        if let Some(lead) = block.text.strip_suffix(':') {
-            // Only its last sentence opens the list.
-            let last = sentences(lead).last().copied().unwrap_or(lead);
-            self.lead = Some(last.to_owned());
-            let before = lead.strip_suffix(last).unwrap_or_default();
-            return self.sentences(block, before, wording::is_imperative);
+        self.lead = Context::None;
+        if block.text.is_empty() {
+            return self.struck(block);
         }
-        self.sentences(block, &block.text, wording::is_imperative);
+        let words = block.text.split_whitespace().count();
+        if block.bold && words <= MAX_TITLE && !block.text.ends_with(['.', '!']) {
+            if block.text.ends_with(':') {
+                (self.lead, self.title) = (opening(&block.text), None);
+            } else {
+                let read = stance::read(&block.text);
+                self.title = (read != Stance::Plain).then_some(read);
+            }
+            self.titled = false;
+            return;
+        }
+        // What comes after the list below a bold line is no longer below it.
+        if self.titled {
+            self.title = None;
+        }
+        for unit in units(block) {
+            if let Some(lead) = unit.strip_suffix(':') {
+                // Only its last sentence opens the list.
+                let last = sentences(lead).last().copied().unwrap_or(lead);
+                self.lead = opening(last);
+                let before = lead.strip_suffix(last).unwrap_or_default().trim();
+                if !before.is_empty() {
+                    self.prose(block, before);
+                }
+            } else {
+                self.prose(block, unit);
+            }
+        }
+    }
+
+    /// Running text: what in it asks for something.
+    fn prose(&mut self, block: &Block, text: &str) {
+        let (sign, plain) = stance::mark(text);
+        let plain = clean::unnumbered(plain);
+        if let Some((lead, rest)) = label(plain).or_else(|| Some((lead_of(stance::signed(sign?))?, plain))) {
+            return self.led(block, &lead, rest);
+        }
+        match self.above() {
+            Stance::Aside(why) => self.skip(block, text, why),
+            // Prose below “Don't” may say what not to do, or what to do instead: only what says so itself is taken.
+            Stance::Unclear | Stance::Lead(Lead { against: true, .. }) => {
+                let (clear, unclear): (Vec<&str>, Vec<&str>) =
+                    sentences(plain).into_iter().partition(|sentence| wording::is_explicit(sentence));
+                for sentence in clear {
+                    self.sentences(block, sentence, wording::is_imperative);
+                }
+                if let Some(first) = unclear.into_iter().find(|sentence| wording::is_imperative(sentence)) {
+                    self.unclear(block, first);
+                }
+            }
+            Stance::Plain | Stance::Lead(_) => {
+                // What begins with a number is an item, whatever its markup.
+                let asks = if plain.len() < text.len() { wording::is_rule_item } else { wording::is_imperative };
+                self.sentences(block, plain, asks);
+            }
+        }
     }
 
     fn item(&mut self, block: &Block, depth: usize) {
         self.parents.truncate(depth);
-        let lead = if depth == 0 { self.lead.clone() } else { self.parents.last().cloned().flatten() };
-        let lead = lead.or_else(|| wording::negative_heading(block.headings.last()?));
-        self.parents.resize(depth, None);
-        if let Some(opening) = block.text.strip_suffix(':') {
-            self.parents.push(Some(join(lead.as_deref(), opening)));
+        self.titled = true;
+        let context = match depth {
+            0 => self.lead.clone(),
+            _ => self.parents.last().cloned().unwrap_or_default(),
+        };
+        let context = if context == Context::None && self.above() != Stance::Plain {
+            Context::Stance(self.above())
+        } else {
+            context
+        };
+        self.parents.resize(depth, Context::None);
+        let (sign, text) = stance::mark(&block.text);
+        let text = clean::unnumbered(text);
+        if text.is_empty() {
+            self.parents.push(context);
+            return self.struck(block);
+        }
+        if let Some(open) = text.strip_suffix(':') {
+            let own = opening(open);
+            self.parents.push(match (own, &context) {
+                (Context::Words(own), Context::Words(lead)) => Context::Words(format!("{lead}: {own}")),
+                // Below “Don't”, a part with a name of its own is denied as well.
+                (Context::Words(_) | Context::None, Context::Stance(stance)) => Context::Stance(stance.clone()),
+                (Context::None, _) => Context::Words(open.to_owned()),
+                (own, _) => own,
+            });
             return;
         }
-        self.parents.push(None);
-        let lead = lead.filter(|lead| wording::carries(lead));
-        if let Some(why) = wording::no_rule(block, lead.is_some()) {
-            return self.skip(block, why);
+        self.parents.push(if let Context::Stance(_) = context { context.clone() } else { Context::None });
+        if clean::is_template(text) {
+            return self.skip(block, text, "a form to fill in");
         }
-        match lead {
-            Some(lead) => {
-                let all = sentences(&block.text);
-                let (first, rest) =
-                    all.split_first().map_or((block.text.as_str(), &[][..]), |(first, rest)| (*first, rest));
-                self.rule(block, &join(Some(&lead), first), &rest.join(" "));
+        if let Some((lead, rest)) = label(text) {
+            if is_code(rest) {
+                return self.skip(block, text, "an example");
             }
-            None => self.sentences(block, &block.text, wording::is_rule_item),
+            return self.led(block, &lead, rest);
+        }
+        if let Some(lead) = sign.and_then(|sign| lead_of(stance::signed(sign))) {
+            return self.led(block, &lead, text);
+        }
+        let led = !matches!(context, Context::None | Context::Stance(Stance::Plain | Stance::Unclear));
+        if let Some(why) = wording::no_rule(block, text, led) {
+            return self.skip(block, text, why);
+        }
+        match context {
+            Context::Form => self.skip(block, text, "a part of a form, or an example"),
+            Context::Words(lead) => {
+                let all = sentences(text);
+                let (first, rest) = all.split_first().map_or((text, &[][..]), |(first, rest)| (*first, rest));
+                self.rule(block, &join(&lead, first), &rest.join(" "), first);
+            }
+            Context::Stance(Stance::Lead(lead)) => self.led(block, &lead, text),
+            Context::Stance(Stance::Aside(why)) => self.skip(block, text, why),
+            Context::Stance(Stance::Unclear) if !wording::is_explicit(text) => self.unclear(block, text),
+            Context::None | Context::Stance(_) => self.sentences(block, text, wording::is_rule_item),
+        }
+    }
+
+    /// Takes a text that a heading, a label or a mark asserts or denies.
+    fn led(&mut self, block: &Block, lead: &Lead, text: &str) {
+        let all = sentences(text);
+        let Some((first, rest)) = all.split_first() else { return };
+        let (mut first, mut rest) = (*first, rest.join(" "));
+        if clean::is_template(first) {
+            return self.skip(block, text, "a form to fill in");
+        }
+        if !lead.against {
+            let needs_no_lead = if lead.join == Join::Before {
+                wording::states(first) || wording::is_explicit(first)
+            } else {
+                wording::states(first) || wording::is_instruction(first) || wording::is_explicit(first)
+            };
+            if needs_no_lead {
+                return self.sentences(block, text, wording::is_rule_item);
+            }
+            let statement = match lead.join {
+                Join::Before => format!("{} {}", lead.words, lowered(first)),
+                Join::Label => format!("{}: {}", lead.words, lowered(first)),
+            };
+            return self.rule(block, &statement, &rest, first);
+        }
+        // “No”, “without” and the like deny by themselves, apart from what is turned down: “Rejected: no tests”.
+        let own = wording::denies_itself(first);
+        if own && (lead.join == Join::Before || !wording::begins_with_no(first)) {
+            self.sentences(block, text, wording::is_rule_item);
+            return;
+        }
+        // What follows a dash or a colon says why, or what to do instead.
+        if let Some((what, why)) = apart(first, lead.join == Join::Label) {
+            rest = [stop(&capital(why)), rest].join(" ").trim_end().into();
+            first = what;
+        }
+        let item = lowered(first);
+        let statement = match lead.join {
+            Join::Label => format!("{}: {item}", lead.words),
+            Join::Before if lead.words == "Avoid" && wording::is_instruction(first) => format!("Do not {item}"),
+            Join::Before if lead.words == "Avoid" && wording::states(first) => format!("Avoid: {item}"),
+            Join::Before if lead.words == "Avoid" => format!("Avoid {item}"),
+            Join::Before if wording::states(first) && !wording::is_instruction(first) => format!("Not so: {item}"),
+            Join::Before if wording::is_noun_phrase(first) => format!("Avoid {item}"),
+            Join::Before => format!("{} {item}", lead.words),
+        };
+        let at = self.out.rules.len();
+        self.rule(block, &statement, &rest, first);
+        for rule in self.out.rules.iter_mut().skip(at) {
+            rule.denied = true;
+            if matches!(lead.words.split(' ').next(), Some("Rejected" | "Out")) || lead.words == "No longer" {
+                rule.kind = ClaimKind::Rejection;
+            }
+        }
+    }
+
+    /// A line whose words are all struck out: what it says was given up.
+    fn struck(&mut self, block: &Block) {
+        let words = block.struck.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = clean::unnumbered(&words);
+        if wording::is_rule_item(words) && !lean::leans(words) {
+            let first = sentences(words).first().copied().unwrap_or(words).to_owned();
+            let at = self.out.rules.len();
+            self.rule(block, &format!("No longer: {}", lowered(&first)), "", &first);
+            for rule in self.out.rules.iter_mut().skip(at) {
+                (rule.denied, rule.kind) = (true, ClaimKind::Rejection);
+            }
+        } else {
+            self.skip(block, words, "struck out");
         }
     }
 
     /// Takes the sentences that ask for something; those between them explain the one before.
     fn sentences(&mut self, block: &Block, text: &str, asks: fn(&str) -> bool) {
-        let mut open: Option<(&str, Vec<&str>)> = None;
+        let mut open: Option<(String, &str, Vec<&str>)> = None;
         let mut found = false;
+        let (mut before, mut leaning): (Option<String>, Option<&str>) = (None, None);
         for sentence in sentences(text) {
+            let plain = clean::unnumbered(sentence);
             // The first sentence of an item is judged as an item, what follows only where it plainly asks for something.
-            let asking = if open.is_none() { asks(sentence) } else { wording::is_imperative(sentence) };
-            match &mut open {
-                _ if asking => {
-                    if let Some((rule, why)) = open.replace((sentence, Vec::new())) {
-                        self.rule(block, rule, &why.join(" "));
+            let asking = if open.is_none() && before.is_none() { asks(plain) } else { wording::is_imperative(plain) };
+            let asking = asking && !clean::is_template(plain);
+            let alone = if !asking {
+                None
+            } else if lean::leans(plain) {
+                before.as_deref().filter(|_| wording::may_carry(plain)).and_then(|subject| lean::carry(subject, plain))
+            } else {
+                Some(plain.to_owned())
+            };
+            match (&mut open, alone) {
+                (_, Some(alone)) => {
+                    if let Some((rule, at, why)) = open.replace((alone, sentence, Vec::new())) {
+                        self.rule(block, &rule, &why.join(" "), at);
                     }
                     found = true;
                 }
-                Some((_, why)) => why.push(sentence),
-                None => {}
+                (Some((_, _, why)), None) => why.push(sentence),
+                (None, None) if asking => leaning = Some(sentence),
+                (None, None) => {}
             }
+            before = lean::subject(plain).or(before);
         }
-        match open {
-            Some((rule, why)) => self.rule(block, rule, &why.join(" ")),
-            None if !found && !text.trim().is_empty() => self.skip(block, "asks for nothing"),
-            None => {}
+        if let Some((rule, at, why)) = open {
+            self.rule(block, &rule, &why.join(" "), at);
+        } else if let Some(sentence) = leaning {
+            self.skip(block, sentence, "leans on what stands before it");
+        } else if !found && !text.trim().is_empty() {
+            self.skip(block, text, "asks for nothing");
         }
     }
 
-    fn rule(&mut self, block: &Block, sentence: &str, explained: &str) {
+    /// Stores a sentence as a rule; `at` is the part of the block by which its line is found.
+    fn rule(&mut self, block: &Block, sentence: &str, explained: &str, at: &str) {
+        self.rule_at(block, sentence, explained, block.line_of(at));
+    }
+
+    fn rule_at(&mut self, block: &Block, sentence: &str, explained: &str, line: usize) {
         let (statement, because) = match split_because(sentence) {
             Some((statement, because)) => (statement, Some(because)),
-            None => (stop(sentence), None),
+            None => (stop(sentence.trim_end_matches([';', ',', ' '])), None),
         };
         let mut reason = [because.unwrap_or_default(), explained.to_owned()].join(" ").trim().to_owned();
         let place = if block.headings.is_empty() {
-            format!("Stated in {}.", self.name)
+            format!("{STATED}{}.", self.name)
         } else {
-            format!("Stated in {} under “{}”.", self.name, block.headings.join(" > "))
+            format!("{STATED}{} under “{}”.", self.name, block.headings.join(" > "))
         };
         reason = if reason.is_empty() { place } else { format!("{} {place}", stop(&cut(&reason, MAX_REASON))) };
         let kind = wording::kind(&statement);
         self.out.rules.push(Rule {
-            statement: capital(&statement),
+            statement: capital(wording::without_shout(&statement)),
             kind,
             reason,
-            line: block.line_of(sentence),
+            line,
             headings: block.headings.clone(),
+            denied: false,
         });
     }
 
-    fn skip(&mut self, block: &Block, why: &str) {
-        self.out.skipped.push(Skipped { line: block.line, text: cut(&block.text, 60), why: why.to_owned() });
+    fn unclear(&mut self, block: &Block, text: &str) {
+        let heading = block.headings.last().map(String::as_str).unwrap_or_default();
+        self.skip(block, text, &format!("whether “{}” asserts or denies it is unclear", cut(heading, 40)));
+    }
+
+    fn skip(&mut self, block: &Block, text: &str, why: &str) {
+        let line = if text == block.text { block.line } else { block.line_of(text) };
+        self.out.skipped.push(Skipped { line, text: cut(text, 60), why: why.to_owned() });
     }
 }
 
-/// An item after what opens its list: “Never commit: secrets”, “Do not: …” as one sentence.
-fn join(lead: Option<&str>, item: &str) -> String {
-    match lead {
-        None => item.to_owned(),
-        // “Do not” and “Never” go before the item as they are; a sentence needs its colon.
-        Some(lead) if wording::is_bare_negation(lead) => format!("{lead} {}", uncapital(item)),
-        Some(lead) => format!("{}: {item}", lead.trim_end_matches([':', '.'])),
+/// What a line that ends with a colon opens.
+fn opening(text: &str) -> Context {
+    let text = text.trim_end_matches(':').trim();
+    let plain = clean::unnumbered(stance::mark(text).1);
+    if wording::opens_form(plain) {
+        return Context::Form;
+    }
+    match stance::read(text) {
+        Stance::Lead(lead) => Context::Stance(Stance::Lead(lead)),
+        Stance::Aside(why) => Context::Stance(Stance::Aside(why)),
+        // A denial that was not understood as a heading is a part of each item: “Never commit: secrets”.
+        Stance::Plain | Stance::Unclear if wording::carries(plain) => Context::Words(plain.to_owned()),
+        Stance::Unclear => Context::Stance(Stance::Unclear),
+        Stance::Plain => Context::None,
+    }
+}
+
+/// The lead that a label at the beginning makes, and the text after it: “Bad: …”, “Don't: …”, “Forbidden: …”.
+fn label(text: &str) -> Option<(Lead, &str)> {
+    let (label, rest) = text.split_once(':')?;
+    let rest = rest.strip_prefix(' ')?.trim();
+    let short = label.split_whitespace().count() <= 3 && !label.contains(['`', '.', ',']);
+    let lead = lead_of(stance::read(label)).filter(|_| short && !rest.is_empty())?;
+    Some((lead, stance::mark(rest).1))
+}
+
+fn lead_of(stance: Stance) -> Option<Lead> {
+    match stance {
+        Stance::Lead(lead) => Some(lead),
+        Stance::Plain | Stance::Unclear | Stance::Aside(_) => None,
+    }
+}
+
+/// The parts of a paragraph whose lines each begin with a mark or a number.
+fn units(block: &Block) -> Vec<&str> {
+    let mut starts = vec![0];
+    for (at, _) in block.breaks.iter().skip(1) {
+        let rest = block.text.get(*at..).unwrap_or_default().trim_start();
+        if stance::mark(rest).1.len() < rest.len() || clean::unnumbered(rest).len() < rest.len() {
+            starts.push(*at);
+        }
+    }
+    starts.push(block.text.len());
+    let parts = starts.windows(2).filter_map(|pair| block.text.get(*pair.first()?..*pair.get(1)?));
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// What is denied, and what is said of it behind a dash, or behind a colon after a name.
+fn apart(text: &str, named: bool) -> Option<(&str, &str)> {
+    let dash = [" — ", " – ", " - ", "; "].iter().find_map(|dash| text.split_once(dash));
+    let colon = || {
+        text.split_once(": ").filter(|(name, _)| named && name.split_whitespace().count() <= 4 && !name.contains('`'))
+    };
+    dash.or_else(colon).filter(|(what, why)| !what.trim().is_empty() && why.split_whitespace().count() >= 2)
+}
+
+/// Whether a text is code and nothing else.
+fn is_code(text: &str) -> bool {
+    text.split('`').step_by(2).all(|outside| !outside.chars().any(char::is_alphanumeric)) && text.contains('`')
+}
+
+/// `text` as it goes on in a sentence: names keep their capital.
+fn lowered(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let inner = first.chars().skip(1).any(|c| c.is_uppercase() || c.is_ascii_digit());
+    let name = second.chars().next().is_some_and(char::is_uppercase);
+    if inner || name { text.to_owned() } else { uncapital(text) }
+}
+
+/// An item after what opens its list: “When writing tests: use a temporary directory”, “PRs are closed if they touch …”.
+fn join(lead: &str, item: &str) -> String {
+    let lead = lead.trim_end_matches([':', '.']);
+    if lead.split_whitespace().last().is_some_and(stance::open_word) {
+        format!("{lead} {}", lowered(item))
+    } else {
+        format!("{lead}: {item}")
     }
 }
 

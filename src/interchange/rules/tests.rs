@@ -89,6 +89,74 @@ fn plain_text_without_headings_is_read_too() {
     assert_eq!(rules[0].reason, "Stated in .cursorrules.");
 }
 
+/// The statements of a text under one heading.
+fn statements(text: &str) -> Vec<String> {
+    parse("X.md", text).rules.into_iter().map(|rule| rule.statement).collect()
+}
+
+fn why(text: &str) -> Vec<String> {
+    parse("X.md", text).skipped.into_iter().map(|skip| skip.why).collect()
+}
+
+#[rstest::rstest]
+#[case("## What we won't accept\n\n- a report with `n = 1` per cell.", "Not accepted: a report with `n = 1` per cell.")]
+#[case("We do not accept:\n\n- generated code", "Not accepted: generated code.")]
+#[case("Never do any of these:\n\n- commit secrets", "Never commit secrets.")]
+#[case("## Don't\n\n- Add a global", "Do not add a global.")]
+#[case("## Don't\n\n- Don't add a global.", "Don't add a global.")]
+#[case("## Avoid\n\n- macros", "Avoid macros.")]
+#[case("## Avoid\n\n- Add macros", "Do not add macros.")]
+#[case("## Anti-patterns\n\n- Logic in triggers. It hides.", "Avoid logic in triggers.")]
+#[case("## Bad\n\n- Div with an `onClick`", "Avoid div with an `onClick`.")]
+#[case("## Out of scope\n\n- Windows XP support", "Out of scope: Windows XP support.")]
+#[case("## Not allowed\n\n- force pushes", "Not allowed: force pushes.")]
+#[case("## Rejected\n\n- GitFlow: long-lived branches hide conflicts.", "Rejected: GitFlow.")]
+#[case("## Don't\n\n### On hosts\n\n- install packages", "Do not install packages.")]
+#[case("**Not allowed**\n\n- force pushes", "Not allowed: force pushes.")]
+#[case("- Bad: casting to silence an error", "Avoid casting to silence an error.")]
+#[case("- ✅ Good: write a type guard", "Write a type guard.")]
+#[case("- ❌ `enum` for sets", "Avoid `enum` for sets.")]
+#[case("- ~~Data is loaded by hand.~~", "No longer: data is loaded by hand.")]
+#[case("- ~~Use yarn.~~ Use pnpm.", "Use pnpm.")]
+#[case("- 3. Schema files live in `x`.", "Schema files live in `x`.")]
+#[case("<rules>\n- Use tabs always.\n</rules>", "Use tabs always.")]
+#[case("PRs are closed if they:\n\n- Touch many files", "PRs are closed if they touch many files.")]
+#[case("| Use | Instead of |\n|---|---|\n| `a` | `b` |", "Use `a` instead of `b`.")]
+#[case("| Rule | Why |\n|---|---|\n| Use CSS modules | globals leak |", "Use CSS modules.")]
+#[case("API keys live in Vault. Never paste one into a PR.", "API keys: never paste one into a PR.")]
+fn what_is_stored_says_what_the_document_says(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(statements(text), [expected], "{text}");
+}
+
+#[test]
+fn a_table_of_dos_and_donts_gives_both() {
+    let text = "| Do | Don't |\n|---|---|\n| Export names | Use default exports |\n";
+    let rules = parse("X.md", text).rules;
+    let told: Vec<_> = rules.iter().map(|rule| (rule.statement.as_str(), rule.denied, rule.line)).collect();
+    assert_eq!(told, [("Export names.", false, 3), ("Do not use default exports.", true, 3)]);
+}
+
+#[rstest::rstest]
+#[case("Include:\n\n- what changed", "a part of a form, or an example")]
+#[case("- Summary: <one sentence>", "a form to fill in")]
+#[case("- Full integration architecture.", "asks for nothing")]
+#[case("- Never paste one into a PR.", "leans on what stands before it")]
+#[case("- Skip in emergencies.", "leans on what stands before it")]
+#[case("## Ideas\n\n- Use Redis for everything.", "undecided")]
+#[case("## Good and bad\n\n- Comment each query", "whether “Good and bad” asserts or denies it is unclear")]
+#[case("<!-- ergo:begin (x) -->\n- Never store secrets.\n<!-- ergo:end -->", "written by ergo itself")]
+#[case("<!-- ergo:claims:begin (x) -->\n- Use tabs. *Because:* y\n<!-- ergo:claims:end -->", "written by ergo itself")]
+fn what_is_no_claim_is_left_out_and_told(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!((statements(text), why(text)), (Vec::new(), vec![expected.to_owned()]), "{text}");
+}
+
+#[test]
+fn a_reason_says_which_file_it_is_from() {
+    let reason = &parse("AGENTS.md", "# A\n\n- Never commit secrets.\n").rules[0].reason;
+    assert!(is_from("AGENTS.md", reason) && !is_from("CLAUDE.md", reason));
+    assert!(is_from("AGENTS.md", "Stated in AGENTS.md.") && !is_from("AGENTS.md", "Because I say so."));
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic_and_lines_are_in_the_file(text in "([-*#>`|a-zA-Z .:!?\\n]|never|must|Use ){0,200}") {

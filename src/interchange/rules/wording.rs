@@ -3,7 +3,7 @@
 use crate::{domain::ClaimKind, interchange::markdown::Block};
 
 /// Words that bind: with one of them a rule is a constraint.
-const BINDING: [&str; 22] = [
+const BINDING: [&str; 26] = [
     "must",
     "never",
     "always",
@@ -26,6 +26,10 @@ const BINDING: [&str; 22] = [
     "at least",
     "no longer",
     "without exception",
+    "not accepted",
+    "not supported",
+    "banned",
+    "not be",
 ];
 
 /// Words that ask for something wherever they stand.
@@ -45,141 +49,45 @@ const ASKING: [&str; 12] = [
 ];
 
 /// Verbs with which an instruction begins.
-const VERBS: [&str; 128] = [
-    "add",
-    "adhere",
-    "aim",
-    "allow",
-    "annotate",
-    "apply",
-    "ask",
-    "assign",
-    "attach",
-    "base",
-    "be",
-    "begin",
-    "build",
-    "bump",
-    "call",
-    "catch",
-    "check",
-    "choose",
-    "clean",
-    "comment",
-    "commit",
-    "configure",
-    "confirm",
-    "consider",
-    "create",
-    "declare",
-    "define",
-    "delete",
-    "describe",
-    "design",
-    "disable",
-    "discuss",
-    "do",
-    "document",
-    "edit",
-    "enable",
-    "end",
-    "escape",
-    "export",
-    "extend",
-    "extract",
-    "fail",
-    "file",
-    "find",
-    "fix",
-    "follow",
-    "format",
-    "generate",
-    "give",
-    "group",
-    "guard",
-    "handle",
-    "have",
-    "ignore",
-    "implement",
-    "import",
-    "include",
-    "indent",
-    "inject",
-    "install",
-    "invoke",
-    "isolate",
-    "keep",
-    "label",
-    "leave",
-    "let",
-    "lint",
-    "limit",
-    "link",
-    "list",
-    "log",
-    "look",
-    "make",
-    "mark",
-    "match",
-    "measure",
-    "mention",
-    "merge",
-    "minimize",
-    "mock",
-    "move",
-    "name",
-    "note",
-    "omit",
-    "open",
-    "order",
-    "organize",
-    "pass",
-    "pin",
-    "place",
-    "propagate",
-    "provide",
-    "push",
-    "put",
-    "raise",
-    "read",
-    "rebase",
-    "record",
-    "refer",
-    "reference",
-    "remember",
-    "remove",
-    "rename",
-    "replace",
-    "report",
-    "respect",
-    "return",
-    "reuse",
-    "review",
-    "run",
-    "separate",
-    "set",
-    "sign",
-    "skip",
-    "sort",
-    "specify",
-    "split",
-    "squash",
-    "start",
-    "store",
-    "structure",
-    "submit",
-    "test",
-    "treat",
-    "try",
-    "update",
-    "use",
-    "validate",
-];
+const VERBS: &str = "\
+abort accept acknowledge act add adhere adopt aim align allocate allow annotate announce append apply approve archive \
+ask assert assign assume attach avoid back backport base batch be begin block break bring build bump bundle call capture \
+cast catch change check choose clean clear clone close combine comment commit compare compose compress concatenate \
+configure confirm connect consider convert copy crash create cut debounce debug decide declare decode decrypt defer \
+define delete depend deploy deprecate derive describe design destroy detect disable disallow discard discuss divide do \
+document download drop dump edit emit enable encode encrypt end enforce ensure erase escalate escape evaluate exceed \
+exclude execute expect explain export expose extend extract fail favor favour fetch file filter find fix flag flush \
+follow forbid force format freeze fuzz generate get give go group guard guess hand handle hard-code have hide hold \
+identify ignore implement import include increase indent infer inform inherit initialize inject insert inspect install \
+instrument introduce invoke isolate join justify keep know label lazy-load leak learn leave let limit link lint list \
+lock log look lower maintain make manage mark match measure mention merge migrate minify minimize mock modify monitor \
+move name need nest normalize notify obtain offer omit open optimize order organize overwrite own paginate parse pass \
+paste pause perform persist pin ping place poll prefer prepare preserve prevent print prioritize prohibit promote \
+propagate protect provide publish pull push put quote raise react read rebase rebuild record recover recycle redact \
+refactor refer reference refuse regenerate register reject reload rely remain remove rename render repeat replace report \
+reproduce require reserve reset resolve respect restart restore restrict retain retry return reuse revert review rewrite \
+roll rotate run save say scan seed select send separate serialize serve set ship show shut sign skip sort spawn \
+specify spell split squash start stay stop strip structure stub submit substitute summarize surface suspend swallow \
+switch sync take tell throttle throw touch track translate treat trigger trim trust try tune turn unwrap update upgrade \
+upload use validate wait warn watch weigh widen work zero";
 
-/// More of them, which are nouns too: they count only where a list item begins with them.
-const ITEM_VERBS: [&str; 12] = [
-    "address", "cover", "document", "focus", "plan", "reduce", "request", "stick", "support", "verify", "wrap", "write",
-];
+/// More of them, which are nouns as often: they count only where a list item begins with them.
+const ITEM_VERBS: &str = "\
+address cache cover document focus package page patch plan prefix process profile query rate reduce release request \
+schedule scope screen search share snapshot state stick store stream support tag test trace type verify version wrap \
+write";
+
+/// Verbs that say how things are, in the form that follows a subject.
+const STATING: &str = "\
+is are was were has have had must should shall may can cannot can't will won't does doesn't do don't needs need uses use goes go lives live \
+belongs belong stays stay comes come runs run takes take holds hold keeps keep returns return means mean reads read writes write calls call \
+carries carry follows follow starts start begins begin ends end depends depend listens listen emits emit sends send receives receive \
+contains contain consists consist expires expire requires require supports support defines define owns own links link finds find fails fail \
+targets target handles handle wins win passes pass gets get sits sit speaks speak talks talk works work applies apply ships ship";
+
+/// Verbs that are nothing else.
+const AUXILIARY: &str =
+    "is are was were has have must should shall may can cannot can't will won't isn't aren't does doesn't don't";
 
 /// The kind that a rule's words make it.
 pub(super) fn kind(statement: &str) -> ClaimKind {
@@ -213,7 +121,15 @@ pub(super) fn is_imperative(sentence: &str) -> bool {
         "at most",
         "at least",
     ];
-    begins_with_verb(sentence) || strong.iter().any(|word| has(sentence, word))
+    // “Example: …” shows what another sentence asks for.
+    let label = sentence.split(':').next().unwrap_or_default().to_lowercase();
+    if matches!(label.as_str(), "example" | "examples" | "e.g" | "for example") {
+        return false;
+    }
+    // What is said of each thing of a sort is a rule: “Every pull request needs an issue.”
+    let first = words_outside_code(sentence).into_iter().next().unwrap_or_default();
+    let universal = matches!(first.as_str(), "every" | "each" | "all") && states(sentence);
+    universal || begins_with_verb(sentence) || strong.iter().any(|word| has(sentence, word))
 }
 
 /// Whether a list item is a rule: it asks for something, or is a short statement of how things are.
@@ -224,90 +140,335 @@ pub(super) fn is_rule_item(item: &str) -> bool {
     }
     is_imperative(item)
         || begins_with_verb(item)
-        || ITEM_VERBS.contains(&first_word(item).as_str())
+        || (listed(ITEM_VERBS, &first_word(item)) && words >= 3 && !states_first(item))
+        || (words >= 3 && (unknown_imperative(item) || item.starts_with("No ")))
         || BINDING.iter().chain(&ASKING).any(|word| has(item, word))
         || (words >= 3 && states(item))
 }
 
 /// Why a list item is no rule whatever its words; `None` where it may be one. After words that ask for something (`led`) a
 /// bare command or word is one.
-pub(super) fn no_rule(block: &Block, led: bool) -> Option<&'static str> {
-    let text = block.text.as_str();
+pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static str> {
     let linked: String = block.links.iter().map(|link| link.text.as_str()).collect();
     if !linked.is_empty() && text.trim_end_matches('.') == linked.trim_end_matches('.') {
         return Some("a link");
     }
-    if let Some((_, after)) = text.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+    if let Some((code, after)) = text.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
         let after = after.trim_start();
+        // “`make test` runs everything”
+        let command = code.contains(' ') && after.split_whitespace().next().is_some_and(is_finite);
         if after.is_empty() && !led {
             return Some("a file or a command");
         }
-        let describes = after.starts_with([':', '-', '–', '—', '(', '→', '=']);
+        let describes = command || after.starts_with([':', '-', '–', '—', '(', '→', '=']);
         if describes && !BINDING.iter().chain(&ASKING).any(|word| has(after, word)) {
             return Some("describes a file or a command");
         }
     }
-    (text.split_whitespace().count() < 2 && !led).then_some("a word alone")
-}
-
-/// The negation that a heading puts before its items: “Don't” and “Never do” do, “Testing” does not.
-pub(super) fn negative_heading(heading: &str) -> Option<String> {
-    let plain: String = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '\'' | '’')).collect();
-    let plain = plain.trim().to_lowercase().replace('’', "'");
-    match plain.as_str() {
-        "don't" | "don'ts" | "donts" | "do not" | "dont" | "what not to do" => Some("Do not".to_owned()),
-        "never" | "never do" | "never do this" => Some("Never".to_owned()),
-        "avoid" | "things to avoid" => Some("Avoid".to_owned()),
-        "forbidden" | "prohibited" | "not allowed" => Some("Forbidden".to_owned()),
-        _ => None,
+    if text.split_once(": `").is_some_and(|(label, code)| {
+        label.split_whitespace().count() <= 3
+            && !label.contains('`')
+            && code.find('`').is_some_and(|end| end + 1 >= code.trim_end_matches('.').len())
+    }) {
+        return Some("names a file or a command");
     }
-}
-
-/// Whether a lead is one word of negation that an item can follow without a colon.
-pub(super) fn is_bare_negation(lead: &str) -> bool {
-    matches!(lead, "Do not" | "Never")
+    (text.split_whitespace().count() < 2 && !led).then_some("a word alone")
 }
 
 /// Whether the words that open a list are part of each of its items: they ask for something, or deny it.
 pub(super) fn carries(lead: &str) -> bool {
-    is_bare_negation(lead)
-        || matches!(lead, "Avoid" | "Forbidden")
-        || BINDING.iter().chain(&ASKING).any(|word| has(lead, word))
+    BINDING.iter().chain(&ASKING).any(|word| has(lead, word))
         || first_word(lead) == "when"
         || first_word(lead) == "before"
         || first_word(lead) == "after"
-        || (begins_with_verb(lead) && first_word(lead) != "note")
+        || first_word(lead) == "if"
+        || lead.split_whitespace().last().is_some_and(super::stance::open_word)
+        || (begins_with_verb(lead) && lead.split_whitespace().count() > 1)
+}
+
+/// Whether a lead of one word opens a form or an example: “Include:”, “Example:”.
+pub(super) fn opens_form(lead: &str) -> bool {
+    let word = lead.trim().trim_end_matches(':').to_lowercase();
+    matches!(
+        word.as_str(),
+        "include"
+            | "format"
+            | "example"
+            | "examples"
+            | "for example"
+            | "describe"
+            | "note"
+            | "notes"
+            | "summary"
+            | "see also"
+            | "see"
+            | "e.g"
+            | "such as"
+            | "fields"
+            | "template"
+            | "checklist"
+            | "sections"
+    )
 }
 
 fn begins_with_verb(sentence: &str) -> bool {
     let first = first_word(sentence);
+    let opening = words_outside_code(sentence);
+    let (one, two) = (opening.first().map_or("", String::as_str), opening.get(1).map_or("", String::as_str));
+    // “Tag the commit” asks for something, “Tag names” does not; “Deprecate before removing: …” does by its first word.
+    let object =
+        ["the", "a", "an", "all", "any", "your", "each", "every", "it", "them", "this", "these"].contains(&two);
+    if (listed(ITEM_VERBS, one) && object) || (listed(VERBS, one) && sentence.contains(": ") && !states_first(sentence))
+    {
+        return true;
+    }
     let verb = if matches!(first.as_str(), "please" | "then" | "first" | "also") {
         sentence.split_whitespace().nth(1).unwrap_or_default().to_lowercase()
     } else {
         first
     };
-    VERBS.contains(&verb.as_str()) || verb == "write" || verb == "verify"
+    listed(VERBS, &verb) || verb == "write" || verb == "verify" || sentence.to_lowercase().starts_with("remember to ")
+}
+
+/// Whether a word is one of a list whose words are separated by spaces.
+fn listed(list: &str, word: &str) -> bool {
+    !word.is_empty() && list.split(' ').any(|one| one == word)
+}
+
+/// Whether a word in lower case is a verb in the form of an instruction.
+pub(super) fn is_verb(word: &str) -> bool {
+    listed(VERBS, word) || listed(ITEM_VERBS, word)
+}
+
+/// Whether a word in lower case is a verb in the form that follows a subject.
+pub(super) fn is_finite(word: &str) -> bool {
+    let known = |stem: &str| listed(VERBS, stem);
+    listed(STATING, word)
+        || word.strip_suffix('s').is_some_and(known)
+        || word.strip_suffix("es").is_some_and(known)
+        || word.strip_suffix("ies").is_some_and(|stem| known(&format!("{stem}y")))
+}
+
+/// Whether a sentence that begins with a word that may be a verb goes on as a statement: “Test files are …”.
+pub(super) fn states_first(sentence: &str) -> bool {
+    let words = words_outside_code(sentence);
+    let first = words.first().map_or("", String::as_str);
+    !matches!(first, "ensure" | "make" | "check" | "verify" | "assume" | "assert")
+        && words.iter().take(4).skip(1).any(|word| {
+            matches!(
+                word.as_str(),
+                "is" | "are"
+                    | "must"
+                    | "should"
+                    | "may"
+                    | "can"
+                    | "cannot"
+                    | "has"
+                    | "have"
+                    | "needs"
+                    | "need"
+                    | "will"
+                    | "goes"
+                    | "go"
+            )
+        })
+}
+
+/// Whether an item begins with a word that nobody listed and that can only be a verb there: “Debounce the search field”.
+fn unknown_imperative(item: &str) -> bool {
+    let words = words_outside_code(item);
+    let [first, second, ..] = words.as_slice() else { return false };
+    let plain = first.chars().all(|c| c.is_alphabetic() || c == '-');
+    let noun = ["s", "ing", "ed", "ly", "tion", "ment", "ness", "ity", "ance", "ence", "ism", "ship"]
+        .iter()
+        .any(|ending| first.ends_with(ending));
+    let object = [
+        "the", "a", "an", "all", "any", "your", "our", "each", "every", "no", "its", "their", "this", "these", "at",
+        "up", "off", "out",
+    ];
+    plain && !noun && first.len() > 2 && !is_function_word(first) && object.contains(&second.as_str())
+}
+
+fn is_function_word(word: &str) -> bool {
+    [
+        "not", "only", "all", "both", "half", "such", "what", "with", "from", "for", "and", "but", "than", "then",
+        "when", "while", "where", "once", "one",
+    ]
+    .contains(&word)
+}
+
+/// The words of a text in lower case; `code` is one word.
+fn words_outside_code(text: &str) -> Vec<String> {
+    let plain: String = text.split('`').enumerate().map(|(at, part)| if at % 2 == 1 { "§" } else { part }).collect();
+    plain
+        .split_whitespace()
+        .map(|word| word.to_lowercase().replace('’', "'"))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '§').to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// Whether an item is the doing of something, or a thing, rather than an instruction: “Merging with a red build”, “macros”.
+pub(super) fn is_noun_phrase(item: &str) -> bool {
+    let words = words_outside_code(item);
+    let Some(first) = words.first() else { return true };
+    let determiner = [
+        "a",
+        "an",
+        "the",
+        "any",
+        "all",
+        "more",
+        "new",
+        "too",
+        "every",
+        "direct",
+        "large",
+        "long",
+        "big",
+        "hard-coded",
+        "§",
+    ];
+    let known = listed(VERBS, first) || listed(ITEM_VERBS, first);
+    let followed = words.get(1).map_or("", String::as_str);
+    if first.ends_with("ing") && !matches!(first.as_str(), "bring" | "string" | "ping") {
+        return true;
+    }
+    if determiner.contains(&first.as_str()) {
+        // “`enum` for sets” is a thing, “`chmod` the folder” an instruction.
+        let preposition = [
+            "", "in", "for", "on", "to", "as", "of", "with", "at", "outside", "inside", "without", "and", "or", "from",
+        ];
+        return first != "§" || preposition.contains(&followed) || followed.ends_with('s');
+    }
+    if known {
+        return matches!(followed, "" | "of") && words.len() > 1 && followed == "of";
+    }
+    // A plural alone, or a noun before a preposition.
+    let preposition =
+        matches!(followed, "of" | "between" | "without" | "longer" | "larger" | "that" | "which" | "than");
+    preposition || (words.len() <= 2 && words.last().is_some_and(|last| last.ends_with('s') && !last.ends_with("ss")))
 }
 
 /// The first word in lower case; of “**Label**: rest” and “When x, rest”, the first word of the rest.
 fn first_word(sentence: &str) -> String {
     let rest = match sentence.split_once(": ") {
-        Some((label, rest)) if label.split_whitespace().count() <= 4 => rest,
+        Some((label, rest)) if label.split_whitespace().count() <= 4 && !label.contains('`') => rest,
         _ => sentence,
     };
     let word = rest.split_whitespace().next().unwrap_or_default().to_lowercase();
     word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'').to_owned()
 }
 
-/// Whether an item states how things are: it has a verb of being, or ends as a sentence does.
-fn states(item: &str) -> bool {
-    [
-        "is", "are", "has", "have", "uses", "use", "goes", "go", "lives", "live", "belongs", "belong", "needs", "need",
-        "stays",
-    ]
-    .iter()
-    .any(|verb| has(item, verb))
-        || (item.ends_with('.') && item.split_whitespace().count() >= 4)
+/// Whether an item states how things are: a verb follows its subject. A title has none: “Full integration architecture.”
+pub(super) fn states(item: &str) -> bool {
+    let words = words_outside_code(item);
+    words.iter().enumerate().skip(1).any(|(at, word)| {
+        if listed(AUXILIARY, word) {
+            return true;
+        }
+        let before = words.get(at - 1).map_or("", String::as_str);
+        let after = words.get(at + 1).map_or("", String::as_str);
+        let plural = before.ends_with('s') && !before.ends_with("ss");
+        let noun_before = !matches!(
+            before,
+            "a" | "an" | "the" | "of" | "in" | "for" | "with" | "and" | "or" | "to" | "by" | "on" | "new"
+        );
+        let third = word.ends_with('s') && !word.ends_with("ss");
+        let opens = [
+            "a", "an", "the", "its", "their", "no", "every", "each", "all", "one", "two", "only", "never", "always",
+            "through", "to", "out", "after", "at", "from", "§", "it", "them", "into",
+        ];
+        noun_before
+            && ((is_finite(word) && (third != plural || listed(STATING, word)))
+                || (third && !plural && opens.contains(&after))
+                || (plural
+                    && !third
+                    && opens.contains(&after)
+                    && word.len() > 2
+                    && !is_function_word(word)
+                    && !matches!(after, "§" | "to" | "from" | "at")))
+    })
+}
+
+/// Whether a sentence says by its own words that something must be, or must not.
+pub(super) fn is_explicit(sentence: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "must",
+        "never",
+        "always",
+        "do not",
+        "don't",
+        "should",
+        "shouldn't",
+        "cannot",
+        "may not",
+        "not allowed",
+        "forbidden",
+        "mandatory",
+        "avoid",
+    ];
+    WORDS.iter().any(|word| has(sentence, word))
+}
+
+/// Whether a sentence denies by its own words what it is about.
+pub(super) fn denies_itself(sentence: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "must not",
+        "mustn't",
+        "should not",
+        "shouldn't",
+        "may not",
+        "not allowed",
+        "forbidden",
+        "is prohibited",
+        "never",
+    ];
+    let lower = sentence.to_lowercase().replace('’', "'");
+    ["don't ", "do not ", "never ", "avoid ", "no ", "not "].iter().any(|first| lower.starts_with(first))
+        || WORDS.iter().any(|word| has(sentence, word))
+}
+
+/// Whether a sentence begins with “no” or “not”, which may be what is turned down.
+pub(super) fn begins_with_no(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    lower.starts_with("no ") || lower.starts_with("not ")
+}
+
+/// Whether an item begins with the verb of an instruction: “add a global variable”.
+pub(super) fn is_instruction(item: &str) -> bool {
+    let words = words_outside_code(item);
+    let Some(first) = words.first() else { return false };
+    (listed(VERBS, first) || listed(ITEM_VERBS, first) || unknown_imperative(item))
+        && !is_noun_phrase(item)
+        && !states_first(item)
+}
+
+/// Whether what a sentence leans on may be put before it: it asks for something itself.
+pub(super) fn may_carry(sentence: &str) -> bool {
+    let words = words_outside_code(sentence);
+    let first = words.first().map_or("", String::as_str);
+    if matches!(first, "it" | "they") {
+        return words
+            .get(1)
+            .is_some_and(|second| matches!(second.as_str(), "must" | "should" | "may" | "cannot" | "can" | "never"));
+    }
+    is_imperative(sentence)
+}
+
+/// A statement without the word that only raises the voice: “IMPORTANT: never …”.
+pub(super) fn without_shout(statement: &str) -> &str {
+    match statement.split_once(": ") {
+        Some((label, rest))
+            if matches!(
+                label.to_lowercase().as_str(),
+                "important" | "note" | "warning" | "critical" | "attention" | "caution" | "nb"
+            ) =>
+        {
+            rest
+        }
+        _ => statement,
+    }
 }
 
 /// Whether a word or phrase stands in a text as whole words, whatever the case, outside `code`.
@@ -323,34 +484,4 @@ fn has(text: &str, phrase: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_count_whole_and_outside_code() {
-        assert!(has("You must not.", "must"));
-        assert!(!has("mustard", "must") && !has("run `must`", "must"));
-        assert!(has("Don’t do it", "don't"));
-    }
-
-    #[rstest::rstest]
-    #[case("Never commit secrets.", ClaimKind::Constraint)]
-    #[case("Tests must pass before a merge.", ClaimKind::Constraint)]
-    #[case("Prefer small functions.", ClaimKind::Convention)]
-    #[case("Use tabs.", ClaimKind::Convention)]
-    #[case("If you don't have it, install it.", ClaimKind::Convention)]
-    fn the_wording_makes_the_kind(#[case] rule: &str, #[case] expected: ClaimKind) {
-        assert_eq!(kind(rule), expected);
-    }
-
-    #[rstest::rstest]
-    #[case("Use tabs for indentation.", true)]
-    #[case("Please run the tests first.", true)]
-    #[case("Errors: wrap them with context.", false)]
-    #[case("The project began in 2019.", false)]
-    #[case("You should write a test.", true)]
-    #[case("Do you need help?", false)]
-    fn running_text_asks_or_tells(#[case] sentence: &str, #[case] asks: bool) {
-        assert_eq!(is_imperative(sentence), asks, "{sentence}");
-    }
-}
+mod tests;

@@ -1,0 +1,68 @@
+//! Before a large import: what it would store, what it leaves out, and whether a person wants that.
+
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal, stdin},
+};
+
+use super::{How, report::Left, send::Row};
+use crate::{
+    cli::{CliError, Context, ask::Asker, show::text::count, ui::Style},
+    domain::ClaimKind,
+};
+
+/// The rows from which an import is large.
+const LARGE: usize = 25;
+
+/// How many samples of each sort are shown.
+const SAMPLES: usize = 3;
+
+/// Shows what a large import would do, and asks where there is a terminal. A small one, and one that was answered with `--yes`,
+/// goes on.
+pub(super) fn agreed(cx: &mut Context, rows: &[Row], left: &[Left], how: How) -> Result<bool, CliError> {
+    if rows.len() < LARGE || how.yes || cx.ui.json {
+        return Ok(true);
+    }
+    if !cx.ui.quiet {
+        show(cx, rows, left);
+    }
+    if !(stdin().is_terminal() && cx.ui.terminal) {
+        return Ok(true);
+    }
+    let Some(mut asker) = Asker::new() else { return Ok(true) };
+    let question = text!("Send {} through the guard?", count(rows.len(), "claim", "claims"));
+    if asker.yes(cx, question)? {
+        return Ok(true);
+    }
+    cx.ui.line("Nothing was stored.");
+    Ok(false)
+}
+
+fn show(cx: &mut Context, rows: &[Row], left: &[Left]) {
+    let ui = &mut cx.ui;
+    for kind in ClaimKind::ALL {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.claim.kind.unwrap_or_default() == kind).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let many = ui.paint(Style::Strong, format_args!("{} {kind}", of.len()));
+        ui.line(text!("{}", many));
+        for row in of.iter().take(SAMPLES) {
+            let text = ui.fit(&row.claim.statement, 4);
+            ui.line(text!("    {}", text));
+        }
+    }
+    let mut by_reason: BTreeMap<&str, Vec<&Left>> = BTreeMap::new();
+    for one in left {
+        by_reason.entry(one.why()).or_default().push(one);
+    }
+    for (why, of) in by_reason {
+        let many = ui.paint(Style::Dim, format_args!("{} skipped: {why}", of.len()));
+        ui.line(text!("{}", many));
+        for one in of.iter().take(SAMPLES) {
+            let text = ui.fit(one.text(), 4);
+            let text = ui.paint(Style::Dim, text);
+            ui.line(text!("    {}", text));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What is taken away before a rule file is read: what ergo wrote itself, tags around rules, numbers before them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::interchange::Skipped;
+
+/// Where a block that ergo wrote begins and ends.
+const OWN: [(&str, &str); 2] =
+    [("<!-- ergo:begin", "<!-- ergo:end -->"), ("<!-- ergo:claims:begin", "<!-- ergo:claims:end -->")];
+
+/// A number, a letter with a number, or “Rule 3”, before the words of a rule.
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"^(?i)(?:\(\d{1,3}\)|§\s?\d+(?:\.\d+)*[.:)]?|(?:rule|step|item|principle)\s+#?\d+(?:\.\d+)*\s*[.:)–—-]|#\d+[.:)]?|[a-z]{1,3}-?\d{1,3}[.:)]|\d{1,3}(?:\.\d+)*[.:)]|\d+\.\d+(?:\.\d+)*)\s+").ok()
+});
+
+/// Words that somebody shall fill in.
+static GAP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"<[a-z][^<>`]*>|\{\{.*?\}\}|\[(?i:your|insert|name|link|date|todo)\b[^\]]*\]|\b(?:TODO|TBD)\s*(?::|$)|\b(?:XXX+|X\.Y\.Z|YYYY)\b|-XXXX\b|_{3,}|:\s*(?:\.\.\.|…)$").ok()
+});
+
+/// A line that is a tag of no HTML element: some wrap their rules in `<important>`.
+static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*</?([A-Za-z][A-Za-z0-9_-]*)[^<>]*>\s*$").ok());
+
+/// Elements whose lines stay: their content is no Markdown, or they wrap none.
+const HTML: [&str; 14] =
+    ["pre", "script", "style", "table", "tr", "td", "th", "thead", "tbody", "img", "br", "hr", "textarea", "svg"];
+
+/// The text with what is no rule of its author blanked out, so that every line keeps its number; and what was passed over.
+pub(super) fn text(text: &str) -> (String, Vec<Skipped>) {
+    let mut skipped = Vec::new();
+    let mut out = text.to_owned();
+    for (begin, end) in OWN {
+        while let Some(from) = out.find(begin) {
+            let rest = out.get(from..).unwrap_or_default();
+            let length = rest.find(end).map_or(rest.len(), |at| at + end.len());
+            let line = out.get(..from).unwrap_or_default().matches('\n').count() + 1;
+            let blank: String = rest
+                .chars()
+                .take(rest.get(..length).map_or(0, |own| own.chars().count()))
+                .filter(|c| *c == '\n')
+                .collect();
+            let why = "written by ergo itself".to_owned();
+            skipped.push(Skipped { line, text: begin.trim_start_matches("<!-- ").to_owned(), why });
+            out.replace_range(from..from + length, &blank);
+        }
+    }
+    let mut fenced = false;
+    let lines: Vec<&str> = out
+        .split('\n')
+        .map(|line| {
+            fenced ^= line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+            let name = TAG.as_ref().and_then(|tag| tag.captures(line)).and_then(|found| found.get(1));
+            let tag = name.is_some_and(|name| !HTML.contains(&name.as_str().to_ascii_lowercase().as_str()));
+            if tag && !fenced { "" } else { line }
+        })
+        .collect();
+    (lines.join("\n"), skipped)
+}
+
+/// A sentence without the number before it: “3. Schema files live here.”
+pub(super) fn unnumbered(text: &str) -> &str {
+    let length = NUMBER.as_ref().and_then(|number| number.find(text)).map_or(0, |found| found.end());
+    text.get(length..).unwrap_or(text).trim_start()
+}
+
+/// Whether a text is a form to be filled in.
+pub(super) fn is_template(text: &str) -> bool {
+    let outside: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
+    // Who ticks a box says “I”; a rule says “you” or “we”.
+    let ticked = ["I ", "I've ", "I’ve ", "My "].iter().any(|first| outside.starts_with(first));
+    ticked || GAP.as_ref().is_some_and(|gap| gap.is_match(&outside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patterns_compile() {
+        assert!(NUMBER.is_some() && GAP.is_some() && TAG.is_some());
+    }
+
+    #[rstest::rstest]
+    #[case("3. Schema files", "Schema files")]
+    #[case("(12) Handlers", "Handlers")]
+    #[case("§4 Use it", "Use it")]
+    #[case("Rule 5: Prefer", "Prefer")]
+    #[case("R6. Every", "Every")]
+    #[case("2.1 Naming", "Naming")]
+    #[case("90 days", "90 days")]
+    #[case("UTF8 is used", "UTF8 is used")]
+    #[case("3 reviewers", "3 reviewers")]
+    fn numbers_before_a_rule_go(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(unnumbered(text), expected);
+    }
+
+    #[rstest::rstest]
+    #[case("Summary: <one sentence>", true)]
+    #[case("Ticket: ABC-XXXX", true)]
+    #[case("I have added tests", true)]
+    #[case("Expected: ...", true)]
+    #[case("Use `<T>` for types", false)]
+    #[case("In tests, use mocks", false)]
+    fn forms_are_told_from_rules(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(is_template(text), expected);
+    }
+
+    #[test]
+    fn what_ergo_wrote_is_blank_and_lines_stay() {
+        let file = "a\n<!-- ergo:begin (x) -->\nb\n<!-- ergo:end -->\nc\n<important>\nd\n<!-- ergo:claims:begin -->\ne";
+        let (clean, skipped) = text(file);
+        assert_eq!(clean, "a\n\n\n\nc\n\nd\n\n");
+        assert_eq!(skipped.iter().map(|skip| skip.line).collect::<Vec<_>>(), [2, 8]);
+    }
+}

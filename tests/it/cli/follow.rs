@@ -1,0 +1,200 @@
+//! Rule files that are imported again: memory follows what changed in them.
+
+use super::{super::support::TestHome, remember};
+
+const FIRST: &str = "\
+# Rules
+
+- Requests time out after 20 seconds.
+- Use tabs for indentation.
+- Never commit secrets.
+- Migrations are forward-only.
+";
+
+/// Writes the file and imports it.
+fn import(home: &TestHome, text: &str) -> serde_json::Value {
+    std::fs::write(home.work().join("AGENTS.md"), text).unwrap();
+    home.run(["import", "rules", "AGENTS.md", "--json"]).ok().json()
+}
+
+/// The claims in force: statement and id.
+fn active(home: &TestHome) -> Vec<(String, String)> {
+    let page = home.run(["claims", "--json"]).ok().json();
+    let mut found: Vec<_> = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|claim| (claim["statement"].as_str().unwrap().to_owned(), claim["id"].as_str().unwrap().to_owned()))
+        .collect();
+    found.sort();
+    found
+}
+
+fn statements(home: &TestHome) -> Vec<String> {
+    active(home).into_iter().map(|(statement, _)| statement).collect()
+}
+
+fn id(home: &TestHome, statement: &str) -> String {
+    active(home).into_iter().find(|(text, _)| text == statement).unwrap_or_else(|| panic!("{statement}")).1
+}
+
+fn many(report: &serde_json::Value, what: &str) -> usize {
+    report[what].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn a_changed_line_replaces_its_old_version_and_is_never_refused_by_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    import(&home, FIRST);
+    let old = id(&home, "Requests time out after 20 seconds.");
+    let told = import(&home, &FIRST.replace("20 seconds", "45 seconds").replace("Use tabs", "Use spaces"));
+    assert_eq!((many(&told, "stored"), many(&told, "refused"), many(&told, "duplicates")), (2, 0, 2), "{told}");
+    let expected = [
+        "Migrations are forward-only.",
+        "Never commit secrets.",
+        "Requests time out after 45 seconds.",
+        "Use spaces for indentation.",
+    ];
+    assert_eq!(statements(&home), expected);
+    let before = home.run(["history", &old, "--json"]).ok().json();
+    assert_eq!(before["claim"]["status"], "superseded");
+    assert_eq!(before["claim"]["replaced_by"][0], id(&home, "Requests time out after 45 seconds."));
+}
+
+#[test]
+fn a_line_that_is_gone_retires_its_claim_and_a_moved_one_keeps_its_id() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    import(&home, FIRST);
+    let (kept, gone) = (id(&home, "Migrations are forward-only."), id(&home, "Never commit secrets."));
+    let text = "# Rules\n\n- Migrations are forward-only.\n- Requests time out after 20 seconds.\n- Use tabs for indentation.\n";
+    let told = import(&home, text);
+    assert_eq!((many(&told, "stored"), many(&told, "retired"), many(&told, "duplicates")), (0, 1, 3), "{told}");
+    assert_eq!(id(&home, "Migrations are forward-only."), kept);
+    let closed = home.run(["history", &gone, "--json"]).ok().json();
+    assert_eq!(closed["claim"]["status"], "retracted");
+    assert_eq!(closed["claim"]["closing_reason"], "No longer in AGENTS.md.");
+    // What comes back is stored again.
+    assert_eq!(many(&import(&home, FIRST), "stored"), 1);
+    assert!(statements(&home).contains(&"Never commit secrets.".to_owned()));
+}
+
+#[test]
+fn the_difference_is_shown_as_a_table_and_nothing_is_stored() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    import(&home, FIRST);
+    let before = active(&home);
+    let text = "# Rules\n\n- Never commit secrets.\n- Requests time out after 45 seconds.\n- Use tabs for indentation.\n- Tests run in CI.\n";
+    std::fs::write(home.work().join("AGENTS.md"), text).unwrap();
+    let told = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
+    for (change, statement) in
+        [("moved", "Never commit secrets."), ("changed", "45 seconds"), ("gone", "Migrations are")]
+    {
+        let line = told.lines().find(|line| line.starts_with(change)).unwrap_or_else(|| panic!("{change}:\n{told}"));
+        assert!(line.contains(statement), "{told}");
+    }
+    assert!(told.contains("1 changed, 1 moved") && told.contains("Nothing was stored."), "{told}");
+    assert_eq!(active(&home), before);
+}
+
+#[test]
+fn an_untouched_file_is_not_compared_until_its_import_is_undone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let first = import(&home, FIRST);
+    let again = import(&home, FIRST);
+    assert_eq!((again["untouched"][0].as_str(), many(&again, "duplicates")), (Some("AGENTS.md"), 0), "{again}");
+    home.run(["undo", "--import", first["import"].as_str().unwrap()]).ok();
+    assert_eq!(statements(&home).len(), 0);
+    assert_eq!(many(&import(&home, FIRST), "stored"), 4);
+}
+
+#[test]
+fn an_undo_takes_back_one_import_alone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let first = import(&home, FIRST);
+    let second = import(
+        &home,
+        "# Rules\n\n- Requests time out after 45 seconds.\n- Use tabs for indentation.\n- Never commit secrets.\n",
+    );
+    assert_ne!(first["import"], second["import"]);
+    assert_eq!(statements(&home).len(), 3);
+    home.run(["undo", "--import", second["import"].as_str().unwrap()]).ok();
+    let expected = [
+        "Migrations are forward-only.",
+        "Never commit secrets.",
+        "Requests time out after 20 seconds.",
+        "Use tabs for indentation.",
+    ];
+    assert_eq!(statements(&home), expected);
+}
+
+#[test]
+fn what_a_person_wrote_or_closed_is_left_alone() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    import(&home, FIRST);
+    // A claim of a person that names the same file, and one that a person took out of force.
+    home.run(["remember", "Review every change.", "--reason", "Bugs.", "--source", "AGENTS.md:3"]).ok();
+    home.run(["retract", &id(&home, "Use tabs for indentation."), "--reason", "Nobody does."]).ok();
+    remember(&home, "Ada leads.", "She asked.");
+    let told = import(&home, &format!("{FIRST}- Tests run in CI.\n"));
+    assert_eq!((many(&told, "stored"), many(&told, "retired")), (1, 0), "{told}");
+    let now = statements(&home);
+    assert!(now.contains(&"Review every change.".to_owned()) && now.contains(&"Ada leads.".to_owned()), "{now:?}");
+    assert!(!now.contains(&"Use tabs for indentation.".to_owned()), "{now:?}");
+}
+
+#[test]
+fn what_ergo_wrote_into_the_file_does_not_come_back() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let claim = remember(&home, "Never deploy on Fridays.", "The team is away.");
+    std::fs::write(home.work().join("AGENTS.md"), "# Rules\n\n- Use tabs for indentation.\n").unwrap();
+    home.run(["export", "agents", "AGENTS.md"]).ok();
+    home.run(["retract", &claim, "--reason", "We do."]).ok();
+    home.run(["import", "rules", "AGENTS.md"]).ok();
+    assert_eq!(statements(&home), ["Use tabs for indentation."]);
+}
+
+#[test]
+fn a_large_import_shows_what_it_would_store_before_it_does() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let words = ["billing", "search", "orders", "mail", "login", "cart"];
+    let rules: String = (0..30).map(|n| format!("- Service {} number {n} owns its table.\n", words[n % 6])).collect();
+    std::fs::write(home.work().join("AGENTS.md"), format!("# Rules\n\n{rules}\n```\ncode\n```\n")).unwrap();
+    let told = home.run(["import", "rules", "AGENTS.md"]).ok().stdout;
+    assert!(told.starts_with("30 convention") && told.contains("1 skipped: code"), "{told}");
+    std::fs::write(home.work().join("AGENTS.md"), format!("# Rules\n\n{}", rules.replace("owns", "keeps"))).unwrap();
+    let told = home.run(["import", "rules", "AGENTS.md", "--yes"]).ok().stdout;
+    assert!(!told.starts_with("30 convention"), "{told}");
+}
+
+#[test]
+fn files_of_two_repositories_have_imports_and_claims_of_their_own() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let mut numbers = Vec::new();
+    for (folder, rule) in [("one", "Use tabs for indentation."), ("two", "Migrations are forward-only.")] {
+        let folder = home.work().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("AGENTS.md"), format!("# Rules\n\n- {rule}\n")).unwrap();
+        let output = home
+            .command(["import", "rules", "AGENTS.md", "--scope", "acme/both", "--json"])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((many(&told, "stored"), many(&told, "retired")), (1, 0), "{told}");
+        numbers.push(told["import"].as_str().unwrap().to_owned());
+    }
+    assert_ne!(numbers[0], numbers[1]);
+    let total = |home: &TestHome| home.run(["claims", "--scope", "acme/both", "--json"]).ok().json()["total"].clone();
+    assert_eq!(total(&home), 2);
+    home.run(["undo", "--import", &numbers[1]]).ok();
+    assert_eq!(total(&home), 1);
+}
