@@ -90,7 +90,7 @@ impl Cases {
             let expected: Vec<ClaimId> = query.expected.iter().filter_map(|name| ids.get(name).copied()).collect();
             let case = |meaning| -> Result<Case, ApiError> {
                 let found = engine.recall_figures(&request(query), Ways { meaning, ..Ways::default() })?;
-                let first = found.iter().flat_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
+                let first = found.iter().filter_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
                 let shown = found.iter().flat_map(|(_, ids)| ids).any(|id| expected.contains(id));
                 let figures = found.map(|(figures, _)| figures);
                 let sort = query.sort.clone();

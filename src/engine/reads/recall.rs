@@ -376,7 +376,7 @@ impl Asked<'_> {
         let near = self.wanted_of(reader, near.iter().map(|(spot, _)| *spot).collect())?;
         ranked.push(near);
         ranked.retain(|list| !list.is_empty());
-        let top = fuse::reciprocal(ranked.iter().map(|_| [()].as_slice())).first().map_or(1.0, |(_, sum)| *sum);
+        let top = fuse::reciprocal(ranked.iter().map(|_| [()].as_slice())).first().map_or(1.0, |((), sum)| *sum);
         let fused = fuse::reciprocal(ranked.iter().map(Vec::as_slice));
         Ok(fused.into_iter().take(POOL).map(|(spot, sum)| (spot, sum / top)).collect())
     }
