@@ -231,6 +231,7 @@ async fn on_claim(
         target: target.clone(),
         reason: reason.clone(),
         expect_rev: Some(claim.rev),
+        ..ActRequest::default()
     };
     let outcome = match answer {
         Answer::Retract => client.retract(&order).await?,

@@ -171,7 +171,7 @@ fn capture(
 }
 
 fn screen(name: &str) -> Option<Screen> {
-    Screen::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(name))
+    Screen::TABS.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(name))
 }
 
 fn failed(error: TuiError) -> CliError {

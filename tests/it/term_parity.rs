@@ -22,8 +22,8 @@ const THINGS: [&str; 11] =
 
 /// What is done in the app to the cards in their order: by which key, what the form says, and what is typed into it.
 const ON_CARDS: [(Action, &str, &str, &str); 9] = [
-    (Action::KeepA, "a", "A is stored", "⏎"),
-    (Action::KeepB, "b", "gives way to it", "⏎"),
+    (Action::KeepNew, "a", "A is stored", "⏎"),
+    (Action::KeepExisting, "b", "gives way to it", "⏎"),
     (Action::Discard, "D", "A is dropped", "⏎"),
     (Action::Snooze, "z", "comes back", "⏎"),
     (Action::Exception, "x", "Both stay", "law⏎"),

@@ -125,7 +125,7 @@ impl Sender {
         // A claim that was stored anew is taken out anew.
         let op = self.op("retract", &row.file, &claim.to_hex(), reason);
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
-        let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), expect_rev: None };
+        let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
         match self.client.retract(&request).await {
             Ok(WriteOutcome::Done(_)) => self.report.closed += 1,
             Ok(WriteOutcome::Proposed(proposed)) => {

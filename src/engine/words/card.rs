@@ -1,8 +1,8 @@
 //! The words on a card: what disagrees, what to do, and which acts are possible.
 
-use super::quote;
+use super::{quote, summary::short};
 use crate::{
-    api::{ActOption, CardAct, CardKind, CardStatus, ClaimView},
+    api::{ActOption, CardAct, CardKind, CardPair, CardStatus, ClaimView},
     domain::{Status, verdict::Evidence},
 };
 
@@ -74,6 +74,17 @@ pub(in crate::engine) fn headline(facts: &Facts<'_>) -> String {
 fn contradicts(a: &ClaimView, b: &ClaimView) -> String {
     format!("{} contradicts {}", quote(&a.statement), quote(&b.statement))
 }
+
+/// The first two claims on a card in words, the newer one first.
+pub(in crate::engine) fn pair<'a>(sides: impl IntoIterator<Item = &'a ClaimView>) -> Option<CardPair> {
+    let mut sides = sides.into_iter();
+    let (new, existing) = (sides.next()?, sides.next()?);
+    let source = new.source.as_deref().map(|source| short(source, SHOWN));
+    Some(CardPair { new: short(&new.statement, SHOWN), existing: short(&existing.statement, SHOWN), source })
+}
+
+/// The most characters of a claim that a row of a list shows.
+const SHOWN: usize = 200;
 
 /// What the guard makes of the card and what a person can do, in a sentence or two.
 pub(in crate::engine) fn advice(facts: &Facts<'_>) -> String {

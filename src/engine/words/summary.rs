@@ -10,19 +10,24 @@ const QUOTED: usize = 72;
 
 /// A statement on one line in quotation marks, shortened at a word where it is long.
 pub(in crate::engine) fn quote(statement: &str) -> String {
+    format!("“{}”", short(statement, QUOTED))
+}
+
+/// A statement on one line, shortened at a word where it has more than `most` characters.
+pub(in crate::engine) fn short(statement: &str, most: usize) -> String {
     let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
-        return "“(redacted)”".into();
+        return "(redacted)".into();
     }
-    if line.chars().count() <= QUOTED {
-        return format!("“{line}”");
+    if line.chars().count() <= most {
+        return line;
     }
-    let cut: String = line.chars().take(QUOTED).collect();
+    let cut: String = line.chars().take(most).collect();
     let cut = match cut.rsplit_once(' ') {
-        Some((head, _)) if head.chars().count() > QUOTED / 2 => head,
+        Some((head, _)) if head.chars().count() > most / 2 => head,
         _ => cut.as_str(),
     };
-    format!("“{}…”", cut.trim_end_matches([',', ';', ':', '.', ' ']))
+    format!("{}…", cut.trim_end_matches([',', ';', ':', '.', ' ']))
 }
 
 /// What an act did: its verb in the past tense, and the statements of the claims it did it to.

@@ -2,9 +2,9 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
-    api::{CardAct, ClaimView, SyncMode},
+    api::{CardAct, ClaimView, InboxItem, MAX_CARDS, SyncMode},
     domain::Status,
-    tui::state::{Daemon, Overlay, Screen, State, conflicts::Card},
+    tui::state::{Daemon, Overlay, Screen, State, conflicts::Card, inbox::Row},
 };
 
 type Can = Result<(), String>;
@@ -35,8 +35,11 @@ fn act(state: &State, act: CardAct) -> Can {
 
 /// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
 fn many(state: &State) -> Can {
-    state.conflicts.marks.scope().map_err(|why| state.keys.say(&why))?;
-    idle(state)
+    match state.marked_cards().len() {
+        0 => Err(state.keys.say("no card is marked: {mark} marks one")),
+        n if n > MAX_CARDS => Err(format!("{n} cards are marked; one act settles at most {MAX_CARDS}")),
+        _ => idle(state),
+    }
 }
 
 /// An act on the marked cards, else on the card under the cursor.
@@ -49,36 +52,49 @@ fn act_on_one(state: &State, act: CardAct) -> Can {
     if !state.is_marked() {
         return self::act(state, act);
     }
-    Err(state.keys.say("this is another act on each card, and several are marked: {back} takes the marks away"))
+    Err(state.keys.say("this act is for one card, and several are marked: {back} unmarks them"))
 }
 
-/// Cards are listed where they can be marked.
+/// Something is listed that one act can settle with others.
 pub fn markable(state: &State) -> Can {
-    if state.screen == Screen::Inbox {
-        return Err(state.keys.say("cards are marked on a screen of their own; {show_cards} goes there"));
+    if state.screen == Screen::Cards {
+        return has_cards(state);
     }
-    has_cards(state)
+    match state.inbox.current() {
+        Some(Row::Import(..) | Row::Item(_, InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_))) => {
+            Ok(())
+        }
+        Some(Row::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
+            Err("this one is answered by itself".to_owned())
+        }
+        Some(Row::Heading(..) | Row::Before(..) | Row::More(..)) | None => Err("nothing to mark is here".to_owned()),
+    }
 }
 
-/// Cards are marked, and the card under the cursor says whose sides there are.
+/// Cards are marked, and a card says whose claims there are.
 pub fn keep_source(state: &State) -> Can {
-    markable(state)?;
     many(state)?;
-    card(state).map(|_| ())
+    state.conflicts.card.as_ref().map(|_| ()).ok_or_else(|| "the card is still being read".to_owned())
+}
+
+/// A card is shown of which the guard said why.
+pub fn card_details(state: &State) -> Can {
+    let card = state.card_in_hand().ok_or("the card is still being read")?;
+    card.evidence().map(|_| ()).ok_or_else(|| "the guard said nothing of this card".to_owned())
 }
 
 /// See [`CardAct::Supersede`].
-pub fn keep_a(state: &State) -> Can {
+pub fn keep_new(state: &State) -> Can {
     act_or_many(state, CardAct::Supersede)
 }
 
 /// See [`CardAct::Supersede`].
-pub fn keep_b(state: &State) -> Can {
+pub fn keep_existing(state: &State) -> Can {
     if state.is_marked() {
         return many(state);
     }
     act(state, CardAct::Supersede)?;
-    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no second side".to_owned())
+    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no existing claim".to_owned())
 }
 
 /// See [`CardAct::Supersede`].
@@ -227,8 +243,13 @@ pub fn past_claim(state: &State) -> Can {
     if claim.status == Status::Active { Err("this claim is active".to_owned()) } else { idle(state) }
 }
 
-/// The claim in hand needs review.
+/// The claim in hand needs review, or several are marked.
 pub fn needs_review(state: &State) -> Can {
+    match state.marked_claims().len() {
+        0 | 1 => {}
+        n if n > MAX_CARDS => return Err(format!("{n} claims are marked; one act reviews at most {MAX_CARDS}")),
+        _ => return idle(state),
+    }
     if in_hand(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {
         idle(state)
     } else {
@@ -262,10 +283,10 @@ pub fn openable(state: &State) -> Can {
         // Where no chain is shown, opening it is asking for one.
         Screen::Why => true,
         Screen::Inbox => !state.inbox.stops().is_empty(),
-        Screen::Conflicts => !state.conflicts.list.is_empty(),
+        Screen::Cards => !state.conflicts.list.is_empty(),
         Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
         Screen::Peers => !state.peers.entries().is_empty(),
-        Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| !acts.list.is_empty()),
+        Screen::Timeline => state.acts().is_some_and(|acts| !acts.list.is_empty()),
         Screen::Agents => state.agents.can_open(),
         Screen::Models => false,
     };
@@ -276,10 +297,10 @@ pub fn openable(state: &State) -> Can {
 /// There is something to link to.
 pub fn link(state: &State) -> Can {
     let some = match state.screen {
-        Screen::Conflicts => state.conflicts.current().is_some(),
+        Screen::Cards => state.conflicts.current().is_some(),
         Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
         Screen::Claims | Screen::Why => state.claim_in_hand().is_some(),
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => false,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => false,
     };
     if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
 }

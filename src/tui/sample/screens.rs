@@ -53,6 +53,7 @@ pub(crate) fn inbox() -> Inbox {
         stage: Some(Stage::Nli),
         rule: Some("contradiction".into()),
         score: Some(0.61),
+        op_id: Some(OpId([0x51; 16])),
         at: NOW - 2 * HOUR,
         who: "max".into(),
         agent: Some("claude-code".into()),

@@ -56,8 +56,10 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             Ok(Write::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
         }
         About::Claim { id, act } => {
-            let request =
-                |caller| ActRequest { caller, target: id.to_hex(), reason: reason.clone(), expect_rev: Some(form.rev) };
+            // Of several claims none is shown with the revision that it has.
+            let expect_rev = form.members.is_empty().then_some(form.rev);
+            let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
+            let request = |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev };
             Ok(match act {
                 ClaimAct::Retract => Write::Retract(request(caller)),
                 ClaimAct::Reinstate => Write::Reinstate(request(caller)),

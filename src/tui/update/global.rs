@@ -43,7 +43,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             }
         }
         Action::Palette => state.overlay = Some(Overlay::Palette(Palette::new())),
-        Action::ShowConflicts => go(state, Screen::Inbox),
+        Action::ShowInbox => go(state, Screen::Inbox),
         Action::ShowTimeline => go(state, Screen::Timeline),
         Action::ShowModels => {
             go(state, Screen::Models);
@@ -60,8 +60,6 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             state.wants.agents = true;
             state.wants.given = true;
         }
-        Action::ShowLog => go(state, Screen::Log),
-        Action::ShowCards => go(state, Screen::Conflicts),
         Action::Tour => state.overlay = Some(Overlay::Tour { page: 0 }),
         Action::ShowClaims => go(state, Screen::Claims),
         Action::ShowWhy => go(state, Screen::Why),
@@ -138,11 +136,11 @@ fn back(state: &mut State) {
             state.inbox.focus = InboxFocus::List;
             return;
         }
-        Screen::Conflicts if !state.conflicts.marks.is_empty() => {
+        Screen::Inbox | Screen::Cards if !state.conflicts.marks.is_empty() => {
             state.conflicts.marks.clear();
             return;
         }
-        Screen::Conflicts if state.conflicts.focus == CardFocus::Card => {
+        Screen::Cards if state.conflicts.focus == CardFocus::Card => {
             state.conflicts.focus = CardFocus::List;
             return;
         }
@@ -170,7 +168,7 @@ fn back(state: &mut State) {
             state.peers.focus = PeersFocus::List;
             return;
         }
-        Screen::Timeline | Screen::Log => {
+        Screen::Timeline => {
             if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == ActsFocus::Detail) {
                 acts.focus = ActsFocus::List;
                 return;
@@ -180,7 +178,12 @@ fn back(state: &mut State) {
             state.agents.focus = AgentsFocus::List;
             return;
         }
-        Screen::Inbox | Screen::Conflicts | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents => {}
+        Screen::Cards => {
+            // One step back from the cards of a status is what waits.
+            state.screen = Screen::Inbox;
+            return;
+        }
+        Screen::Inbox | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents => {}
     }
     if let Some(screen) = state.back.pop() {
         state.screen = screen;
@@ -189,12 +192,10 @@ fn back(state: &mut State) {
 
 fn scope_shown(state: &State) -> crate::domain::Scope {
     match state.screen {
-        Screen::Conflicts => state.conflicts.list.current().map(|card| card.scope.clone()),
+        Screen::Cards => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
-        Screen::Inbox => state.inbox.item().and_then(|item| item.scope().cloned()),
-        Screen::Timeline | Screen::Log => {
-            state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone())
-        }
+        Screen::Inbox => state.inbox.scope().cloned(),
+        Screen::Timeline => state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone()),
         Screen::Agents => state.agents.list.current().map(|event| event.scope.clone()),
         Screen::Peers | Screen::Models => None,
     }
@@ -204,9 +205,9 @@ fn scope_shown(state: &State) -> crate::domain::Scope {
 /// The command that opens what is under the cursor.
 pub(super) fn link(state: &State) -> Option<String> {
     Some(match state.screen {
-        Screen::Conflicts => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
+        Screen::Cards => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
         Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
         Screen::Inbox => super::inbox::link(state)?,
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => return None,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => return None,
     })
 }

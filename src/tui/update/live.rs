@@ -54,7 +54,6 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         return;
     }
     state.timeline.list.refresh();
-    state.journal.list.refresh();
     state.agents.list.refresh();
     if !change.cards.is_empty() || !change.claims.is_empty() {
         state.conflicts.list.refresh();
@@ -79,7 +78,6 @@ pub(super) fn refresh_all(state: &mut State) {
     state.conflicts.list.refresh();
     state.claims.list.refresh();
     state.timeline.list.refresh();
-    state.journal.list.refresh();
     state.agents.list.refresh();
     state.claims.found.asked = None;
     state.models.files = None;

@@ -18,7 +18,7 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
     let words = state.claims.words();
     let missed = match state.screen {
         Screen::Why => in_chain(state, &words, forward),
-        Screen::Timeline | Screen::Log => among_acts(state, &words, forward),
+        Screen::Timeline => among_acts(state, &words, forward),
         _ => in_list(state, forward),
     };
     if let Some(text) = missed {

@@ -75,9 +75,8 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
                 let height = state.hits.height(Pane::AgentActs);
                 return state.agents.list.accept(page.items, page.total, page.next, false, height);
             }
-            let acts = if slot == Slot::Timeline { &mut state.timeline } else { &mut state.journal };
-            acts.list.accept(page.items, page.total, page.next, false, height);
-            acts.trouble = None;
+            state.timeline.list.accept(page.items, page.total, page.next, false, height);
+            state.timeline.trouble = None;
         }
         Answer::Diagnose(diagnose) => {
             state.models.accept(diagnose, state.now);
@@ -146,6 +145,11 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
 
 fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
     let summary = view.summary.clone();
+    if state.conflicts.wanted.is_some() && state.conflicts.wanted == state.wants.asked_card {
+        // It was asked for by a prefix.
+        state.conflicts.wanted = Some(summary.id.to_hex());
+        state.wants.asked_card = Some(summary.id.to_hex());
+    }
     let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == summary.id);
     let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
     let settled = view.settled.clone();
@@ -203,6 +207,7 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     if let Some(card) = done.card_id {
         next_card(state, card);
     }
+    state.conflicts.marks.remove_rows(&state.inbox.acting);
     state.inbox.acted();
     live::refresh_all(state);
 }
@@ -224,7 +229,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
 }
 
 fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
-    state.inbox.acting = None;
+    state.inbox.acting.clear();
     let first = refused.conflicts.first();
     let why =
         first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
@@ -240,7 +245,7 @@ fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
 }
 
 fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
-    state.inbox.acting = None;
+    state.inbox.acting.clear();
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.insert(form.about, Form { sending: false, sent: None, ..*form });
     }
@@ -355,10 +360,6 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
             state.timeline.list.failed();
             state.timeline.trouble = Some(said);
         }
-        Slot::Log => {
-            state.journal.list.failed();
-            state.journal.trouble = Some(said);
-        }
         Slot::Diagnose => state.models.trouble = Some(said),
         Slot::Agents => state.agents.trouble = Some(said),
         Slot::AgentActs => {
@@ -377,7 +378,7 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
 }
 
 fn act_failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
-    state.inbox.acting = None;
+    state.inbox.acting.clear();
     if state.acting.take() == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
         form::failed(state, failure);
         state.note(Tone::Bad, failure.message.clone());

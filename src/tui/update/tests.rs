@@ -27,7 +27,7 @@ use crate::{
 const SIZE: (u16, u16) = (120, 40);
 
 fn cards() -> State {
-    app(SIZE, Opening { screen: Some(Screen::Conflicts), ..Opening::default() })
+    app(SIZE, Opening { screen: Some(Screen::Cards), ..Opening::default() })
 }
 
 fn done(summary: &str, card: Option<u8>) -> Msg2 {
@@ -256,7 +256,7 @@ fn read_only_refuses_every_act_and_says_why() {
 #[test]
 fn no_daemon_is_a_state_and_s_starts_it() {
     let mut state = State::new(settings(), SIZE, 1);
-    let out = super::open(&mut state, Opening { screen: Some(Screen::Conflicts), ..Opening::default() });
+    let out = super::open(&mut state, Opening { screen: Some(Screen::Cards), ..Opening::default() });
     let Some(Effect::Read(ticket, _)) = out.first().cloned() else { panic!() };
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
     assert!(matches!(state.daemon, Daemon::Down { .. }));

@@ -1,4 +1,4 @@
-//! Timeline and Log: what was done, day by day, and the act under the cursor in full.
+//! The Timeline: what was done, day by day, and the act under the cursor in full.
 
 use ratatui::{
     layout::Rect,
@@ -17,7 +17,7 @@ use crate::{
         found::Words,
         hits::Pane,
         state::{
-            Acts, Screen,
+            Acts,
             acts::{Focus, Span as Since},
         },
         text::{self, writer},
@@ -64,7 +64,6 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 fn title(paint: &Paint<'_>, acts: &Acts) -> String {
     let state = paint.state;
     let zone = &state.settings.zone;
-    let name = if state.screen == Screen::Timeline { "What happened" } else { "Acts" };
     let since = match (acts.span, state.settings.last_here) {
         (Since::LastHere, Some(at)) => {
             let day = when::spoken_day(at, state.now, zone).to_lowercase();
@@ -75,7 +74,7 @@ fn title(paint: &Paint<'_>, acts: &Acts) -> String {
         (Since::Week, _) => "in seven days".to_owned(),
     };
     let scope = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
-    format!("{name} {since}{scope}")
+    format!("What happened {since}{scope}")
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {

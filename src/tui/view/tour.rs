@@ -21,20 +21,19 @@ const CARDS: [Card; 3] = [
             "A write that contradicts one of them is refused and waits for a person. That is you.",
         ],
         &[
-            ("{show_conflicts}", "the Inbox: everything that wants you"),
+            ("{show_inbox}", "the Inbox: everything that waits for you"),
             ("{down} {up}", "down and up"),
             ("{open}", "open what is under the cursor"),
         ],
     ),
     (
         "A card is settled with one key and a reason",
+        &["The new claim and the existing one stand next to each other, the words that differ highlighted. \
+             {card_details} shows why the guard thinks that they contradict."],
         &[
-            "Both sides stand next to each other: the words that differ are marked, with who wrote them, and what the guard \
-             saw. The reason is prefilled where it is known.",
-        ],
-        &[
-            ("{keep_a} {keep_b}", "keep this side; it replaces the other"),
+            ("{keep_new} {keep_existing}", "keep the new claim, or the existing one"),
             ("{merge} {narrow} {exception}", "merge both, narrow one, or keep both as an exception"),
+            ("{mark} {mark_all}", "mark several, to settle them by one act"),
             ("{undo}", "undo, whatever it was; {redo} takes the undo back"),
         ],
     ),
@@ -42,7 +41,7 @@ const CARDS: [Card; 3] = [
         "Nothing is lost, and every act has a name",
         &[
             "What was replaced stays, with its reason: {claim_why} shows why something is as it is. {show_timeline} tells what \
-             happened while you were away, {show_log} takes acts back.",
+             happened while you were away, and takes acts back.",
         ],
         &[
             ("{palette}", "every act by name, with its key, and why it cannot be done now"),

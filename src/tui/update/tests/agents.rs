@@ -50,7 +50,7 @@ fn a_refused_write_opens_its_card_and_another_act_its_claim() {
     let mut state = at(Screen::Agents);
     press(&mut state, "enter");
     let out = key(&mut state, "enter");
-    assert_eq!(state.screen, Screen::Conflicts);
+    assert_eq!(state.screen, Screen::Cards);
     let card = out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Card(id)) if id.starts_with("0101")));
     assert!(card, "{out:?}");
     let mut state = at(Screen::Agents);

@@ -166,11 +166,11 @@ fn where_the_daemon_does_not_page_a_group_its_rest_is_shown_where_it_is_listed()
     }
     go_to(&mut state, &ItemId::More(InboxKind::Found));
     press(&mut state, "enter");
-    assert_eq!(state.screen, Screen::Conflicts);
+    assert_eq!(state.screen, Screen::Cards);
     press(&mut state, "esc");
     assert_eq!(state.screen, Screen::Inbox);
     press(&mut state, "enter");
-    assert_eq!(state.screen, Screen::Conflicts, "the cursor is where it was");
+    assert_eq!(state.screen, Screen::Cards, "the cursor is where it was");
 }
 
 #[test]

@@ -122,12 +122,11 @@ fn the_tour_fits_every_screen() {
 
 #[test]
 fn empty_screens_say_the_next_step() {
-    for which in [Screen::Inbox, Screen::Timeline, Screen::Log] {
+    for which in [Screen::Inbox, Screen::Timeline] {
         let mut state = screen((80, 24), which);
         let (slot, nothing) = match which {
             Screen::Inbox => (Slot::Inbox, Answer::Inbox(Inbox::default())),
-            Screen::Timeline => (Slot::Timeline, Answer::Log(LogPage::default())),
-            _ => (Slot::Log, Answer::Log(LogPage::default())),
+            _ => (Slot::Timeline, Answer::Log(LogPage::default())),
         };
         if let Some(acts) = state.acts_mut() {
             acts.list.restart();
@@ -219,7 +218,7 @@ fn what_is_found_on_a_page_is_marked_and_in_view() {
 
 #[test]
 fn a_card_says_which_words_are_marked() {
-    let mut state = screen((120, 40), Screen::Conflicts);
+    let mut state = screen((120, 40), Screen::Cards);
     let open = state.conflicts.card.as_mut().unwrap();
     open.view.sides[1].claim.statement = "Blue for the canary.\nIt takes a tenth of all users".into();
     open.compare(1);
