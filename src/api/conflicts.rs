@@ -42,7 +42,7 @@ pub enum CardStatus {
 pub enum CardAct {
     /// `winner` replaces the others; with `statement`, a merged claim replaces all.
     Supersede,
-    /// `target` was wrong at birth; on a refused candidate's card the candidate is then stored.
+    /// `target` was never right; on a refused candidate's card the candidate is then stored.
     Retract,
     /// `target` is qualified by `qualifiers`, so that both hold.
     Narrow,

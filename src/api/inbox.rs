@@ -87,16 +87,16 @@ impl InboxKind {
     /// The heading under which its things are listed.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Joining => "At the door",
+            Self::Joining => "Waiting to join",
             Self::Refused => "Refused writes",
             Self::Contradiction => "Contradictions",
             Self::Contested => "Replaced twice",
             Self::Proposed => "Proposed by agents",
-            Self::Found => "Found by models and audits",
-            Self::ByAgents => "Done by agents on their own",
+            Self::Found => "Found among active claims",
+            Self::ByAgents => "Done by agents without asking",
             Self::NeedsReview => "Need review",
             Self::Warned => "Stored with a warning",
-            Self::Quarantined => "Not let in from peers",
+            Self::Quarantined => "Not accepted from peers",
         }
     }
 }

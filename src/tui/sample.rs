@@ -178,13 +178,13 @@ pub(crate) fn card(n: u8) -> CardView {
             .map(|act| ActOption {
                 act,
                 disabled: (act == CardAct::Discard && !refused).then(|| {
-                    "only a refused write can be discarded: retract or supersede one of the claims".to_owned()
+                    "both claims are stored: keep one, or retract one".to_owned()
                 }),
                 prefill: (act == CardAct::Supersede).then(|| "Red is what the dashboards alert on.".to_owned()),
             })
             .collect(),
-        advice: "The write was held back, since it contradicts a claim that is active. If the decision changed, \
-                 supersede the old claim; if both hold in different places or times, narrow one."
+        advice: "If the decision changed, keep the new claim. If both hold in different places or times, narrow one. If the \
+                 new claim is a mistake, discard it."
             .into(),
         settled: None,
         snoozed_until: None,

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{ApiError, Conflict, ErrorCode},
-    domain::{EventId, Tier},
+    domain::{EventId, Qualifiers, Tier},
 };
 
 /// The most characters of a statement that a sentence quotes.
@@ -37,6 +37,24 @@ pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
         [one] => format!("{verb} {}", quote(one)),
         [one, two] => format!("{verb} {} and {}", quote(one), quote(two)),
         [one, rest @ ..] => format!("{verb} {} and {} more", quote(one), rest.len()),
+    }
+}
+
+/// What narrowing did: where and when a claim holds from now on; that it was reworded, where nothing of that was said.
+pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> String {
+    let parts: Vec<String> = [
+        ("in ", &only.env),
+        ("for team ", &only.team),
+        ("for tenant ", &only.tenant),
+        ("from ", &only.valid_from),
+        ("until ", &only.valid_until),
+    ]
+    .into_iter()
+    .filter_map(|(word, value)| value.as_ref().map(|value| format!("{word}{value}")))
+    .collect();
+    match parts.as_slice() {
+        [] => format!("Reworded: {}", quote(statement)),
+        parts => format!("{} now holds only {}", quote(statement), parts.join(", ")),
     }
 }
 
@@ -100,6 +118,15 @@ mod tests {
     fn summaries_count_what_they_do_not_name() {
         assert_eq!(summary("Retracted", &["a"]), "Retracted “a”");
         assert_eq!(summary("Superseded", &["a", "b", "c"]), "Superseded “a” and 2 more");
+    }
+
+    #[test]
+    fn a_narrowed_claim_says_where_and_when_it_holds() {
+        let mut only = Qualifiers { env: Some("staging".into()), ..Qualifiers::default() };
+        assert_eq!(holds_only("Use blue", &only), "“Use blue” now holds only in staging");
+        only.valid_until = Some("2027-01-31".into());
+        assert_eq!(holds_only("Use blue", &only), "“Use blue” now holds only in staging, until 2027-01-31");
+        assert_eq!(holds_only("Use blue", &Qualifiers::default()), "Reworded: “Use blue”");
     }
 
     #[test]

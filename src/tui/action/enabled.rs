@@ -24,7 +24,7 @@ fn card(state: &State) -> Result<&Card, String> {
     }
     let card = state.card_in_hand().ok_or("the card is still being read")?;
     if state.acting.is_some() {
-        return Err("the last act is still under way".to_owned());
+        return Err("the last act is still running".to_owned());
     }
     Ok(card)
 }
@@ -161,11 +161,11 @@ pub fn act_listed(state: &State) -> Can {
 pub fn take_back(state: &State) -> Can {
     let act = state.acts().and_then(|acts| acts.list.current()).ok_or("no act is under the cursor")?;
     if act.undone {
-        return Err("it was taken back already".to_owned());
+        return Err("it is already undone".to_owned());
     }
     match act.kind.as_str() {
-        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is gone for good".to_owned()),
-        "local.refused" => Err("a refused write changed nothing; discard its card instead".to_owned()),
+        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is deleted".to_owned()),
+        "local.refused" => Err("nothing was stored; discard the new claim on its card instead".to_owned()),
         kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite".to_owned()),
         _ => idle(state),
     }
@@ -225,7 +225,7 @@ pub fn claim(state: &State) -> Can {
 }
 
 fn idle(state: &State) -> Can {
-    if state.acting.is_some() { Err("the last act is still under way".to_owned()) } else { Ok(()) }
+    if state.acting.is_some() { Err("the last act is still running".to_owned()) } else { Ok(()) }
 }
 
 /// An active claim is in hand.
@@ -238,7 +238,7 @@ pub fn active_claim(state: &State) -> Can {
 pub fn past_claim(state: &State) -> Can {
     let claim = in_hand(state)?;
     if claim.flags.undone {
-        return Err(state.keys.say("the act that made this claim was undone; {redo} takes an undo back"));
+        return Err(state.keys.say("the act that made this claim was undone; {redo} redoes it"));
     }
     if claim.status == Status::Active { Err("this claim is active".to_owned()) } else { idle(state) }
 }
@@ -253,7 +253,7 @@ pub fn needs_review(state: &State) -> Can {
     if in_hand(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {
         idle(state)
     } else {
-        Err("nothing that this claim rests on has changed".to_owned())
+        Err("this claim does not need review".to_owned())
     }
 }
 
@@ -308,10 +308,8 @@ pub fn link(state: &State) -> Can {
 /// There is a team whose peers can be compared with.
 pub fn sync_now(state: &State) -> Can {
     match &state.peers.status {
-        None => Err("how things stand is still being read".to_owned()),
-        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => {
-            Err("there is no team to compare with".to_owned())
-        }
+        None => Err("it is still being read".to_owned()),
+        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => Err("there is no team".to_owned()),
         Some(status) if status.mode == SyncMode::Off => Err("sync is off: ergo sync mode lan turns it on".to_owned()),
         Some(_) => idle(state),
     }
@@ -320,9 +318,9 @@ pub fn sync_now(state: &State) -> Can {
 /// Someone who waits to be let in is under the cursor.
 pub fn waiting(state: &State) -> Can {
     match state.waiting() {
-        Some(join) if join.expires_at <= state.now => Err("it waited too long: it needs a new invitation".to_owned()),
+        Some(join) if join.expires_at <= state.now => Err("it waited too long and needs a new invitation".to_owned()),
         Some(_) => idle(state),
-        None => Err("nobody who waits is under the cursor".to_owned()),
+        None => Err("nobody who asks to join is under the cursor".to_owned()),
     }
 }
 
@@ -339,19 +337,19 @@ pub fn start(state: &State) -> Can {
 pub fn reembed(state: &State) -> Can {
     works(state)?;
     if state.models.reembed.is_some() {
-        return Err("they are being made".to_owned());
+        return Err("they are already being made".to_owned());
     }
-    let diagnose = state.models.diagnose.as_ref().ok_or("how the daemon is, is still being read")?;
+    let diagnose = state.models.diagnose.as_ref().ok_or("it is still being read")?;
     match diagnose.models.roles.iter().find(|model| model.role == "embedder") {
         Some(model) => model.problem.clone().map_or(Ok(()), Err),
-        None => Err("there is no embedder: ergo models list".to_owned()),
+        None => Err("no embedding model is chosen: ergo models list shows them".to_owned()),
     }
 }
 
 /// Something is searched for.
 pub fn matches(state: &State) -> Can {
     if state.claims.words().is_empty() {
-        return Err(state.keys.say("nothing is searched for: {search} searches"));
+        return Err(state.keys.say("there is no search: {search} starts one"));
     }
     Ok(())
 }
@@ -360,7 +358,7 @@ pub fn matches(state: &State) -> Can {
 pub fn page_matches(state: &State) -> Can {
     let Some(Overlay::Page(page)) = &state.overlay else { return Err("no page is open".to_owned()) };
     match (page.find.as_ref(), page.matches().len()) {
-        (None, _) => Err(state.keys.say("nothing is searched for: {page_find} searches this page")),
+        (None, _) => Err(state.keys.say("there is no search: {page_find} searches this page")),
         (Some(find), 0) => Err(format!("no line has “{}”", find.text())),
         (Some(_), _) => Ok(()),
     }

@@ -98,7 +98,8 @@ fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> 
 }
 
 fn act(verb: &str, request: &ActRequest) -> String {
-    format!("ergo {verb} {} --reason {}", short(&request.target), quote(&request.reason))
+    let also: String = request.also.iter().map(|id| format!(" {}", short(id))).collect();
+    format!("ergo {verb} {}{also} --reason {}", short(&request.target), quote(&request.reason))
 }
 
 fn resolve(card: &str, request: &ResolveRequest) -> String {

@@ -122,7 +122,7 @@ pub(super) fn settle_wanted(state: &mut State) {
         Screen::Inbox => {
             state.screen = Screen::Cards;
             state.conflicts.filter = match summary.status {
-                CardStatus::Open => CardFilter::All,
+                CardStatus::Open => CardFilter::Open,
                 CardStatus::Snoozed => CardFilter::Snoozed,
                 CardStatus::Settled => CardFilter::Settled,
             };

@@ -30,10 +30,10 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
     if act == CardAct::Narrow {
         fields.extend([
             line_field(FieldId::Env, "Environment", "prod, staging, dev…"),
-            line_field(FieldId::Team, "Team", "whose"),
-            line_field(FieldId::Tenant, "Tenant", "for whom"),
-            line_field(FieldId::From, "From", "first day, YYYY-MM-DD"),
-            line_field(FieldId::Until, "Until", "last day, YYYY-MM-DD"),
+            line_field(FieldId::Team, "Team", "which team"),
+            line_field(FieldId::Tenant, "Tenant", "which tenant"),
+            line_field(FieldId::From, "From", "first date, YYYY-MM-DD"),
+            line_field(FieldId::Until, "Until", "last date, YYYY-MM-DD"),
         ]);
     }
     if act == CardAct::Snooze {

@@ -76,7 +76,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::Audit => {
             let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
             let caller = state.caller(&scope);
-            out.push(state.toast(Tone::Info, format!("Comparing what is active in {scope}…")));
+            out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
             send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit, out);
         }
         Action::CopyLink => {
@@ -92,8 +92,11 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::Log => state.overlay = Some(Overlay::Log { up: 0 }),
         Action::Mouse => {
             state.mouse = !state.mouse;
-            let text =
-                if state.mouse { "The mouse clicks and scrolls here." } else { "The mouse is the terminal's again." };
+            let text = if state.mouse {
+                "Mouse on: click and scroll in the app."
+            } else {
+                "Mouse off: the terminal handles it."
+            };
             out.push(state.toast(Tone::Info, text));
             out.push(Effect::Mouse(state.mouse));
         }

@@ -112,11 +112,12 @@ fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     let what = event.text.as_deref().map_or_else(|| event.kind.clone(), |text| format!("“{text}”"));
     let what = crate::tui::text::fit(&what, 80);
     let (question, effect, yes) = if accept {
-        let effect = format!("{what} by {} is taken by the whole team, for good. {}", event.who, event.why);
-        ("Let this event in?".to_owned(), effect, "Let in")
+        let effect =
+            format!("{what} by {} is accepted for the whole team. This cannot be undone. {}", event.who, event.why);
+        ("Accept this event?".to_owned(), effect, "Accept")
     } else {
-        let effect = format!("{what} by {} stays out, and is not shown here any more.", event.who);
-        ("Put this event aside?".to_owned(), effect, "Put aside")
+        let effect = format!("{what} by {} is not accepted, and is no longer shown here.", event.who);
+        ("Reject this event?".to_owned(), effect, "Reject")
     };
     let request =
         QuarantineRequest { caller, in_team: Some(event.team.to_hex()), events: vec![event.id.to_hex()], reason: None };
@@ -162,8 +163,8 @@ fn say_lost(state: &mut State, lost: Option<InboxItem>, out: &mut Vec<Effect>) {
         return;
     }
     let text = match &state.news {
-        Some((by, summary)) => format!("Settled meanwhile by {by}: {}", super::replies::sentence(summary)),
-        None => "Settled meanwhile.".to_owned(),
+        Some((by, summary)) => format!("Already settled by {by}: {}", super::replies::sentence(summary)),
+        None => "Already settled.".to_owned(),
     };
     out.push(state.toast(Tone::Warn, text));
 }
@@ -181,7 +182,7 @@ pub(super) fn known_reason(state: &State) -> Option<String> {
     }
     let cause = state.inbox.review()?.causes.first()?;
     let did = super::acts::verb(&cause.kind);
-    Some(format!("It still holds after {} {did} a premise.", writer(&cause.who, cause.agent.as_deref())))
+    Some(format!("It still holds, although {} {did} what it rests on.", writer(&cause.who, cause.agent.as_deref())))
 }
 
 /// The item that the cursor holds on to, for a link.

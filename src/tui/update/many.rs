@@ -199,7 +199,7 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
     let undo = state.keys.say("{undo} to undo");
     out.push(state.toast(Tone::Done, format!("{} {undo}.{more}", sentence(&answer.summary))));
     if !answer.needs_review.is_empty() {
-        let text = format!("{} claims that rested on what changed need review.", answer.needs_review.len());
+        let text = format!("{} claims that rest on what changed need review.", answer.needs_review.len());
         out.push(state.toast(Tone::Warn, text));
     }
     live::refresh_all(state);

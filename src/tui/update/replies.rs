@@ -137,7 +137,7 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             state.inbox.acted();
             state.wants.sync = true;
             state.wants.inbox = true;
-            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was turned away.") };
+            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was rejected.") };
             out.push(state.toast(Tone::Done, text));
         }
     }
@@ -186,7 +186,7 @@ fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
 fn settled_by(settled: &Settlement) -> String {
     let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("Settled meanwhile by {by} ({}){reason}", settled.act)
+    format!("Already settled by {by} ({}){reason}", settled.act)
 }
 
 fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
@@ -199,8 +199,8 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     }
     if !done.needs_review.is_empty() {
         let text = match done.needs_review.len() {
-            1 => "One claim that rested on it needs review.".to_owned(),
-            n => format!("{n} claims that rested on it need review."),
+            1 => "One claim that rests on it needs review.".to_owned(),
+            n => format!("{n} claims that rest on it need review."),
         };
         out.push(state.toast(Tone::Warn, text));
     }
@@ -215,7 +215,7 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
 fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
     close_form(state);
     let text = if stored.duplicate {
-        format!("Nothing new: {} says the same.", stored.claim_id.short())
+        format!("Nothing was stored: {} already says the same.", stored.claim_id.short())
     } else {
         remember_act(state, stored.op_id, stored.scope);
         state.inbox.acted();
@@ -231,11 +231,11 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
 fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     let first = refused.conflicts.first();
-    let why =
-        first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
+    let why = first
+        .map_or_else(|| "it contradicts an active claim".to_owned(), |conflict| conflict.evidence.sentence.clone());
     let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
     let card = refused.card_id.map_or_else(String::new, |id| format!(" A card is open: {}.", id.short()));
-    let message = format!("The guard refuses it: {why}{against}.{card}");
+    let message = format!("Refused by the guard: {why}{against}.{card}");
     if matches!(state.overlay, Some(Overlay::Form(_))) {
         form::refused(state, message);
     } else {
@@ -282,9 +282,9 @@ fn undone(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
 fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
     state.acting = None;
     let text = match audit.opened.len() {
-        0 => format!("Audit: {} claims compared, nothing new contradicts.", audit.claims),
-        1 => format!("Audit: {} claims compared, one new card.", audit.claims),
-        n => format!("Audit: {} claims compared, {n} new cards.", audit.claims),
+        0 => format!("{} claims compared: no new contradiction.", audit.claims),
+        1 => format!("{} claims compared: one new card.", audit.claims),
+        n => format!("{} claims compared: {n} new cards.", audit.claims),
     };
     out.push(state.toast(Tone::Done, text));
     live::refresh_all(state);

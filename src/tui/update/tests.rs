@@ -136,7 +136,10 @@ fn narrow_wants_somewhere_and_real_days() {
         assert!(written(&press(&mut state, keys)).is_none());
     }
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
-    assert!(form.error.as_ref().unwrap().1.contains("say why") || form.error.as_ref().unwrap().1.contains("no day"));
+    assert!(
+        form.error.as_ref().unwrap().1.contains("give a reason")
+            || form.error.as_ref().unwrap().1.contains("invalid date")
+    );
 }
 
 #[test]
@@ -215,7 +218,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
         };
         step(&mut state, Msg::Reply(ticket, Ok(reply)));
     }
-    assert!(toasts(&state).contains("Settled meanwhile by max via claude-code (retract): a typo"));
+    assert!(toasts(&state).contains("Already settled by max via claude-code (retract): a typo"));
     assert_eq!(state.conflicts.list.anchor(), Some(card_id(1)), "the cursor stays");
     assert!(state.overlay.is_none());
     press(&mut state, "j");
@@ -291,12 +294,14 @@ fn a_lost_daemon_keeps_what_is_shown() {
 
 #[test]
 fn a_deep_link_opens_the_card_and_the_cursor_goes_there() {
-    for n in [3, 7] {
-        let opening = Opening { card: Some(card_id(n).short()), ..Opening::default() };
-        let state = app(SIZE, opening);
-        assert_eq!(state.conflicts.list.anchor(), Some(card_id(n)));
-        assert_eq!(state.conflicts.current().unwrap().view.summary.id, card_id(n));
-    }
+    let opened = |n| app(SIZE, Opening { card: Some(card_id(n).short()), ..Opening::default() });
+    let state = opened(3);
+    assert_eq!((state.screen, state.inbox.card()), (Screen::Inbox, Some(card_id(3))));
+    assert_eq!(state.card_in_hand().unwrap().view.summary.id, card_id(3));
+    // What the Inbox does not list is shown among all cards.
+    let state = opened(7);
+    assert_eq!((state.screen, state.conflicts.list.anchor()), (Screen::Cards, Some(card_id(7))));
+    assert_eq!(state.card_in_hand().unwrap().view.summary.id, card_id(7));
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     let (heading, step) = match acts.span {
         Since::LastHere => ("Nothing happened since you were last here", "{act_span} goes further back."),
         Since::Yesterday | Since::Week => ("Nothing happened in that time", "{act_span} goes further back."),
-        Since::All => ("Nothing was done yet", "ergo remember “…” --reason “…” is the first step."),
+        Since::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
     };
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
 }
@@ -147,7 +147,7 @@ fn row(
     let mark = if current { theme.glyphs.cursor } else { " " };
     let who = event.agent.as_deref().unwrap_or(&event.who);
     let minute = when::clock(event.at, &paint.state.settings.zone);
-    let undone = if event.undone { "taken back" } else { "" };
+    let undone = if event.undone { "undone" } else { "" };
     let what = about(event);
     let narrow = width < NARROW;
     let (when, who_columns) = match (narrow, day.is_empty()) {
@@ -227,15 +227,15 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     }
     field("act", &event.op_id.to_string(), theme.dim);
     if event.undone {
-        field("", "It was taken back.", theme.warn);
+        field("", "It was undone.", theme.warn);
     }
     out.push(Line::default());
     out.push(Line::from(span("The same on the command line", theme.accent)));
     out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
     out.push(Line::default());
     let back = match crate::tui::action::spec(crate::tui::action::Action::TakeBack).check(state) {
-        Ok(()) => state.keys.say("{take_back} takes this act back; {open} opens what it was about."),
-        Err(why) => format!("It cannot be taken back: {why}."),
+        Ok(()) => state.keys.say("{take_back} undoes this act; {open} opens the claim."),
+        Err(why) => format!("It cannot be undone: {why}."),
     };
     out.extend(text::wrap(&back, width, theme.dim));
     out

@@ -240,8 +240,8 @@ fn side(
     let zone = &paint.state.settings.zone;
     field("by", &writer(&claim.who, claim.agent.as_deref()));
     let (ago, minute) = (when::ago(claim.at, paint.state.now, zone), when::minute(claim.at, zone));
-    let device = claim.device_words().unwrap_or_else(|| format!("device {}", claim.device.short()));
-    field("when", &format!("{minute} ({ago}) {dot} {device}"));
+    let device = claim.device_words().map_or_else(String::new, |device| format!(" {dot} {device}"));
+    field("when", &format!("{minute} ({ago}){device}"));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
@@ -293,7 +293,7 @@ fn acts(
         .collect();
     let (can, cannot): (Vec<&action::ActionSpec>, Vec<&action::ActionSpec>) =
         listed.into_iter().partition(|spec| spec.check(state).is_ok());
-    let columns = if width >= 72 { 2 } else { 1 };
+    let columns = if width >= 60 { 2 } else { 1 };
     let cell = (width / columns).saturating_sub(1);
     let entry = |spec: &action::ActionSpec| {
         let title = text::pad(spec.title, cell.saturating_sub(4));

@@ -38,6 +38,7 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let (full, terse) = (wide(&ends(paint, false)), wide(&ends(paint, true)));
     let roomy = BADGE + names(paint) + full <= columns;
     let named = roomy || 1 + names(paint) + terse <= columns;
+    let mark_only = named && 1 + names(paint) + full > columns;
     let alone = !named && columns < 66;
     let mut spans =
         if named && !roomy { vec![Span::raw(" ")] } else { vec![span(" ergo ", theme.badge), Span::raw(" ")] };
@@ -58,7 +59,7 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     }
     let left: usize = spans.iter().map(Span::width).sum();
     paint.line(area, 0, &Line::from(spans));
-    let right = status(paint, columns.saturating_sub(left), named && !roomy);
+    let right = status(paint, columns.saturating_sub(left), mark_only);
     let width: usize = right.iter().map(Span::width).sum();
     let start = area.x + area.width.saturating_sub(u16::try_from(width).unwrap_or(area.width));
     let place = Rect { x: start, width: area.width - (start - area.x), ..area };

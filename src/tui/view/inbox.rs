@@ -42,7 +42,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             detail(paint, Rect { x: area.x + width, width: area.width - width, ..area });
         }
         (Shape::Mid, Focus::List) => {
-            let most = area.height * 2 / 5;
+            let most = area.height / 2;
             let height = u16::try_from(inbox.rows().len() + 2).unwrap_or(most).clamp(5, most);
             list(paint, Rect { height, ..area });
             detail(paint, Rect { y: area.y + height, height: area.height - height, ..area });

@@ -36,7 +36,7 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
     };
     let gone = paint.state.inbox.is_gone();
     if gone {
-        let mut banner = text::wrap("Settled meanwhile. It goes when the cursor leaves it.", width, paint.theme.warn);
+        let mut banner = text::wrap("Already settled. It disappears when you move on.", width, paint.theme.warn);
         banner.push(Line::default());
         banner.append(&mut out);
         return banner;
@@ -68,7 +68,8 @@ fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'stati
 fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'static>> {
     let (theme, zone) = (paint.theme, &paint.state.settings.zone);
     let who = writer(&cause.who, cause.agent.as_deref());
-    let mut words = format!("{who} {} a premise, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now, zone));
+    let mut words =
+        format!("{who} {} what it rests on, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now, zone));
     if let Some(new) = &cause.statement {
         words = format!("{words}: “{new}”");
     }

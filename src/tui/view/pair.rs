@@ -61,7 +61,10 @@ fn cut(runs: &[Run], room: usize, style: Style, own: Style) -> Vec<Span<'static>
         && let Some(first) = words.iter().position(|(_, _, own)| *own)
     {
         // The word, and room for the marks of what is cut on either side of it.
-        while start < first && width(words.get(start..=first).unwrap_or_default()) + 2 > room {
+        let after = usize::from(first + 1 < words.len());
+        while start < first
+            && usize::from(start > 0) + width(words.get(start..=first).unwrap_or_default()) + after > room
+        {
             start += 1;
         }
     }
@@ -111,8 +114,8 @@ mod tests {
         16,
         "…web shop is red"
     )]
-    #[case("Red is the canary of the web shop", "Blue is the canary of the web shop", 12, "Red is the…")]
-    #[case("決定：配備は毎週金曜日に行う", "決定：配備は毎週月曜日に行う", 9, "決定：配…")]
+    #[case("Red is the canary of the web shop", "Blue is the canary of the web shop", 12, "Red is the …")]
+    #[case("決定：配備は毎週金曜日に行う", "決定：配備は毎週月曜日に行う", 9, "…金曜日…")]
     fn what_differs_is_seen_in_few_columns(
         #[case] new: &str,
         #[case] existing: &str,

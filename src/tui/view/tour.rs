@@ -18,7 +18,7 @@ const CARDS: [Card; 3] = [
         "Memory that says no",
         &[
             "Agents and people write claims: what was decided, what must hold, what was turned down, and why.",
-            "A write that contradicts one of them is refused and waits for a person. That is you.",
+            "A new claim that contradicts an existing one is refused and waits for a person. That is you.",
         ],
         &[
             ("{show_inbox}", "the Inbox: everything that waits for you"),
@@ -34,7 +34,7 @@ const CARDS: [Card; 3] = [
             ("{keep_new} {keep_existing}", "keep the new claim, or the existing one"),
             ("{merge} {narrow} {exception}", "merge both, narrow one, or keep both as an exception"),
             ("{mark} {mark_all}", "mark several, to settle them by one act"),
-            ("{undo}", "undo, whatever it was; {redo} takes the undo back"),
+            ("{undo}", "undo; {redo} redoes"),
         ],
     ),
     (
@@ -44,8 +44,8 @@ const CARDS: [Card; 3] = [
              happened while you were away, and takes acts back.",
         ],
         &[
-            ("{palette}", "every act by name, with its key, and why it cannot be done now"),
-            ("{log}", "each act of yours as a command line"),
+            ("{palette}", "every command by name, with its key"),
+            ("{log}", "what you did in this session, as command lines"),
             ("{quit}", "leave"),
         ],
     ),

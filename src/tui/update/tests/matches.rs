@@ -46,7 +46,7 @@ fn without_a_search_the_key_says_what_to_do() {
     for screen in [Screen::Claims, Screen::Why, Screen::Timeline] {
         let mut state = searched(screen, " by:max ");
         press(&mut state, "n");
-        assert!(toasts(&state).contains("Next match: nothing is searched for: / searches."), "{}", toasts(&state));
+        assert!(toasts(&state).contains("Next match: there is no search: / starts one."), "{}", toasts(&state));
     }
 }
 
