@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Keys pressed before the picture is taken, separated by spaces.
     #[arg(long, value_name = "KEYS", default_value = "", hide = true)]
     keys: String,
-    /// The screen to begin on: inbox, claims, why, peers, timeline, models, log, conflicts or agents.
+    /// The screen to begin on: inbox, claims, why, peers, timeline, models or agents.
     #[arg(long, value_name = "SCREEN", hide = true)]
     screen: Option<String>,
 }

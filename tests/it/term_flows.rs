@@ -50,7 +50,7 @@ fn a_card_is_settled_by_supersede_with_a_reason() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("1 of 2");
-    app.sees("Never deploy on Fridays");
+    app.until(|screen| screen.contains("Never deploy on Fridays") && screen.contains("What you can do"));
     app.keys("a");
     app.sees("The new claim is stored and replaces");
     app.keys(", and that is final");

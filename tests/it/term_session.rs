@@ -25,7 +25,7 @@ fn a_reason_is_written_in_the_persons_own_editor() {
     let script = "cp \"$1\" \"$ERGO_HOME/before\"; stty -a > \"$ERGO_HOME/stty\"; trap '' INT; kill -INT 0
         echo 'Written at leisure' > \"$1\"";
     let mut app = App::open(&home, &[], WIDE, &[("EDITOR", &editor(&home, script))]);
-    app.sees("Never deploy on Fridays");
+    app.until(|screen| screen.contains("Never deploy on Fridays") && screen.contains("What you can do"));
     app.keys("a");
     app.sees("The new claim is stored and replaces");
     app.ctrl('o');
@@ -48,7 +48,7 @@ fn an_editor_that_fails_loses_nothing() {
     let (home, _daemon) = home();
     for (script, says) in [("exit 3", "exit status: 3"), ("printf '\\377' > \"$1\"", "cannot be edited")] {
         let mut app = App::open(&home, &[], WIDE, &[("EDITOR", &editor(&home, script))]);
-        app.sees("Never deploy on Fridays");
+        app.until(|screen| screen.contains("Never deploy on Fridays") && screen.contains("What you can do"));
         app.keys("a");
         app.sees("The new claim is stored and replaces");
         app.ctrl('o');

@@ -43,6 +43,7 @@ impl Screen {
     }
 
     /// The one whose tab is lit while this one is shown.
+    #[must_use]
     pub fn tab(self) -> Self {
         match self {
             Self::Cards => Self::Inbox,

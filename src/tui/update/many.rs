@@ -74,7 +74,8 @@ pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<
 fn elsewhere(state: &State, count: usize) -> String {
     match state.conflicts.marks.len().saturating_sub(count) {
         0 => String::new(),
-        n => format!("It is about this scope; the {n} other marks stay. "),
+        1 => "What else is marked is of another scope or kind, and stays marked. ".to_owned(),
+        n => format!("{n} others that are marked are of another scope or kind, and stay marked. "),
     }
 }
 

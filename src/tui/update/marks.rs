@@ -7,6 +7,7 @@ use crate::{
         hits::Pane,
         state::{
             Screen, State,
+            conflicts::CardFilter,
             inbox::{Row, id_of},
         },
     },
@@ -23,7 +24,7 @@ pub(super) fn perform(state: &mut State, id: Action) {
 
 /// From what waits to what is snoozed, to what is settled, to all cards, and back.
 fn filter(state: &mut State) {
-    let before = if state.screen == Screen::Inbox { Default::default() } else { state.conflicts.filter };
+    let before = if state.screen == Screen::Inbox { CardFilter::Open } else { state.conflicts.filter };
     if let Some(next) = before.next() {
         state.screen = Screen::Cards;
         state.conflicts.filter = next;

@@ -311,10 +311,11 @@ fn acts(
         }
         out.push(Line::from(spans));
     }
-    if card.view.summary.kind == CardKind::Proposed {
+    // Of several cards each may offer something else.
+    if card.view.summary.kind == CardKind::Proposed || state.is_marked() {
         return out;
     }
-    for spec in cannot {
+    for spec in cannot.into_iter().filter(|spec| spec.id != Action::KeepSource) {
         let reason = spec.check(state).err().unwrap_or_default();
         let text = format!("{}: {reason}", spec.title);
         out.extend(labelled(

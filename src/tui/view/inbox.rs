@@ -192,13 +192,15 @@ struct Look {
 fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let marks = &paint.state.conflicts.marks;
-    let items = match row {
-        Row::Item(_, thing) => vec![(*thing).clone()],
-        Row::Import(..) => paint.state.inbox.things(row),
-        Row::Heading(..) | Row::Before(..) | Row::More(..) => Vec::new(),
+    let items = if matches!(row, Row::Import(..)) { paint.state.inbox.things(row) } else { Vec::new() };
+    let is_marked = match row {
+        Row::Item(_, thing) => marks.has(thing),
+        Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => {
+            items.iter().any(|item| marks.has(item))
+        }
     };
     // The marks have a column of their own as soon as there is one.
-    let flag = match (marks.is_empty() || matches!(row, Row::Heading(..)), items.iter().any(|item| marks.has(item))) {
+    let flag = match (marks.is_empty() || matches!(row, Row::Heading(..)), is_marked) {
         (true, _) => "",
         (false, true) => theme.glyphs.mark,
         (false, false) => " ",
@@ -260,12 +262,11 @@ fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
                 let age = span(format!("{:>5}", said.age), theme.dim);
                 return vec![before.into_iter().chain(head).chain(meta).chain([age]).collect()];
             }
-            let head: Vec<Vec<Span<'static>>> = match &pair {
-                Some(pair) => pair::two_lines(paint, pair, room, style).into(),
-                None => {
-                    let lines = two(&said.head, room, look.height.saturating_sub(1)).into_iter();
-                    lines.map(|line| vec![span(line, style)]).collect()
-                }
+            let head: Vec<Vec<Span<'static>>> = if let Some(pair) = &pair {
+                pair::two_lines(paint, pair, room, style).into()
+            } else {
+                let lines = two(&said.head, room, look.height.saturating_sub(1)).into_iter();
+                lines.map(|line| vec![span(line, style)]).collect()
             };
             let meta = text::pad(&said.meta, room.saturating_sub(text::width(&said.age) + 3));
             let mut out: Vec<Line<'static>> =

@@ -17,7 +17,7 @@ const NAME: usize = 11;
 
 /// The fields in which at least one norm says something. `statements` are those of the new and the existing claim, whose words are shown.
 pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], width: usize) -> Vec<Line<'static>> {
-    let cell = width.saturating_sub(NAME + 10).max(4) / 2;
+    let cell = width.saturating_sub(NAME + 11).max(4) / 2;
     let heading = vec![
         span(text::pad("Read as", NAME), theme.accent),
         span(text::pad("new", cell), theme.dim),

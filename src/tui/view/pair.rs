@@ -14,14 +14,15 @@ use crate::{
 /// What stands between the two: an arrow and the spaces around it.
 const BETWEEN: usize = 3;
 
-/// Both in one line of `room` columns; each gives room to the other that it does not need.
+/// Both in one line of `room` columns. The new one is read from its beginning; of the existing one, where there is little room, what
+/// differs is enough.
 pub(super) fn one_line(paint: &Paint<'_>, pair: &CardPair, room: usize, style: Style) -> Vec<Span<'static>> {
     let theme = paint.theme;
     let (new, existing) = sides(pair);
     let room = room.saturating_sub(BETWEEN);
-    let half = room / 2;
-    let (left, right) = (columns(&new), columns(&existing));
-    let left = left.min(half.max(room.saturating_sub(right)));
+    let (wide, right) = (columns(&new), columns(&existing));
+    let enough = telling(&existing).map_or(room / 2, |columns| columns.clamp(room / 5, room / 2));
+    let left = wide.min(room.saturating_sub(right.min(enough)));
     let mut out = cut(&new, left, style, theme.side_a);
     out.push(span(format!(" {} ", theme.glyphs.pair), theme.dim));
     out.extend(cut(&existing, room.saturating_sub(left), style, theme.side_b));
@@ -44,6 +45,15 @@ fn sides(pair: &CardPair) -> (Vec<Run>, Vec<Run>) {
     let plain = diff.is_apart();
     let runs = |runs: Vec<Run>| runs.into_iter().map(|run| Run { own: run.own && !plain, ..run }).collect();
     (runs(diff.left), runs(diff.right))
+}
+
+/// Columns from the word before the first that differs up to the end, and of the mark of what is cut; `None` where none is marked.
+fn telling(runs: &[Run]) -> Option<usize> {
+    let words: Vec<(&str, bool)> =
+        runs.iter().flat_map(|run| run.text.split_inclusive(' ').map(|word| (word, run.own))).collect();
+    let first = words.iter().position(|(_, own)| *own)?;
+    let shown = words.get(first.saturating_sub(1)..).unwrap_or_default();
+    Some(1 + shown.iter().map(|(word, _)| text::width(word)).sum::<usize>())
 }
 
 fn columns(runs: &[Run]) -> usize {

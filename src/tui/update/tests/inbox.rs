@@ -301,6 +301,7 @@ fn imported() -> State {
     reread(&mut state, change("max", "x"), &after_import());
     // Whoever stood at the door is gone, and stays under the cursor until it leaves.
     press(&mut state, "j g");
+    state.toasts.clear();
     state
 }
 
@@ -358,7 +359,7 @@ fn cards_and_claims_are_marked_in_the_inbox_and_an_act_is_about_those_of_its_kin
     press(&mut state, "b");
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
     assert_eq!((form.title.as_str(), form.scope.project.as_str()), ("3 cards: keep existing", "api"));
-    assert!(form.effect.contains("the 3 other marks stay"), "{}", form.effect);
+    assert!(form.effect.contains("3 others that are marked are of another scope or kind"), "{}", form.effect);
     press(&mut state, "esc g");
     assert_eq!(state.marked_cards().len(), 1, "of the other scope there is one");
     press(&mut state, "G");
