@@ -73,11 +73,8 @@ fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<
 }
 
 /// The roles, with what each is for.
-const ROLES: [(&str, &str); 3] = [
-    ("embedder", "finds similar claims"),
-    ("nli", "compares two claims"),
-    ("llm", "reads and compares claims in depth"),
-];
+const ROLES: [(&str, &str); 3] =
+    [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads claims in depth")];
 
 fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;

@@ -152,7 +152,7 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
 fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
     match peer.state {
         PeerState::Left => return ("left".to_owned(), false),
-        PeerState::Revoked => return ("put out".to_owned(), false),
+        PeerState::Revoked => return ("revoked".to_owned(), false),
         PeerState::Active => {}
     }
     if peer.you {

@@ -41,7 +41,7 @@ const CARDS: [Card; 3] = [
         "Nothing is lost, and every act has a name",
         &[
             "What was replaced stays, with its reason: {claim_why} shows why something is as it is. {show_timeline} tells what \
-             happened while you were away, and takes acts back.",
+             happened while you were away, and undoes any of it.",
         ],
         &[
             ("{palette}", "every command by name, with its key"),
