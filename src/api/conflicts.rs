@@ -42,7 +42,7 @@ pub enum CardStatus {
 pub enum CardAct {
     /// `winner` replaces the others; with `statement`, a merged claim replaces all.
     Supersede,
-    /// `target` was wrong at birth; on a refused candidate's card the candidate is then stored.
+    /// `target` was never right; on a refused candidate's card the candidate is then stored.
     Retract,
     /// `target` is qualified by `qualifiers`, so that both hold.
     Narrow,
@@ -88,6 +88,12 @@ pub struct CardSummary {
     pub scope: Scope,
     /// What disagrees, in one sentence.
     pub headline: String,
+    /// The first two claims on it, in words; absent where only one is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<CardPair>,
+    /// The act that opened it. The rows of one import begin with the same twelve digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_id: Option<OpId>,
     /// The claims on it, the candidate first.
     pub members: Vec<ClaimId>,
     /// Since when, in milliseconds since the Unix epoch.
@@ -100,6 +106,18 @@ pub struct CardSummary {
     pub score: f32,
     /// Grows whenever anything on it changes; send it back as `expect_rev`.
     pub rev: u64,
+}
+
+/// What two claims on a card say, each on one line and shortened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CardPair {
+    /// The refused write, or the newer claim.
+    pub new: String,
+    /// The claim that was there before.
+    pub existing: String,
+    /// Where the new one comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// One claim on a card.

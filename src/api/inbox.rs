@@ -8,7 +8,7 @@ use super::{
     conflicts::CardSummary,
     sync::{PendingJoin, QuarantinedView},
 };
-use crate::domain::{EventId, Scope, verdict::Stage};
+use crate::domain::{EventId, OpId, Scope, verdict::Stage};
 
 /// `GET /inbox`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
@@ -87,16 +87,16 @@ impl InboxKind {
     /// The heading under which its things are listed.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Joining => "At the door",
+            Self::Joining => "Waiting to join",
             Self::Refused => "Refused writes",
             Self::Contradiction => "Contradictions",
             Self::Contested => "Replaced twice",
             Self::Proposed => "Proposed by agents",
-            Self::Found => "Found by models and audits",
-            Self::ByAgents => "Done by agents on their own",
+            Self::Found => "Found among active claims",
+            Self::ByAgents => "Done by agents without asking",
             Self::NeedsReview => "Need review",
             Self::Warned => "Stored with a warning",
-            Self::Quarantined => "Not let in from peers",
+            Self::Quarantined => "Not accepted from peers",
         }
     }
 }
@@ -149,6 +149,9 @@ pub struct NoticeItem {
     /// How strongly they contradict, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
+    /// The act that left it. The rows of one import begin with the same twelve digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_id: Option<OpId>,
     /// When, in milliseconds since the Unix epoch.
     pub at: u64,
     /// Who.

@@ -94,6 +94,9 @@ pub struct ActRequest {
     pub caller: Caller,
     /// The claim's id or prefix; required.
     pub target: String,
+    /// Further claims of the same scope, for `reviewed` only: one act, hence one undo. One that needs no review any more is left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// Why; required.
     pub reason: String,
     /// The `rev` of the claim as it was shown.

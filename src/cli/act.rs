@@ -24,7 +24,7 @@ pub(crate) async fn run(
     call: impl AsyncFnOnce(&Client, &ActRequest) -> Result<WriteOutcome, ClientError>,
 ) -> Result<Exit, CliError> {
     let (client, caller) = cx.writer().await?;
-    let request = ActRequest { caller, target: args.target, reason: args.reason, expect_rev: None };
+    let request = ActRequest { caller, target: args.target, reason: args.reason, ..ActRequest::default() };
     let outcome = call(&client, &request).await?;
     Ok(show::outcome::show(cx, &outcome, None))
 }

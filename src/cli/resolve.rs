@@ -68,7 +68,7 @@ pub(crate) struct Act {
     /// A new statement replaces all sides.
     #[arg(long, value_name = "STATEMENT")]
     merge: Option<String>,
-    /// This side was wrong from the start.
+    /// This side was never right.
     #[arg(long, value_name = "SIDE")]
     retract: Option<String>,
     /// This side holds only where and when the options below say.

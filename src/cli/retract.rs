@@ -1,8 +1,8 @@
-//! `ergo retract`: takes out a claim that was wrong from the start.
+//! `ergo retract`: takes out a claim that was never right.
 
 use super::{CliError, Context, Exit, act};
 
-/// Take out a claim that was wrong from the start. It stays in the history.
+/// Take out a claim that was never right. It stays in the history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Where the world changed instead, `ergo supersede` keeps the why-chain.")]
 pub(crate) struct Args {

@@ -42,7 +42,7 @@ enum Answer {
 }
 
 const HELP: &str = "\
-k 1    keep side 1: it replaces the other        r 1    retract side 1: it was wrong from the start
+k 1    keep side 1: it replaces the other        r 1    retract side 1: it was never right
 m      merge: a new text replaces both           n 1    narrow side 1: both hold, each in its place
 e      exception: both stay, on the record       d      dismiss: not a contradiction
 x      discard the refused claim                 s 3d   snooze: not now

@@ -131,16 +131,16 @@ fn help(item: &InboxItem) -> Vec<(&'static str, &'static str)> {
         InboxItem::Review(_) => vec![
             ("v", "it still holds"),
             ("e", "the world changed: write what takes its place"),
-            ("r", "retract it: it was wrong from the start"),
+            ("r", "retract it: it was never right"),
             ("w", "why: how it came about"),
         ],
         InboxItem::Notice(item) if item.claim.status != Status::Active => {
-            vec![("v", "looked at it: it is well"), ("i", "bring it back"), ("w", "why: how it came about")]
+            vec![("v", "looked at it: it is fine"), ("i", "bring it back"), ("w", "why: how it came about")]
         }
         InboxItem::Notice(_) => vec![
             ("v", "looked at it: it stands"),
             ("e", "write what takes its place"),
-            ("r", "retract it: it was wrong from the start"),
+            ("r", "retract it: it was never right"),
             ("w", "why: how it came about"),
         ],
         InboxItem::Quarantined(_) => vec![("i", "let it in, for the whole team"), ("x", "put it away, here")],
@@ -231,6 +231,7 @@ async fn on_claim(
         target: target.clone(),
         reason: reason.clone(),
         expect_rev: Some(claim.rev),
+        ..ActRequest::default()
     };
     let outcome = match answer {
         Answer::Retract => client.retract(&order).await?,

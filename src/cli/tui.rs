@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Keys pressed before the picture is taken, separated by spaces.
     #[arg(long, value_name = "KEYS", default_value = "", hide = true)]
     keys: String,
-    /// The screen to begin on: inbox, claims, why, peers, timeline, models, log, conflicts or agents.
+    /// The screen to begin on: inbox, claims, why, peers, timeline, models or agents.
     #[arg(long, value_name = "SCREEN", hide = true)]
     screen: Option<String>,
 }
@@ -171,7 +171,7 @@ fn capture(
 }
 
 fn screen(name: &str) -> Option<Screen> {
-    Screen::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(name))
+    Screen::TABS.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(name))
 }
 
 fn failed(error: TuiError) -> CliError {

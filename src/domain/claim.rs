@@ -91,7 +91,7 @@ pub enum Status {
     Active,
     /// Replaced by a later claim: "I changed my mind, and here is why".
     Superseded,
-    /// Taken out: "wrong at birth".
+    /// Taken out: "never right".
     Retracted,
     /// Refused by the guard: stands on its card alone and was never in force.
     Refused,

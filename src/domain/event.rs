@@ -29,7 +29,7 @@ pub const MAX_EVENT: usize = 32 * 1024;
 pub enum ResolveAct {
     /// One side (or a merged text) replaced the other.
     Supersede,
-    /// A side was wrong at birth.
+    /// A side was never right.
     Retract,
     /// A side was qualified in scope or time, so that both hold.
     Narrow,
@@ -64,7 +64,7 @@ pub enum EventKind {
     Assert,
     /// `targets` give way to `successor`, or, where it is absent, to the claim in the body, whose id is the event's id.
     Supersede,
-    /// `targets` leave the active set: wrong at birth.
+    /// `targets` leave the active set: never right.
     Retract,
     /// `targets` return to the active set; cancels the acts named in `seen`.
     Reinstate,

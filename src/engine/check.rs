@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use crate::{
-    api::{ActRequest, ApiError, Caller, ErrorCode, MAX_TEXT, RememberRequest},
+    api::{ActRequest, ApiError, Caller, ErrorCode, MAX_CARDS, MAX_TEXT, RememberRequest},
     domain::{
         ClaimKind, Qualifiers, Scope, id,
         scope::{RESERVED, ScopeError},
@@ -39,6 +39,21 @@ pub(super) struct Draft {
     pub key: Option<String>,
     pub qualifiers: Qualifiers,
     pub exception: Option<String>,
+}
+
+/// Checks the further claims of an act: only `reviewed` takes them.
+pub(super) fn also(request: &ActRequest, act: &str) -> Result<(), ApiError> {
+    if request.also.is_empty() {
+        return Ok(());
+    }
+    if act != "reviewed" {
+        let message = format!("`{act}` is about one claim: `also` is for `reviewed` only");
+        return Err(ApiError::field("also", message).hint("send one request for each claim"));
+    }
+    if request.also.len() >= MAX_CARDS {
+        return Err(ApiError::field("also", format!("one act reviews at most {MAX_CARDS} claims")));
+    }
+    request.also.iter().try_for_each(|target| id("also", target).map(drop))
 }
 
 /// Checks who acts.

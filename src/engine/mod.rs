@@ -211,7 +211,7 @@ impl Engine {
         acts::supersede(self, &request)
     }
 
-    /// Takes a claim out: wrong at birth.
+    /// Takes a claim out: never right.
     pub fn retract(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
         acts::retract(self, &request)
     }

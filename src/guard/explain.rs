@@ -92,7 +92,7 @@ pub(crate) fn changed(ours: &[String], theirs: &[String]) -> String {
 
 /// What language inference found.
 pub(crate) fn inferred(ours: &[String], theirs: &[String], sure: bool) -> String {
-    let said = if sure { "Read together, both cannot hold" } else { "Read together, both may not hold" };
+    let said = if sure { "These probably contradict" } else { "These may contradict" };
     if ours.is_empty() || theirs.is_empty() {
         return format!("{said}.");
     }

@@ -291,7 +291,7 @@ fn doubt(ruling: &mut Ruling, inferred: f32, veto: f32, shift: f32) {
     ruling.score = WARN;
     ruling.evidence.relation = Relation::Uncertain;
     ruling.evidence.confidence = Confidence::Med;
-    ruling.evidence.sentence.push_str(" Read together, they seem to go together.");
+    ruling.evidence.sentence.push_str(" Read together, they seem to agree.");
 }
 
 /// A probability on the scale of all scores, on which [`BLOCK`] is where a pair blocks.

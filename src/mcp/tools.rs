@@ -81,7 +81,7 @@ impl Tool {
             Self::Supersede => {
                 "The world changed: a new statement replaces claims in force. reason says why it changed."
             }
-            Self::Retract => "A claim was wrong from the start: take it out of force. It stays in history.",
+            Self::Retract => "A claim was never right: take it out of force. It stays in history.",
             Self::Why => {
                 "Why something is so: the claim in force, its reason, and all it replaced. Takes a question or a claim id."
             }

@@ -140,6 +140,8 @@ pub struct CardRow {
     pub who: String,
     /// Through which agent.
     pub agent: Option<String>,
+    /// The act that opened it.
+    pub op: OpId,
     /// How it was settled, where an act did so.
     pub settled: Option<SettledBy>,
     /// Until when it is put off, in milliseconds since the Unix epoch; may lie in the past.

@@ -165,9 +165,9 @@ impl Words {
                 said.push(format!("{} through other words", through.join(", ")));
             }
             match hit.cosine {
-                Some(cosine) if cosine >= LIKE => said.push(format!("near in meaning: {cosine:.2} of 1")),
+                Some(cosine) if cosine >= LIKE => said.push(format!("similar meaning: {cosine:.2} of 1")),
                 Some(cosine) if said.is_empty() => {
-                    said.push(format!("the nearest that there is, and not near: {:.2} of 1", cosine.max(0.0)));
+                    said.push(format!("the closest match, but not close: {:.2} of 1", cosine.max(0.0)));
                 }
                 _ => {}
             }
@@ -248,12 +248,12 @@ mod tests {
         assert_eq!(Words::of("adr").elsewhere(&claim), "in its source");
         let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
         let said = Words::of("rollout").why(&claim, Some(&hit));
-        assert_eq!(said, "rollout through other words; near in meaning: 0.81 of 1");
+        assert_eq!(said, "rollout through other words; similar meaning: 0.81 of 1");
         let far = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             Words::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))
         };
-        assert_eq!(far(&[]), "the nearest that there is, and not near: 0.00 of 1");
+        assert_eq!(far(&[]), "the closest match, but not close: 0.00 of 1");
         assert_eq!(far(&["zebra"]), "zebra through other words");
     }
 

@@ -85,8 +85,6 @@ pub enum Slot {
     InboxPage,
     /// The list of the Timeline.
     Timeline,
-    /// The list of the Log.
-    Log,
     /// The daemon and its models.
     Diagnose,
     /// An act on a claim, a card or a team.
@@ -109,7 +107,7 @@ pub enum Slot {
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 20;
+    pub const COUNT: usize = 19;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.

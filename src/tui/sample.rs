@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{
     api::{
-        ActOption, Bearing, BoundScope, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, ChainLink,
-        ClaimView, ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoin,
+        ActOption, Bearing, BoundScope, CardAct, CardKind, CardPair, CardSide, CardStatus, CardSummary, CardView,
+        ChainLink, ClaimView, ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoin,
         PendingJoins, Role, ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
     },
     domain::{
-        CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, Qualifiers, Scope, Status,
+        CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, OpId, Qualifiers, Scope, Status,
         norm::Modality,
         verdict::{Confidence, Evidence, Relation, Stage},
     },
@@ -113,6 +113,12 @@ pub(crate) fn summary(n: u8, status: CardStatus) -> CardSummary {
         status,
         scope: scope("api"),
         headline: format!("The canary's colour is red here, and blue in what is stored ({n})"),
+        pair: Some(CardPair {
+            new: format!("The canary deployment of shop {n} is always red"),
+            existing: format!("The canary deployment of shop {n} is always blue, and takes a tenth of the traffic"),
+            source: Some("CLAUDE.md:31".into()),
+        }),
+        op_id: Some(OpId([n; 16])),
         members: vec![id(n), id(100 + n)],
         at: NOW - u64::from(n) * HOUR,
         who: "max".into(),
@@ -173,13 +179,13 @@ pub(crate) fn card(n: u8) -> CardView {
             .map(|act| ActOption {
                 act,
                 disabled: (act == CardAct::Discard && !refused).then(|| {
-                    "only a refused write can be discarded: retract or supersede one of the claims".to_owned()
+                    "both claims are stored: keep one, or retract one".to_owned()
                 }),
                 prefill: (act == CardAct::Supersede).then(|| "Red is what the dashboards alert on.".to_owned()),
             })
             .collect(),
-        advice: "The write was held back, since it contradicts a claim that is active. If the decision changed, \
-                 supersede the old claim; if both hold in different places or times, narrow one."
+        advice: "If the decision changed, keep the new claim. If both hold in different places or times, narrow one. If the \
+                 new claim is a mistake, discard it."
             .into(),
         settled: None,
         snoozed_until: None,

@@ -28,9 +28,9 @@ pub struct Theme {
     pub border: Style,
     /// The focused pane's border.
     pub border_focus: Style,
-    /// Words that only side A has.
+    /// Words that only the new claim has.
     pub side_a: Style,
-    /// Words that only side B has.
+    /// Words that only the existing claim has.
     pub side_b: Style,
     /// Good news.
     pub ok: Style,
@@ -79,8 +79,12 @@ pub struct Glyphs {
     pub done: &'static str,
     /// Something is wrong or wants attention.
     pub alert: &'static str,
-    /// A card that is marked.
+    /// Something is marked.
     pub mark: &'static str,
+    /// Between a new claim and the existing one.
+    pub pair: &'static str,
+    /// A row that opens, closed and open.
+    pub fold: [&'static str; 2],
     /// Marks the norm field that fired.
     pub fired: &'static str,
     /// A rule across.
@@ -109,6 +113,8 @@ const UNICODE: Glyphs = Glyphs {
     done: "✓",
     alert: "!",
     mark: "◆",
+    pair: "⇄",
+    fold: ["▸", "▾"],
     fired: "◀",
     rule: "─",
     column: "│",
@@ -140,6 +146,8 @@ const ASCII: Glyphs = Glyphs {
     done: "+",
     alert: "!",
     mark: "#",
+    pair: "~",
+    fold: ["+", "-"],
     fired: "<",
     rule: "-",
     column: "|",

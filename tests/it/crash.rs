@@ -65,7 +65,7 @@ async fn write(client: Client, writer: usize, round: usize, stop: Arc<AtomicBool
             }
             2 => {
                 let reason = "made up".to_owned();
-                let request = ActRequest { caller: caller(), target, reason, expect_rev: None };
+                let request = ActRequest { caller: caller(), target, reason, ..ActRequest::default() };
                 if let Ok(WriteOutcome::Done(_)) = client.retract(&request).await {
                     closed(stored.claim_id, Status::Retracted);
                 }

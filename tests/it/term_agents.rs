@@ -16,7 +16,7 @@ fn an_agent_comes_writes_is_refused_and_goes() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("live");
-    app.keys("9");
+    app.keys("7");
     app.sees("No agent is connected");
     let mut agent = McpClient::usual(&home);
     agent.tool("ergo_remember", json!({"statement": "Logs are kept for a week", "reason": "Disks are small."}));
@@ -31,7 +31,7 @@ fn an_agent_comes_writes_is_refused_and_goes() {
     // The card of that write.
     app.sees("It is calm.");
     drop(agent);
-    app.keys("9");
+    app.keys("7");
     app.sees("none is connected");
 }
 
@@ -42,7 +42,7 @@ fn setup_is_read_as_a_page_and_written_after_a_question() {
     // Nothing but what has a folder here is installed.
     let mut app = App::open(&home, &[], USUAL, &[("PATH", "/nowhere")]);
     app.sees("live");
-    app.keys("9i");
+    app.keys("7i");
     app.sees("What ergo would write");
     app.sees(".claude.json");
     assert!(!home.path().join(".claude.json").exists());
@@ -56,10 +56,10 @@ fn setup_is_read_as_a_page_and_written_after_a_question() {
     app.key(Key::Esc);
     app.until(|screen| !screen.contains("is set up already"));
     app.keys("x");
-    app.sees("What ergo would take back");
+    app.sees("What ergo would remove");
     app.sees("/dev/null");
     app.keys("a");
-    app.sees("Take ergo out of these files?");
+    app.sees("Remove ergo from these files?");
     app.keys("y");
     app.sees("Taken back from Claude Code");
     assert!(!home.path().join(".claude.json").exists());
@@ -84,7 +84,7 @@ fn a_search_from_the_inbox_leads_to_a_why_chain_and_back() {
     app.key(Key::Esc);
     app.until(|screen| !screen.contains("!building"));
     app.keys("P");
-    app.until(|screen| screen.contains("What is in force in") && screen.contains("Never deploy on Fridays"));
+    app.until(|screen| screen.contains("Active claims in") && screen.contains("Never deploy on Fridays"));
     app.keys("q");
-    app.until(|screen| !screen.contains("What is in force in"));
+    app.until(|screen| !screen.contains("Active claims in"));
 }

@@ -50,9 +50,9 @@ fn a_card_is_settled_by_supersede_with_a_reason() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("1 of 2");
-    app.sees("Never deploy on Fridays");
+    app.until(|screen| screen.contains("Never deploy on Fridays") && screen.contains("What you can do"));
     app.keys("a");
-    app.sees("A is stored and supersedes B");
+    app.sees("The new claim is stored and replaces");
     app.keys(", and that is final");
     app.sees("weekend, and that is final");
     app.enter();
@@ -89,7 +89,7 @@ fn a_claim_is_retracted_and_brought_back() {
     app.sees("Claims: active");
     app.sees("Never deploy on Fridays");
     app.keys("r");
-    app.sees("Wrong at birth");
+    app.sees("It was never right");
     app.keys("typo");
     app.enter();
     app.sees("u to undo");
@@ -118,7 +118,7 @@ fn a_card_settled_elsewhere_says_so_and_by_whom() {
         expect_rev: None,
     };
     block_on(async { home.client().resolve(&card, &request).await }).unwrap();
-    app.sees("Settled meanwhile by max");
+    app.sees("Already settled by max");
     app.sees("It was a slip");
 }
 

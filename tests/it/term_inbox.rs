@@ -36,7 +36,7 @@ fn what_needs_review_is_said_with_its_cause_and_settled_in_two_keys() {
     app.sees("What this claim rests on has changed");
     app.sees("a green build was bad");
     app.keys("v");
-    app.sees("It still holds after");
+    app.sees("It still holds, although");
     app.enter();
     app.sees("u to undo");
     app.sees("Nothing waits for you");
@@ -57,8 +57,8 @@ fn a_review_settled_elsewhere_says_who_did_it_and_stays_until_the_cursor_leaves(
     let mut app = App::open(&home, &[], USUAL, &[]);
     app.sees("Hotfixes need one review as well");
     home.run(["reviewed", &claim, "--reason", "I looked"]).ok();
-    app.sees("Settled meanwhile by");
-    app.sees("It goes when the cursor leaves it");
+    app.sees("Already settled by");
+    app.sees("It disappears when you move on");
     app.sees("Hotfixes need one review as well");
 }
 
@@ -102,8 +102,8 @@ fn the_timeline_tells_what_happened_since_the_person_was_last_here() {
     app.sees("since yesterday");
     app.sees("Never deploy on Fridays");
     app.keys("6");
-    app.sees("What serves which role");
-    app.keys("7");
+    app.sees("Models and daemon");
+    app.keys("5");
     app.sees("The same on the command line");
 }
 

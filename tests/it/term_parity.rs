@@ -22,23 +22,23 @@ const THINGS: [&str; 11] =
 
 /// What is done in the app to the cards in their order: by which key, what the form says, and what is typed into it.
 const ON_CARDS: [(Action, &str, &str, &str); 9] = [
-    (Action::KeepA, "a", "A is stored", "⏎"),
-    (Action::KeepB, "b", "gives way to it", "⏎"),
-    (Action::Discard, "D", "A is dropped", "⏎"),
+    (Action::KeepNew, "a", "The new claim is stored", "⏎"),
+    (Action::KeepExisting, "b", "the new claim is dropped", "⏎"),
+    (Action::Discard, "D", "It is dropped", "⏎"),
     (Action::Snooze, "z", "comes back", "⏎"),
-    (Action::Exception, "x", "Both stay", "law⏎"),
-    (Action::Dismiss, "d", "Not a contradiction", "moot⏎"),
-    (Action::Narrow, "o", "there and then only", "⇥ci⌃s"),
-    (Action::Retract, "r", "wrong at birth", "⇥old⏎"),
-    (Action::Merge, "m", "One new claim takes", "⏎⏎"),
+    (Action::Exception, "x", "Both stay although", "law⏎"),
+    (Action::Dismiss, "d", "No contradiction: the new", "moot⏎"),
+    (Action::Narrow, "o", "where and when you say", "⇥ci⌃s"),
+    (Action::Retract, "r", "It was never right; the other", "⇥old⏎"),
+    (Action::Merge, "m", "One claim replaces", "⏎⏎"),
 ];
 
 /// The same for claims, which a search finds.
 const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
-    (Action::ClaimSupersede, "Tabs", "e", "takes its place", "!⇥why⏎"),
-    (Action::ClaimRetract, "Spaces", "r", "Wrong at birth", "why⏎"),
-    (Action::ClaimReviewed, "Rests", "v", "although a premise changed", "why⏎"),
-    (Action::ClaimRedact, "Secret", "X", "never comes back", "leak⏎"),
+    (Action::ClaimSupersede, "Tabs", "e", "The new claim replaces it", "!⇥why⏎"),
+    (Action::ClaimRetract, "Spaces", "r", "It was never right: it", "why⏎"),
+    (Action::ClaimReviewed, "Rests", "v", "although something that it rests on", "why⏎"),
+    (Action::ClaimRedact, "Secret", "X", "Its text is deleted", "leak⏎"),
     (Action::ClaimReinstate, "Premises", "i", "becomes active again", "why⏎"),
 ];
 
@@ -206,9 +206,9 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     let daemon: Daemon = home.daemon();
     let mut app = App::open(&home, &[], HUGE, &[]);
     app.sees("live");
-    app.keys("8");
     for (at, (thing, (_, act, says, rest))) in THINGS.iter().zip(ON_CARDS).enumerate() {
-        app.sees(&format!("1 of {}", THINGS.len() - at));
+        // One claim waits besides, for a review.
+        app.sees(&format!("1 of {}", THINGS.len() + 1 - at));
         app.until(|screen| {
             screen.contains(&format!("The {thing} is always red")) && screen.contains("What you can do")
         });
@@ -216,17 +216,17 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         app.sees(says);
         press(&mut app, rest);
     }
-    app.sees("1 of 2");
+    app.sees("1 of 3");
     app.keys("*");
     app.sees("2 marked");
     app.until(|screen| screen.contains("The arrow is always red") && screen.contains("What you can do"));
     app.keys("p");
-    app.sees("Whose side");
+    app.sees("Whose claim");
     app.enter();
     app.enter();
     app.sees("Would settle 2 cards");
     app.keys("y");
-    app.sees("Nothing waits");
+    app.sees("1 of 1");
     app.keys("2");
     app.sees("Claims: active");
     for (_, word, act, says, rest) in ON_CLAIMS {

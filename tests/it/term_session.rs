@@ -25,9 +25,9 @@ fn a_reason_is_written_in_the_persons_own_editor() {
     let script = "cp \"$1\" \"$ERGO_HOME/before\"; stty -a > \"$ERGO_HOME/stty\"; trap '' INT; kill -INT 0
         echo 'Written at leisure' > \"$1\"";
     let mut app = App::open(&home, &[], WIDE, &[("EDITOR", &editor(&home, script))]);
-    app.sees("Never deploy on Fridays");
+    app.until(|screen| screen.contains("Never deploy on Fridays") && screen.contains("What you can do"));
     app.keys("a");
-    app.sees("A is stored and supersedes B");
+    app.sees("The new claim is stored and replaces");
     app.ctrl('o');
     app.sees("Written at leisure");
     assert_eq!(fs::read_to_string(home.path().join("before")).unwrap(), "Releases before the weekend");
@@ -48,9 +48,9 @@ fn an_editor_that_fails_loses_nothing() {
     let (home, _daemon) = home();
     for (script, says) in [("exit 3", "exit status: 3"), ("printf '\\377' > \"$1\"", "cannot be edited")] {
         let mut app = App::open(&home, &[], WIDE, &[("EDITOR", &editor(&home, script))]);
-        app.sees("Never deploy on Fridays");
+        app.until(|screen| screen.contains("Never deploy on Fridays") && screen.contains("What you can do"));
         app.keys("a");
-        app.sees("A is stored and supersedes B");
+        app.sees("The new claim is stored and replaces");
         app.ctrl('o');
         app.sees(says);
         app.sees("Releases before the weekend");
@@ -79,7 +79,7 @@ fn a_click_selects_what_is_under_it() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("Never deploy on Fridays");
-    app.click("Only one colour");
+    app.click("deployment is always red");
     app.sees("The canary deployment is always blue");
     app.sees("2 of 2");
     app.click("2 Claims");
@@ -117,9 +117,9 @@ fn runs(process: u32) -> bool {
 fn a_terminal_that_is_closed_leaves_no_process_and_loses_no_act() {
     let (home, daemon) = home();
     let mut app = App::within_shell(&home, &[]);
-    app.sees("A  decision · refused");
+    app.sees("New · decision");
     app.keys("a");
-    app.sees("A is stored and supersedes B");
+    app.sees("The new claim is stored and replaces");
     // The act is on its way when the window is closed.
     signal(daemon.pid(), Signal::STOP);
     app.enter();

@@ -79,16 +79,16 @@ fn ten_cards_are_settled_by_at_most_forty_keys() {
     let mut app = App::open(&home, &[], WIDE, &[]);
     // Every act that a card offers, the reasons as they are known, or a word.
     let acts = [
-        ("a", "A is stored and supersedes", "⏎"),
-        ("b", "gives way to it", "⏎"),
-        ("D", "A is dropped", "⏎"),
+        ("a", "The new claim is stored", "⏎"),
+        ("b", "the new claim is dropped", "⏎"),
+        ("D", "It is dropped", "⏎"),
         ("z", "comes back by itself", "⏎"),
-        ("x", "Both stay", "brand⏎"),
-        ("d", "Not a contradiction", "moot⏎"),
-        ("o", "holds there and then only", "⇥ci⌃s"),
-        ("m", "One new claim takes", "⏎⏎"),
-        ("r", "was wrong at birth", "⇥old⏎"),
-        ("a", "A is stored and supersedes", "⏎"),
+        ("x", "Both stay although", "brand⏎"),
+        ("d", "No contradiction: the new", "moot⏎"),
+        ("o", "where and when you say", "⇥ci⌃s"),
+        ("m", "One claim replaces", "⏎⏎"),
+        ("r", "It was never right; the other", "⇥old⏎"),
+        ("a", "The new claim is stored", "⏎"),
     ];
     let mut keys = 0;
     for (at, (thing, (act, says, rest))) in THINGS.iter().zip(acts).enumerate() {
@@ -122,7 +122,7 @@ fn ten_cards_are_settled_by_the_mouse_alone() {
         app.until(|screen| {
             screen.contains(&format!("The {thing} is always red")) && screen.contains("What you can do")
         });
-        app.click(if at % 2 == 0 { "Keep A" } else { "Keep B" });
+        app.click(if at % 2 == 0 { "Keep new" } else { "Keep existing" });
         app.sees("Reason");
         app.click("enter do it");
     }
@@ -140,13 +140,11 @@ fn ten_cards_are_settled_by_the_mouse_alone() {
 fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo() {
     let (home, _daemon) = ten();
     let mut app = App::open(&home, &[], WIDE, &[]);
-    // Marks are made where all cards are listed.
-    app.keys("8");
     app.sees("1 of 10");
     app.keys("*");
     app.sees("10 marked");
     app.keys("b");
-    app.sees("10 cards: keep B");
+    app.sees("10 cards: keep existing");
     app.enter();
     let whole = ["Would settle 10 cards", "One undo takes it all back", "y Do it"];
     app.until(|screen| whole.iter().all(|text| screen.contains(text)));
@@ -161,7 +159,7 @@ fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo
     app.sees("of 10");
     assert_eq!(cards(&home, "open"), 10);
     // A few of them, with the mouse.
-    app.right_click("Only one colour");
+    app.right_click("login banner is always red");
     app.sees("1 marked");
     app.keys(" ");
     app.sees("2 marked");
@@ -175,7 +173,7 @@ fn a_daemon_killed_in_the_middle_of_an_act_loses_nothing_and_does_nothing_twice(
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.until(|screen| screen.contains("The night theme is always red") && screen.contains("What you can do"));
     app.keys("a");
-    app.sees("A is stored and supersedes");
+    app.sees("The new claim is stored");
     app.keys(", by far");
     // It hears the act and does not answer any more.
     signal(daemon.pid(), Signal::STOP);
@@ -206,7 +204,7 @@ fn a_card_settled_elsewhere_while_its_form_is_open_keeps_what_was_written() {
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.until(|screen| screen.contains("The night theme is always red") && screen.contains("What you can do"));
     app.keys("d");
-    app.sees("Not a contradiction");
+    app.sees("No contradiction: the new");
     app.keys("written in vain");
     let page = block_on(async { home.client().conflicts(&ConflictsQuery::default()).await }).unwrap();
     let card = page.items.iter().find(|card| card.status == CardStatus::Open).unwrap().id.short();
@@ -214,6 +212,6 @@ fn a_card_settled_elsewhere_while_its_form_is_open_keeps_what_was_written() {
     assert!(other.env("USER", "max").status().unwrap().success());
     // The form gives way to what happened, and is kept.
     app.until(|screen| {
-        screen.contains("Settled meanwhile by max") && screen.contains("a slip") && !screen.contains("written in vain")
+        screen.contains("Already settled by max") && screen.contains("a slip") && !screen.contains("written in vain")
     });
 }

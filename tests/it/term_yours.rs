@@ -19,11 +19,11 @@ fn color_of(screen: &termlens::Screen, text: &str) -> Color {
 #[test]
 fn keys_are_what_the_persons_own_file_says() {
     let (home, _daemon) = home();
-    fs::write(home.path().join("keys.toml"), "[conflicts]\nkeep_a = \"f5\"\n[global]\nundo = \"ctrl-y\"\n").unwrap();
+    fs::write(home.path().join("keys.toml"), "[card]\nkeep_new = \"f5\"\n[global]\nundo = \"ctrl-y\"\n").unwrap();
     let mut app = App::open(&home, &[], WIDE, &[]);
-    app.sees("f5 keep A");
+    app.sees("f5 keep new");
     app.key(Key::F(5));
-    app.sees("A is stored and supersedes");
+    app.sees("The new claim is stored");
     app.enter();
     app.sees("ctrl-y to undo");
     app.ctrl('y');
@@ -36,7 +36,7 @@ fn keys_are_what_the_persons_own_file_says() {
 fn a_mistake_in_a_file_is_said_with_its_line_before_anything_is_drawn() {
     let home = TestHome::new();
     for (file, text, says) in [
-        ("keys.toml", "[conflicts]\n\nkeep_a = \"q\"\n", "keys.toml:3: `q` would mean both “Keep A” and “Quit”"),
+        ("keys.toml", "[card]\n\nkeep_new = \"q\"\n", "keys.toml:3: `q` would mean both “Keep new” and “Quit”"),
         ("theme.toml", "[styles]\nok = \"gren\"\n", "theme.toml:2: `gren` is neither a colour"),
         ("config.toml", "[tui]\ntheme = \"pink\"\n", "config.toml:2: unknown variant `pink`"),
     ] {
@@ -57,7 +57,7 @@ fn a_mistake_in_a_file_is_said_with_its_line_before_anything_is_drawn() {
 #[test]
 fn a_light_background_is_recognised_and_a_theme_of_ones_own_is_worn() {
     let (home, _daemon) = home();
-    let key = "a keep A";
+    let key = "a keep new";
     let screen = App::open(&home, &[], WIDE, &[]).sees(key);
     assert_eq!(color_of(&screen, key), Color::Indexed(6), "cyan on dark");
     let screen = App::on_white(&home, WIDE).sees(key);

@@ -124,8 +124,13 @@ impl Sender {
     /// Retires a claim whose line is gone from its file.
     pub(super) async fn retire(&mut self, claim: &ClaimView, reason: &str) -> Result<bool, CliError> {
         let caller = Caller { op_id: Some(self.fresh()?), ..self.caller.clone() };
-        let request =
-            ActRequest { caller, target: claim.id.to_hex(), reason: reason.to_owned(), expect_rev: Some(claim.rev) };
+        let request = ActRequest {
+            caller,
+            target: claim.id.to_hex(),
+            reason: reason.to_owned(),
+            expect_rev: Some(claim.rev),
+            also: Vec::new(),
+        };
         let source = claim.source.clone().unwrap_or_default();
         match self.client.retract(&request).await {
             Ok(WriteOutcome::Done(_)) => {
@@ -207,7 +212,7 @@ impl Sender {
         // A claim that was stored anew is taken out anew.
         let op = self.op("retract", &row.file, &claim.to_hex(), reason);
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
-        let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), expect_rev: None };
+        let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
         match self.client.retract(&request).await {
             Ok(WriteOutcome::Done(_)) => self.report.closed += 1,
             Ok(WriteOutcome::Proposed(proposed)) => {

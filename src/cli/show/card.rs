@@ -20,9 +20,9 @@ use crate::{
 pub(crate) fn origin(kind: CardKind) -> &'static str {
     match kind {
         CardKind::Refused => "a write that was refused",
-        CardKind::Contradiction => "two claims in force that contradict each other",
-        CardKind::Contested => "changed twice by writers who had not seen each other",
-        CardKind::Found => "found among what is in force",
+        CardKind::Contradiction => "two active claims that contradict each other",
+        CardKind::Contested => "changed twice by writers who did not know of each other",
+        CardKind::Found => "found among the active claims",
         CardKind::Proposed => "a retract that an agent proposes",
     }
 }
@@ -149,8 +149,8 @@ impl Ui {
                 CardAct::Retract => {
                     for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
                         let what = match card.summary.kind {
-                            CardKind::Proposed => "accept: it was wrong from the start".to_owned(),
-                            _ => format!("[{}] was wrong from the start ({})", at + 1, side.claim.id.short()),
+                            CardKind::Proposed => "accept: it was never right".to_owned(),
+                            _ => format!("[{}] was never right ({})", at + 1, side.claim.id.short()),
                         };
                         ways.push((format!("--retract {} --reason {why}", at + 1), what));
                     }

@@ -26,7 +26,7 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
             vec![
                 way(format!("ergo reviewed {id} --reason '…'"), "it still holds"),
                 way(format!("ergo supersede {id} '…' --reason '…'"), "the world changed"),
-                way(format!("ergo retract {id} --reason '…'"), "it was wrong from the start"),
+                way(format!("ergo retract {id} --reason '…'"), "it was never right"),
                 way(format!("ergo why {id}"), "how it came about"),
             ]
         }
@@ -34,7 +34,7 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
             let id = item.claim.id.short();
             let (command, what) = match item.what {
                 NoticeKind::Retracted => (format!("ergo reinstate {id} --reason '…'"), "bring it back"),
-                _ => (format!("ergo retract {id} --reason '…'"), "it was wrong from the start"),
+                _ => (format!("ergo retract {id} --reason '…'"), "it was never right"),
             };
             let seen = quote("Looked at it: it stands.");
             vec![
@@ -182,7 +182,7 @@ impl Ui {
         self.prose(
             0,
             None,
-            "The other screen must show the same six words. If it shows others, someone stands between.",
+            "The other screen must show the same six words. If they differ, reject: someone may be intercepting the connection.",
         );
     }
 }

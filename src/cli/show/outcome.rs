@@ -143,10 +143,7 @@ impl Ui {
                         format!("ergo resolve {card} --keep 1 --reason {why}"),
                         "the world changed: replace the old".into(),
                     ),
-                    (
-                        format!("ergo resolve {card} --retract {old} --reason '…'"),
-                        "the old was wrong from the start".into(),
-                    ),
+                    (format!("ergo resolve {card} --retract {old} --reason '…'"), "the old was never right".into()),
                     (
                         format!("ergo resolve {card} --narrow 1 --env ENV --reason '…'"),
                         "both hold, each in its place".into(),

@@ -83,6 +83,8 @@ fn card() -> CardView {
             status: CardStatus::Open,
             scope: candidate.scope.clone(),
             headline: "One says that deploys on Fridays must happen, the other that they must not.".into(),
+            pair: None,
+            op_id: None,
             members: vec![candidate.id, EventId([0x3f; 32])],
             at: NOW - 3_600_000,
             who: "ada".into(),

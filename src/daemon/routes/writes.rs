@@ -45,7 +45,7 @@ pub(in crate::daemon) async fn supersede(
     written(shared.engine(move |engine| engine.supersede(request)).await)
 }
 
-/// Takes a claim out: wrong at birth.
+/// Takes a claim out: never right.
 #[utoipa::path(post, path = "/retract", tag = "writes", request_body = ActRequest, responses(
     (status = 200, body = WriteOutcome),
     (status = 202, description = "Proposed: a card waits for a person", body = WriteOutcome),

@@ -15,7 +15,7 @@ use crate::domain::{
 pub enum ActKind {
     /// It gives way to another.
     Supersede(ClaimId),
-    /// It was wrong at birth.
+    /// It was never right.
     Retract,
     /// It returns: cancels the acts that the event names as seen.
     Reinstate,

@@ -79,6 +79,8 @@ impl Pair {
             status: CardStatus::Open,
             scope: self.ours.scope.clone(),
             headline,
+            pair: words::pair([&ours, &theirs]),
+            op_id: None,
             members: self.members(),
             at: now,
             who: who.to_owned(),

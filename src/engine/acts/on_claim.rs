@@ -38,6 +38,7 @@ pub(super) fn run_foreseeing(
 ) -> Result<WriteOutcome, ApiError> {
     let target = check::id("target", &request.target)?;
     let reason = check::reason(request, act)?;
+    check::also(request, act)?;
     // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
     let row = lookup::claim(&engine.readers.lend(), "target", &target);
     let foresights = row.ok().and_then(|row| foresee(&row)).into_iter().collect();
@@ -46,12 +47,18 @@ pub(super) fn run_foreseeing(
             return Ok(answer);
         }
         let claim = session.find("target", &target)?;
+        let mut more = Vec::new();
         let drafts = match plan(session, &claim, reason)? {
             Plan::Commit(drafts) => drafts,
+            Plan::CommitMany(drafts, statements) => {
+                more = statements;
+                drafts
+            }
             Plan::Propose(draft) => return session.propose(&claim, *draft),
             Plan::Answer(answer) => return Ok(*answer),
         };
-        let summary = words::summary(verb, &[&claim.statement]);
+        let statements: Vec<&str> = std::iter::once(&claim.statement).chain(&more).map(String::as_str).collect();
+        let summary = words::summary(verb, &statements);
         let committed = session.commit(&Place::at(&claim.scope), drafts, act, summary.clone())?;
         session.done(committed, summary).map(WriteOutcome::Done)
     })
@@ -61,6 +68,8 @@ pub(super) fn run_foreseeing(
 pub(super) enum Plan {
     /// These events.
     Commit(Vec<Draft>),
+    /// These events, which are also about further claims: what those say.
+    CommitMany(Vec<Draft>, Vec<String>),
     /// Not the act, but this event, which proposes it.
     Propose(Box<Draft>),
     /// Nothing: this answer.

@@ -1,4 +1,4 @@
-//! `retract`: wrong at birth. A reason, and no gate; an agent that may only propose leaves a person's claim to a person.
+//! `retract`: never right. A reason, and no gate; an agent that may only propose leaves a person's claim to a person.
 
 use super::{
     notice,

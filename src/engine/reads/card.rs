@@ -170,6 +170,8 @@ impl Sides {
             status: views::card_status(row, now),
             scope: row.scope.clone(),
             headline: words::headline(&self.facts(row, now, &claims)),
+            pair: words::pair(self.candidate.iter().chain(&self.claims)),
+            op_id: Some(row.op),
             members: row.members.clone(),
             at: row.clock.wall,
             who: row.who.clone(),

@@ -138,6 +138,7 @@ fn notice(engine: &Engine, row: NoticeRow, today: &str) -> NoticeItem {
         stage: note.stage,
         rule: note.rule,
         score: note.score,
+        op_id: Some(row.event.op),
         at: row.event.clock.wall,
         who: row.event.who,
         agent: row.event.agent,

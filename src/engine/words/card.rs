@@ -1,8 +1,8 @@
 //! The words on a card: what disagrees, what to do, and which acts are possible.
 
-use super::quote;
+use super::{quote, summary::short};
 use crate::{
-    api::{ActOption, CardAct, CardKind, CardStatus, ClaimView},
+    api::{ActOption, CardAct, CardKind, CardPair, CardStatus, ClaimView},
     domain::{Status, verdict::Evidence},
 };
 
@@ -43,14 +43,14 @@ impl Facts<'_> {
 pub(in crate::engine) fn headline(facts: &Facts<'_>) -> String {
     if facts.kind == CardKind::Contested {
         return match facts.claims {
-            [] => "A claim was replaced more than once by writers who had not seen each other".into(),
+            [] => "A claim was replaced twice by writers who did not know of each other".into(),
             [one] => {
-                format!("{} was changed and withdrawn by writers who had not seen each other", quote(&one.statement))
+                format!("{} was changed and withdrawn by writers who did not know of each other", quote(&one.statement))
             }
             [first, second, rest @ ..] => {
                 let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
                 format!(
-                    "{} and {}{more} replaced one claim, by writers who had not seen each other",
+                    "{} and {}{more} replaced one claim, by writers who did not know of each other",
                     quote(&first.statement),
                     quote(&second.statement)
                 )
@@ -75,46 +75,43 @@ fn contradicts(a: &ClaimView, b: &ClaimView) -> String {
     format!("{} contradicts {}", quote(&a.statement), quote(&b.statement))
 }
 
+/// The first two claims on a card in words, the newer one first.
+pub(in crate::engine) fn pair<'a>(sides: impl IntoIterator<Item = &'a ClaimView>) -> Option<CardPair> {
+    let mut sides = sides.into_iter();
+    let (new, existing) = (sides.next()?, sides.next()?);
+    let source = new.source.as_deref().map(|source| short(source, SHOWN));
+    Some(CardPair { new: short(&new.statement, SHOWN), existing: short(&existing.statement, SHOWN), source })
+}
+
+/// The most characters of a claim that a row of a list shows.
+const SHOWN: usize = 200;
+
 /// What the guard makes of the card and what a person can do, in a sentence or two.
 pub(in crate::engine) fn advice(facts: &Facts<'_>) -> String {
     if facts.status == CardStatus::Settled {
         return "Settled. Undo the act to open it again.".into();
     }
     match facts.kind {
-        CardKind::Refused if facts.moot() => "What stood against this write is no longer active. \
-             Store it now with supersede, or discard it."
-            .into(),
+        CardKind::Refused if facts.moot() => {
+            "The claim that contradicted it is no longer active. Keep the new claim to store it, or discard it.".into()
+        }
         CardKind::Refused => {
-            let mut text = if facts.active().nth(1).is_some() {
-                "The write was held back, since it contradicts claims that are active. ".to_owned()
-            } else {
-                "The write was held back, since it contradicts a claim that is active. ".to_owned()
-            };
-            if facts.proposed.is_some() {
-                text.push_str("The agent proposes an exception, which a person must confirm. ");
-            }
-            text.push_str(
-                "If the decision changed, supersede the old claim; if both hold in different places or times, narrow one; \
-                 if the write was a mistake, discard it.",
-            );
-            text
+            let asked = if facts.proposed.is_some() { "The agent asks for an exception. " } else { "" };
+            format!(
+                "{asked}If the decision changed, keep the new claim. If both hold in different places or times, narrow one. If \
+                 the new claim is a mistake, discard it."
+            )
         }
         CardKind::Contradiction | CardKind::Found => {
-            "Both claims are active and cannot both hold. Keep one by supersede; \
-             retract the one that was never right; narrow one if they hold in different places or times."
+            "Keep the one that holds. Retract one that was never right. If both hold in different places or times, narrow one."
                 .into()
         }
         CardKind::Proposed => {
             let reason =
-                facts.proposed.map_or_else(|| "it gave no reason".into(), |why| format!("its reason: “{why}”"));
-            format!(
-                "Agents may only propose here; {reason}. Retract accepts that: the claim was wrong from the start. Dismiss \
-                 keeps the claim, and it is not proposed again."
-            )
+                facts.proposed.map_or_else(|| "It gave no reason".into(), |why| format!("Its reason: “{why}”"));
+            format!("{reason}. Retract the claim if it was never right; dismiss to keep it.")
         }
-        CardKind::Contested => "Two changes were made apart and neither knew of the other. Keep one by supersede, \
-             or write one text that replaces both."
-            .into(),
+        CardKind::Contested => "Keep one, or merge both into one text.".into(),
     }
 }
 
@@ -136,20 +133,18 @@ fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
     }
     let refused = facts.kind == CardKind::Refused;
     if facts.kind == CardKind::Proposed && !matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze) {
-        return Some("only a retract was proposed: accept it with retract, or keep the claim with dismiss");
+        return Some("only a retract was proposed: retract the claim, or dismiss to keep it");
     }
     match act {
         // One change withdrew the claim while another replaced it.
         CardAct::Supersede if !refused && facts.active().nth(1).is_none() => {
-            Some("only one of the claims is active: dismiss lets it stand, retract takes it out")
+            Some("only one of the claims is active: dismiss to keep it, or retract it")
         }
         CardAct::Supersede | CardAct::Snooze => None,
-        CardAct::Discard if !refused => {
-            Some("only a refused write can be discarded: retract or supersede one of the claims")
-        }
+        CardAct::Discard if !refused => Some("both claims are stored: keep one, or retract one"),
         CardAct::Discard => None,
         CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.moot() => {
-            Some("nothing stands against the write any more: store it with supersede, or discard it")
+            Some("nothing contradicts the new claim any more: keep it, or discard it")
         }
         CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss => None,
     }
@@ -256,7 +251,7 @@ mod tests {
         facts.kind = CardKind::Contested;
         let both = [&red, &blue];
         facts.claims = &both;
-        assert!(headline(&facts).contains("had not seen each other"));
+        assert!(headline(&facts).contains("did not know of each other"));
     }
 
     #[test]

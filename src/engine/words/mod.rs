@@ -3,5 +3,5 @@
 mod card;
 mod summary;
 
-pub(super) use card::{Facts, acts, advice, headline};
-pub(super) use summary::{built_on, quote, refused_summary, summary, ways_on};
+pub(super) use card::{Facts, acts, advice, headline, pair};
+pub(super) use summary::{built_on, holds_only, quote, refused_summary, summary, ways_on};

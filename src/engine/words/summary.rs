@@ -2,7 +2,7 @@
 
 use crate::{
     api::{ApiError, Conflict, ErrorCode},
-    domain::{EventId, Tier},
+    domain::{EventId, Qualifiers, Tier},
 };
 
 /// The most characters of a statement that a sentence quotes.
@@ -10,19 +10,24 @@ const QUOTED: usize = 72;
 
 /// A statement on one line in quotation marks, shortened at a word where it is long.
 pub(in crate::engine) fn quote(statement: &str) -> String {
+    format!("“{}”", short(statement, QUOTED))
+}
+
+/// A statement on one line, shortened at a word where it has more than `most` characters.
+pub(in crate::engine) fn short(statement: &str, most: usize) -> String {
     let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
-        return "“(redacted)”".into();
+        return "(redacted)".into();
     }
-    if line.chars().count() <= QUOTED {
-        return format!("“{line}”");
+    if line.chars().count() <= most {
+        return line;
     }
-    let cut: String = line.chars().take(QUOTED).collect();
+    let cut: String = line.chars().take(most).collect();
     let cut = match cut.rsplit_once(' ') {
-        Some((head, _)) if head.chars().count() > QUOTED / 2 => head,
+        Some((head, _)) if head.chars().count() > most / 2 => head,
         _ => cut.as_str(),
     };
-    format!("“{}…”", cut.trim_end_matches([',', ';', ':', '.', ' ']))
+    format!("{}…", cut.trim_end_matches([',', ';', ':', '.', ' ']))
 }
 
 /// What an act did: its verb in the past tense, and the statements of the claims it did it to.
@@ -32,6 +37,24 @@ pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
         [one] => format!("{verb} {}", quote(one)),
         [one, two] => format!("{verb} {} and {}", quote(one), quote(two)),
         [one, rest @ ..] => format!("{verb} {} and {} more", quote(one), rest.len()),
+    }
+}
+
+/// What narrowing did: where and when a claim holds from now on; that it was reworded, where nothing of that was said.
+pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> String {
+    let parts: Vec<String> = [
+        ("in ", &only.env),
+        ("for team ", &only.team),
+        ("for tenant ", &only.tenant),
+        ("from ", &only.valid_from),
+        ("until ", &only.valid_until),
+    ]
+    .into_iter()
+    .filter_map(|(word, value)| value.as_ref().map(|value| format!("{word}{value}")))
+    .collect();
+    match parts.as_slice() {
+        [] => format!("Reworded: {}", quote(statement)),
+        parts => format!("{} now holds only {}", quote(statement), parts.join(", ")),
     }
 }
 
@@ -95,6 +118,15 @@ mod tests {
     fn summaries_count_what_they_do_not_name() {
         assert_eq!(summary("Retracted", &["a"]), "Retracted “a”");
         assert_eq!(summary("Superseded", &["a", "b", "c"]), "Superseded “a” and 2 more");
+    }
+
+    #[test]
+    fn a_narrowed_claim_says_where_and_when_it_holds() {
+        let mut only = Qualifiers { env: Some("staging".into()), ..Qualifiers::default() };
+        assert_eq!(holds_only("Use blue", &only), "“Use blue” now holds only in staging");
+        only.valid_until = Some("2027-01-31".into());
+        assert_eq!(holds_only("Use blue", &only), "“Use blue” now holds only in staging, until 2027-01-31");
+        assert_eq!(holds_only("Use blue", &Qualifiers::default()), "Reworded: “Use blue”");
     }
 
     #[test]

@@ -77,6 +77,7 @@ impl Reader {
             clock: Hlc { wall: base.place.wall.unsigned_abs(), count: base.place.tick as u32 },
             who: author.header.who,
             agent: author.header.agent,
+            op: author.header.op,
             settled: base.settled.map(|n| self.settled_by(n)).transpose()?,
             snoozed_until: base.snoozed.map(i64::unsigned_abs),
             verdict: verdict_of(&self.db, &base.id, &members, &*self.check)?,

@@ -27,10 +27,10 @@ pub fn keys_markdown() -> String {
         "# Keys of `ergo tui`\n\n\
          This page is generated from the app's own table of acts (`src/tui/action/table.rs`). In the app, `?` shows the same,\n\
          searchable, with what can be done now and, where something cannot, why.\n\n\
-         An act marked ↩ changes the memory and is taken back with `u`; one marked ‼ cannot be taken back, and asks first.\n\n\
+         An act marked ↩ changes claims and is undone with `u`; one marked ‼ cannot be undone, and asks first.\n\n\
          Other keys are set in `keys.toml`, beside `config.toml`: a section for each place, in which an act is named as in the last\n\
          column and given a key, or a list of keys, in place of the usual ones. A mistake is told with its line when the app opens.\n\n\
-         ```toml\n[conflicts]\nkeep_a = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",
+         ```toml\n[card]\nkeep_new = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",
     );
     let usual = Keymap::default();
     for scope in KeyScope::ALL {

@@ -2,9 +2,9 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
-    api::{CardAct, ClaimView, SyncMode},
+    api::{CardAct, ClaimView, InboxItem, MAX_CARDS, SyncMode},
     domain::Status,
-    tui::state::{Daemon, Overlay, Screen, State, conflicts::Card},
+    tui::state::{Daemon, Overlay, Screen, State, conflicts::Card, inbox::Row},
 };
 
 type Can = Result<(), String>;
@@ -24,7 +24,7 @@ fn card(state: &State) -> Result<&Card, String> {
     }
     let card = state.card_in_hand().ok_or("the card is still being read")?;
     if state.acting.is_some() {
-        return Err("the last act is still under way".to_owned());
+        return Err("the last act is still running".to_owned());
     }
     Ok(card)
 }
@@ -35,8 +35,11 @@ fn act(state: &State, act: CardAct) -> Can {
 
 /// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
 fn many(state: &State) -> Can {
-    state.conflicts.marks.scope().map_err(|why| state.keys.say(&why))?;
-    idle(state)
+    match state.marked_cards().len() {
+        0 => Err(state.keys.say("no card is marked: {mark} marks one")),
+        n if n > MAX_CARDS => Err(format!("{n} cards are marked; one act settles at most {MAX_CARDS}")),
+        _ => idle(state),
+    }
 }
 
 /// An act on the marked cards, else on the card under the cursor.
@@ -49,36 +52,49 @@ fn act_on_one(state: &State, act: CardAct) -> Can {
     if !state.is_marked() {
         return self::act(state, act);
     }
-    Err(state.keys.say("this is another act on each card, and several are marked: {back} takes the marks away"))
+    Err(state.keys.say("this act is for one card, and several are marked: {back} unmarks them"))
 }
 
-/// Cards are listed where they can be marked.
+/// Something is listed that one act can settle with others.
 pub fn markable(state: &State) -> Can {
-    if state.screen == Screen::Inbox {
-        return Err(state.keys.say("cards are marked on a screen of their own; {show_cards} goes there"));
+    if state.screen == Screen::Cards {
+        return has_cards(state);
     }
-    has_cards(state)
+    match state.inbox.current() {
+        Some(Row::Import(..) | Row::Item(_, InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_))) => {
+            Ok(())
+        }
+        Some(Row::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
+            Err("this one is answered by itself".to_owned())
+        }
+        Some(Row::Heading(..) | Row::Before(..) | Row::More(..)) | None => Err("nothing to mark is here".to_owned()),
+    }
 }
 
-/// Cards are marked, and the card under the cursor says whose sides there are.
+/// Cards are marked, and a card says whose claims there are.
 pub fn keep_source(state: &State) -> Can {
-    markable(state)?;
     many(state)?;
-    card(state).map(|_| ())
+    state.conflicts.card.as_ref().map(|_| ()).ok_or_else(|| "the card is still being read".to_owned())
+}
+
+/// A card is shown of which the guard said why.
+pub fn card_details(state: &State) -> Can {
+    let card = state.card_in_hand().ok_or("the card is still being read")?;
+    card.evidence().map(|_| ()).ok_or_else(|| "the guard said nothing of this card".to_owned())
 }
 
 /// See [`CardAct::Supersede`].
-pub fn keep_a(state: &State) -> Can {
+pub fn keep_new(state: &State) -> Can {
     act_or_many(state, CardAct::Supersede)
 }
 
 /// See [`CardAct::Supersede`].
-pub fn keep_b(state: &State) -> Can {
+pub fn keep_existing(state: &State) -> Can {
     if state.is_marked() {
         return many(state);
     }
     act(state, CardAct::Supersede)?;
-    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no second side".to_owned())
+    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no existing claim".to_owned())
 }
 
 /// See [`CardAct::Supersede`].
@@ -145,11 +161,11 @@ pub fn act_listed(state: &State) -> Can {
 pub fn take_back(state: &State) -> Can {
     let act = state.acts().and_then(|acts| acts.list.current()).ok_or("no act is under the cursor")?;
     if act.undone {
-        return Err("it was taken back already".to_owned());
+        return Err("it is already undone".to_owned());
     }
     match act.kind.as_str() {
-        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is gone for good".to_owned()),
-        "local.refused" => Err("a refused write changed nothing; discard its card instead".to_owned()),
+        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is deleted".to_owned()),
+        "local.refused" => Err("nothing was stored; discard the new claim on its card instead".to_owned()),
         kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite".to_owned()),
         _ => idle(state),
     }
@@ -209,7 +225,7 @@ pub fn claim(state: &State) -> Can {
 }
 
 fn idle(state: &State) -> Can {
-    if state.acting.is_some() { Err("the last act is still under way".to_owned()) } else { Ok(()) }
+    if state.acting.is_some() { Err("the last act is still running".to_owned()) } else { Ok(()) }
 }
 
 /// An active claim is in hand.
@@ -222,17 +238,22 @@ pub fn active_claim(state: &State) -> Can {
 pub fn past_claim(state: &State) -> Can {
     let claim = in_hand(state)?;
     if claim.flags.undone {
-        return Err(state.keys.say("the act that made this claim was undone; {redo} takes an undo back"));
+        return Err(state.keys.say("the act that made this claim was undone; {redo} redoes it"));
     }
     if claim.status == Status::Active { Err("this claim is active".to_owned()) } else { idle(state) }
 }
 
-/// The claim in hand needs review.
+/// The claim in hand needs review, or several are marked.
 pub fn needs_review(state: &State) -> Can {
+    match state.marked_claims().len() {
+        0 | 1 => {}
+        n if n > MAX_CARDS => return Err(format!("{n} claims are marked; one act reviews at most {MAX_CARDS}")),
+        _ => return idle(state),
+    }
     if in_hand(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {
         idle(state)
     } else {
-        Err("nothing that this claim rests on has changed".to_owned())
+        Err("this claim does not need review".to_owned())
     }
 }
 
@@ -262,10 +283,10 @@ pub fn openable(state: &State) -> Can {
         // Where no chain is shown, opening it is asking for one.
         Screen::Why => true,
         Screen::Inbox => !state.inbox.stops().is_empty(),
-        Screen::Conflicts => !state.conflicts.list.is_empty(),
+        Screen::Cards => !state.conflicts.list.is_empty(),
         Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
         Screen::Peers => !state.peers.entries().is_empty(),
-        Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| !acts.list.is_empty()),
+        Screen::Timeline => state.acts().is_some_and(|acts| !acts.list.is_empty()),
         Screen::Agents => state.agents.can_open(),
         Screen::Models => false,
     };
@@ -276,10 +297,10 @@ pub fn openable(state: &State) -> Can {
 /// There is something to link to.
 pub fn link(state: &State) -> Can {
     let some = match state.screen {
-        Screen::Conflicts => state.conflicts.current().is_some(),
+        Screen::Cards => state.conflicts.current().is_some(),
         Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
         Screen::Claims | Screen::Why => state.claim_in_hand().is_some(),
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => false,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => false,
     };
     if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
 }
@@ -287,10 +308,8 @@ pub fn link(state: &State) -> Can {
 /// There is a team whose peers can be compared with.
 pub fn sync_now(state: &State) -> Can {
     match &state.peers.status {
-        None => Err("how things stand is still being read".to_owned()),
-        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => {
-            Err("there is no team to compare with".to_owned())
-        }
+        None => Err("it is still being read".to_owned()),
+        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => Err("there is no team".to_owned()),
         Some(status) if status.mode == SyncMode::Off => Err("sync is off: ergo sync mode lan turns it on".to_owned()),
         Some(_) => idle(state),
     }
@@ -299,9 +318,9 @@ pub fn sync_now(state: &State) -> Can {
 /// Someone who waits to be let in is under the cursor.
 pub fn waiting(state: &State) -> Can {
     match state.waiting() {
-        Some(join) if join.expires_at <= state.now => Err("it waited too long: it needs a new invitation".to_owned()),
+        Some(join) if join.expires_at <= state.now => Err("it waited too long and needs a new invitation".to_owned()),
         Some(_) => idle(state),
-        None => Err("nobody who waits is under the cursor".to_owned()),
+        None => Err("nobody who asks to join is under the cursor".to_owned()),
     }
 }
 
@@ -318,19 +337,19 @@ pub fn start(state: &State) -> Can {
 pub fn reembed(state: &State) -> Can {
     works(state)?;
     if state.models.reembed.is_some() {
-        return Err("they are being made".to_owned());
+        return Err("they are already being made".to_owned());
     }
-    let diagnose = state.models.diagnose.as_ref().ok_or("how the daemon is, is still being read")?;
+    let diagnose = state.models.diagnose.as_ref().ok_or("it is still being read")?;
     match diagnose.models.roles.iter().find(|model| model.role == "embedder") {
         Some(model) => model.problem.clone().map_or(Ok(()), Err),
-        None => Err("there is no embedder: ergo models list".to_owned()),
+        None => Err("no embedding model is chosen: ergo models list shows them".to_owned()),
     }
 }
 
 /// Something is searched for.
 pub fn matches(state: &State) -> Can {
     if state.claims.words().is_empty() {
-        return Err(state.keys.say("nothing is searched for: {search} searches"));
+        return Err(state.keys.say("there is no search: {search} starts one"));
     }
     Ok(())
 }
@@ -339,7 +358,7 @@ pub fn matches(state: &State) -> Can {
 pub fn page_matches(state: &State) -> Can {
     let Some(Overlay::Page(page)) = &state.overlay else { return Err("no page is open".to_owned()) };
     match (page.find.as_ref(), page.matches().len()) {
-        (None, _) => Err(state.keys.say("nothing is searched for: {page_find} searches this page")),
+        (None, _) => Err(state.keys.say("there is no search: {page_find} searches this page")),
         (Some(find), 0) => Err(format!("no line has “{}”", find.text())),
         (Some(_), _) => Ok(()),
     }

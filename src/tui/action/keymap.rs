@@ -3,8 +3,8 @@
 //! The file has a section for each place, in which an act is named and given its keys in place of the usual ones:
 //!
 //! ```toml
-//! [conflicts]
-//! keep_a = "1"
+//! [card]
+//! keep_new = "1"
 //! dismiss = ["d", "ctrl-d"]
 //! ```
 
@@ -188,7 +188,7 @@ mod tests {
     fn the_usual_keys_are_those_of_the_table() {
         let map = Keymap::parse("").unwrap();
         assert_eq!(map, Keymap::default());
-        assert_eq!((map.first(Action::KeepA), map.all(Action::Palette)), ("a".to_owned(), "? : ctrl-p".to_owned()));
+        assert_eq!((map.first(Action::KeepNew), map.all(Action::Palette)), ("a".to_owned(), "? : ctrl-p".to_owned()));
     }
 
     #[test]
@@ -200,29 +200,28 @@ mod tests {
 
     #[test]
     fn what_is_set_takes_the_place_of_the_usual_keys() {
-        let map =
-            Keymap::parse("[conflicts]\nkeep_a = \"1\"\ndismiss = []\n[global]\nshow_conflicts = \"f1\"\n").unwrap();
+        let map = Keymap::parse("[card]\nkeep_new = \"1\"\ndismiss = []\n[global]\nshow_inbox = \"f1\"\n").unwrap();
         let chain = CHAINS[0];
         let act = |key: &str| map.resolve(chain, KeyPress::parse(key).unwrap()).map(|spec| spec.id);
-        assert_eq!((act("1"), act("a"), act("d")), (Some(Action::KeepA), None, None));
-        assert_eq!((act("f1"), map.first(Action::Dismiss)), (Some(Action::ShowConflicts), String::new()));
+        assert_eq!((act("1"), act("a"), act("d")), (Some(Action::KeepNew), None, None));
+        assert_eq!((act("f1"), map.first(Action::Dismiss)), (Some(Action::ShowInbox), String::new()));
     }
 
     #[test]
     fn mistakes_name_the_line_and_the_way_on() {
         for (text, line, words) in [
-            ("\n[conflict]\n", 2, "did you mean `conflicts`"),
-            ("[conflicts]\n\nkeep = \"a\"\n", 3, "did you mean `keep_"),
-            ("[conflicts]\nquit = \"q\"\n", 2, "belongs into [global]"),
-            ("[conflicts]\nkeep_a = \"hyper-x\"\n", 2, "is no key"),
-            ("[conflicts]\nkeep_a = 1\n", 2, "found a number"),
-            ("[conflicts]\nkeep_a = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "is no key"),
-            ("[conflicts]\nkeep_a = \"b\"\n", 2, "“Keep A” and “Keep B”"),
-            ("[conflicts]\nkeep_a = \"q\"\n", 2, "“Quit”"),
+            ("\n[cards]\n", 2, "did you mean `card`"),
+            ("[card]\n\nkeep = \"a\"\n", 3, "did you mean `keep_"),
+            ("[card]\nquit = \"q\"\n", 2, "belongs into [global]"),
+            ("[card]\nkeep_new = \"hyper-x\"\n", 2, "is no key"),
+            ("[card]\nkeep_new = 1\n", 2, "found a number"),
+            ("[card]\nkeep_new = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "is no key"),
+            ("[card]\nkeep_new = \"b\"\n", 2, "“Keep new” and “Keep existing”"),
+            ("[card]\nkeep_new = \"q\"\n", 2, "“Quit”"),
             ("[global]\nquit = []\n", 2, "one is stuck"),
             ("[form]\nsubmit = \"s\"\n", 2, "types a letter"),
-            ("[conflicts]\nkeep_a = \n", 2, ""),
-            ("conflicts = 3\n", 1, "expected a table"),
+            ("[card]\nkeep_new = \n", 2, ""),
+            ("card = 3\n", 1, "expected a table"),
         ] {
             let mistake = Keymap::parse(text).unwrap_err();
             assert_eq!(mistake.line, line, "{mistake:?}");

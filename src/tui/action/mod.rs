@@ -35,9 +35,9 @@ const ALL: [ActionSpec; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()] = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table says what each one is, for people")]
 pub enum Action {
-    // Conflicts
-    KeepA,
-    KeepB,
+    // A card
+    KeepNew,
+    KeepExisting,
     Merge,
     Retract,
     Narrow,
@@ -49,6 +49,7 @@ pub enum Action {
     PrevCard,
     OtherSide,
     MarkWords,
+    CardDetails,
     CardFilter,
     CardWhy,
     Mark,
@@ -88,7 +89,7 @@ pub enum Action {
     Search,
     Snapshot,
     Palette,
-    ShowConflicts,
+    ShowInbox,
     ShowClaims,
     ShowWhy,
     ShowPeers,
@@ -106,8 +107,6 @@ pub enum Action {
     Quit,
     ShowTimeline,
     ShowModels,
-    ShowLog,
-    ShowCards,
     ShowAgents,
     Tour,
     // In the inbox
@@ -116,7 +115,7 @@ pub enum Action {
     // At the door: what a peer sent and was not let in, and who waits
     DoorIn,
     DoorOut,
-    // What was done, on Timeline and Log
+    // What was done, on the Timeline
     TakeBack,
     ActSpan,
     CopyCommand,
@@ -171,7 +170,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Its name in `keys.toml`: `keep_a`.
+    /// Its name in `keys.toml`: `keep_new`.
     pub fn name(self) -> String {
         let mut out = String::new();
         for c in format!("{self:?}").chars() {
@@ -187,8 +186,10 @@ impl Action {
 /// Where an act's keys work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyScope {
-    /// On the Conflicts screen.
-    Conflicts,
+    /// Where a card is under the cursor of the Inbox.
+    Card,
+    /// In the list of the Inbox: what is marked, and which cards are listed.
+    Marks,
     /// On the Claims screen.
     Claims,
     /// On the Why screen.
@@ -211,7 +212,7 @@ pub enum KeyScope {
     Inbox,
     /// On the Inbox, where something waits at the door.
     Door,
-    /// On Timeline and Log.
+    /// On the Timeline.
     Acts,
     /// In the tour.
     Tour,
@@ -219,7 +220,7 @@ pub enum KeyScope {
     Models,
     /// On the Agents screen.
     Agents,
-    /// Wherever what was searched for may stand further on: Claims, Why, Timeline and Log.
+    /// Wherever what was searched for may stand further on: Claims, Why and Timeline.
     Matches,
     /// On a page that lies over a screen.
     Page,
@@ -227,10 +228,11 @@ pub enum KeyScope {
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Inbox,
+        Self::Card,
+        Self::Marks,
         Self::Door,
-        Self::Conflicts,
         Self::Claims,
         Self::Why,
         Self::Peers,
@@ -251,7 +253,8 @@ impl KeyScope {
     /// Its section in `keys.toml`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Conflicts => "conflicts",
+            Self::Card => "card",
+            Self::Marks => "marks",
             Self::Claims => "claims",
             Self::Why => "why",
             Self::Peers => "peers",
@@ -275,15 +278,16 @@ impl KeyScope {
     /// The heading under which its acts are listed.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Inbox => "Inbox (a card there has the keys of Conflicts, a claim those of a claim)",
-            Self::Door => "Inbox: at the door",
-            Self::Acts => "Timeline and Log",
+            Self::Inbox => "Inbox (what is under the cursor adds its own: a card, a claim, someone who wants to join)",
+            Self::Door => "Inbox: who wants to join, and what peers sent",
+            Self::Acts => "Timeline",
             Self::Tour => "In the tour",
             Self::Models => "Models",
             Self::Agents => "Agents",
-            Self::Matches => "What was searched for (on Claims, Why, Timeline and Log)",
+            Self::Matches => "What was searched for (on Claims, Why and Timeline)",
             Self::Page => "On a page (the snapshot of a scope, what setup would write)",
-            Self::Conflicts => "Conflicts",
+            Self::Card => "A card in the Inbox",
+            Self::Marks => "Marks and filter of the Inbox",
             Self::Claims => "Claims",
             Self::Why => "Why",
             Self::Peers => "Peers",

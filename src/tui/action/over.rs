@@ -11,7 +11,7 @@ use super::{
 
 /// Every one.
 pub(super) const OVER_SCREENS: &[ActionSpec] = &[
-    plain(Submit, Form, &["ctrl-s"], "save", "Save", "Do it; in the last field, {advance} does.", can::always),
+    plain(Submit, Form, &["ctrl-s"], "save", "Save", "Do it; in the last field {advance} does it too.", can::always),
     plain(Advance, Form, &["enter"], "", "Go on", "To the next field; in the last one, do it.", can::always),
     plain(NextField, Form, &["tab"], "next field", "Next field", "To the next field.", can::always),
     plain(PrevField, Form, &["shift-tab"], "", "Previous field", "To the field before.", can::always),
@@ -75,8 +75,8 @@ pub(super) const OVER_SCREENS: &[ActionSpec] = &[
     plain(PreviewDown, Confirm, &["down", "j"], "", "Down", "Later lines of the preview.", can::always),
     plain(PageClose, Page, &["esc", "q", "backspace", "ctrl-c"], "close", "Close", "Back to the screen.", can::always),
     plain(PageFind, Page, &["/"], "find", "Find on the page", "Find words on the page, as they are typed.", can::page),
-    plain(PageNext, Page, &["n"], "next", "Next match", "To the next line with them.", can::page_matches),
-    plain(PagePrev, Page, &["N"], "", "Previous match", "To the line before with them.", can::page_matches),
+    plain(PageNext, Page, &["n"], "next", "Next match", "To the next line that matches.", can::page_matches),
+    plain(PagePrev, Page, &["N"], "", "Previous match", "To the previous line that matches.", can::page_matches),
     plain(PageCopy, Page, &["y"], "copy", "Copy the page", "Copy the whole text.", can::page),
     plain(
         PageApply,
@@ -84,7 +84,7 @@ pub(super) const OVER_SCREENS: &[ActionSpec] = &[
         &["a"],
         "apply",
         "Write it",
-        "Write what the page shows into the files of the agents; asks first.",
+        "Write what the page shows to the files of the agents; asks first.",
         can::page_apply,
     ),
 ];

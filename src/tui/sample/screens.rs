@@ -53,6 +53,7 @@ pub(crate) fn inbox() -> Inbox {
         stage: Some(Stage::Nli),
         rule: Some("contradiction".into()),
         score: Some(0.61),
+        op_id: Some(OpId([0x51; 16])),
         at: NOW - 2 * HOUR,
         who: "max".into(),
         agent: Some("claude-code".into()),
@@ -105,6 +106,46 @@ pub(crate) fn inbox() -> Inbox {
 pub(crate) fn three_cards() -> Inbox {
     let items = (1..=3).map(|n| InboxItem::Card(Box::new(summary(n, CardStatus::Open)))).collect();
     Inbox { groups: vec![group(InboxKind::Refused, 3, items)], total: 3 }
+}
+
+/// The inbox after an import of which three rows were refused and two warned about, and a refused write of another scope.
+pub(crate) fn after_import() -> Inbox {
+    let import = |n: u8| Some(OpId([[0xaa; 6].as_slice(), &[n; 10]].concat().try_into().unwrap_or_default()));
+    let refused = |n: u8| {
+        let mut card = CardSummary { kind: CardKind::Refused, op_id: import(n), ..summary(n, CardStatus::Open) };
+        if let Some(pair) = &mut card.pair {
+            pair.source = Some(format!("docs/adr/000{n}.md:12"));
+        }
+        InboxItem::Card(Box::new(card))
+    };
+    let warned = |n: u8| {
+        let mut claim = claim(60 + n, &format!("Backups of shop {n} are kept for thirty days"));
+        claim.source = Some("docs/adr/0009-backups.md:3".into());
+        InboxItem::Notice(Box::new(NoticeItem {
+            id: EventId([0x60 + n; 32]),
+            what: NoticeKind::Warned,
+            sentence: "They set the same thing to different values: “thirty days” against “a week”.".into(),
+            claim,
+            against: vec![claim_of_a_week(n)],
+            stage: Some(Stage::Nli),
+            rule: Some("contradiction".into()),
+            score: Some(0.61),
+            op_id: import(0x60 + n),
+            at: NOW - 2 * HOUR,
+            who: "max".into(),
+            agent: None,
+        }))
+    };
+    let mut elsewhere = CardSummary { kind: CardKind::Refused, ..summary(9, CardStatus::Open) };
+    elsewhere.scope = scope("web");
+    let mut cards = vec![InboxItem::Card(Box::new(elsewhere))];
+    cards.extend([1, 3, 5].map(refused));
+    let groups = vec![group(InboxKind::Refused, 4, cards), group(InboxKind::Warned, 2, [1, 2].map(warned).into())];
+    Inbox { total: 6, groups }
+}
+
+fn claim_of_a_week(n: u8) -> crate::api::ClaimView {
+    claim(70 + n, &format!("Backups of shop {n} are kept for a week"))
 }
 
 /// A page of acts.

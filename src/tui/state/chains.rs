@@ -1,25 +1,24 @@
 //! Which keys hold where: for each mode its key scopes, of which the first that knows a key wins.
 
 use crate::tui::action::KeyScope::{
-    self, Acts, Agents, Claim, Claims, Confirm, Conflicts, Door, Form, Global, Inbox, Matches, Models, Move, Page,
+    self, Acts, Agents, Card, Claim, Claims, Confirm, Door, Form, Global, Inbox, Marks, Matches, Models, Move, Page,
     Peers, Pick, Tour, Why,
 };
 
-/// A card, on Conflicts and Inbox.
-pub(super) const CARDS: &[KeyScope] = &[Conflicts, Move, Global];
+/// A card, in the Inbox.
+pub(super) const CARDS: &[KeyScope] = &[Card, Marks, Move, Global];
 pub(super) const CLAIMS: &[KeyScope] = &[Claims, Matches, Claim, Move, Global];
 pub(super) const WHY: &[KeyScope] = &[Why, Matches, Claim, Move, Global];
 pub(super) const PEERS: &[KeyScope] = &[Peers, Move, Global];
-/// Timeline and Log.
 pub(super) const ACTS: &[KeyScope] = &[Acts, Matches, Move, Global];
 pub(super) const MODELS: &[KeyScope] = &[Models, Move, Global];
 pub(super) const AGENTS: &[KeyScope] = &[Agents, Move, Global];
 /// A review or a notice in the Inbox.
-pub(super) const INBOX_CLAIM: &[KeyScope] = &[Inbox, Claim, Move, Global];
+pub(super) const INBOX_CLAIM: &[KeyScope] = &[Inbox, Claim, Marks, Move, Global];
 /// Something at the door, in the Inbox.
-pub(super) const INBOX_DOOR: &[KeyScope] = &[Inbox, Door, Move, Global];
+pub(super) const INBOX_DOOR: &[KeyScope] = &[Inbox, Door, Marks, Move, Global];
 /// The Inbox, where nothing to act on is under the cursor.
-pub(super) const INBOX: &[KeyScope] = &[Inbox, Move, Global];
+pub(super) const INBOX: &[KeyScope] = &[Inbox, Marks, Move, Global];
 /// What lies over a screen has the keys alone.
 pub(super) const FORM: &[KeyScope] = &[Form];
 pub(super) const PICK: &[KeyScope] = &[Pick];

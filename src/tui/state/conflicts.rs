@@ -1,4 +1,4 @@
-//! The Conflicts screen: a list of cards, and the card under the cursor.
+//! Cards: those of a status, as the Inbox lists them when it is filtered, and the card under the cursor.
 
 use super::{list::Windowed, marks::Marks};
 use crate::{
@@ -22,14 +22,13 @@ pub enum CardFilter {
 }
 
 impl CardFilter {
-    /// The next one round.
-    #[must_use]
-    pub fn next(self) -> Self {
+    /// The next one round; `None` for the Inbox itself, which lists what waits.
+    pub fn next(self) -> Option<Self> {
         match self {
-            Self::Open => Self::Snoozed,
-            Self::Snoozed => Self::Settled,
-            Self::Settled => Self::All,
-            Self::All => Self::Open,
+            Self::Open => Some(Self::Snoozed),
+            Self::Snoozed => Some(Self::Settled),
+            Self::Settled => Some(Self::All),
+            Self::All => None,
         }
     }
 
@@ -78,7 +77,7 @@ impl Words {
     }
 }
 
-/// The screen.
+/// The cards.
 #[derive(Clone, Debug, Default)]
 pub struct Conflicts {
     /// The cards.
@@ -93,8 +92,10 @@ pub struct Conflicts {
     pub trouble: Option<String>,
     /// The card that this app settled last: it leaves the list at once, unlike one that was settled elsewhere.
     pub released: Option<CardId>,
-    /// The cards that are marked, to be settled by one act.
+    /// What is marked in the Inbox, to be settled by one act.
     pub marks: Marks,
+    /// Why the guard thinks so is shown on a card: its sentence, both norms, and the figures.
+    pub details: bool,
     /// Which words of the two sides are marked on a card.
     pub words: Words,
     /// A card to open by its id or prefix once it arrives.
@@ -158,19 +159,30 @@ impl Card {
         self.diff = diff::words(&text(self.a()), &text(self.b().or(self.a())));
     }
 
-    /// Side A.
+    /// The new side.
     pub fn a(&self) -> Option<&CardSide> {
         self.view.sides.first()
     }
 
-    /// The side shown as B.
+    /// The existing side that is shown.
     pub fn b(&self) -> Option<&CardSide> {
         self.view.sides.get(self.other)
     }
 
-    /// The letter of a side, from 0.
-    pub fn letter(index: usize) -> char {
-        u8::try_from(index).ok().filter(|index| *index < 26).map_or('?', |index| char::from(b'A' + index))
+    /// What a side is called: `new`, `existing`, or, where there are several of those, `existing 2`.
+    pub fn name(&self, index: usize) -> String {
+        match (index, self.view.sides.len()) {
+            (_, 1) => "the claim".to_owned(),
+            (0, _) => "new".to_owned(),
+            (_, 2) => "existing".to_owned(),
+            (index, _) => format!("existing {index}"),
+        }
+    }
+
+    /// How likely the two sides contradict each other, 0 to 1: by the judge, else as strongly as the guard's rule says.
+    pub fn probability(&self) -> f32 {
+        let judged = self.evidence().and_then(|evidence| evidence.features.get("probability").copied());
+        judged.unwrap_or(self.view.summary.score)
     }
 
     /// An act's row on the card.

@@ -1,7 +1,9 @@
 //! The Inbox: everything that wants a person, in groups; the cursor stands on one thing, whatever comes or goes around it.
 
+mod fold;
 mod window;
 
+pub use fold::{Import, Number, number_of};
 pub use window::Window;
 
 use crate::{
@@ -38,6 +40,8 @@ pub enum ItemId {
     Quarantined(EventId),
     /// A device at the door.
     Joining(String),
+    /// What one import brought into a group.
+    Import(InboxKind, Number),
     /// What comes before the page of a group that is shown.
     Before(InboxKind),
     /// The rest of a group.
@@ -51,6 +55,8 @@ pub enum Row<'a> {
     Heading(InboxKind, Count),
     /// A thing that wants a person.
     Item(InboxKind, &'a InboxItem),
+    /// Things of one import.
+    Import(InboxKind, Import<'a>),
     /// So many of a group come before those that are listed.
     Before(InboxKind, usize),
     /// So many more of a group, which are not listed here.
@@ -72,6 +78,7 @@ impl Row<'_> {
         match self {
             Self::Heading(..) => None,
             Self::Item(_, item) => Some(id_of(item)),
+            Self::Import(kind, import) => Some(ItemId::Import(*kind, import.number)),
             Self::Before(kind, _) => Some(ItemId::Before(*kind)),
             Self::More(kind, _) => Some(ItemId::More(*kind)),
         }
@@ -112,9 +119,11 @@ pub struct Inbox {
     /// What was under the cursor and is settled meanwhile.
     pub gone: Option<Gone>,
     /// What an act of this app that is under way is about.
-    pub acting: Option<ItemId>,
+    pub acting: Vec<ItemId>,
     /// What this app settled last: it leaves the list without a word.
-    pub released: Option<ItemId>,
+    pub released: Vec<ItemId>,
+    /// The imports that are open.
+    pub unfolded: Vec<(InboxKind, Number)>,
     /// A group of which a later page is shown.
     pub window: Option<Window>,
     /// How many things were settled from here since the app was opened.
@@ -147,7 +156,7 @@ impl Inbox {
             rows.push(Row::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
             rows.extend((part.before > 0).then_some(Row::Before(group.group, part.before)));
             rows.extend(here.map(|gone| Row::Item(gone.kind, &gone.item)));
-            rows.extend(part.items.iter().map(|item| Row::Item(group.group, item)));
+            rows.extend(self.folded(group.group, part.items));
             rows.extend((part.rest > 0).then_some(Row::More(group.group, part.rest)));
         }
         if let Some(gone) = gone.filter(|_| !placed) {
@@ -186,7 +195,7 @@ impl Inbox {
     pub fn item(&self) -> Option<&InboxItem> {
         match self.current()? {
             Row::Item(_, item) => Some(item),
-            Row::Heading(..) | Row::Before(..) | Row::More(..) => None,
+            Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => None,
         }
     }
 
@@ -286,7 +295,7 @@ impl Inbox {
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
             Row::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
-            Row::Heading(..) | Row::Before(..) | Row::More(..) => None,
+            Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => None,
         });
         let was_gone = self.is_gone();
         self.gone = None;
@@ -295,11 +304,10 @@ impl Inbox {
         let there = |own: &Self, id: &ItemId| own.stops().iter().any(|row| row.id().as_ref() == Some(id));
         let lost = before.filter(|gone| {
             let id = id_of(&gone.item);
-            !there(self, &id) && self.released.as_ref() != Some(&id)
+            !there(self, &id) && !self.released.contains(&id)
         });
-        if self.released.as_ref().is_some_and(|id| !there(self, id)) {
-            self.released = None;
-        }
+        let released = std::mem::take(&mut self.released);
+        self.released = released.into_iter().filter(|id| self.listed().0.any(|item| id_of(item) == *id)).collect();
         self.gone = lost;
         self.find();
         self.gone.as_ref().filter(|_| !was_gone).map(|gone| gone.item.clone())
@@ -318,14 +326,42 @@ impl Inbox {
     /// An act from here succeeded: what it was about is settled, and the cursor goes to the next thing, or to the one before
     /// where it was the last.
     pub fn acted(&mut self) {
-        let Some(id) = self.acting.take() else { return };
-        self.settled += 1;
-        self.released = Some(id.clone());
-        if self.anchor.as_ref() == Some(&id) {
+        let settled = std::mem::take(&mut self.acting);
+        self.settle(settled);
+    }
+
+    /// These things were settled from here.
+    pub fn settle(&mut self, things: Vec<ItemId>) {
+        self.settled += things.len();
+        let is_done = |own: &Self| own.anchor.as_ref().is_some_and(|id| things.contains(id));
+        let start = self.cursor;
+        while is_done(self) && self.cursor + 1 < self.stops().len() {
             self.step(1);
-            if self.anchor.as_ref() == Some(&id) {
+        }
+        if is_done(self) {
+            self.place(start);
+            while is_done(self) && self.cursor > 0 {
                 self.step(-1);
             }
+        }
+        self.released.extend(things);
+    }
+
+    /// Every thing that is listed, also in imports that are closed, and whether that is all there is.
+    pub fn listed(&self) -> (impl Iterator<Item = &InboxItem>, bool) {
+        let groups = || self.view.iter().flat_map(|view| &view.groups).map(|group| self.part(group));
+        let whole = groups().all(|part| part.before == 0 && part.rest == 0);
+        (groups().flat_map(|part| part.items), whole)
+    }
+
+    /// The group of the row under the cursor.
+    pub fn kind(&self) -> Option<InboxKind> {
+        match self.current()? {
+            Row::Heading(kind, _)
+            | Row::Item(kind, _)
+            | Row::Import(kind, _)
+            | Row::Before(kind, _)
+            | Row::More(kind, _) => Some(kind),
         }
     }
 }

@@ -1,26 +1,39 @@
-//! The cards that are marked, to be settled by one act.
+//! What is marked, to be settled by one act: cards, and claims that want a look.
 
-use super::list::Windowed;
+use super::{inbox::ItemId, list::Windowed};
 use crate::{
-    api::{CardRef, CardSummary, MAX_CARDS},
-    domain::{CardId, Scope},
+    api::{CardRef, CardSummary, InboxItem},
+    domain::{CardId, ClaimId, Scope},
 };
 
-/// Marked cards, in the order in which they were marked.
+/// A claim that is marked where it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimMark {
+    /// Its row.
+    pub row: ItemId,
+    /// The claim.
+    pub id: ClaimId,
+    /// Where it belongs.
+    pub scope: Scope,
+}
+
+/// What is marked, in the order in which it was.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     cards: Vec<CardSummary>,
+    claims: Vec<ClaimMark>,
+    last: Option<ItemId>,
 }
 
 impl Marks {
-    /// How many.
+    /// How many things.
     pub fn len(&self) -> usize {
-        self.cards.len()
+        self.cards.len() + self.claims.len()
     }
 
-    /// Whether none is.
+    /// Whether nothing is.
     pub fn is_empty(&self) -> bool {
-        self.cards.is_empty()
+        self.len() == 0
     }
 
     /// Whether this card is.
@@ -28,19 +41,40 @@ impl Marks {
         self.cards.iter().any(|card| card.id == id)
     }
 
+    /// Whether this thing is.
+    pub fn has(&self, item: &InboxItem) -> bool {
+        match item {
+            InboxItem::Card(card) => self.contains(card.id),
+            _ => claim_mark(item).is_some_and(|mark| self.claims.iter().any(|known| known.row == mark.row)),
+        }
+    }
+
     /// Marks a card, or takes its mark away.
     pub fn toggle(&mut self, card: &CardSummary) {
         if self.contains(card.id) {
             self.remove(card.id);
         } else {
-            self.cards.push(card.clone());
+            self.add(card);
         }
     }
 
     /// Marks a card.
     pub fn add(&mut self, card: &CardSummary) {
+        self.last = Some(ItemId::Card(card.id));
         if !self.contains(card.id) {
             self.cards.push(card.clone());
+        }
+    }
+
+    /// Marks a thing; what no act of many is for cannot be marked.
+    pub fn add_item(&mut self, item: &InboxItem) {
+        if let InboxItem::Card(card) = item {
+            return self.add(card);
+        }
+        let Some(mark) = claim_mark(item) else { return };
+        self.last = Some(mark.row.clone());
+        if !self.claims.contains(&mark) {
+            self.claims.push(mark);
         }
     }
 
@@ -49,14 +83,27 @@ impl Marks {
         self.cards.retain(|card| card.id != id);
     }
 
-    /// Takes every mark away.
-    pub fn clear(&mut self) {
-        self.cards.clear();
+    /// Takes the mark of a thing away.
+    pub fn remove_item(&mut self, item: &InboxItem) {
+        match item {
+            InboxItem::Card(card) => self.remove(card.id),
+            _ => self.claims.retain(|mark| Some(&mark.row) != claim_mark(item).map(|mark| mark.row).as_ref()),
+        }
     }
 
-    /// The card that was marked last: where a range begins.
-    pub fn last(&self) -> Option<CardId> {
-        self.cards.last().map(|card| card.id)
+    /// Takes the marks of claims away, by their rows.
+    pub fn remove_rows(&mut self, rows: &[ItemId]) {
+        self.claims.retain(|mark| !rows.contains(&mark.row));
+    }
+
+    /// Takes every mark away.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What was marked last: where a range begins.
+    pub fn last(&self) -> Option<&ItemId> {
+        self.last.as_ref()
     }
 
     /// What is shown of a marked card now is what is acted on: its newest `rev` counts.
@@ -68,24 +115,55 @@ impl Marks {
         }
     }
 
-    /// The cards as they are acted on.
-    pub fn refs(&self) -> Vec<CardRef> {
-        self.cards.iter().map(|card| CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }).collect()
+    /// [`Marks::refresh`] with what the Inbox lists. Of a group that is listed whole, what is gone is no longer marked.
+    pub fn refresh_listed<'a>(&mut self, listed: impl Iterator<Item = &'a InboxItem>, whole: bool) {
+        let listed: Vec<&InboxItem> = listed.collect();
+        let card_of = |id| {
+            listed.iter().find_map(|item| match item {
+                InboxItem::Card(card) if card.id == id => Some(&**card),
+                _ => None,
+            })
+        };
+        for card in &mut self.cards {
+            if let Some(fresh) = card_of(card.id) {
+                *card = fresh.clone();
+            }
+        }
+        if whole {
+            self.cards.retain(|card| card_of(card.id).is_some());
+            let rows: Vec<ItemId> = listed.iter().filter_map(|item| claim_mark(item)).map(|mark| mark.row).collect();
+            self.claims.retain(|mark| rows.contains(&mark.row));
+        }
     }
 
-    /// The one scope of them all, or why they cannot be settled by one act, with keys as for
-    /// [`Keymap::say`](crate::tui::action::Keymap::say).
-    pub fn scope(&self) -> Result<&Scope, String> {
-        let scope = self.cards.first().map(|card| &card.scope).ok_or("no card is marked: {mark} marks one")?;
-        if self.cards.iter().any(|card| card.scope != *scope) {
-            return Err(
-                "the marked cards are of several scopes, and one act settles cards of one: {all_scopes} shows one"
-                    .to_owned(),
-            );
-        }
-        if self.len() > MAX_CARDS {
-            return Err(format!("{} cards are marked, and one act settles {MAX_CARDS}", self.len()));
-        }
-        Ok(scope)
+    /// The marked cards of a scope.
+    pub fn cards_in(&self, scope: &Scope) -> Vec<&CardSummary> {
+        self.cards.iter().filter(|card| card.scope == *scope).collect()
     }
+
+    /// The marked claims of a scope, each claim once.
+    pub fn claims_in(&self, scope: &Scope) -> Vec<&ClaimMark> {
+        let mut out: Vec<&ClaimMark> = Vec::new();
+        for mark in self.claims.iter().filter(|mark| mark.scope == *scope) {
+            if !out.iter().any(|known| known.id == mark.id) {
+                out.push(mark);
+            }
+        }
+        out
+    }
+}
+
+/// Cards as they are acted on.
+pub fn refs<'a>(cards: impl IntoIterator<Item = &'a CardSummary>) -> Vec<CardRef> {
+    cards.into_iter().map(|card| CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }).collect()
+}
+
+/// The mark of a thing that is about a claim.
+fn claim_mark(item: &InboxItem) -> Option<ClaimMark> {
+    let claim = match item {
+        InboxItem::Review(item) => &item.claim,
+        InboxItem::Notice(item) => &item.claim,
+        InboxItem::Card(_) | InboxItem::Quarantined(_) | InboxItem::Joining(_) => return None,
+    };
+    Some(ClaimMark { row: super::inbox::id_of(item), id: claim.id, scope: claim.scope.clone() })
 }

@@ -31,6 +31,8 @@ pub use claims::Claims;
 pub use conflicts::Conflicts;
 pub use form::Form;
 pub use inbox::Inbox;
+use inbox::Row;
+use marks::{ClaimMark, Marks};
 pub use models::Models;
 pub use overlay::Overlay;
 pub use peers::Peers;
@@ -45,7 +47,7 @@ use super::{
     msg::{Slot, Ticket},
 };
 use crate::{
-    api::{Caller, ClaimView, InboxItem, PendingJoin, ScopeView},
+    api::{Caller, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
     domain::{OpId, Scope},
 };
 
@@ -134,7 +136,7 @@ pub struct State {
     pub scopes: Vec<ScopeView>,
     /// The Inbox screen.
     pub inbox: Inbox,
-    /// The Conflicts screen.
+    /// The cards by status, the card that is shown, and what is marked.
     pub conflicts: Conflicts,
     /// The Claims screen.
     pub claims: Claims,
@@ -144,8 +146,6 @@ pub struct State {
     pub peers: Peers,
     /// The Timeline screen.
     pub timeline: Acts,
-    /// The Log screen.
-    pub journal: Acts,
     /// The Models screen.
     pub models: Models,
     /// The Agents screen.
@@ -203,7 +203,6 @@ impl State {
             why: Why::default(),
             peers: Peers::default(),
             timeline: Acts::default(),
-            journal: Acts::default(),
             models: Models::default(),
             agents: Agents::default(),
             news: None,
@@ -244,13 +243,17 @@ impl State {
                 Some(InboxItem::Card(_)) => chains::CARDS,
                 Some(InboxItem::Review(_) | InboxItem::Notice(_)) => chains::INBOX_CLAIM,
                 Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => chains::INBOX_DOOR,
-                None => chains::INBOX,
+                None => match self.inbox.current() {
+                    Some(Row::Import(InboxKind::Refused, _)) => chains::CARDS,
+                    Some(Row::Import(..)) => chains::INBOX_CLAIM,
+                    _ => chains::INBOX,
+                },
             },
-            Screen::Conflicts => chains::CARDS,
+            Screen::Cards => chains::CARDS,
             Screen::Claims => chains::CLAIMS,
             Screen::Why => chains::WHY,
             Screen::Peers => chains::PEERS,
-            Screen::Timeline | Screen::Log => chains::ACTS,
+            Screen::Timeline => chains::ACTS,
             Screen::Models => chains::MODELS,
             Screen::Agents => chains::AGENTS,
         }
@@ -305,9 +308,7 @@ impl State {
             Screen::Claims => self.claims.current(),
             Screen::Why => self.why.current_claim(),
             Screen::Inbox => self.inbox.claim(),
-            Screen::Conflicts | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => {
-                None
-            }
+            Screen::Cards | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => None,
         }
     }
 
@@ -315,7 +316,7 @@ impl State {
     /// another would surprise.
     pub fn card_in_hand(&self) -> Option<&conflicts::Card> {
         match self.screen {
-            Screen::Conflicts => self.conflicts.current(),
+            Screen::Cards => self.conflicts.current(),
             Screen::Inbox => {
                 let id = self.inbox.card()?;
                 self.conflicts.card.as_ref().filter(|card| card.view.summary.id == id)
@@ -324,9 +325,56 @@ impl State {
         }
     }
 
-    /// Whether acts on cards are about those that are marked: marks are of the Conflicts screen, and count there alone.
+    /// The scope of what is under the cursor of the Inbox.
+    fn scope_under(&self) -> Option<&Scope> {
+        match self.screen {
+            Screen::Inbox => self.inbox.scope(),
+            Screen::Cards => self.conflicts.list.current().map(|card| &card.scope),
+            _ => None,
+        }
+    }
+
+    /// The cards that one act would settle: those that are marked in the scope of the card under the cursor, else those of the
+    /// import under it; empty where an act is about one card.
+    pub fn marked_cards(&self) -> Vec<&CardSummary> {
+        let Some(scope) = self.scope_under() else { return Vec::new() };
+        let on_card = match self.inbox.current() {
+            _ if self.screen == Screen::Cards => true,
+            Some(Row::Item(_, InboxItem::Card(_)) | Row::Import(InboxKind::Refused, _)) => true,
+            _ => false,
+        };
+        let marked = if on_card { self.conflicts.marks.cards_in(scope) } else { Vec::new() };
+        if !marked.is_empty() || self.screen == Screen::Cards {
+            return marked;
+        }
+        let imported = self.inbox.imported().into_iter();
+        imported.filter_map(|item| if let InboxItem::Card(card) = item { Some(&**card) } else { None }).collect()
+    }
+
+    /// The claims that one act would be about, as for [`State::marked_cards`], each with its rows.
+    pub fn marked_claims(&self) -> Vec<ClaimMark> {
+        if self.screen != Screen::Inbox {
+            return Vec::new();
+        }
+        let Some(scope) = self.inbox.scope() else { return Vec::new() };
+        let on_claim = match self.inbox.current() {
+            Some(Row::Item(_, InboxItem::Review(_) | InboxItem::Notice(_))) => true,
+            Some(Row::Import(kind, _)) => kind != InboxKind::Refused,
+            _ => false,
+        };
+        let marked: Vec<ClaimMark> =
+            if on_claim { self.conflicts.marks.claims_in(scope).into_iter().cloned().collect() } else { Vec::new() };
+        if !marked.is_empty() {
+            return marked;
+        }
+        let mut of_import = Marks::default();
+        self.inbox.imported().into_iter().for_each(|item| of_import.add_item(item));
+        of_import.claims_in(scope).into_iter().cloned().collect()
+    }
+
+    /// Whether an act on cards is about several of them.
     pub fn is_marked(&self) -> bool {
-        self.screen == Screen::Conflicts && !self.conflicts.marks.is_empty()
+        !self.marked_cards().is_empty()
     }
 
     /// Who waits to be let in, if that is under the cursor.
@@ -338,22 +386,14 @@ impl State {
         }
     }
 
-    /// The list of acts that is shown, on Timeline and Log.
+    /// The list of acts, where it is shown.
     pub fn acts(&self) -> Option<&Acts> {
-        match self.screen {
-            Screen::Timeline => Some(&self.timeline),
-            Screen::Log => Some(&self.journal),
-            _ => None,
-        }
+        (self.screen == Screen::Timeline).then_some(&self.timeline)
     }
 
     /// [`State::acts`], to be changed.
     pub fn acts_mut(&mut self) -> Option<&mut Acts> {
-        match self.screen {
-            Screen::Timeline => Some(&mut self.timeline),
-            Screen::Log => Some(&mut self.journal),
-            _ => None,
-        }
+        (self.screen == Screen::Timeline).then_some(&mut self.timeline)
     }
 
     /// The beginning of today, in milliseconds since the Unix epoch.

@@ -14,58 +14,52 @@ pub enum Screen {
     Why,
     /// Teams, their devices, and how things stand with them.
     Peers,
-    /// What happened.
+    /// Acts, and taking them back.
     Timeline,
     /// Models, and the daemon's health.
     Models,
-    /// Acts, and taking them back.
-    Log,
-    /// Cards, also those that are settled.
-    Conflicts,
     /// Coding agents, and what each did.
     Agents,
+    /// The Inbox filtered by status: cards that are snoozed, settled, or all. It has no tab of its own.
+    Cards,
 }
 
 impl Screen {
-    /// In the order of the tabs.
-    pub const ALL: [Self; 9] = [
-        Self::Inbox,
-        Self::Claims,
-        Self::Why,
-        Self::Peers,
-        Self::Timeline,
-        Self::Models,
-        Self::Log,
-        Self::Conflicts,
-        Self::Agents,
-    ];
+    /// Those that have a tab, in that order.
+    pub const TABS: [Self; 7] =
+        [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Agents];
 
     /// The act that leads to it.
     pub fn act(self) -> Action {
         match self {
-            Self::Inbox => Action::ShowConflicts,
+            Self::Inbox | Self::Cards => Action::ShowInbox,
             Self::Claims => Action::ShowClaims,
             Self::Why => Action::ShowWhy,
             Self::Peers => Action::ShowPeers,
             Self::Timeline => Action::ShowTimeline,
             Self::Models => Action::ShowModels,
-            Self::Log => Action::ShowLog,
-            Self::Conflicts => Action::ShowCards,
             Self::Agents => Action::ShowAgents,
+        }
+    }
+
+    /// The one whose tab is lit while this one is shown.
+    #[must_use]
+    pub fn tab(self) -> Self {
+        match self {
+            Self::Cards => Self::Inbox,
+            other => other,
         }
     }
 
     /// Its name.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Inbox => "Inbox",
+            Self::Inbox | Self::Cards => "Inbox",
             Self::Claims => "Claims",
             Self::Why => "Why",
             Self::Peers => "Peers",
             Self::Timeline => "Timeline",
             Self::Models => "Models",
-            Self::Log => "Log",
-            Self::Conflicts => "Conflicts",
             Self::Agents => "Agents",
         }
     }

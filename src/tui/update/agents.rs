@@ -1,12 +1,12 @@
 //! The Agents screen: the agent under the cursor, what it did, and setting agents up.
 
-use super::{conflicts, global, motion::Motion, page, why};
+use super::{conflicts, motion::Motion, page, why};
 use crate::tui::{
     action::Action,
     hits::Pane,
     msg::Effect,
     state::{
-        Screen, State,
+        State,
         agents::{Focus, Shown},
         page::About,
         why::Subject,
@@ -78,8 +78,7 @@ pub(super) fn open(state: &mut State) {
     let Some(event) = state.agents.list.current().cloned() else { return };
     if event.kind == "local.refused" {
         // A refused write is known by the card that it opened.
-        global::go(state, Screen::Conflicts);
-        conflicts::want(state, event.id.to_hex());
+        conflicts::show(state, event.id.to_hex());
     } else if let Some(claim) = super::acts::subject(&event) {
         why::show(state, Subject::Claim(claim.to_hex()));
     }

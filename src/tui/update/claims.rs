@@ -87,8 +87,14 @@ fn file_of(source: &str) -> String {
 }
 
 fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
-    let Some(claim) = state.claim_in_hand() else { return };
-    let mut form = form_setup::claim(claim, act);
+    let marked = if act == ClaimAct::Reviewed { state.marked_claims() } else { Vec::new() };
+    let mut form = match (marked.split_first(), state.claim_in_hand()) {
+        (Some((first, rest)), _) if !rest.is_empty() || state.claim_in_hand().is_none() => {
+            form_setup::reviewed(first, rest)
+        }
+        (_, Some(claim)) => form_setup::claim(claim, act),
+        (_, None) => return,
+    };
     if act == ClaimAct::Reviewed
         && let Some(reason) = super::inbox::known_reason(state)
     {
@@ -160,7 +166,6 @@ pub(super) fn rescope(state: &mut State) {
     state.models.files = None;
     state.conflicts.list.restart();
     state.timeline.list.restart();
-    state.journal.list.restart();
     state.inbox.window = None;
     state.wants.inbox = true;
 }

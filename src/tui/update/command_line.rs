@@ -98,7 +98,8 @@ fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> 
 }
 
 fn act(verb: &str, request: &ActRequest) -> String {
-    format!("ergo {verb} {} --reason {}", short(&request.target), quote(&request.reason))
+    let ids: Vec<String> = std::iter::once(&request.target).chain(&request.also).map(|id| short(id)).collect();
+    format!("ergo {verb} {} --reason {}", ids.join(" "), quote(&request.reason))
 }
 
 fn resolve(card: &str, request: &ResolveRequest) -> String {

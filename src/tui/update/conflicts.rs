@@ -1,8 +1,8 @@
-//! The Conflicts screen: moving among cards, and opening the form of an act.
+//! Cards: moving among them, and opening the form of an act.
 
 use super::{form_setup, many, why};
 use crate::{
-    api::CardAct,
+    api::{CardAct, CardStatus},
     tui::{
         action::Action,
         hits::Pane,
@@ -10,9 +10,9 @@ use crate::{
         msg::Effect,
         state::{
             Overlay, Screen, State,
-            conflicts::{Card, Focus},
+            conflicts::{Card, CardFilter, Focus},
             form::KeepSide,
-            inbox::Focus as InboxFocus,
+            inbox::{Focus as InboxFocus, ItemId},
             why::Subject,
         },
     },
@@ -26,9 +26,8 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
         return many::open(state, act, keep, key);
     }
     match id {
-        Action::Mark | Action::MarkRange | Action::MarkAll => many::perform(state, id),
-        Action::KeepA => form(state, CardAct::Supersede, Some(0), key),
-        Action::KeepB => {
+        Action::KeepNew => form(state, CardAct::Supersede, Some(0), key),
+        Action::KeepExisting => {
             let other = state.conflicts.card.as_ref().map(|card| card.other);
             form(state, CardAct::Supersede, other, key);
         }
@@ -53,14 +52,7 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
             let apart = state.card_in_hand().is_some_and(|card| card.diff.is_apart());
             state.conflicts.words = state.conflicts.words.next(apart);
         }
-        Action::CardFilter => {
-            if state.screen == Screen::Inbox {
-                state.back.push(Screen::Inbox);
-                state.screen = Screen::Conflicts;
-            }
-            state.conflicts.filter = state.conflicts.filter.next();
-            state.conflicts.list.restart();
-        }
+        Action::CardDetails => state.conflicts.details = !state.conflicts.details,
         Action::CardWhy => {
             let stored = |card: &Card| {
                 let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
@@ -77,8 +69,8 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
 /// What an act means where cards are marked; `None` where it is about the card under the cursor all the same.
 fn of_many(id: Action) -> Option<(CardAct, KeepSide)> {
     Some(match id {
-        Action::KeepA => (CardAct::Supersede, KeepSide::First),
-        Action::KeepB => (CardAct::Supersede, KeepSide::Second),
+        Action::KeepNew => (CardAct::Supersede, KeepSide::First),
+        Action::KeepExisting => (CardAct::Supersede, KeepSide::Second),
         Action::KeepSource => (CardAct::Supersede, KeepSide::Chosen),
         Action::Exception => (CardAct::Exception, KeepSide::Both),
         Action::Dismiss => (CardAct::Dismiss, KeepSide::Both),
@@ -106,6 +98,12 @@ pub(super) fn want(state: &mut State, id: String) {
     state.conflicts.focus = Focus::Card;
 }
 
+/// Goes to a card in the Inbox.
+pub(super) fn show(state: &mut State, id: String) {
+    super::global::go(state, Screen::Inbox);
+    want(state, id);
+}
+
 /// Opens the card under the cursor.
 pub(super) fn open(state: &mut State) {
     if !state.conflicts.list.is_empty() {
@@ -113,14 +111,28 @@ pub(super) fn open(state: &mut State) {
     }
 }
 
-/// Once both the wanted card and the list are there, the cursor goes to the card.
+/// Once the wanted card and the list are there, the cursor goes to the card: in the Inbox where it waits there, else among all cards.
 pub(super) fn settle_wanted(state: &mut State) {
-    if state.conflicts.wanted.is_none() || !state.conflicts.list.loaded() {
-        return;
+    let Some(wanted) = &state.conflicts.wanted else { return };
+    let card = state.conflicts.card.as_ref().filter(|card| card.view.summary.id.to_hex() == *wanted);
+    let Some(summary) = card.map(|card| card.view.summary.clone()) else { return };
+    match state.screen {
+        Screen::Inbox if state.inbox.view.is_none() && state.inbox.trouble.is_none() => return,
+        Screen::Inbox if state.inbox.select(&ItemId::Card(summary.id)) => state.inbox.focus = InboxFocus::Detail,
+        Screen::Inbox => {
+            state.screen = Screen::Cards;
+            state.conflicts.filter = match summary.status {
+                CardStatus::Open => CardFilter::Open,
+                CardStatus::Snoozed => CardFilter::Snoozed,
+                CardStatus::Settled => CardFilter::Settled,
+            };
+            state.conflicts.list.restart();
+            return;
+        }
+        Screen::Cards if !state.conflicts.list.loaded() => return,
+        Screen::Cards => state.conflicts.list.adopt(summary.clone(), state.hits.height(Pane::Cards)),
+        _ => {}
     }
-    let Some(card) = &state.conflicts.card else { return };
-    let summary = card.view.summary.clone();
     state.wants.asked_card = Some(summary.id.to_hex());
     state.conflicts.wanted = None;
-    state.conflicts.list.adopt(summary, state.hits.height(Pane::Cards));
 }

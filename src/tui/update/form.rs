@@ -196,7 +196,7 @@ fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if let About::Claim { id, act: ClaimAct::Redact } = form.about {
         let opener = form.opener.map(|(key, _)| key);
         let question = format!("Redact {}?", id.short());
-        let effect = "Its text is dropped everywhere. Undo cannot bring it back.".to_owned();
+        let effect = "Its text is deleted everywhere. Undo cannot bring it back.".to_owned();
         let about = form.about;
         if let Some(Overlay::Form(form)) = state.overlay.take() {
             state.drafts.insert(about, *form);
@@ -236,9 +236,7 @@ fn refuse(form: &mut Form, field: Option<FieldId>, message: String) {
 /// The form's request failed: it stays as it was written.
 pub(super) fn failed(state: &mut State, failure: &Failure) {
     // Here letters are letters: the key that starts the daemon is on the screen behind.
-    let start = state
-        .keys
-        .say("{cancel} keeps what you wrote; then {start} starts the daemon, and the same act sends it again");
+    let start = state.keys.say("{cancel} keeps your text; {start} starts the daemon, then do it again");
     let Some(form) = form(state) else { return };
     form.sending = false;
     if failure.kind == FailureKind::Unreachable {

@@ -21,13 +21,13 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
     // On many cards each may have a known reason of its own; where one has none, the preview says so.
     let needs_reason = !matches!(form.about, About::Card { act: CardAct::Snooze, .. } | About::Many { .. });
     if needs_reason && reason.is_empty() {
-        return Err((Some(FieldId::Reason), "say why: the reason stays on the record".to_owned()));
+        return Err((Some(FieldId::Reason), "give a reason: it is kept with the claims".to_owned()));
     }
     match form.about {
         About::Card { id, act, merged, winner } => {
             let statement = form.text(FieldId::Statement);
             if merged && statement.is_empty() {
-                return Err((Some(FieldId::Statement), "write the claim that takes the place of both".to_owned()));
+                return Err((Some(FieldId::Statement), "write the claim that replaces both".to_owned()));
             }
             let qualifiers = if act == CardAct::Narrow { qualifiers(form)? } else { Qualifiers::default() };
             let target = matches!(act, CardAct::Retract | CardAct::Narrow).then(|| chosen_target(form)).flatten();
@@ -56,8 +56,10 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             Ok(Write::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
         }
         About::Claim { id, act } => {
-            let request =
-                |caller| ActRequest { caller, target: id.to_hex(), reason: reason.clone(), expect_rev: Some(form.rev) };
+            // Of several claims none is shown with the revision that it has.
+            let expect_rev = form.members.is_empty().then_some(form.rev);
+            let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
+            let request = |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev };
             Ok(match act {
                 ClaimAct::Retract => Write::Retract(request(caller)),
                 ClaimAct::Reinstate => Write::Reinstate(request(caller)),
@@ -66,7 +68,7 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                 ClaimAct::Supersede => {
                     let statement = form.text(FieldId::Statement);
                     if statement.is_empty() {
-                        return Err((Some(FieldId::Statement), "write the claim that takes its place".to_owned()));
+                        return Err((Some(FieldId::Statement), "write the claim that replaces it".to_owned()));
                     }
                     let claim = RememberRequest {
                         caller,
@@ -97,7 +99,7 @@ fn qualifiers(form: &Form) -> Result<Qualifiers, Problem> {
         if let Some(text) = get(id)
             && text.parse::<Date>().is_err()
         {
-            return Err((Some(id), format!("“{text}” is no day: write it as 2026-11-22")));
+            return Err((Some(id), format!("invalid date “{text}”: write it as 2026-11-22")));
         }
     }
     let qualifiers = Qualifiers {
@@ -108,7 +110,7 @@ fn qualifiers(form: &Form) -> Result<Qualifiers, Problem> {
         valid_until: get(FieldId::Until),
     };
     if qualifiers.is_empty() {
-        return Err((Some(FieldId::Env), "say at least one: environment, team, tenant or a day".to_owned()));
+        return Err((Some(FieldId::Env), "fill in at least one: environment, team, tenant or a date".to_owned()));
     }
     Ok(qualifiers)
 }

@@ -9,6 +9,7 @@ use crate::{
             State,
             conflicts::Card,
             form::{About, ClaimAct, Field, FieldId, Form, Input, SNOOZES, one_line, several_lines},
+            marks::ClaimMark,
         },
     },
 };
@@ -24,15 +25,15 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
     }
     if merged {
         let text = card.a().map_or("", |side| side.claim.statement.as_str());
-        fields.push(text_field(FieldId::Statement, "Merged claim", "one claim that says what holds", text));
+        fields.push(text_field(FieldId::Statement, "Merged claim", "one claim that replaces both", text));
     }
     if act == CardAct::Narrow {
         fields.extend([
             line_field(FieldId::Env, "Environment", "prod, staging, dev…"),
-            line_field(FieldId::Team, "Team", "whose"),
-            line_field(FieldId::Tenant, "Tenant", "for whom"),
-            line_field(FieldId::From, "From", "first day, YYYY-MM-DD"),
-            line_field(FieldId::Until, "Until", "last day, YYYY-MM-DD"),
+            line_field(FieldId::Team, "Team", "which team"),
+            line_field(FieldId::Tenant, "Tenant", "which tenant"),
+            line_field(FieldId::From, "From", "first date, YYYY-MM-DD"),
+            line_field(FieldId::Until, "Until", "last date, YYYY-MM-DD"),
         ]);
     }
     if act == CardAct::Snooze {
@@ -42,8 +43,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
         let stays = winner.and_then(|index| card.view.sides.get(index));
         let reason = stays.map_or(prefill, |side| side.claim.reason.as_deref());
-        let label = if act == CardAct::Exception { "Justification" } else { "Reason" };
-        fields.push(text_field(FieldId::Reason, label, "why; it stays on the record", reason.unwrap_or("")));
+        fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", reason.unwrap_or("")));
     }
     let (title, effect) = words(card, act, winner);
     Form {
@@ -68,20 +68,21 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
 pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
     let id = claim.id.short();
     let (title, effect) = match act {
-        ClaimAct::Supersede => (
-            format!("Supersede {id}"),
-            "The world changed: the new claim takes its place, and the guard checks it.".to_owned(),
+        ClaimAct::Supersede => {
+            (format!("Supersede {id}"), "The new claim replaces it. The guard checks the new claim first.".to_owned())
+        }
+        ClaimAct::Retract => (
+            format!("Retract {id}"),
+            rests(claim, "It was never right: it is no longer active, and stays in the history."),
         ),
-        ClaimAct::Retract => {
-            (format!("Retract {id}"), rests(claim, "Wrong at birth: it leaves what is active and stays in history."))
-        }
         ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
-        ClaimAct::Reviewed => {
-            (format!("Mark {id} as reviewed"), "It still holds, although a premise changed.".to_owned())
-        }
+        ClaimAct::Reviewed => (
+            format!("Mark {id} as reviewed"),
+            "It still holds, although something that it rests on changed.".to_owned(),
+        ),
         ClaimAct::Redact => (
             format!("Redact {id}"),
-            "Its text is dropped everywhere and never comes back; the record stays. You are asked once more."
+            "Its text is deleted everywhere, for good. The record without the text stays. You are asked once more."
                 .to_owned(),
         ),
     };
@@ -89,7 +90,7 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
     if act == ClaimAct::Supersede {
         fields.push(text_field(FieldId::Statement, "New claim", "what holds from now on", &claim.statement));
     }
-    fields.push(text_field(FieldId::Reason, "Reason", "why; it stays on the record", ""));
+    fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", ""));
     Form {
         about: About::Claim { id: claim.id, act },
         title,
@@ -108,12 +109,32 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
     }
 }
 
+/// The form of saying of several claims of one scope that they were looked at.
+pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> Form {
+    Form {
+        about: About::Claim { id: first.id, act: ClaimAct::Reviewed },
+        title: format!("{} claims: mark as reviewed", rest.len() + 1),
+        effect: "They stay as they are and leave the Inbox. One undo brings them back.".to_owned(),
+        scope: first.scope.clone(),
+        rev: 0,
+        members: rest.iter().map(|mark| mark.id).collect(),
+        cards: Vec::new(),
+        keeps: Vec::new(),
+        fields: vec![text_field(FieldId::Reason, "Reason", "why", "")],
+        focus: 0,
+        error: None,
+        sending: false,
+        sent: None,
+        opener: None,
+    }
+}
+
 /// Takes up what was written before in the same form, and remembers the key that opened it.
 pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
     let mut form = match state.drafts.remove(&fresh.about) {
         Some(draft) => {
-            let Form { rev, title, effect, scope, cards, .. } = fresh;
-            Form { rev, title, effect, scope, cards, error: None, sending: false, ..draft }
+            let Form { rev, title, effect, scope, cards, members, .. } = fresh;
+            Form { rev, title, effect, scope, cards, members, error: None, sending: false, ..draft }
         }
         None => fresh,
     };
@@ -131,72 +152,63 @@ fn rests(claim: &ClaimView, effect: &str) -> String {
 
 /// The heading, and what will happen.
 fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
-    let name = |index: usize| {
-        let letter = Card::letter(index);
-        let Some(side) = card.view.sides.get(index) else { return letter.to_string() };
-        let text = crate::tui::text::fit(&side.claim.statement, 60);
-        format!("{letter} “{text}”")
+    let quoted = |index: usize| {
+        let text = card.view.sides.get(index).map_or("", |side| side.claim.statement.as_str());
+        format!("“{}”", crate::tui::text::fit(text, 60))
     };
     let others = |kept: usize| {
-        let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(name).collect();
+        let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(quoted).collect();
         rest.join(" and ")
     };
     let candidate = card.a().is_some_and(|side| side.candidate);
     let proposed = card.view.summary.kind == CardKind::Proposed;
-    match (act, winner) {
+    let (title, effect) = match (act, winner) {
         (CardAct::Supersede, Some(0)) if candidate => {
-            ("Keep A".to_owned(), format!("A is stored and supersedes {}.", others(0)))
+            ("Keep new", format!("The new claim is stored and replaces {}.", others(0)))
         }
         (CardAct::Supersede, Some(kept)) => {
-            (format!("Keep {}", Card::letter(kept)), format!("{} stays; {} gives way to it.", name(kept), others(kept)))
+            let title = if kept == 0 { "Keep new" } else { "Keep existing" };
+            let effect = if candidate {
+                format!("{} stays; the new claim is dropped.", quoted(kept))
+            } else {
+                format!("{} stays and replaces {}.", quoted(kept), others(kept))
+            };
+            (title, effect)
         }
-        (CardAct::Supersede, None) => {
-            ("Merge".to_owned(), format!("One new claim takes the place of {}.", others(usize::MAX)))
+        (CardAct::Supersede, None) => ("Merge", format!("One claim replaces {}.", others(usize::MAX))),
+        (CardAct::Retract, _) if proposed => {
+            ("Accept: retract the claim", format!("{} was never right: it is no longer active.", quoted(0)))
         }
-        (CardAct::Retract, _) if proposed => (
-            "Accept: retract the claim".to_owned(),
-            format!("{} leaves what is active; it was wrong at birth.", name(0)),
-        ),
-        (CardAct::Retract, _) => {
-            ("Retract a side".to_owned(), "That side was wrong at birth; the other one holds.".to_owned())
-        }
+        (CardAct::Retract, _) => ("Retract one", "It was never right; the other one holds.".to_owned()),
         (CardAct::Narrow, _) => {
-            ("Narrow: only in…".to_owned(), "That side holds there and then only, so that both hold.".to_owned())
+            ("Narrow: only in…", "It holds only where and when you say, so that both hold.".to_owned())
         }
-        (CardAct::Exception, _) => {
-            ("Keep both as an exception".to_owned(), "Both stay; the justification is on the record.".to_owned())
-        }
+        (CardAct::Exception, _) => (
+            "Keep both as an exception",
+            "Both stay although they contradict; your reason is kept with them.".to_owned(),
+        ),
         (CardAct::Dismiss, _) if proposed => {
-            ("Keep the claim".to_owned(), format!("{} stays, and is not proposed again.", name(0)))
+            ("Keep the claim", format!("{} stays, and is not proposed again.", quoted(0)))
         }
-        (CardAct::Dismiss, _) if candidate => {
-            ("Dismiss".to_owned(), "Not a contradiction: A is stored, and this pair never blocks again.".to_owned())
-        }
+        (CardAct::Dismiss, _) if candidate => (
+            "Dismiss",
+            "No contradiction: the new claim is stored too, and you are not asked about this pair again.".to_owned(),
+        ),
         (CardAct::Dismiss, _) => {
-            ("Dismiss".to_owned(), "Not a contradiction: this pair never opens a card again.".to_owned())
+            ("Dismiss", "No contradiction: both stay, and you are not asked about this pair again.".to_owned())
         }
-        (CardAct::Discard, _) => {
-            ("Discard the refused write".to_owned(), "A is dropped; nothing is stored.".to_owned())
-        }
-        (CardAct::Snooze, _) => ("Snooze".to_owned(), "The card comes back by itself, on this machine.".to_owned()),
-    }
+        (CardAct::Discard, _) => ("Discard the new claim", "It is dropped; nothing is stored.".to_owned()),
+        (CardAct::Snooze, _) => ("Snooze", "The card comes back by itself. Others still see it.".to_owned()),
+    };
+    (title.to_owned(), effect)
 }
 
 /// The choice of a side; the refused candidate, or the older side, is preselected by what the act is usually for.
 fn target(card: &Card, act: CardAct) -> Field {
-    let options: Vec<String> = card
-        .view
-        .sides
-        .iter()
-        .enumerate()
-        .map(|(index, side)| {
-            let what = if side.candidate { "refused write".to_owned() } else { side.claim.id.short() };
-            format!("{} {what}", Card::letter(index))
-        })
-        .collect();
+    let options: Vec<String> = (0..card.view.sides.len()).map(|index| card.name(index)).collect();
     // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
     let chosen = if act == CardAct::Narrow { 0 } else { card.other.min(options.len().saturating_sub(1)) };
-    Field { id: FieldId::Target, label: "Side", hint: "", input: Input::Choice { options, chosen } }
+    Field { id: FieldId::Target, label: "Which", hint: "", input: Input::Choice { options, chosen } }
 }
 
 pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {

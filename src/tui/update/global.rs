@@ -43,7 +43,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             }
         }
         Action::Palette => state.overlay = Some(Overlay::Palette(Palette::new())),
-        Action::ShowConflicts => go(state, Screen::Inbox),
+        Action::ShowInbox => go(state, Screen::Inbox),
         Action::ShowTimeline => go(state, Screen::Timeline),
         Action::ShowModels => {
             go(state, Screen::Models);
@@ -60,8 +60,6 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             state.wants.agents = true;
             state.wants.given = true;
         }
-        Action::ShowLog => go(state, Screen::Log),
-        Action::ShowCards => go(state, Screen::Conflicts),
         Action::Tour => state.overlay = Some(Overlay::Tour { page: 0 }),
         Action::ShowClaims => go(state, Screen::Claims),
         Action::ShowWhy => go(state, Screen::Why),
@@ -78,7 +76,7 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::Audit => {
             let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
             let caller = state.caller(&scope);
-            out.push(state.toast(Tone::Info, format!("Comparing what is active in {scope}…")));
+            out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
             send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit, out);
         }
         Action::CopyLink => {
@@ -94,8 +92,11 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
         Action::Log => state.overlay = Some(Overlay::Log { up: 0 }),
         Action::Mouse => {
             state.mouse = !state.mouse;
-            let text =
-                if state.mouse { "The mouse clicks and scrolls here." } else { "The mouse is the terminal's again." };
+            let text = if state.mouse {
+                "Mouse on: click and scroll in the app."
+            } else {
+                "Mouse off: the terminal handles it."
+            };
             out.push(state.toast(Tone::Info, text));
             out.push(Effect::Mouse(state.mouse));
         }
@@ -138,11 +139,11 @@ fn back(state: &mut State) {
             state.inbox.focus = InboxFocus::List;
             return;
         }
-        Screen::Conflicts if !state.conflicts.marks.is_empty() => {
+        Screen::Inbox | Screen::Cards if !state.conflicts.marks.is_empty() => {
             state.conflicts.marks.clear();
             return;
         }
-        Screen::Conflicts if state.conflicts.focus == CardFocus::Card => {
+        Screen::Cards if state.conflicts.focus == CardFocus::Card => {
             state.conflicts.focus = CardFocus::List;
             return;
         }
@@ -170,7 +171,7 @@ fn back(state: &mut State) {
             state.peers.focus = PeersFocus::List;
             return;
         }
-        Screen::Timeline | Screen::Log => {
+        Screen::Timeline => {
             if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == ActsFocus::Detail) {
                 acts.focus = ActsFocus::List;
                 return;
@@ -180,7 +181,12 @@ fn back(state: &mut State) {
             state.agents.focus = AgentsFocus::List;
             return;
         }
-        Screen::Inbox | Screen::Conflicts | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents => {}
+        Screen::Cards => {
+            // One step back from the cards of a status is what waits.
+            state.screen = Screen::Inbox;
+            return;
+        }
+        Screen::Inbox | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents => {}
     }
     if let Some(screen) = state.back.pop() {
         state.screen = screen;
@@ -189,12 +195,10 @@ fn back(state: &mut State) {
 
 fn scope_shown(state: &State) -> crate::domain::Scope {
     match state.screen {
-        Screen::Conflicts => state.conflicts.list.current().map(|card| card.scope.clone()),
+        Screen::Cards => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
-        Screen::Inbox => state.inbox.item().and_then(|item| item.scope().cloned()),
-        Screen::Timeline | Screen::Log => {
-            state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone())
-        }
+        Screen::Inbox => state.inbox.scope().cloned(),
+        Screen::Timeline => state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone()),
         Screen::Agents => state.agents.list.current().map(|event| event.scope.clone()),
         Screen::Peers | Screen::Models => None,
     }
@@ -204,9 +208,9 @@ fn scope_shown(state: &State) -> crate::domain::Scope {
 /// The command that opens what is under the cursor.
 pub(super) fn link(state: &State) -> Option<String> {
     Some(match state.screen {
-        Screen::Conflicts => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
+        Screen::Cards => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
         Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
         Screen::Inbox => super::inbox::link(state)?,
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => return None,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! The Inbox: opening what is under the cursor, and answering what stands at the door.
 
-use super::{conflicts, why};
+use super::why;
 use crate::{
     api::{InboxItem, InboxKind, QuarantineRequest},
     tui::{
@@ -44,6 +44,7 @@ pub(super) fn next(state: &mut State) {
 pub(super) fn open(state: &mut State) {
     match state.inbox.current() {
         None | Some(Row::Heading(..)) => {}
+        Some(Row::Import(..)) => state.inbox.toggle_fold(),
         Some(Row::Before(..)) => state.wants.inbox_page |= state.inbox.turn_back(),
         Some(Row::More(kind, _)) => {
             if state.inbox.turn_on(kind) {
@@ -54,11 +55,7 @@ pub(super) fn open(state: &mut State) {
         }
         Some(Row::Item(..)) if state.inbox.focus == Focus::List => state.inbox.focus = Focus::Detail,
         Some(Row::Item(_, item)) => match item {
-            InboxItem::Card(card) => {
-                let id = card.id.to_hex();
-                leave(state, Screen::Conflicts);
-                conflicts::want(state, id);
-            }
+            InboxItem::Card(_) => state.conflicts.details = !state.conflicts.details,
             InboxItem::Review(_) | InboxItem::Notice(_) => {
                 if let Some(id) = state.inbox.claim().map(|claim| claim.id.to_hex()) {
                     why::show(state, Subject::Claim(id));
@@ -82,7 +79,7 @@ fn more(state: &mut State, kind: InboxKind) {
         | InboxKind::Contested
         | InboxKind::Proposed
         | InboxKind::Found => {
-            leave(state, Screen::Conflicts);
+            leave(state, Screen::Cards);
             state.conflicts.filter = CardFilter::Open;
             state.conflicts.list.restart();
         }
@@ -115,11 +112,12 @@ fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     let what = event.text.as_deref().map_or_else(|| event.kind.clone(), |text| format!("“{text}”"));
     let what = crate::tui::text::fit(&what, 80);
     let (question, effect, yes) = if accept {
-        let effect = format!("{what} by {} is taken by the whole team, for good. {}", event.who, event.why);
-        ("Let this event in?".to_owned(), effect, "Let in")
+        let effect =
+            format!("{what} by {} is accepted for the whole team. This cannot be undone. {}", event.who, event.why);
+        ("Accept this event?".to_owned(), effect, "Accept")
     } else {
-        let effect = format!("{what} by {} stays out, and is not shown here any more.", event.who);
-        ("Put this event aside?".to_owned(), effect, "Put aside")
+        let effect = format!("{what} by {} is not accepted, and is no longer shown here.", event.who);
+        ("Reject this event?".to_owned(), effect, "Reject")
     };
     let request =
         QuarantineRequest { caller, in_team: Some(event.team.to_hex()), events: vec![event.id.to_hex()], reason: None };
@@ -130,13 +128,22 @@ fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
 /// Notes what an act that is being sent is about, so that the cursor can go on once it is done.
 pub(super) fn note_act(state: &mut State, acting: &Acting) {
     let about = matches!(acting, Acting::Form | Acting::Confirmed) && state.screen == Screen::Inbox;
-    state.inbox.acting = state.inbox.anchor().filter(|_| about).cloned();
+    let marked = state.marked_claims();
+    let rows = if marked.is_empty() {
+        state.inbox.anchor().cloned().into_iter().collect()
+    } else {
+        marked.into_iter().map(|mark| mark.row).collect()
+    };
+    state.inbox.acting = if about { rows } else { Vec::new() };
 }
 
 /// Takes what the daemon says; what was settled elsewhere while it was under the cursor is said, with who did it.
 pub(super) fn accept(state: &mut State, view: crate::api::Inbox, out: &mut Vec<Effect>) {
     let lost = state.inbox.accept(view);
     say_lost(state, lost, out);
+    let (listed, whole) = state.inbox.listed();
+    state.conflicts.marks.refresh_listed(listed, whole && state.screen != Screen::Cards);
+    super::conflicts::settle_wanted(state);
 }
 
 /// [`accept`] for the page of a long group that was turned to.
@@ -156,8 +163,8 @@ fn say_lost(state: &mut State, lost: Option<InboxItem>, out: &mut Vec<Effect>) {
         return;
     }
     let text = match &state.news {
-        Some((by, summary)) => format!("Settled meanwhile by {by}: {}", super::replies::sentence(summary)),
-        None => "Settled meanwhile.".to_owned(),
+        Some((by, summary)) => format!("Already settled by {by}: {}", super::replies::sentence(summary)),
+        None => "Already settled.".to_owned(),
     };
     out.push(state.toast(Tone::Warn, text));
 }
@@ -167,12 +174,15 @@ pub(super) fn known_reason(state: &State) -> Option<String> {
     if state.screen != Screen::Inbox {
         return None;
     }
+    if state.marked_claims().len() > 1 {
+        return Some("Looked at them: they stand.".to_owned());
+    }
     if state.inbox.notice().is_some() {
         return Some("Looked at it: it stands.".to_owned());
     }
     let cause = state.inbox.review()?.causes.first()?;
     let did = super::acts::verb(&cause.kind);
-    Some(format!("It still holds after {} {did} a premise.", writer(&cause.who, cause.agent.as_deref())))
+    Some(format!("It still holds, although {} {did} what it rests on.", writer(&cause.who, cause.agent.as_deref())))
 }
 
 /// The item that the cursor holds on to, for a link.

@@ -47,14 +47,13 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         state.news = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
     }
     if change.act == "sync.pending" && !own {
-        let how = state.keys.say("{show_peers} shows the words.");
+        let how = state.keys.say("{show_peers} shows the words to compare.");
         out.push(state.toast(Tone::Warn, format!("{} {how}", sentence(&change.summary))));
     }
     if !here {
         return;
     }
     state.timeline.list.refresh();
-    state.journal.list.refresh();
     state.agents.list.refresh();
     if !change.cards.is_empty() || !change.claims.is_empty() {
         state.conflicts.list.refresh();
@@ -64,8 +63,8 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         state.wants.why = true;
     }
     let news = match change.act.as_str() {
-        "refused" => "A write by {} was refused: a new card waits.",
-        "proposed" => "A retract is proposed by {}: a new card waits.",
+        "refused" => "A claim by {} was refused: a new card is in the Inbox.",
+        "proposed" => "{} proposes to retract a claim: a new card is in the Inbox.",
         _ => return,
     };
     if !own {
@@ -79,7 +78,6 @@ pub(super) fn refresh_all(state: &mut State) {
     state.conflicts.list.refresh();
     state.claims.list.refresh();
     state.timeline.list.refresh();
-    state.journal.list.refresh();
     state.agents.list.refresh();
     state.claims.found.asked = None;
     state.models.files = None;

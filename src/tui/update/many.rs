@@ -1,77 +1,51 @@
-//! Many cards at once: marking them, the form of one act on all, the preview, and what became of them.
+//! Many cards at once: the form of one act on all, the preview, and what became of them.
 
 use super::{form_setup, live, replies::sentence};
 use crate::{
     api::{CardAct, CardStatus, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
     domain::CardId,
     tui::{
-        action::Action,
         hits::Pane,
         key::KeyPress,
         msg::{Effect, Write},
         state::{
-            Overlay, State, Tone,
+            Overlay, Screen, State, Tone,
             conflicts::Card,
             form::{About, Field, FieldId, Form, Input, KeepSide},
+            inbox::ItemId,
+            marks::refs,
             overlay::{Confirm, Listed},
         },
         text,
     },
 };
 
-/// Marks.
-pub(super) fn perform(state: &mut State, id: Action) {
-    let height = state.hits.height(Pane::Cards);
-    let screen = &mut state.conflicts;
-    match id {
-        Action::Mark => {
-            if let Some(card) = screen.list.current() {
-                screen.marks.toggle(card);
-            }
-            screen.list.step(1, height);
-        }
-        Action::MarkRange => {
-            let here = screen.list.cursor();
-            let from = screen.marks.last().and_then(|id| screen.list.index_of(id)).unwrap_or(here);
-            for index in from.min(here)..=from.max(here) {
-                if let Some(card) = screen.list.get(index) {
-                    screen.marks.add(card);
-                }
-            }
-        }
-        Action::MarkAll => {
-            let listed: Vec<_> = (0..screen.list.known()).filter_map(|index| screen.list.get(index)).collect();
-            if listed.iter().all(|card| screen.marks.contains(card.id)) {
-                screen.marks.clear();
-            } else {
-                let open = listed.into_iter().filter(|card| card.status != CardStatus::Settled);
-                open.for_each(|card| screen.marks.add(card));
-            }
-        }
-        _ => {}
-    }
-}
-
 /// Opens the form of an act on all marked cards.
 pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<KeyPress>) {
-    state.conflicts.marks.refresh(&state.conflicts.list);
-    let Ok(scope) = state.conflicts.marks.scope().cloned() else { return };
-    let cards = state.conflicts.marks.refs();
+    if state.screen == Screen::Cards {
+        state.conflicts.marks.refresh(&state.conflicts.list);
+    }
+    let marked = state.marked_cards();
+    let Some(scope) = marked.first().map(|card| card.scope.clone()) else { return };
+    let cards = refs(marked);
     let count = cards.len();
     let mut fields = Vec::new();
-    let keeps =
-        if keep == KeepSide::Chosen { state.conflicts.current().map(sources).unwrap_or_default() } else { Vec::new() };
+    let keeps = if keep == KeepSide::Chosen {
+        state.card_in_hand().or(state.conflicts.card.as_ref()).map(sources).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
     if keep == KeepSide::Chosen {
         let options = keeps.iter().map(label).collect();
         let input = Input::Choice { options, chosen: 0 };
-        fields.push(Field { id: FieldId::Keep, label: "Whose side", hint: "", input });
+        fields.push(Field { id: FieldId::Keep, label: "Whose claim", hint: "", input });
     }
     if act == CardAct::Snooze {
         fields.push(form_setup::snooze_field());
     } else {
         let hint = match act {
-            CardAct::Supersede => "empty: on each card the reason of the side that stays",
-            _ => "why; it stays on the record of each",
+            CardAct::Supersede => "leave empty to use the reason of the claim that stays",
+            _ => "why",
         };
         fields.push(form_setup::text_field(FieldId::Reason, "Reason", hint, ""));
     }
@@ -79,7 +53,7 @@ pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<
     let form = Form {
         about: About::Many { act, keep },
         title,
-        effect: format!("{effect} You see what becomes of each before anything is done."),
+        effect: format!("{effect} {}You see what becomes of each before anything is done.", elsewhere(state, count)),
         scope,
         rev: 0,
         members: Vec::new(),
@@ -96,14 +70,29 @@ pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
+/// What an act leaves out, since it is about one scope.
+fn elsewhere(state: &State, count: usize) -> String {
+    match state.conflicts.marks.len().saturating_sub(count) {
+        0 => String::new(),
+        1 => "What else is marked is of another scope or kind, and stays marked. ".to_owned(),
+        n => format!("{n} others that are marked are of another scope or kind, and stay marked. "),
+    }
+}
+
 fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
     let (verb, effect) = match (act, keep) {
-        (CardAct::Supersede, KeepSide::First) => ("keep A", "On each, A stays and the other side gives way."),
-        (CardAct::Supersede, KeepSide::Second) => ("keep B", "On each, B stays and the other side gives way."),
-        (CardAct::Supersede, _) => ("keep one source", "On each, the side of that source or writer stays."),
-        (CardAct::Exception, _) => ("keep both as exceptions", "On each, both stay, on the record."),
-        (CardAct::Dismiss, _) => ("dismiss", "None is a contradiction: these pairs never block again."),
-        (CardAct::Discard, _) => ("discard", "The refused writes are dropped; nothing is stored."),
+        (CardAct::Supersede, KeepSide::First) => {
+            ("keep new", "On each, the new claim stays and replaces the existing one.")
+        }
+        (CardAct::Supersede, KeepSide::Second) => {
+            ("keep existing", "On each, the existing claim stays and the new one gives way.")
+        }
+        (CardAct::Supersede, _) => ("keep one source", "On each, the claim of that source or writer stays."),
+        (CardAct::Exception, _) => ("keep both as exceptions", "On each, both stay, with your reason."),
+        (CardAct::Dismiss, _) => {
+            ("dismiss", "None of these is a contradiction: you are not asked about these pairs again.")
+        }
+        (CardAct::Discard, _) => ("discard", "The new claims are dropped; nothing is stored."),
         (CardAct::Snooze, _) => ("snooze", "They come back by themselves, on this machine."),
         (CardAct::Retract | CardAct::Narrow, _) => ("settle", ""),
     };
@@ -135,8 +124,8 @@ fn file_of(source: &str) -> &str {
 
 fn label(keep: &Keep) -> String {
     match keep {
-        Keep::First => "A".to_owned(),
-        Keep::Second => "B".to_owned(),
+        Keep::First => "new".to_owned(),
+        Keep::Second => "existing".to_owned(),
         Keep::Source(source) => text::fit(source, 32),
         Keep::Writer(writer) => format!("by {}", text::fit(writer, 24)),
     }
@@ -188,8 +177,8 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
         state.conflicts.marks.remove(item.card);
         state.conflicts.list.update(item.card, |row| row.status = CardStatus::Settled);
     }
-    // The cursor goes on to the next card that waits; where none does, the one under it leaves the list as well.
     let settled = |id: CardId| answer.items.iter().any(|item| item.settled && item.card == id);
+    // The cursor goes on to the next card that waits; where none does, the one under it leaves the list as well.
     let list = &mut state.conflicts.list;
     for _ in 0..answer.items.len() {
         if list.anchor().is_some_and(settled) {
@@ -197,6 +186,8 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
         }
     }
     state.conflicts.released = list.anchor().filter(|id| settled(*id));
+    state.inbox.acting.clear();
+    state.inbox.settle(answer.items.iter().filter(|item| item.settled).map(|item| ItemId::Card(item.card)).collect());
     if answer.settled() > 0 {
         state.done.push((answer.op_id, answer.scope.clone()));
         state.undone.clear();
@@ -209,7 +200,7 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
     let undo = state.keys.say("{undo} to undo");
     out.push(state.toast(Tone::Done, format!("{} {undo}.{more}", sentence(&answer.summary))));
     if !answer.needs_review.is_empty() {
-        let text = format!("{} claims that rested on what changed need review.", answer.needs_review.len());
+        let text = format!("{} claims that rest on what changed need review.", answer.needs_review.len());
         out.push(state.toast(Tone::Warn, text));
     }
     live::refresh_all(state);

@@ -18,7 +18,7 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
     let words = state.claims.words();
     let missed = match state.screen {
         Screen::Why => in_chain(state, &words, forward),
-        Screen::Timeline | Screen::Log => among_acts(state, &words, forward),
+        Screen::Timeline => among_acts(state, &words, forward),
         _ => in_list(state, forward),
     };
     if let Some(text) = missed {
@@ -53,7 +53,7 @@ fn in_chain(state: &mut State, words: &Words, forward: bool) -> Option<String> {
 
 fn among_acts(state: &mut State, words: &Words, forward: bool) -> Option<String> {
     let height = state.hits.height(Pane::Acts);
-    let all = state.keys.say("{last} reads all");
+    let all = state.keys.say("{last} loads all");
     let acts = state.acts_mut()?;
     let has = |at: &usize| {
         acts.list.get(*at).is_some_and(|event| {
@@ -70,11 +70,7 @@ fn among_acts(state: &mut State, words: &Words, forward: bool) -> Option<String>
     }
     // Older acts are read as one goes down.
     let rest = forward && !acts.list.is_whole();
-    Some(if rest {
-        format!("None of the {known} acts read so far has the words after this one: {all}.")
-    } else {
-        none(forward)
-    })
+    Some(if rest { format!("No further match in the {known} acts loaded so far: {all}.") } else { none(forward) })
 }
 
 fn none(forward: bool) -> String {

@@ -16,6 +16,7 @@ mod global;
 mod inbox;
 mod live;
 mod many;
+mod marks;
 mod matches;
 mod models;
 mod motion;
@@ -66,7 +67,7 @@ pub fn open(state: &mut State, opening: Opening) -> Vec<Effect> {
         state.back.clear();
     }
     if let Some(card) = opening.card {
-        state.screen = Screen::Conflicts;
+        state.screen = Screen::Inbox;
         conflicts::want(state, card);
     }
     state.wants.scopes = true;
@@ -139,7 +140,8 @@ fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<E
         return;
     }
     match spec.scope {
-        KeyScope::Conflicts => conflicts::perform(state, id, key, out),
+        KeyScope::Card => conflicts::perform(state, id, key, out),
+        KeyScope::Marks => marks::perform(state, id),
         KeyScope::Claims | KeyScope::Claim => claims::perform(state, id, key, out),
         KeyScope::Why => why::perform(state, id),
         KeyScope::Peers => peers::perform(state, id, key, out),

@@ -30,7 +30,7 @@ pub(super) fn accept(state: &mut State, done: Reembedded, out: &mut Vec<Effect>)
     if done.finished {
         state.models.reembed = None;
         state.wants.diagnose = true;
-        out.push(state.toast(Tone::Done, format!("Every vector is of {}: {} in all.", done.model, done.total)));
+        out.push(state.toast(Tone::Done, format!("All {1} vectors were made with {0}.", done.model, done.total)));
     } else {
         state.models.reembed = Some(done);
         step(state, out);
@@ -41,6 +41,6 @@ pub(super) fn accept(state: &mut State, done: Reembedded, out: &mut Vec<Effect>)
 pub(super) fn failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
     state.models.reembed = None;
     state.wants.diagnose = true;
-    let how = state.keys.say("{reembed} goes on where it stopped.");
+    let how = state.keys.say("{reembed} continues.");
     out.push(state.toast(Tone::Bad, format!("{} {how}", sentence(&failure.message))));
 }

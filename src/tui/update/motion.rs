@@ -50,12 +50,12 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
         Action::PrevPane => turn(state, -1, true),
         Action::NextPane => turn(state, 1, true),
         Action::Open => match state.screen {
-            Screen::Conflicts => conflicts::open(state),
+            Screen::Cards => conflicts::open(state),
             Screen::Claims => claims::open(state, out),
             Screen::Why => why::open(state),
             Screen::Peers => peers::open(state),
             Screen::Inbox => inbox::open(state),
-            Screen::Timeline | Screen::Log => acts::open(state),
+            Screen::Timeline => acts::open(state),
             Screen::Agents => agents::open(state),
             Screen::Models => {}
         },
@@ -69,7 +69,7 @@ pub(super) fn pane(state: &State) -> Pane {
         return Pane::Page;
     }
     match state.screen {
-        Screen::Conflicts => match state.conflicts.focus {
+        Screen::Cards => match state.conflicts.focus {
             CardFocus::List => Pane::Cards,
             CardFocus::Card => Pane::Card,
         },
@@ -88,7 +88,7 @@ pub(super) fn pane(state: &State) -> Pane {
             InboxFocus::Detail if state.inbox.card().is_some() => Pane::Card,
             InboxFocus::Detail => Pane::Item,
         },
-        Screen::Timeline | Screen::Log => match state.acts().map(|acts| acts.focus).unwrap_or_default() {
+        Screen::Timeline => match state.acts().map(|acts| acts.focus).unwrap_or_default() {
             ActsFocus::List => Pane::Acts,
             ActsFocus::Detail => Pane::Act,
         },
@@ -188,7 +188,7 @@ fn turn(state: &mut State, by: isize, round: bool) {
         }
     };
     match state.screen {
-        Screen::Conflicts => {
+        Screen::Cards => {
             let order = [CardFocus::List, CardFocus::Card];
             let index = usize::from(state.conflicts.focus == CardFocus::Card);
             state.conflicts.focus = order[next(index, order.len())];
@@ -208,7 +208,7 @@ fn turn(state: &mut State, by: isize, round: bool) {
             let index = usize::from(state.inbox.focus == InboxFocus::Detail);
             state.inbox.focus = order[next(index, order.len())];
         }
-        Screen::Timeline | Screen::Log => {
+        Screen::Timeline => {
             let order = [ActsFocus::List, ActsFocus::Detail];
             if let Some(acts) = state.acts_mut() {
                 let index = usize::from(acts.focus == ActsFocus::Detail);

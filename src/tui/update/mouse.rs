@@ -87,15 +87,19 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
     }
 }
 
-/// The other button marks a card.
+/// The other button marks what waits.
 fn mark(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
-    if let Hit::Row(Pane::Cards, row) = hit
-        && state.overlay.is_none()
-    {
-        focus(state, Pane::Cards);
-        state.conflicts.list.place(row, state.hits.height(Pane::Cards));
-        perform(state, Action::Mark, None, out);
+    if state.overlay.is_some() {
+        return;
     }
+    match hit {
+        Hit::Row(Pane::Cards, row) => state.conflicts.list.place(row, state.hits.height(Pane::Cards)),
+        Hit::Row(Pane::Inbox, row) => state.inbox.place(row),
+        _ => return,
+    }
+    let pane = if state.screen == Screen::Inbox { Pane::Inbox } else { Pane::Cards };
+    focus(state, pane);
+    perform(state, Action::Mark, None, out);
 }
 
 fn is_current(state: &State, pane: Pane, row: usize) -> bool {

@@ -92,13 +92,13 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
                 };
                 let (question, effect) = if remove {
                     (
-                        "Take ergo out of these files?",
-                        format!("{files} will be as before setup, where nobody changed them since."),
+                        "Remove ergo from these files?",
+                        format!("{files} will be as before setup, except for what was changed since."),
                     )
                 } else {
                     (
                         "Write into these files?",
-                        format!("{files} will change. They are kept as they were; ergo setup --remove takes it back."),
+                        format!("{files} will change. A copy is kept; ergo setup --remove undoes it."),
                     )
                 };
                 let write = Write::Setup { remove };

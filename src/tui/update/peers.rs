@@ -50,14 +50,14 @@ pub(super) fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     let role = join.role.as_str();
     let (question, effect, yes) = if accept {
         let effect = format!(
-            "Do both screens show these words?  {words}  If not, someone stands between: cancel. {} ({}) becomes {role} in \
+            "Do both screens show these words?  {words}  If not, cancel: someone may be intercepting the connection. {} ({}) becomes {role} in \
              {} and sees {scopes}, with their history.",
             join.name, join.person, join.team_name,
         );
-        (format!("Let {} in?", join.name), effect, "Let in")
+        (format!("Admit {}?", join.name), effect, "Admit")
     } else {
-        let effect = format!("The invitation is used up; {} needs another to try again.", join.name);
-        (format!("Turn {} away?", join.name), effect, "Turn away")
+        let effect = format!("The invitation can then not be used again; {} needs a new one.", join.name);
+        (format!("Reject {}?", join.name), effect, "Reject")
     };
     let words = if accept { join.words.clone() } else { Vec::new() };
     let write =

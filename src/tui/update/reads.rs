@@ -34,9 +34,9 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
     inbox(state, out);
     match state.screen {
         Screen::Inbox => card(state, out),
-        Screen::Timeline | Screen::Log => acts(state, out),
+        Screen::Timeline => acts(state, out),
         Screen::Models => diagnose(state, out),
-        Screen::Conflicts => {
+        Screen::Cards => {
             cards(state, out);
             card(state, out);
         }
@@ -176,11 +176,10 @@ fn inbox(state: &mut State, out: &mut Vec<Effect>) {
 
 fn acts(state: &mut State, out: &mut Vec<Effect>) {
     let (last_here, midnight, scope) = (state.settings.last_here, state.midnight(), state.scope.clone());
-    let slot = if state.screen == Screen::Timeline { Slot::Timeline } else { Slot::Log };
     let Some(acts) = state.acts_mut() else { return };
     if let Some(page) = acts.list.need() {
         let query = acts.query(scope.as_ref(), acts.span.begin(last_here, midnight), page.cursor);
-        read(state, slot, Read::Log(query), out);
+        read(state, Slot::Timeline, Read::Log(query), out);
     }
 }
 
@@ -239,7 +238,6 @@ pub(super) fn lost(state: &mut State, message: String) {
     state.conflicts.list.failed();
     state.claims.list.failed();
     state.timeline.list.failed();
-    state.journal.list.failed();
     state.agents.list.failed();
     state.claims.found.asked = None;
     state.models.reembed = None;

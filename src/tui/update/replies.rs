@@ -75,9 +75,8 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
                 let height = state.hits.height(Pane::AgentActs);
                 return state.agents.list.accept(page.items, page.total, page.next, false, height);
             }
-            let acts = if slot == Slot::Timeline { &mut state.timeline } else { &mut state.journal };
-            acts.list.accept(page.items, page.total, page.next, false, height);
-            acts.trouble = None;
+            state.timeline.list.accept(page.items, page.total, page.next, false, height);
+            state.timeline.trouble = None;
         }
         Answer::Diagnose(diagnose) => {
             state.models.accept(diagnose, state.now);
@@ -138,7 +137,7 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             state.inbox.acted();
             state.wants.sync = true;
             state.wants.inbox = true;
-            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was turned away.") };
+            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was rejected.") };
             out.push(state.toast(Tone::Done, text));
         }
     }
@@ -146,6 +145,11 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
 
 fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
     let summary = view.summary.clone();
+    if state.conflicts.wanted.is_some() && state.conflicts.wanted == state.wants.asked_card {
+        // It was asked for by a prefix.
+        state.conflicts.wanted = Some(summary.id.to_hex());
+        state.wants.asked_card = Some(summary.id.to_hex());
+    }
     let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == summary.id);
     let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
     let settled = view.settled.clone();
@@ -182,7 +186,7 @@ fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
 fn settled_by(settled: &Settlement) -> String {
     let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("Settled meanwhile by {by} ({}){reason}", settled.act)
+    format!("Already settled by {by} ({}){reason}", settled.act)
 }
 
 fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
@@ -195,14 +199,15 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     }
     if !done.needs_review.is_empty() {
         let text = match done.needs_review.len() {
-            1 => "One claim that rested on it needs review.".to_owned(),
-            n => format!("{n} claims that rested on it need review."),
+            1 => "One claim that rests on it needs review.".to_owned(),
+            n => format!("{n} claims that rest on it need review."),
         };
         out.push(state.toast(Tone::Warn, text));
     }
     if let Some(card) = done.card_id {
         next_card(state, card);
     }
+    state.conflicts.marks.remove_rows(&state.inbox.acting);
     state.inbox.acted();
     live::refresh_all(state);
 }
@@ -210,7 +215,7 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
 fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
     close_form(state);
     let text = if stored.duplicate {
-        format!("Nothing new: {} says the same.", stored.claim_id.short())
+        format!("Nothing was stored: {} already says the same.", stored.claim_id.short())
     } else {
         remember_act(state, stored.op_id, stored.scope);
         state.inbox.acted();
@@ -224,13 +229,13 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
 }
 
 fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
-    state.inbox.acting = None;
+    state.inbox.acting.clear();
     let first = refused.conflicts.first();
-    let why =
-        first.map_or_else(|| "it contradicts what is active".to_owned(), |conflict| conflict.evidence.sentence.clone());
+    let why = first
+        .map_or_else(|| "it contradicts an active claim".to_owned(), |conflict| conflict.evidence.sentence.clone());
     let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
     let card = refused.card_id.map_or_else(String::new, |id| format!(" A card is open: {}.", id.short()));
-    let message = format!("The guard refuses it: {why}{against}.{card}");
+    let message = format!("Refused by the guard: {why}{against}.{card}");
     if matches!(state.overlay, Some(Overlay::Form(_))) {
         form::refused(state, message);
     } else {
@@ -240,7 +245,7 @@ fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
 }
 
 fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
-    state.inbox.acting = None;
+    state.inbox.acting.clear();
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.insert(form.about, Form { sending: false, sent: None, ..*form });
     }
@@ -277,9 +282,9 @@ fn undone(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
 fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
     state.acting = None;
     let text = match audit.opened.len() {
-        0 => format!("Audit: {} claims compared, nothing new contradicts.", audit.claims),
-        1 => format!("Audit: {} claims compared, one new card.", audit.claims),
-        n => format!("Audit: {} claims compared, {n} new cards.", audit.claims),
+        0 => format!("{} claims compared: no new contradiction.", audit.claims),
+        1 => format!("{} claims compared: one new card.", audit.claims),
+        n => format!("{} claims compared: {n} new cards.", audit.claims),
     };
     out.push(state.toast(Tone::Done, text));
     live::refresh_all(state);
@@ -355,10 +360,6 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
             state.timeline.list.failed();
             state.timeline.trouble = Some(said);
         }
-        Slot::Log => {
-            state.journal.list.failed();
-            state.journal.trouble = Some(said);
-        }
         Slot::Diagnose => state.models.trouble = Some(said),
         Slot::Agents => state.agents.trouble = Some(said),
         Slot::AgentActs => {
@@ -377,7 +378,7 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
 }
 
 fn act_failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
-    state.inbox.acting = None;
+    state.inbox.acting.clear();
     if state.acting.take() == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
         form::failed(state, failure);
         state.note(Tone::Bad, failure.message.clone());

@@ -27,7 +27,7 @@ use crate::{
 const SIZE: (u16, u16) = (120, 40);
 
 fn cards() -> State {
-    app(SIZE, Opening { screen: Some(Screen::Conflicts), ..Opening::default() })
+    app(SIZE, Opening { screen: Some(Screen::Cards), ..Opening::default() })
 }
 
 fn done(summary: &str, card: Option<u8>) -> Msg2 {
@@ -136,7 +136,10 @@ fn narrow_wants_somewhere_and_real_days() {
         assert!(written(&press(&mut state, keys)).is_none());
     }
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
-    assert!(form.error.as_ref().unwrap().1.contains("say why") || form.error.as_ref().unwrap().1.contains("no day"));
+    assert!(
+        form.error.as_ref().unwrap().1.contains("give a reason")
+            || form.error.as_ref().unwrap().1.contains("invalid date")
+    );
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
         };
         step(&mut state, Msg::Reply(ticket, Ok(reply)));
     }
-    assert!(toasts(&state).contains("Settled meanwhile by max via claude-code (retract): a typo"));
+    assert!(toasts(&state).contains("Already settled by max via claude-code (retract): a typo"));
     assert_eq!(state.conflicts.list.anchor(), Some(card_id(1)), "the cursor stays");
     assert!(state.overlay.is_none());
     press(&mut state, "j");
@@ -257,7 +260,7 @@ fn read_only_refuses_every_act_and_says_why() {
 #[test]
 fn no_daemon_is_a_state_and_s_starts_it() {
     let mut state = State::new(settings(), SIZE, 1);
-    let out = super::open(&mut state, Opening { screen: Some(Screen::Conflicts), ..Opening::default() });
+    let out = super::open(&mut state, Opening { screen: Some(Screen::Cards), ..Opening::default() });
     let Some(Effect::Read(ticket, _)) = out.first().cloned() else { panic!() };
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
     assert!(matches!(state.daemon, Daemon::Down { .. }));
@@ -292,12 +295,14 @@ fn a_lost_daemon_keeps_what_is_shown() {
 
 #[test]
 fn a_deep_link_opens_the_card_and_the_cursor_goes_there() {
-    for n in [3, 7] {
-        let opening = Opening { card: Some(card_id(n).short()), ..Opening::default() };
-        let state = app(SIZE, opening);
-        assert_eq!(state.conflicts.list.anchor(), Some(card_id(n)));
-        assert_eq!(state.conflicts.current().unwrap().view.summary.id, card_id(n));
-    }
+    let opened = |n| app(SIZE, Opening { card: Some(card_id(n).short()), ..Opening::default() });
+    let state = opened(3);
+    assert_eq!((state.screen, state.inbox.card()), (Screen::Inbox, Some(card_id(3))));
+    assert_eq!(state.card_in_hand().unwrap().view.summary.id, card_id(3));
+    // What the Inbox does not list is shown among all cards.
+    let state = opened(7);
+    assert_eq!((state.screen, state.conflicts.list.anchor()), (Screen::Cards, Some(card_id(7))));
+    assert_eq!(state.card_in_hand().unwrap().view.summary.id, card_id(7));
 }
 
 #[test]

@@ -40,9 +40,7 @@ pub(super) fn set(state: &mut State, subject: Subject) {
 /// Opens what is under the cursor: another claim's chain, or a card.
 pub(super) fn open(state: &mut State) {
     if let Some(card) = state.why.current_card() {
-        state.back.push(Screen::Why);
-        state.screen = Screen::Conflicts;
-        conflicts::want(state, card.to_hex());
+        conflicts::show(state, card.to_hex());
     } else if let Some(claim) = state.why.current_claim().map(|claim| claim.id) {
         let shown = state.why.chain.as_ref().and_then(|chain| chain.answer.as_ref()).map(|claim| claim.id);
         if shown != Some(claim) {

@@ -1,4 +1,4 @@
-//! Timeline and Log: what was done, day by day, and the act under the cursor in full.
+//! The Timeline: what was done, day by day, and the act under the cursor in full.
 
 use ratatui::{
     layout::Rect,
@@ -17,7 +17,7 @@ use crate::{
         found::Words,
         hits::Pane,
         state::{
-            Acts, Screen,
+            Acts,
             acts::{Focus, Span as Since},
         },
         text::{self, writer},
@@ -64,7 +64,6 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 fn title(paint: &Paint<'_>, acts: &Acts) -> String {
     let state = paint.state;
     let zone = &state.settings.zone;
-    let name = if state.screen == Screen::Timeline { "What happened" } else { "Acts" };
     let since = match (acts.span, state.settings.last_here) {
         (Since::LastHere, Some(at)) => {
             let day = when::spoken_day(at, state.now, zone).to_lowercase();
@@ -75,7 +74,7 @@ fn title(paint: &Paint<'_>, acts: &Acts) -> String {
         (Since::Week, _) => "in seven days".to_owned(),
     };
     let scope = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
-    format!("{name} {since}{scope}")
+    format!("What happened {since}{scope}")
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
@@ -131,7 +130,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     let (heading, step) = match acts.span {
         Since::LastHere => ("Nothing happened since you were last here", "{act_span} goes further back."),
         Since::Yesterday | Since::Week => ("Nothing happened in that time", "{act_span} goes further back."),
-        Since::All => ("Nothing was done yet", "ergo remember “…” --reason “…” is the first step."),
+        Since::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
     };
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
 }
@@ -148,7 +147,7 @@ fn row(
     let mark = if current { theme.glyphs.cursor } else { " " };
     let who = event.agent.as_deref().unwrap_or(&event.who);
     let minute = when::clock(event.at, &paint.state.settings.zone);
-    let undone = if event.undone { "taken back" } else { "" };
+    let undone = if event.undone { "undone" } else { "" };
     let what = about(event);
     let narrow = width < NARROW;
     let (when, who_columns) = match (narrow, day.is_empty()) {
@@ -228,15 +227,15 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     }
     field("act", &event.op_id.to_string(), theme.dim);
     if event.undone {
-        field("", "It was taken back.", theme.warn);
+        field("", "It was undone.", theme.warn);
     }
     out.push(Line::default());
     out.push(Line::from(span("The same on the command line", theme.accent)));
     out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
     out.push(Line::default());
     let back = match crate::tui::action::spec(crate::tui::action::Action::TakeBack).check(state) {
-        Ok(()) => state.keys.say("{take_back} takes this act back; {open} opens what it was about."),
-        Err(why) => format!("It cannot be taken back: {why}."),
+        Ok(()) => state.keys.say("{take_back} undoes this act; {open} opens the claim."),
+        Err(why) => format!("It cannot be undone: {why}."),
     };
     out.extend(text::wrap(&back, width, theme.dim));
     out

@@ -60,7 +60,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, trouble, &[state.keys.say("{reload} tries again.")]);
     }
     if state.agents.view.is_none() {
-        return empty::card(paint, inner, "Asking which agents there are…", &[]);
+        return empty::card(paint, inner, "Reading…", &[]);
     }
     let place = state.scope.as_ref().map_or_else(|| "anywhere".to_owned(), |scope| format!("in {scope}"));
     let body = [
@@ -78,7 +78,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, entries: &[Entry]) {
     let focused = agents.focus == Focus::List;
     let here: usize = entries.iter().map(|entry| entry.sessions.len()).sum();
     let note = match (&agents.trouble, here) {
-        _ if paint.state.is_offline() => "without the daemon, who is connected is not known".to_owned(),
+        _ if paint.state.is_offline() => "unknown while no daemon runs".to_owned(),
         (Some(trouble), _) => trouble.clone(),
         (None, 0) => "none is connected".to_owned(),
         (None, 1) => "1 session is connected".to_owned(),
@@ -161,7 +161,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         .collect();
     let here = if state.is_offline() { Vec::new() } else { here };
     let (words, style) = if state.is_offline() {
-        ("not known without the daemon".to_owned(), theme.dim)
+        ("unknown while no daemon runs".to_owned(), theme.dim)
     } else if here.is_empty() {
         ("not now".to_owned(), theme.dim)
     } else {
@@ -238,7 +238,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     if list.is_empty() || entry.name.is_none() {
         if list.loaded() || entry.name.is_none() {
             let heading = if agents.shown == Shown::Refused { "Nothing was refused" } else { "It wrote nothing" };
-            empty::card(paint, inner, heading, &[paint.state.keys.say("{agent_filter} shows what else there is.")]);
+            empty::card(paint, inner, heading, &[paint.state.keys.say("{agent_filter} shows the other lists.")]);
         }
         return;
     }
@@ -288,7 +288,7 @@ fn given(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::AgentActs, height);
     if all.is_empty() {
-        let body = "Hooks give an agent what is known when a session starts, at a prompt, and at a file: ergo setup installs them.";
+        let body = "Hooks give an agent the claims it needs: when a session starts, at a prompt, and when it opens a file. ergo setup installs them.";
         return empty::card(paint, inner, "Hooks gave it nothing yet", &[body.to_owned()]);
     }
     let top = (cursor + 1).saturating_sub(height);

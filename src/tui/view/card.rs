@@ -1,5 +1,5 @@
-//! A card as text, in the order in which a person decides: what disagrees, both claims, their norms, the guard's evidence, its
-//! advice, what can be done.
+//! A card as text, in the order in which a person decides: how likely the claims contradict, both claims, the advice, what can be
+//! done. Why the guard thinks so stands behind a key.
 
 use ratatui::{
     layout::Rect,
@@ -54,17 +54,17 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, card: &Card, title: &str, 
 /// The whole card at this width.
 fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
     let theme = paint.theme;
-    let mut out = text::wrap(&card.view.summary.headline, width, theme.title);
+    let mut out = text::wrap(&heading(card), width, theme.title);
     out.extend(meta(paint, card, width));
     out.extend(banner(paint, card, width));
     out.push(Line::default());
     out.extend(sides(paint, card, width));
-    if let Some(evidence) = card.evidence() {
+    if let Some(evidence) = card.evidence().filter(|_| paint.state.conflicts.details) {
+        out.push(Line::default());
+        out.extend(evidence::lines(paint, card, evidence, width));
         out.push(Line::default());
         let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
         out.extend(norms::table(theme, evidence, [&text(card.a()), &text(card.b())], width));
-        out.push(Line::default());
-        out.extend(evidence::lines(paint, card, evidence, width));
     }
     if !card.view.advice.is_empty() {
         out.push(Line::default());
@@ -83,16 +83,26 @@ fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
     Text { lines: out, acts: places.into_iter().map(|(line, x, cells, id)| (line + from, x, cells, id)).collect() }
 }
 
+/// What the card is about, in few words; what disagrees is seen on the claims.
+fn heading(card: &Card) -> String {
+    let percent = (card.probability() * 100.0).round().clamp(1.0, 99.0);
+    match card.view.summary.kind {
+        CardKind::Proposed => "An agent proposes to retract this claim".to_owned(),
+        CardKind::Contested => "Two changes were made to one claim, and neither writer knew of the other".to_owned(),
+        _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
+        _ => format!("These probably contradict ({percent} %)"),
+    }
+}
+
 fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (summary, dot) = (&card.view.summary, paint.theme.glyphs.dot);
     let by = writer(&summary.who, summary.agent.as_deref());
     let ago = when::ago(summary.at, paint.state.now, &paint.state.settings.zone);
     let what = match summary.kind {
-        CardKind::Refused => "a write that the guard refused",
-        CardKind::Contradiction => "two active claims contradict each other",
-        CardKind::Contested => "changed twice by writers who had not seen each other",
-        CardKind::Found => "found among what is active",
-        CardKind::Proposed => "an agent may not retract what a person wrote",
+        CardKind::Refused => "the new claim was refused",
+        CardKind::Contradiction | CardKind::Contested => "both are active",
+        CardKind::Found => "both are active, found by an audit or a model",
+        CardKind::Proposed => "it was written by a person, so a person decides",
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
     text::wrap(&text, width, paint.theme.dim)
@@ -110,7 +120,7 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
             let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
             format!("{} Settled{meanwhile} by {by} {ago} ({}){reason}", theme.glyphs.done, settled.act)
         }
-        (None, CardStatus::Settled) => format!("{} Settled: it no longer holds", theme.glyphs.done),
+        (None, CardStatus::Settled) => format!("{} Settled: they no longer contradict", theme.glyphs.done),
         (None, CardStatus::Snoozed) => {
             let until = view.snoozed_until.map_or_else(|| "later".to_owned(), |at| when::minute(at, zone));
             format!("Snoozed until {until}")
@@ -136,9 +146,9 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
     let wide = paint.state.size.0 >= SIDE_BY_SIDE && b.is_some();
     let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
-    let a = side(paint, a, 0, runs(&card.diff.left, true).as_deref(), theme.side_a, left);
+    let a = side(paint, a, (card, 0), runs(&card.diff.left, true).as_deref(), theme.side_a, left);
     let Some(b) = b else { return a };
-    let b = side(paint, b, card.other, runs(&card.diff.right, false).as_deref(), theme.side_b, right);
+    let b = side(paint, b, (card, card.other), runs(&card.diff.right, false).as_deref(), theme.side_b, right);
     let mut out = if wide {
         beside(a, b, left, span(format!(" {} ", theme.glyphs.column), theme.border))
     } else {
@@ -148,10 +158,9 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         both
     };
     let what = match which {
-        Words::Telling if telling => "Marked are the words that the guard went by; {mark_words} marks all that differ.",
         Words::Telling => "",
-        Words::Differing => "Marked is every word that differs; {mark_words} shows both texts as they were written.",
-        Words::Written => "Both texts as they were written; {mark_words} marks what differs.",
+        Words::Differing => "Every word that differs is highlighted. {mark_words} highlights none.",
+        Words::Written => "Nothing is highlighted. {mark_words} highlights what differs.",
     };
     if !what.is_empty() {
         out.push(Line::default());
@@ -159,8 +168,9 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     }
     let hidden = card.view.sides.len().saturating_sub(2);
     if hidden > 0 {
-        let text = paint.state.keys.say("{other_side} compares A with the next one");
-        let text = format!("{hidden} more on this card: {text}");
+        let text = paint.state.keys.say("{other_side} compares with the next one");
+        let text = format!("{hidden} more existing claims contradict it: {text}");
+        let text = if hidden == 1 { text.replace("claims contradict", "claim contradicts") } else { text };
         out.push(Line::default());
         out.extend(text::wrap(&text, width, theme.warn));
     }
@@ -182,24 +192,33 @@ fn told(runs: &[Run], words: &[String]) -> Vec<Run> {
 fn side(
     paint: &Paint<'_>,
     side: &CardSide,
-    index: usize,
+    (card, index): (&Card, usize),
     runs: Option<&[Run]>,
     own: ratatui::style::Style,
     width: usize,
 ) -> Vec<Line<'static>> {
     let (theme, claim) = (paint.theme, &side.claim);
     let dot = theme.glyphs.dot;
-    let room = width.saturating_sub(4);
+    let key = paint.state.keys.first(if index == 0 { Action::KeepNew } else { Action::KeepExisting });
+    let one = card.view.sides.len() == 1 || key.is_empty();
+    let badge = if one { String::new() } else { format!(" {key} ") };
+    let mut name = card.name(index);
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let room = width.saturating_sub(text::width(&badge) + 1 + text::width(&name));
     let what = if side.candidate {
-        let long = format!("{} {dot} refused, not stored", claim.kind);
+        let long = format!(" {dot} {}, not stored", claim.kind);
         // What is cut would say less than what is left out.
-        if text::width(&long) <= room { long } else { format!("{} {dot} refused", claim.kind) }
+        if text::width(&long) <= room { long } else { format!(" {dot} {}", claim.kind) }
     } else {
-        format!("{} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
+        format!(" {dot} {} {} {dot} {}", claim.kind, claim.id.short(), super::claim::status(claim))
     };
+    let space = if one { "" } else { " " };
     let mut out = vec![Line::from(vec![
-        span(format!(" {} ", Card::letter(index)), theme.badge),
-        Span::raw(" "),
+        span(badge, theme.badge),
+        Span::raw(space),
+        span(name, theme.title),
         span(text::fit(&what, room), theme.dim),
     ])];
     if claim.flags.redacted {
@@ -221,22 +240,18 @@ fn side(
     let zone = &paint.state.settings.zone;
     field("by", &writer(&claim.who, claim.agent.as_deref()));
     let (ago, minute) = (when::ago(claim.at, paint.state.now, zone), when::minute(claim.at, zone));
-    let device = claim.device_words().unwrap_or_else(|| format!("device {}", claim.device.short()));
-    field("when", &format!("{minute} ({ago}) {dot} {device}"));
+    let device = claim.device_words().map_or_else(String::new, |device| format!(" {dot} {device}"));
+    field("when", &format!("{minute} ({ago}){device}"));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
     if claim.dependents > 0 {
-        let text = if claim.dependents == 1 {
-            "1 claim rests on it".to_owned()
-        } else {
-            format!("{} claims rest on it", claim.dependents)
-        };
+        let count = if claim.dependents == 1 { "1 claim".to_owned() } else { format!("{} claims", claim.dependents) };
         let named: Vec<String> =
             side.bears.iter().map(|bearing| format!("“{}”", text::fit(&bearing.statement, 60))).collect();
         let more = if named.len() < claim.dependents && !named.is_empty() { ", …" } else { "" };
         let named = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
-        field("carries", &format!("{text}{named}"));
+        field("used by", &format!("{count}{named}"));
     }
     out
 }
@@ -269,16 +284,16 @@ fn acts(
     places: &mut Vec<(usize, usize, usize, Action)>,
 ) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
-    let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Conflicts])
+    let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Card])
         .filter(|spec| {
             spec.danger != action::Danger::None
-                || spec.id == Action::CardWhy
+                || matches!(spec.id, Action::CardWhy | Action::CardDetails)
                 || (matches!(spec.id, Action::OtherSide | Action::MarkWords) && spec.check(state).is_ok())
         })
         .collect();
     let (can, cannot): (Vec<&action::ActionSpec>, Vec<&action::ActionSpec>) =
         listed.into_iter().partition(|spec| spec.check(state).is_ok());
-    let columns = if width >= 72 { 2 } else { 1 };
+    let columns = if width >= 60 { 2 } else { 1 };
     let cell = (width / columns).saturating_sub(1);
     let entry = |spec: &action::ActionSpec| {
         let title = text::pad(spec.title, cell.saturating_sub(4));
@@ -296,10 +311,11 @@ fn acts(
         }
         out.push(Line::from(spans));
     }
-    if card.view.summary.kind == CardKind::Proposed {
+    // Of several cards each may offer something else.
+    if card.view.summary.kind == CardKind::Proposed || state.is_marked() {
         return out;
     }
-    for spec in cannot {
+    for spec in cannot.into_iter().filter(|spec| spec.id != Action::KeepSource) {
         let reason = spec.check(state).err().unwrap_or_default();
         let text = format!("{}: {reason}", spec.title);
         out.extend(labelled(

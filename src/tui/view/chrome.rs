@@ -28,17 +28,24 @@ pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
 }
 
 /// Tabs on the left; where one is and whether the daemon answers on the right.
+///
+/// Where there is little room, first the path gives way, then the badge and the word beside the daemon's mark, then the names of the
+/// other tabs, then those tabs.
 pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
-    let ends: usize = ends(paint).iter().map(Span::width).sum();
-    // Where there is no room for every name, the others are their keys; where there is little, they are left out.
-    let short = area.width < 66;
-    let named = BADGE + names(paint) + ends + CRUMBS <= usize::from(area.width);
-    let mut spans = vec![span(" ergo ", theme.badge), Span::raw(" ")];
-    let mut x = area.x + 7;
-    for screen in Screen::ALL {
-        let here = screen == paint.state.screen;
-        if short && !here {
+    let columns = usize::from(area.width);
+    let wide = |ends: &[Span<'_>]| ends.iter().map(Span::width).sum::<usize>();
+    let (full, terse) = (wide(&ends(paint, false)), wide(&ends(paint, true)));
+    let roomy = BADGE + names(paint) + full <= columns;
+    let named = roomy || 1 + names(paint) + terse <= columns;
+    let mark_only = named && 1 + names(paint) + full > columns;
+    let alone = !named && columns < 66;
+    let mut spans =
+        if named && !roomy { vec![Span::raw(" ")] } else { vec![span(" ergo ", theme.badge), Span::raw(" ")] };
+    let mut x = area.x + if named && !roomy { 1 } else { 7 };
+    for screen in Screen::TABS {
+        let here = screen == paint.state.screen.tab();
+        if alone && !here {
             continue;
         }
         let (key, count) = (paint.state.keys.first(screen.act()), count(paint, screen));
@@ -52,7 +59,7 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     }
     let left: usize = spans.iter().map(Span::width).sum();
     paint.line(area, 0, &Line::from(spans));
-    let right = status(paint, usize::from(area.width).saturating_sub(left));
+    let right = status(paint, columns.saturating_sub(left), mark_only);
     let width: usize = right.iter().map(Span::width).sum();
     let start = area.x + area.width.saturating_sub(u16::try_from(width).unwrap_or(area.width));
     let place = Rect { x: start, width: area.width - (start - area.x), ..area };
@@ -61,9 +68,6 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
 
 /// Columns before the first tab.
 const BADGE: usize = 7;
-
-/// Columns for where one is, in front of which names of tabs give way.
-const CRUMBS: usize = 14;
 
 /// A tab's key and name.
 fn label(paint: &Paint<'_>, screen: Screen) -> String {
@@ -83,14 +87,15 @@ fn count(paint: &Paint<'_>, screen: Screen) -> String {
 /// Columns of all tabs with their names.
 fn names(paint: &Paint<'_>) -> usize {
     let width = |screen| text::width(&label(paint, screen)) + count(paint, screen).len() + 2;
-    Screen::ALL.into_iter().map(width).sum()
+    Screen::TABS.into_iter().map(width).sum()
 }
 
-/// What must be said on the right: read-only, a daemon of another version, whether it answers.
-fn ends(paint: &Paint<'_>) -> Vec<Span<'static>> {
+/// What must be said on the right: read-only, a daemon of another version, whether it answers. `terse`: a mark says that it does.
+fn ends(paint: &Paint<'_>, terse: bool) -> Vec<Span<'static>> {
     let (state, theme) = (paint.state, paint.theme);
     let glyphs = theme.glyphs;
     let daemon = match &state.daemon {
+        Daemon::Up { .. } if terse => span(format!("{} ", glyphs.live), theme.ok),
         Daemon::Up { .. } => span(format!("{} live ", glyphs.live), theme.ok),
         Daemon::Unknown => span(format!("{} … ", glyphs.dead), theme.dim),
         Daemon::Starting => span(format!("{} starting ", glyphs.dead), theme.warn),
@@ -114,8 +119,8 @@ fn ends(paint: &Paint<'_>) -> Vec<Span<'static>> {
     end
 }
 
-fn status(paint: &Paint<'_>, room: usize) -> Vec<Span<'static>> {
-    let mut end = ends(paint);
+fn status(paint: &Paint<'_>, room: usize, terse: bool) -> Vec<Span<'static>> {
+    let mut end = ends(paint, terse);
     let used: usize = end.iter().map(Span::width).sum();
     let room = room.saturating_sub(used + 3);
     if room >= 8 {
@@ -132,7 +137,7 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
     let scope = state.scope.as_ref().map_or_else(|| "all scopes".to_owned(), ToString::to_string);
     let mut parts = vec![scope];
     match state.screen {
-        Screen::Conflicts => parts.extend(state.conflicts.list.anchor().map(CardId::short)),
+        Screen::Cards => parts.extend(state.conflicts.list.anchor().map(CardId::short)),
         Screen::Claims => parts.extend(state.claims.current().map(|claim| claim.id.short())),
         Screen::Why => {
             if let Some(Subject::Claim(id)) = &state.why.subject {
@@ -146,7 +151,7 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
         Screen::Inbox => parts.extend(
             state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),
         ),
-        Screen::Timeline | Screen::Log => {
+        Screen::Timeline => {
             parts.extend(state.acts().and_then(|acts| acts.list.current()).map(|event| event.op_id.short()));
         }
     }

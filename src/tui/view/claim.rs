@@ -53,7 +53,7 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
     }
     if let Some(closing) = &claim.closing_reason {
         let label = match claim.status {
-            Status::Superseded => "gave way",
+            Status::Superseded => "replaced",
             Status::Retracted => "retracted",
             Status::Refused => "refused",
             Status::Active => "note",
@@ -90,13 +90,13 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
         }
     }
     if claim.dependents > 0 {
-        field("carries", &format!("{} that rest on it", claim.dependents));
+        field("used by", &format!("{} claims", claim.dependents));
     }
     if let Some(given) = state.agents.given_of(claim.id) {
         let times = if given.times == 1 { "once".to_owned() } else { format!("{} times", given.times) };
         let into = if given.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", given.sessions) };
         let last = when::ago(given.last, state.now, zone);
-        field("given", &format!("{times} into {into} of agents, {last} the last time"));
+        field("given", &format!("{times} to {into} of agents, last {last}"));
     }
     for norm in &claim.norms {
         field("norm", &norms::in_one_line(norm, &claim.statement));

@@ -95,7 +95,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
             format!("near: {row} of {}", claims.found.near().len())
         }
         (None, true) => {
-            let seeking = if claims.list.is_seeking() { format!(" {down} reading on…") } else { String::new() };
+            let seeking = if claims.list.is_seeking() { format!(" {down} loading…") } else { String::new() };
             let total = claims.list.total();
             let all = if claims.is_filtered() { all(paint).filter(|all| *all > total) } else { None };
             let least = if claims.at_least { "at least " } else { "" };
@@ -160,11 +160,11 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     let claims = &paint.state.claims;
     let found = &claims.found;
     let words = match (claims.list.is_empty(), found.verdict == RecallVerdict::Known, found.by_meaning) {
-        (_, false, _) if found.verdict == RecallVerdict::Nothing => "Nothing answers this; the nearest there is",
-        (_, false, _) => "Perhaps one of these; the nearest there is",
-        (true, true, true) => "No claim has these words; near in meaning",
+        (_, false, _) if found.verdict == RecallVerdict::Nothing => "No claim answers this; the closest are",
+        (_, false, _) => "One of these may answer; the closest are",
+        (true, true, true) => "No claim has these words; similar in meaning",
         (true, true, false) => "No claim has these words; related ones",
-        (false, true, true) => "Near in meaning",
+        (false, true, true) => "Similar in meaning",
         (false, true, false) => "Related",
     };
     let words = match found.unasked {
@@ -184,7 +184,7 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
 /// How many scopes were too slow to be searched by meaning, and how they are; `None` where all were.
 fn unasked_words(paint: &Paint<'_>) -> Option<String> {
     let (unasked, _) = paint.state.claims.found.unasked;
-    (unasked > 0).then(|| format!("{unasked} scopes were not asked: choose one in the tree"))
+    (unasked > 0).then(|| format!("{unasked} scopes were not searched by meaning: choose one in the tree"))
 }
 
 fn unasked(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
@@ -202,12 +202,12 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
     let (heading, step) = if !claims.search.trim().is_empty() {
         (
-            format!("Nothing fits “{}”", claims.search.trim()),
-            "{back} shows everything again; {search} searches for other words.",
+            format!("No claim matches “{}”", claims.search.trim()),
+            "{back} clears the search; {search} searches for other words.",
         )
     } else if claims.is_filtered() {
         (
-            "Nothing fits these filters".to_owned(),
+            "No claim matches these filters".to_owned(),
             "{widen} or {back} clears them; {status_filter} {kind_filter} {review_filter} {age_filter} {verdict_filter} \
              change one.",
         )

@@ -1,4 +1,4 @@
-//! The Conflicts screen: the list of cards, and the card.
+//! The Inbox filtered by status: a list of cards, and the card.
 
 use ratatui::{
     layout::Rect,
@@ -8,6 +8,7 @@ use ratatui::{
 use super::{
     Shape, card, empty,
     paint::{Paint, rows, span},
+    pair,
 };
 use crate::{
     api::{CardKind, CardStatus, CardSummary},
@@ -30,7 +31,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
     match Shape::of(paint.state) {
         Shape::Wide => {
-            let width = (area.width * 3 / 10).clamp(28, 46);
+            let width = super::list_width(area);
             let left = Rect { width, ..area };
             let right = Rect { x: area.x + width, width: area.width - width, ..area };
             list(paint, left);
@@ -52,24 +53,24 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title(paint), "", true);
     paint.hits.add_pane(inner, Pane::Cards, 1);
     let (heading, step) = match state.conflicts.filter {
-        CardFilter::Open => (
-            format!("Nothing waits {scope}"),
-            "Refused writes and contradictions arrive here by themselves. {audit} compares what is already active; \
-             {show_claims} shows the claims; {card_filter} goes on to other cards.",
-        ),
-        CardFilter::Snoozed => (format!("No card is snoozed {scope}"), "{card_filter} goes on to the settled ones."),
-        CardFilter::Settled => (format!("No card was settled yet {scope}"), "{card_filter} goes on to all cards."),
-        CardFilter::All => (format!("There are no cards {scope}"), "{audit} compares what is already active."),
+        CardFilter::Open => (format!("No card waits {scope}"), "{audit} compares the active claims with each other."),
+        CardFilter::Snoozed => (format!("No card is snoozed {scope}"), "{card_filter} shows the settled ones."),
+        CardFilter::Settled => (format!("No card was settled yet {scope}"), "{card_filter} shows all cards."),
+        CardFilter::All => {
+            (format!("There are no cards {scope}"), "{audit} compares the active claims with each other.")
+        }
     };
     empty::card(paint, inner, &heading, &[state.keys.say(step)]);
 }
 
 fn title(paint: &Paint<'_>) -> String {
     let screen = &paint.state.conflicts;
-    let scope = paint.state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
+    let scope = paint.state.scope.as_ref().map_or_else(String::new, |scope| format!(": {scope}"));
     match screen.filter {
         CardFilter::All => format!("All cards{scope}"),
-        filter => format!("Cards: {}{scope}", filter.as_str()),
+        CardFilter::Open => format!("Open cards{scope}"),
+        CardFilter::Snoozed => format!("Snoozed cards{scope}"),
+        CardFilter::Settled => format!("Settled cards{scope}"),
     }
 }
 
@@ -111,22 +112,22 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-/// A card in `tall` lines: what disagrees; then its kind, scope, writer and age.
+/// A card in `tall` lines: both claims, in one line or two; then its status, kind, scope, writer and age.
 fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, current: bool) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
-    let state = match summary.status {
-        CardStatus::Open => "",
-        CardStatus::Snoozed => "snoozed ",
-        CardStatus::Settled => "settled ",
-    };
     let style = if summary.status == CardStatus::Open { theme.text } else { theme.dim };
-    let head = format!("{state}{}", summary.headline);
     let dot = theme.glyphs.dot;
     let who = summary.agent.as_deref().unwrap_or(&summary.who);
     let age = when::age(summary.at, paint.state.now);
-    let scope = if paint.state.scope.is_some() { String::new() } else { format!("{} {dot} ", summary.scope.project) };
-    let meta = format!("{} {dot} {scope}{who}", kind(summary.kind));
+    let scope = paint.state.scope.is_none().then(|| summary.scope.project.clone());
+    let status = match summary.status {
+        CardStatus::Open => None,
+        CardStatus::Snoozed => Some("snoozed".to_owned()),
+        CardStatus::Settled => Some("settled".to_owned()),
+    };
+    let parts = status.into_iter().chain([kind(summary.kind).to_owned()]).chain(scope).chain([who.to_owned()]);
+    let meta = parts.collect::<Vec<_>>().join(&format!(" {dot} "));
     // The marks have a column of their own as soon as there is one.
     let marks = &paint.state.conflicts.marks;
     let marked = match (marks.is_empty(), marks.contains(summary.id)) {
@@ -136,13 +137,16 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     };
     let width = width.saturating_sub(text::width(marked));
     let cursor = |indent: &'static str| [span(mark, theme.accent), span(marked, theme.warn), Span::raw(indent)];
-    let mut headline = text::wrap(&head, width.saturating_sub(2), style);
-    if headline.len() >= tall {
-        let rest: String = headline.drain(tall - 2..).map(|line| line.to_string() + " ").collect();
-        headline.push(Line::from(span(text::fit(rest.trim_end(), width.saturating_sub(2)), style)));
-    }
+    let room = width.saturating_sub(2);
+    let head: Vec<Vec<Span<'static>>> = match (&summary.pair, tall) {
+        (Some(pair), ROW) => vec![pair::one_line(paint, pair, room, style)],
+        (Some(pair), _) => pair::two_lines(paint, pair, room, style).into(),
+        (None, _) => {
+            text::wrap(&summary.headline, room, style).into_iter().map(|line| line.spans).take(tall - 1).collect()
+        }
+    };
     let mut out: Vec<Line<'static>> =
-        headline.into_iter().map(|line| cursor(" ").into_iter().chain(line.spans).collect()).collect();
+        head.into_iter().map(|spans| cursor(" ").into_iter().chain(spans).collect()).collect();
     let room = width.saturating_sub(text::width(&age) + 5);
     let meta = [span(text::pad(&meta, room), theme.dim), Span::raw(" "), span(age, theme.dim)];
     out.push(cursor("   ").into_iter().chain(meta).collect());

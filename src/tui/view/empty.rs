@@ -33,12 +33,12 @@ pub(super) fn card(paint: &mut Paint<'_>, area: Rect, heading: &str, body: &[Str
 pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
     let state = paint.state;
     let known = match state.screen {
-        Screen::Conflicts => state.conflicts.list.loaded() || state.conflicts.card.is_some(),
+        Screen::Cards => state.conflicts.list.loaded() || state.conflicts.card.is_some(),
         Screen::Claims => state.claims.list.loaded(),
         Screen::Why => state.why.chain.is_some(),
         Screen::Peers => state.peers.status.is_some(),
         Screen::Inbox => state.inbox.view.is_some(),
-        Screen::Timeline | Screen::Log => state.acts().is_some_and(|acts| acts.list.loaded()),
+        Screen::Timeline => state.acts().is_some_and(|acts| acts.list.loaded()),
         Screen::Models => state.models.diagnose.is_some(),
         Screen::Agents => state.agents.view.is_some(),
     };

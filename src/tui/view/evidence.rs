@@ -17,21 +17,22 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: 
     let dot = theme.glyphs.dot;
     let body = width.saturating_sub(LABEL);
     let rule = evidence.rule.replace('_', " ");
-    let first = format!(
-        "{} {dot} {rule} {dot} {} {dot} {} {dot} score {:.2}",
+    let sentence = if evidence.sentence.is_empty() { &card.view.summary.headline } else { &evidence.sentence };
+    let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL, theme.accent);
+    let found = format!(
+        "{rule} {dot} {} {dot} {} {dot} {} confidence",
         relation(evidence.relation),
         stage(evidence.stage),
         sure(evidence.confidence),
-        card.view.summary.score
     );
-    let mut out = labelled("Guard", text::wrap(&first, body, theme.text), LABEL, theme.accent);
     let mut more =
         |label: &str, text: &str| out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL, theme.dim));
-    if !evidence.sentence.is_empty() && evidence.sentence != card.view.summary.headline {
-        more("", &evidence.sentence);
-    }
+    more("rule", &found);
     if !evidence.words.is_empty() || !evidence.their_words.is_empty() {
-        more("words", &format!("A says {}, B says {}", quoted(&evidence.words), quoted(&evidence.their_words)));
+        more(
+            "words",
+            &format!("new says {}, existing says {}", quoted(&evidence.words), quoted(&evidence.their_words)),
+        );
     }
     for (label, text) in inferred(evidence) {
         more(label, &text);
@@ -53,7 +54,7 @@ fn quoted(words: &[String]) -> String {
 /// What inference said, in each order: how likely the second statement contradicts the first, and how likely it follows from it.
 fn inferred(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let Some(both) = evidence.inferred() else { return Vec::new() };
-    let said = both.into_iter().zip([("inferred", "A, then B"), ("", "B, then A")]);
+    let said = both.into_iter().zip([("inferred", "new, then existing"), ("", "existing, then new")]);
     said.map(|(one, (label, order))| {
         let (contradicts, follows) = (one.contradicts * 100.0, one.follows * 100.0);
         (label, format!("{order}: contradicts {contradicts:.0} %, follows {follows:.0} %"))
@@ -67,9 +68,9 @@ fn figures(evidence: &Evidence) -> Vec<String> {
     let mut out = Vec::new();
     match (get("probability"), get("limit")) {
         (Some(probability), Some(limit)) => {
-            out.push(format!("{:.0} % in all, refused from {:.0} %", probability * 100.0, limit * 100.0));
+            out.push(format!("{:.0} % likely, refused from {:.0} %", probability * 100.0, limit * 100.0));
         }
-        (Some(probability), None) => out.push(format!("{:.0} % in all", probability * 100.0)),
+        (Some(probability), None) => out.push(format!("{:.0} % likely", probability * 100.0)),
         _ => {}
     }
     for (name, words) in [("deep", "language model"), ("cosine", "nearness of meaning"), ("overlap", "words in common")]
@@ -83,10 +84,10 @@ fn figures(evidence: &Evidence) -> Vec<String> {
 
 fn stage(stage: Stage) -> &'static str {
     match stage {
-        Stage::Normalise => "normaliser",
-        Stage::Structural => "structural comparison",
-        Stage::Nli => "language inference",
-        Stage::Judge => "judge",
+        Stage::Normalise => "read into fields",
+        Stage::Structural => "compared field by field",
+        Stage::Nli => "found by a language model",
+        Stage::Judge => "weighed by the judge",
     }
 }
 
@@ -103,9 +104,9 @@ fn relation(relation: Relation) -> &'static str {
 
 fn sure(confidence: Confidence) -> &'static str {
     match confidence {
-        Confidence::Low => "LOW",
-        Confidence::Med => "MED",
-        Confidence::High => "HIGH",
+        Confidence::Low => "low",
+        Confidence::Med => "medium",
+        Confidence::High => "high",
     }
 }
 
@@ -126,6 +127,9 @@ mod tests {
             evidence.features.insert(name.into(), figure);
         }
         let said: Vec<String> = inferred(&evidence).into_iter().map(|(_, text)| text).collect();
-        assert_eq!(said, ["A, then B: contradicts 50 %, follows 5 %", "B, then A: contradicts 95 %, follows 0 %"]);
+        assert_eq!(
+            said,
+            ["new, then existing: contradicts 50 %, follows 5 %", "existing, then new: contradicts 95 %, follows 0 %"]
+        );
     }
 }

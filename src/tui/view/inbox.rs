@@ -1,5 +1,7 @@
 //! The Inbox: everything that wants a person, in groups, and what is under the cursor in full.
 
+use std::borrow::Cow;
+
 use ratatui::{
     layout::Rect,
     text::{Line, Span},
@@ -10,12 +12,13 @@ use super::{
     claims::group,
     empty, item,
     paint::{Paint, rows, span},
+    pair,
 };
 use crate::{
-    api::{InboxItem, InboxKind, NoticeKind},
+    api::{CardPair, InboxItem, InboxKind, NoticeKind},
     tui::{
         hits::{Hit, Pane},
-        state::inbox::{Focus, Row, id_of},
+        state::inbox::{Focus, Row, id_of, number_of},
         text, when,
     },
 };
@@ -34,12 +37,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     }
     match (Shape::of(paint.state), inbox.focus) {
         (Shape::Wide, _) => {
-            let width = (area.width * 3 / 10).clamp(28, 46);
+            let width = super::list_width(area);
             list(paint, Rect { width, ..area });
             detail(paint, Rect { x: area.x + width, width: area.width - width, ..area });
         }
         (Shape::Mid, Focus::List) => {
-            let most = area.height * 2 / 5;
+            let most = area.height / 2;
             let height = u16::try_from(inbox.rows().len() + 2).unwrap_or(most).clamp(5, most);
             list(paint, Rect { height, ..area });
             detail(paint, Rect { y: area.y + height, height: area.height - height, ..area });
@@ -58,25 +61,25 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, &trouble, &[state.keys.say("{reload} tries again.")]);
     }
     if state.inbox.view.is_none() {
-        return empty::card(paint, inner, "Reading what wants you…", &[]);
+        return empty::card(paint, inner, "Reading…", &[]);
     }
     let scope = state.scope.as_ref().map_or_else(|| "in any scope".to_owned(), |scope| format!("in {scope}"));
     let mut body = Vec::new();
     match state.inbox.settled {
         0 => {}
-        1 => body.push(state.keys.say("You settled one thing. {show_log} shows it, and takes it back.")),
+        1 => body.push(state.keys.say("You settled one thing. {undo} undoes it.")),
         n => {
-            let how = state.keys.say("{show_log} shows them, and takes them back.");
+            let how = state.keys.say("{undo} undoes the last one; {show_timeline} shows them all.");
             body.push(format!("You settled {n} things. {how}"));
         }
     }
     if state.scopes.iter().all(|scope| scope.total == 0) {
-        body.push("Nothing is remembered yet: ergo remember “…” --reason “…” is the first step.".to_owned());
+        body.push("There are no claims yet. Write the first: ergo remember “…” --reason “…”".to_owned());
     } else {
-        body.push("Refused writes, contradictions and reviews arrive here by themselves.".to_owned());
+        body.push("Refused writes, contradictions and warnings appear here by themselves.".to_owned());
         let ways = [
-            "{audit} compares what is active",
-            "{show_timeline} tells what happened",
+            "{audit} compares the active claims",
+            "{card_filter} shows settled cards",
             "{show_claims} shows the claims",
         ];
         body.push(state.keys.say(&ways.join(&format!(" {} ", paint.theme.glyphs.dot))));
@@ -95,9 +98,13 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     if inbox.settled > 0 && inbox.trouble.is_none() {
         note = format!("{} settled {} {note}", group(inbox.settled), paint.theme.glyphs.dot);
     }
+    let marks = &paint.state.conflicts.marks;
+    if !marks.is_empty() {
+        note = format!("{} marked {} {note}", group(marks.len()), paint.theme.glyphs.dot);
+    }
     let title = match &paint.state.scope {
         Some(scope) => format!("Inbox: {scope}"),
-        None => "Inbox".to_owned(),
+        None => "Inbox: all scopes".to_owned(),
     };
     let inner = paint.pane(area, &title, &note, focused);
     let compact = inner.width >= ONE_LINE;
@@ -113,16 +120,26 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let lead = here_at.checked_sub(1).and_then(|before| all.get(before)).is_some_and(|row| row.id().is_none());
     let skip = scroll(&heights, here_at, lead, visible);
     let (mut line, mut stop) = (0, 0);
+    let mut within = None;
     for (index, (row, height)) in all.iter().zip(&heights).enumerate() {
         let (from, to) = (line, line + height);
         line = to;
         let number = stop;
+        let indent = match row {
+            Row::Import(_, import) => {
+                within = Some(import.number);
+                0
+            }
+            Row::Item(kind, item) if within.is_some() && number_of(*kind, item) == within => 2,
+            _ => 0,
+        };
         stop += usize::from(row.id().is_some());
         if to <= skip || from >= skip + visible {
             continue;
         }
         let current = Some(index) == here;
-        let lines = lines(paint, row, usize::from(inner.width), compact, current, *height);
+        let look = Look { width: usize::from(inner.width), compact, current, height: *height, indent };
+        let lines = lines(paint, row, &look);
         let hidden = skip.saturating_sub(from);
         let place = rows(inner, from.saturating_sub(skip), height - hidden);
         for (at, line) in lines.iter().skip(hidden).take(usize::from(place.height)).enumerate() {
@@ -141,7 +158,9 @@ fn height(row: &Row<'_>, index: usize, compact: bool, room: usize) -> usize {
     match row {
         Row::Heading(..) if index == 0 || compact => 1,
         Row::Heading(..) => 2,
-        Row::Item(..) if compact => 1,
+        Row::Item(..) | Row::Import(..) if compact => 1,
+        Row::Import(..) => 2,
+        Row::Item(_, thing) if pair_of(thing).is_some() => 3,
         // What does not fit one line has two, and below it who and when.
         Row::Item(_, thing) => 2 + usize::from(text::width(head(thing)) + prefix(thing).len() > room),
         Row::Before(..) | Row::More(..) => 1,
@@ -160,23 +179,42 @@ fn scroll(heights: &[usize], here: usize, lead: bool, visible: usize) -> usize {
     (before + own + after).saturating_sub(visible).min(top).min(total.saturating_sub(visible))
 }
 
-fn lines(
-    paint: &Paint<'_>,
-    row: &Row<'_>,
+/// How a row is drawn.
+struct Look {
     width: usize,
     compact: bool,
     current: bool,
     height: usize,
-) -> Vec<Line<'static>> {
+    /// Columns by which it stands in, below the import that it is part of.
+    indent: usize,
+}
+
+fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let mark = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
+    let marks = &paint.state.conflicts.marks;
+    let items = if matches!(row, Row::Import(..)) { paint.state.inbox.things(row) } else { Vec::new() };
+    let is_marked = match row {
+        Row::Item(_, thing) => marks.has(thing),
+        Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => {
+            items.iter().any(|item| marks.has(item))
+        }
+    };
+    // The marks have a column of their own as soon as there is one.
+    let flag = match (marks.is_empty() || matches!(row, Row::Heading(..)), is_marked) {
+        (true, _) => "",
+        (false, true) => theme.glyphs.mark,
+        (false, false) => " ",
+    };
+    let mark = span(if look.current { theme.glyphs.cursor } else { " " }, theme.accent);
+    let before = [mark.clone(), span(flag, theme.warn), Span::raw(" ".repeat(1 + look.indent))];
+    let room = look.width.saturating_sub(2 + look.indent + text::width(flag));
     match row {
         Row::Heading(kind, total) => {
             let more = if total.at_least { "+" } else { "" };
             let count = format!("{}{more}", group(total.total));
-            let name = text::fit(kind.title(), width.saturating_sub(count.len() + 1));
+            let name = text::fit(kind.title(), look.width.saturating_sub(count.len() + 1));
             let line = Line::from(vec![span(name, theme.accent), Span::raw(" "), span(count, theme.dim)]);
-            let mut lines = vec![Line::default(); height - 1];
+            let mut lines = vec![Line::default(); look.height.saturating_sub(1)];
             lines.push(line);
             lines
         }
@@ -184,34 +222,97 @@ fn lines(
             let word = if matches!(row, Row::More(..)) { "more" } else { "before" };
             let how = paint.state.keys.say("{open} shows them");
             let text = format!("{} {word}: {how}", group(*count));
-            vec![Line::from(vec![mark, Span::raw(" "), span(text::fit(&text, width.saturating_sub(2)), theme.dim)])]
+            vec![before.into_iter().chain([span(text::fit(&text, room), theme.dim)]).collect()]
+        }
+        Row::Import(_, import) => {
+            let [closed, open] = theme.glyphs.fold;
+            let glyph = if import.open { open } else { closed };
+            let files = sources(&items);
+            let head = format!("{glyph} {} imported from {files}", group(import.count));
+            let age = when::age(at(import.first), paint.state.now);
+            let place = import.first.scope().filter(|_| paint.state.scope.is_none());
+            let place = place.map_or_else(String::new, |scope| scope.project.clone());
+            if look.compact {
+                let head = text::pad(&head, room.saturating_sub(WHO + 7));
+                let end = [span(head, theme.title), Span::raw("  "), span(text::pad(&place, WHO), theme.dim)];
+                let end = end.into_iter().chain([span(format!("{age:>5}"), theme.dim)]);
+                return vec![before.into_iter().chain(end).collect()];
+            }
+            let how = paint.state.keys.say(if import.open { "{open} closes" } else { "{open} opens" });
+            let meta = if place.is_empty() { how } else { format!("{place} {} {how}", theme.glyphs.dot) };
+            let meta = text::pad(&meta, room.saturating_sub(text::width(&age) + 3));
+            let below = [Span::raw("  "), span(meta, theme.dim), Span::raw(" "), span(age, theme.dim)];
+            vec![
+                before.clone().into_iter().chain([span(text::fit(&head, room), theme.title)]).collect(),
+                before.into_iter().chain(below).collect(),
+            ]
         }
         Row::Item(kind, thing) => {
             let gone = paint.state.inbox.gone.as_ref().is_some_and(|gone| id_of(&gone.item) == id_of(thing));
             let said = said(paint, *kind, thing, gone);
             let style = if gone { theme.dim } else { theme.text };
-            if compact {
-                let room = width.saturating_sub(WHO + 9);
-                let meta = text::pad(&said.who, WHO);
-                return vec![Line::from(vec![
-                    mark,
-                    Span::raw(" "),
-                    span(text::pad(&said.head, room), style),
-                    Span::raw("  "),
-                    span(meta, theme.dim),
-                    span(format!("{:>5}", said.age), theme.dim),
-                ])];
+            let pair = pair_of(thing);
+            if look.compact {
+                let room = room.saturating_sub(WHO + 7);
+                let head = match &pair {
+                    Some(pair) => pair::one_line(paint, pair, room, style),
+                    None => vec![span(text::pad(&said.head, room), style)],
+                };
+                let meta = [Span::raw("  "), span(text::pad(&said.short, WHO), theme.dim)];
+                let age = span(format!("{:>5}", said.age), theme.dim);
+                return vec![before.into_iter().chain(head).chain(meta).chain([age]).collect()];
             }
-            let room = width.saturating_sub(2);
+            let head: Vec<Vec<Span<'static>>> = if let Some(pair) = &pair {
+                pair::two_lines(paint, pair, room, style).into()
+            } else {
+                let lines = two(&said.head, room, look.height.saturating_sub(1)).into_iter();
+                lines.map(|line| vec![span(line, style)]).collect()
+            };
             let meta = text::pad(&said.meta, room.saturating_sub(text::width(&said.age) + 3));
-            let mut out: Vec<Line<'static>> = two(&said.head, room, height.saturating_sub(1))
-                .into_iter()
-                .map(|line| Line::from(vec![mark.clone(), Span::raw(" "), span(line, style)]))
-                .collect();
-            let end = [Span::raw("   "), span(meta, theme.dim), Span::raw(" "), span(said.age, theme.dim)];
-            out.push(std::iter::once(mark).chain(end).collect());
+            let mut out: Vec<Line<'static>> =
+                head.into_iter().map(|spans| before.clone().into_iter().chain(spans).collect()).collect();
+            let end = [Span::raw("  "), span(meta, theme.dim), Span::raw(" "), span(said.age, theme.dim)];
+            out.push(before.into_iter().chain(end).collect());
             out
         }
+    }
+}
+
+/// Where the things of an import come from: their file, else the folder of all their files.
+fn sources(things: &[InboxItem]) -> String {
+    let file = |item: &InboxItem| {
+        let source = match item {
+            InboxItem::Card(card) => card.pair.as_ref()?.source.clone()?,
+            InboxItem::Notice(item) => item.claim.source.clone()?,
+            _ => return None,
+        };
+        let line = source.rsplit_once(':').filter(|(_, line)| line.bytes().all(|b| b.is_ascii_digit()));
+        Some(line.map_or_else(|| source.clone(), |(file, _)| file.to_owned()))
+    };
+    let files: Vec<String> = things.iter().filter_map(file).collect();
+    let Some((first, rest)) = files.split_first() else { return "elsewhere".to_owned() };
+    if rest.iter().all(|file| file == first) {
+        return first.clone();
+    }
+    let mut folder = first.as_str();
+    while let Some((parent, _)) = folder.rsplit_once('/') {
+        folder = parent;
+        if rest.iter().all(|file| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))) {
+            return folder.to_owned();
+        }
+    }
+    "several files".to_owned()
+}
+
+/// Both claims of a thing that is about two.
+fn pair_of(thing: &InboxItem) -> Option<Cow<'_, CardPair>> {
+    match thing {
+        InboxItem::Card(card) => card.pair.as_ref().map(Cow::Borrowed),
+        InboxItem::Notice(item) if item.what != NoticeKind::Retracted => item.against.first().map(|other| {
+            let new = format!("{}{}", prefix(thing), item.claim.statement);
+            Cow::Owned(CardPair { new, existing: other.statement.clone(), source: None })
+        }),
+        _ => None,
     }
 }
 
@@ -252,34 +353,44 @@ fn prefix(thing: &InboxItem) -> &'static str {
 /// A thing in few words.
 struct Said {
     head: String,
-    who: String,
+    /// Where, if all scopes are listed; else who.
+    short: String,
     meta: String,
     age: String,
+}
+
+/// Since when a thing waits.
+fn at(thing: &InboxItem) -> u64 {
+    match thing {
+        InboxItem::Card(card) => card.at,
+        InboxItem::Review(item) => item.causes.first().map_or(item.claim.at, |cause| cause.at),
+        InboxItem::Notice(item) => item.at,
+        InboxItem::Quarantined(item) => item.received_at,
+        InboxItem::Joining(_) => 0,
+    }
 }
 
 fn said(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) -> Said {
     let state = paint.state;
     let dot = paint.theme.glyphs.dot;
-    let (head, who, at) = match thing {
-        InboxItem::Card(card) => (card.headline.clone(), by(&card.who, card.agent.as_deref()), card.at),
+    let (head, who) = match thing {
+        InboxItem::Card(card) => (card.headline.clone(), by(&card.who, card.agent.as_deref())),
         InboxItem::Review(item) => {
-            let cause = item.causes.first();
-            let who = cause.map_or_else(String::new, |cause| by(&cause.who, cause.agent.as_deref()));
-            (item.claim.statement.clone(), who, cause.map_or(item.claim.at, |cause| cause.at))
+            let who = item.causes.first().map_or_else(String::new, |cause| by(&cause.who, cause.agent.as_deref()));
+            (item.claim.statement.clone(), who)
         }
         InboxItem::Notice(item) => {
-            (format!("{}{}", prefix(thing), item.claim.statement), by(&item.who, item.agent.as_deref()), item.at)
+            (format!("{}{}", prefix(thing), item.claim.statement), by(&item.who, item.agent.as_deref()))
         }
         InboxItem::Quarantined(item) => {
             let text = item.text.clone().unwrap_or_else(|| format!("an event: {}", item.kind));
-            (text, item.author_name.clone().unwrap_or_else(|| item.who.clone()), item.received_at)
+            (text, item.author_name.clone().unwrap_or_else(|| item.who.clone()))
         }
-        InboxItem::Joining(join) => {
-            (format!("{} wants into {}", join.name, join.team_name), join.person.clone(), state.now)
-        }
+        InboxItem::Joining(join) => (format!("{} asks to join {}", join.name, join.team_name), join.person.clone()),
     };
     let place = thing.scope().filter(|_| state.scope.is_none()).map(|scope| scope.project.clone());
-    let mut meta: Vec<String> = place.into_iter().chain([who.clone()]).filter(|part| !part.is_empty()).collect();
+    let short = if gone { "settled".to_owned() } else { place.clone().unwrap_or_else(|| who.clone()) };
+    let mut meta: Vec<String> = place.into_iter().chain([who]).filter(|part| !part.is_empty()).collect();
     if kind == InboxKind::Quarantined
         && let InboxItem::Quarantined(item) = thing
     {
@@ -288,9 +399,8 @@ fn said(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) -> Sa
     if gone {
         meta.insert(0, "settled meanwhile".to_owned());
     }
-    let age = if kind == InboxKind::Joining { String::new() } else { when::age(at, state.now) };
-    let who = if gone { "settled meanwhile".to_owned() } else { who };
-    Said { head, who, meta: meta.join(&format!(" {dot} ")), age }
+    let age = if kind == InboxKind::Joining { String::new() } else { when::age(at(thing), state.now) };
+    Said { head, short, meta: meta.join(&format!(" {dot} ")), age }
 }
 
 /// An agent by its own name, since it is the one to ask; else the person.
@@ -315,6 +425,11 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
             };
             card::draw(paint, area, open, &title, focused);
         }
+        Some(row @ Row::Import(kind, import)) => {
+            let lines = imported(paint, &row, width);
+            let title = format!("{}: {} imported", kind.title(), group(import.count));
+            paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
+        }
         Some(Row::Item(kind, thing)) => {
             let title = kind.title();
             let lines = item::lines(paint, kind, thing, width);
@@ -328,17 +443,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
                 Row::Before(..) => ("before", "{open} shows the page before."),
                 _ => ("more", "{open} shows the next ones, page by page."),
             };
-            let mut body = vec![keys.say(how)];
-            if matches!(
-                kind,
-                InboxKind::Refused
-                    | InboxKind::Contradiction
-                    | InboxKind::Contested
-                    | InboxKind::Proposed
-                    | InboxKind::Found
-            ) {
-                body.push(keys.say("{show_cards} lists all cards: many can be marked there, and settled by one act."));
-            }
+            let body = [keys.say(how)];
             empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
         }
         Some(Row::Heading(..)) | None => {
@@ -346,4 +451,24 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
             paint.hits.add(inner, Hit::Pane(Pane::Item));
         }
     }
+}
+
+/// What an import brought: each pair, and what can be done with all of them.
+fn imported(paint: &Paint<'_>, row: &Row<'_>, width: usize) -> Vec<Line<'static>> {
+    let (theme, keys) = (paint.theme, &paint.state.keys);
+    let Row::Import(kind, _) = row else { return Vec::new() };
+    let how = if *kind == InboxKind::Refused {
+        "{open} lists them one by one. {keep_new}, {keep_existing}, {dismiss} or {discard} here is about all of them, after a preview."
+    } else {
+        "{open} lists them one by one. {claim_reviewed} here marks all of them as reviewed."
+    };
+    let mut out = text::wrap(&keys.say(how), width, theme.dim);
+    for thing in paint.state.inbox.things(row) {
+        out.push(Line::default());
+        match pair_of(&thing) {
+            Some(pair) => out.extend(pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),
+            None => out.extend(text::wrap(head(&thing), width, theme.text)),
+        }
+    }
+    out
 }

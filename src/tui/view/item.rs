@@ -1,6 +1,9 @@
 //! What is under the cursor of the Inbox, in full, where it is no card.
 
-use ratatui::text::{Line, Span};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
 
 use super::{
     claim,
@@ -8,10 +11,11 @@ use super::{
     peer,
 };
 use crate::{
-    api::{EventView, InboxItem, InboxKind, NoticeItem, NoticeKind, QuarantinedView, ReviewItem},
+    api::{ClaimView, EventView, InboxItem, InboxKind, NoticeItem, NoticeKind, QuarantinedView, ReviewItem},
     domain::{text::escape, verdict::Stage},
     tui::{
         action::{self, Danger, KeyScope},
+        diff::{self, Run},
         text::{self, writer},
         update::verb,
         when,
@@ -32,7 +36,7 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
     };
     let gone = paint.state.inbox.is_gone();
     if gone {
-        let mut banner = text::wrap("Settled meanwhile. It goes when the cursor leaves it.", width, paint.theme.warn);
+        let mut banner = text::wrap("Already settled. It disappears when you move on.", width, paint.theme.warn);
         banner.push(Line::default());
         banner.append(&mut out);
         return banner;
@@ -64,7 +68,8 @@ fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'stati
 fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'static>> {
     let (theme, zone) = (paint.theme, &paint.state.settings.zone);
     let who = writer(&cause.who, cause.agent.as_deref());
-    let mut words = format!("{who} {} a premise, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now, zone));
+    let mut words =
+        format!("{who} {} what it rests on, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now, zone));
     if let Some(new) = &cause.statement {
         words = format!("{words}: “{new}”");
     }
@@ -82,45 +87,82 @@ fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'stati
 fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let who = writer(&item.who, item.agent.as_deref());
-    let says = match item.what {
-        NoticeKind::Warned => format!("{who} stored this although the guard warned."),
+    let percent = item.score.map(|score| format!(" ({:.0} %)", (score * 100.0).clamp(1.0, 99.0))).unwrap_or_default();
+    let (heading, says) = match item.what {
+        NoticeKind::Warned => (format!("These may contradict{percent}"), format!("stored with a warning, by {who}")),
         NoticeKind::Forced => {
-            format!(
-                "{who} let this stand beside what it contradicts: an exception, with its justification on the record."
-            )
+            (format!("These probably contradict{percent}"), format!("{who} kept both, as an exception"))
         }
         NoticeKind::Dismissed => {
-            format!("{who} said that these do not contradict each other, and let both stand.")
+            (format!("These probably contradict{percent}"), format!("{who} said that they do not, and kept both"))
         }
-        NoticeKind::Retracted => format!("{who} retracted this claim, which a person wrote."),
+        NoticeKind::Retracted => ("An agent retracted what a person wrote".to_owned(), format!("by {who}")),
     };
-    let mut out = text::wrap(&item.sentence, width, theme.title);
-    out.extend(text::wrap(&says, width, theme.warn));
-    if let Some(guard) = guard(item) {
-        out.extend(labelled("guard", text::wrap(&guard, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
-    }
+    let mut out = text::wrap(&heading, width, theme.title);
+    out.extend(text::wrap(&says, width, theme.dim));
     out.push(Line::default());
-    out.extend(claim::lines(paint, &item.claim, width));
-    for other in &item.against {
-        out.push(Line::default());
-        let label = if item.what == NoticeKind::Warned { "It may not fit with" } else { "It stands beside" };
-        out.push(Line::from(span(label, theme.accent)));
-        out.extend(claim::lines(paint, other, width));
+    if let Some(other) = item.against.first() {
+        let diff = diff::words(&item.claim.statement, &other.statement);
+        out.extend(side(paint, "New", &item.claim, (&diff.left, theme.side_a), width));
+        for (at, other) in item.against.iter().enumerate() {
+            let plain = diff::words(&other.statement, &other.statement);
+            let runs = if at == 0 { &diff.right } else { &plain.left };
+            out.push(Line::default());
+            out.extend(side(paint, "Existing", other, (runs, theme.side_b), width));
+        }
+    } else {
+        out.extend(claim::lines(paint, &item.claim, width));
     }
+    let mut why = vec![item.sentence.clone()];
+    why.extend(guard(item));
+    let why = why.iter().flat_map(|text| text::wrap(text, width.saturating_sub(LABEL), theme.dim)).collect();
+    out.push(Line::default());
+    out.extend(labelled("guard", why, LABEL, theme.dim));
+    out
+}
+
+/// One of two claims, with the words that only it has in a style of their own.
+fn side(
+    paint: &Paint<'_>,
+    label: &str,
+    claim: &ClaimView,
+    (runs, own): (&[Run], Style),
+    width: usize,
+) -> Vec<Line<'static>> {
+    let (theme, dot) = (paint.theme, paint.theme.glyphs.dot);
+    let what = format!(" {dot} {} {} {dot} {}", claim.kind, claim.id.short(), claim::status(claim));
+    let what = text::fit(&what, width.saturating_sub(label.len()));
+    let mut out = vec![Line::from(vec![span(label, theme.accent), span(what, theme.dim)])];
+    if claim.flags.redacted {
+        out.push(Line::from(span("(its text was redacted)", theme.dim)));
+    } else {
+        let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
+        out.extend(text::wrap_runs(&runs, width));
+    }
+    let mut field = |label: &str, value: &str| {
+        out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
+    };
+    if let Some(reason) = &claim.reason {
+        field("because", reason);
+    }
+    if let Some(source) = &claim.source {
+        field("source", source);
+    }
+    let ago = when::ago(claim.at, paint.state.now, &paint.state.settings.zone);
+    field("by", &format!("{}, {ago}", writer(&claim.who, claim.agent.as_deref())));
     out
 }
 
 /// The guard's word in a line.
 fn guard(item: &NoticeItem) -> Option<String> {
     let stage = match item.stage? {
-        Stage::Normalise => "the normaliser",
-        Stage::Structural => "the rules",
-        Stage::Nli => "language inference",
-        Stage::Judge => "the judge",
+        Stage::Normalise => "read into fields",
+        Stage::Structural => "compared field by field",
+        Stage::Nli => "found by a language model",
+        Stage::Judge => "weighed by the judge",
     };
-    let rule = item.rule.as_deref().map(|rule| format!(", {}", rule.replace('_', " "))).unwrap_or_default();
-    let score = item.score.map(|score| format!(", {:.0} of 100", score * 100.0)).unwrap_or_default();
-    Some(format!("{stage}{rule}{score}"))
+    let rule = item.rule.as_deref().map(|rule| format!("{}, ", rule.replace('_', " "))).unwrap_or_default();
+    Some(format!("{rule}{stage}"))
 }
 
 fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<Line<'static>> {

@@ -39,7 +39,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
             paint,
             inner,
             "Nothing was done yet",
-            &["Acts appear here with their command line.".to_owned()],
+            &["What you do appears here, with its command line.".to_owned()],
         );
     }
     paint.lines(inner, &lines, skip);

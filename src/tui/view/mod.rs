@@ -21,6 +21,7 @@ mod models;
 mod norms;
 mod page;
 mod paint;
+mod pair;
 mod palette;
 mod peer;
 mod peers;
@@ -73,6 +74,11 @@ impl Shape {
     }
 }
 
+/// Columns of a list that stands beside what is under the cursor.
+fn list_width(area: Rect) -> u16 {
+    (area.width * 3 / 8).clamp(28, 64)
+}
+
 /// Draws the app into `area` of `buffer`; says where things are.
 ///
 /// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, whatever a view forgot:
@@ -101,12 +107,12 @@ fn draw_parts(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> 
         // There is nothing to show but how to go on.
     } else {
         match state.screen {
-            Screen::Conflicts => conflicts::draw(&mut paint, body),
+            Screen::Cards => conflicts::draw(&mut paint, body),
             Screen::Claims => claims::draw(&mut paint, body),
             Screen::Why => why::draw(&mut paint, body),
             Screen::Peers => peers::draw(&mut paint, body),
             Screen::Inbox => inbox::draw(&mut paint, body),
-            Screen::Timeline | Screen::Log => acts::draw(&mut paint, body),
+            Screen::Timeline => acts::draw(&mut paint, body),
             Screen::Models => models::draw(&mut paint, body),
             Screen::Agents => agents::draw(&mut paint, body),
         }

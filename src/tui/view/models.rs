@@ -28,7 +28,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         paint.hits.add_pane(inner, Pane::Models, usize::from(inner.height));
         let (heading, step) = match &models.trouble {
             Some(trouble) => (trouble.clone(), "{reload} tries again."),
-            None => ("Asking the daemon how it is…".to_owned(), ""),
+            None => ("Reading…".to_owned(), ""),
         };
         return empty::card(paint, inner, &heading, &[paint.state.keys.say(step)]);
     };
@@ -74,11 +74,11 @@ fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<
 
 /// The roles, with what each is for.
 const ROLES: [(&str, &str); 3] =
-    [("embedder", "finds what is near"), ("nli", "judges pairs"), ("llm", "reads deeply, and norms")];
+    [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads claims in depth")];
 
 fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
-    heading(paint, "What serves which role", out);
+    heading(paint, "Models", out);
     for (role, use_of) in ROLES {
         let model = diagnose.models.roles.iter().find(|model| model.role == role);
         let (name, words, style) = match model {
@@ -100,15 +100,15 @@ fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
         let pid = worker.pid.map_or_else(|| "not running".to_owned(), |pid| format!("process {pid}"));
         let again = match worker.restarts {
             0 => String::new(),
-            1 => ", started again once".to_owned(),
-            n => format!(", started again {n} times"),
+            1 => ", restarted once".to_owned(),
+            n => format!(", restarted {n} times"),
         };
         let words = format!("{} of {}: {}{again}", pid, worker.roles.join(" and "), bytes(worker.rss_bytes));
         out.push(Line::from(span(text::fit(&words, width), if worker.restarts > 0 { theme.warn } else { theme.dim })));
     }
     if !diagnose.models.failures.is_empty() {
         let words: Vec<String> = diagnose.models.failures.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
-        out.push(Line::from(span(format!("Calls that failed: {}", words.join(", ")), theme.warn)));
+        out.push(Line::from(span(format!("Failed calls: {}", words.join(", ")), theme.warn)));
     }
 }
 
@@ -129,7 +129,7 @@ fn standing(paint: &Paint<'_>, model: &ModelStatus) -> (String, String, Style) {
 fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
     let counts = &diagnose.guard;
-    heading(paint, "What the guard did since the daemon started", out);
+    heading(paint, "Guard, since the daemon started", out);
     let table: [(&str, u64, Style); 10] = [
         ("passed", counts.clean, theme.ok),
         ("warned", counts.warn, theme.warn),
@@ -156,7 +156,7 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     }
     for threshold in &diagnose.thresholds {
         let words = format!(
-            "in {} inference refuses from {:.2} (elsewhere {:.2}), by what people dismissed and confirmed",
+            "in {}, claims are refused from {:.2} on (elsewhere {:.2}): learned from what people dismissed and confirmed",
             threshold.scope, threshold.block, threshold.usual
         );
         out.extend(text::wrap(&words, width, theme.dim));
@@ -174,7 +174,7 @@ fn timings(paint: &Paint<'_>, diagnose: &Diagnose, out: &mut Vec<Line<'static>>)
             span(text::pad(&timing.stage, 26), theme.text),
             span(format!("{:>9} times", group(usize::try_from(timing.count).unwrap_or(usize::MAX))), theme.dim),
             span(format!("{:>10} each", span_of(timing.mean_us)), theme.text),
-            span(format!("{:>10} at most", span_of(timing.max_us)), theme.dim),
+            span(format!("{:>10} longest", span_of(timing.max_us)), theme.dim),
         ]));
     }
 }

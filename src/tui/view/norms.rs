@@ -15,14 +15,14 @@ use crate::{
 /// Columns of the field names.
 const NAME: usize = 11;
 
-/// The fields in which at least one norm says something. `statements` are those of A and B, whose words are shown.
+/// The fields in which at least one norm says something. `statements` are those of the new and the existing claim, whose words are shown.
 pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], width: usize) -> Vec<Line<'static>> {
-    let cell = width.saturating_sub(NAME + 10).max(4) / 2;
+    let cell = width.saturating_sub(NAME + 11).max(4) / 2;
     let heading = vec![
-        span(text::pad("Norms", NAME), theme.accent),
-        span(text::pad("A", cell), theme.dim),
+        span(text::pad("Read as", NAME), theme.accent),
+        span(text::pad("new", cell), theme.dim),
         Span::raw(" "),
-        span(text::pad("B", cell), theme.dim),
+        span(text::pad("existing", cell), theme.dim),
     ];
     let mut out = vec![Line::from(heading)];
     let [mine, theirs] = statements;

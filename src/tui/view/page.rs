@@ -22,9 +22,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
     let place = centred(area, WIDEST.min(area.width), area.height);
     paint.clear(area);
     let title = match &page.about {
-        About::Snapshot(scope) => format!("What is in force in {scope}"),
+        About::Snapshot(scope) => format!("Active claims in {scope}"),
         About::Setup { remove: false } => "What ergo would write for agents".to_owned(),
-        About::Setup { remove: true } => "What ergo would take back".to_owned(),
+        About::Setup { remove: true } => "What ergo would remove".to_owned(),
     };
     let Some(body) = &page.text else {
         let inner = paint.pane(place, &title, "", true);
@@ -72,10 +72,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
 
 /// What the difference is, and how it is written, or why it is not.
 fn what_becomes(paint: &Paint<'_>) -> String {
-    let say = "Nothing is written yet. Lines with + would come into these files, lines with - would go";
+    let say = "Nothing is written yet. Lines with + would be added to these files, lines with - removed";
     match action::spec(Action::PageApply).check(paint.state) {
         Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} writes them, and asks first.")),
-        Err(why) => format!("{say}. Not here: {why}."),
+        Err(why) => format!("{say}. This cannot be done here: {why}."),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     paint.clear(place);
     let acts = palette.acts(state);
     let note = format!("{} of {}", (palette.row + 1).min(acts.len()), acts.len());
-    let inner = paint.pane(place, "Help and all acts: type to search", &note, true);
+    let inner = paint.pane(place, "Help and all commands: type to search", &note, true);
     input(theme, &palette.input, rows(inner, 0, 1), paint.buffer, "what do you want to do?");
     let below = 3;
     let list = rows(inner, 2, usize::from(inner.height).saturating_sub(2 + below));

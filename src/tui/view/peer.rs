@@ -77,7 +77,7 @@ pub(super) fn pending(paint: &Paint<'_>, join: &PendingJoin, width: usize) -> Ve
     sheet.heading(&format!("{} wants to join {}", escape(&join.name), escape(&join.team_name)));
     sheet.styled("words", &join.words.join(" "), paint.theme.title);
     sheet
-        .field("compare", "The other screen must show the same six words. If it shows others, someone stands between.");
+        .field("compare", "The other screen must show the same six words. If they differ, reject: someone may be intercepting the connection.");
     sheet.field("whose", &join.person);
     sheet.field("may", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
     sheet.field("device", &join.device.short());
@@ -124,16 +124,16 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
             said.push(format!("{} open cards", scope.open_cards));
         }
         if scope.quarantined > 0 {
-            said.push(format!("{} not let in", scope.quarantined));
+            said.push(format!("{} not accepted", scope.quarantined));
         }
         sheet.field("scope", &said.join(&format!(" {dot} ")));
     }
     if team.quarantined > 0 {
         let text = format!(
-            "{} events came that the team's roster does not allow. ergo sync quarantine list shows them; an admin may let them in.",
+            "{} events were not accepted, since the team does not allow them. ergo sync quarantine list shows them; an admin can accept them.",
             team.quarantined
         );
-        sheet.styled("not let in", &text, theme.warn);
+        sheet.styled("refused", &text, theme.warn);
     }
     if let Some(status) = status {
         for problem in &status.problems {
@@ -159,11 +159,11 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
     let state = match peer.state {
         PeerState::Active => format!("{} in {}", peer.role.as_str(), scopes(peer.scopes.as_deref())),
         PeerState::Left => "left the team; what it wrote before stays".to_owned(),
-        PeerState::Revoked => "put out of the team; what it wrote after that is not let in".to_owned(),
+        PeerState::Revoked => "revoked; what it wrote after that is not accepted".to_owned(),
     };
     sheet.field("may", &state);
     if peer.you {
-        sheet.field("this is", "the device that you sit at");
+        sheet.field("this is", "this device");
         return sheet.lines;
     }
     if peer.connected {
@@ -177,22 +177,22 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
     let seen = sheet.ago(peer.last_seen, "never");
     sheet.field("last seen", &seen);
     let synced = sheet.ago(peer.last_sync, "never");
-    sheet.field("last the same", &synced);
+    sheet.field("last in sync", &synced);
     sheet.field("you lack", &peer.we_lack.to_string());
     sheet.field("it lacks", &peer.they_lack.to_string());
     let (digest, style) = if peer.digests_equal {
-        (format!("{} both have the same events", theme.glyphs.done), theme.ok)
+        (format!("{} in sync", theme.glyphs.done), theme.ok)
     } else {
-        ("not the same, or not compared since the last change".to_owned(), theme.text)
+        ("different, or not compared since the last change".to_owned(), theme.text)
     };
     sheet.styled("digest", &digest, style);
     if peer.quarantined > 0 {
-        let text = format!("{} events that it brought; ergo sync quarantine list shows them", peer.quarantined);
-        sheet.styled("not let in", &text, theme.warn);
+        let text = format!("{} events that it sent; ergo sync quarantine list shows them", peer.quarantined);
+        sheet.styled("refused", &text, theme.warn);
     }
     if peer.not_taken > 0 {
-        let text = format!("{} events that this device brought wait in its quarantine", peer.not_taken);
-        sheet.styled("not let in there", &text, theme.warn);
+        let text = format!("{} events of this device are not accepted there", peer.not_taken);
+        sheet.styled("not accepted", &text, theme.warn);
     }
     if let Some(error) = &peer.last_error {
         sheet.styled("last error", error, theme.warn);

@@ -51,11 +51,11 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, &trouble, &[]);
     }
     if peers.status.is_none() {
-        return empty::card(paint, inner, "Reading how things stand…", &[]);
+        return empty::card(paint, inner, "Reading…", &[]);
     }
     let body = [
-        "Nothing is sent and nothing listens until there is a team.".to_owned(),
-        "ergo sync create NAME --scope ORG/PROJECT makes one; ergo sync join TICKET joins one.".to_owned(),
+        "Without a team nothing is sent, and nothing listens.".to_owned(),
+        "To create one: ergo sync create NAME --scope ORG/PROJECT. To join one: ergo sync join TICKET.".to_owned(),
     ];
     empty::card(paint, inner, "No team yet", &body);
 }
@@ -109,7 +109,7 @@ type Parts = (String, ratatui::style::Style, String, ratatui::style::Style);
 
 fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
     let theme = paint.theme;
-    let name = format!("{} {} wants in", theme.glyphs.alert, escape(&join.name));
+    let name = format!("{} {} asks to join", theme.glyphs.alert, escape(&join.name));
     (name, theme.warn, join.words.join(" "), theme.title)
 }
 
@@ -118,12 +118,12 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
     let active = || team.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
     match &team.ended {
         Some(end) if end.left => return ("you left it".to_owned(), false),
-        Some(_) => return ("you were put out".to_owned(), false),
+        Some(_) => return ("you were removed".to_owned(), false),
         None if team.role.is_none() => return ("you are no longer in it".to_owned(), false),
         None => {}
     }
     if team.quarantined > 0 {
-        return (format!("{} not let in", team.quarantined), false);
+        return (format!("{} not accepted", team.quarantined), false);
     }
     if team.forks > 0 {
         return ("a device was copied".to_owned(), false);
@@ -136,15 +136,15 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
     }
     let not_taken: usize = active().map(|peer| peer.not_taken).sum();
     if not_taken > 0 {
-        return (format!("{not_taken} not let in by a peer"), false);
+        return (format!("{not_taken} not accepted by a peer"), false);
     }
     if team.untaken() > 0 {
-        return (format!("{} of yours reach nobody", team.untaken()), false);
+        return (format!("{} of yours are accepted by nobody", team.untaken()), false);
     }
     match active().filter(|peer| peer.connected).count() {
         0 => ("nobody is connected".to_owned(), false),
         _ if team.in_sync => ("in sync".to_owned(), true),
-        n => (format!("{n} connected, not the same yet"), false),
+        n => (format!("{n} connected, syncing"), false),
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
 fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
     match peer.state {
         PeerState::Left => return ("left".to_owned(), false),
-        PeerState::Revoked => return ("put out".to_owned(), false),
+        PeerState::Revoked => return ("revoked".to_owned(), false),
         PeerState::Active => {}
     }
     if peer.you {
@@ -167,9 +167,9 @@ fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
     let missing = match (peer.we_lack, peer.they_lack) {
         (0, 0) if peer.digests_equal => format!("  {}", paint.theme.glyphs.done),
         (0, 0) => String::new(),
-        (ours, 0) => format!("  you lack {ours}"),
+        (ours, 0) => format!("  {ours} to receive"),
         (0, theirs) => format!("  lacks {theirs}"),
-        (ours, theirs) => format!("  you lack {ours}, they {theirs}"),
+        (ours, theirs) => format!("  {ours} to receive, {theirs} to send"),
     };
     (format!("{path}{missing}"), peer.connected && peer.digests_equal)
 }
@@ -179,7 +179,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let focused = peers.focus == Focus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
     let (title, lines) = match peers.current() {
-        Some(Entry::Pending(join)) => ("Who waits to be let in", peer::pending(paint, join, width)),
+        Some(Entry::Pending(join)) => ("Waiting to join", peer::pending(paint, join, width)),
         Some(Entry::Team(team)) => ("Team", peer::team(paint, team, width)),
         Some(Entry::Peer(peer)) => ("Device", peer::device(paint, peer, width)),
         None => ("", Vec::new()),

@@ -27,15 +27,15 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
     if waiting == 0 && files.is_none() && models.reembed.is_none() {
         return;
     }
-    heading(paint, "What is being read in", out);
+    heading(paint, "Vectors for search by meaning", out);
     if let Some(done) = &models.reembed {
         let words = match done.total {
             0 => "beginning…".to_owned(),
-            total => format!("{} of {} made anew with {}", group(done.done), group(total), done.model),
+            total => format!("{} of {} remade with {}", group(done.done), group(total), done.model),
         };
         out.push(bar(paint, "vectors", (done.done, done.total), &words, width));
     } else if waits.off {
-        out.push(field(paint, "vectors", "none are made: no embedder is chosen, and words alone find", width));
+        out.push(field(paint, "vectors", "none: no embedding model is chosen, so search is by words only", width));
     } else if waiting > 0 {
         let mut parts = Vec::new();
         for (count, one, many) in
@@ -48,7 +48,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
         let verb = if waiting == 1 { "waits" } else { "wait" };
         let mut words = format!("{} {verb}", parts.join(" and "));
         if width >= 100 {
-            words.push_str("; words find them meanwhile");
+            words.push_str("; until then they are found by words only");
         }
         out.push(bar(
             paint,
@@ -61,7 +61,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
             out.extend(text::wrap(&format!("They wait because {problem}"), width, theme.warn));
         }
     } else {
-        out.push(field(paint, "vectors", "every claim and every piece has its vector", width));
+        out.push(field(paint, "vectors", "every claim and every piece of a file has its vector", width));
     }
     let Some(files) = files else { return };
     let scope = paint.state.scope_in_hand();

@@ -71,7 +71,7 @@ fn heading(section: Section) -> &'static str {
         Section::Premises => "It rests on",
         Section::Dependents => "What rests on it",
         Section::Cards => "Open cards",
-        Section::Others => "Also fits the question",
+        Section::Others => "Other answers",
     }
 }
 
@@ -244,7 +244,7 @@ fn link_lines(
         field("merges", &format!("{} claims into one", claim.replaces.len()), theme.accent);
     }
     if claim.replaced_by.len() > 1 {
-        let text = format!("replaced {} times, by writers who had not seen each other", claim.replaced_by.len());
+        let text = format!("replaced {} times, by writers who did not know of each other", claim.replaced_by.len());
         field("fork", &text, theme.warn);
     }
     if let Some(split) = rails.meet(&rails.step.splits, false) {

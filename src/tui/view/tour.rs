@@ -18,35 +18,34 @@ const CARDS: [Card; 3] = [
         "Memory that says no",
         &[
             "Agents and people write claims: what was decided, what must hold, what was turned down, and why.",
-            "A write that contradicts one of them is refused and waits for a person. That is you.",
+            "A new claim that contradicts an existing one is refused and waits for a person. That is you.",
         ],
         &[
-            ("{show_conflicts}", "the Inbox: everything that wants you"),
+            ("{show_inbox}", "the Inbox: everything that waits for you"),
             ("{down} {up}", "down and up"),
             ("{open}", "open what is under the cursor"),
         ],
     ),
     (
         "A card is settled with one key and a reason",
+        &["The new claim and the existing one stand next to each other, the words that differ highlighted. \
+             {card_details} shows why the guard thinks that they contradict."],
         &[
-            "Both sides stand next to each other: the words that differ are marked, with who wrote them, and what the guard \
-             saw. The reason is prefilled where it is known.",
-        ],
-        &[
-            ("{keep_a} {keep_b}", "keep this side; it replaces the other"),
+            ("{keep_new} {keep_existing}", "keep the new claim, or the existing one"),
             ("{merge} {narrow} {exception}", "merge both, narrow one, or keep both as an exception"),
-            ("{undo}", "undo, whatever it was; {redo} takes the undo back"),
+            ("{mark} {mark_all}", "mark several, to settle them by one act"),
+            ("{undo}", "undo; {redo} redoes"),
         ],
     ),
     (
         "Nothing is lost, and every act has a name",
         &[
             "What was replaced stays, with its reason: {claim_why} shows why something is as it is. {show_timeline} tells what \
-             happened while you were away, {show_log} takes acts back.",
+             happened while you were away, and undoes any of it.",
         ],
         &[
-            ("{palette}", "every act by name, with its key, and why it cannot be done now"),
-            ("{log}", "each act of yours as a command line"),
+            ("{palette}", "every command by name, with its key"),
+            ("{log}", "what you did in this session, as command lines"),
             ("{quit}", "leave"),
         ],
     ),

@@ -29,12 +29,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 let how = paint.state.keys.say("{ask} asks another question; {back} goes back.");
                 empty::card(paint, inner, trouble, &[how]);
             }
-            None if waiting => empty::card(paint, inner, "Reading the chain…", &[]),
+            None if waiting => empty::card(paint, inner, "Reading…", &[]),
             None => {
                 let keys = &paint.state.keys;
                 let body = [
-                    keys.say("{ask} asks a question in words: the best reasoned claim answers, with what led to it."),
-                    keys.say("{claim_why} on a claim shows its own chain. {show_claims} shows the claims."),
+                    keys.say("{ask} asks a question in words; the answer is a claim with its reasons and its history."),
+                    keys.say("{claim_why} on a claim shows its history. {show_claims} shows the claims."),
                 ];
                 empty::card(paint, inner, "Why is it as it is?", &body);
             }

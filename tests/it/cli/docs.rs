@@ -31,7 +31,7 @@ fn the_manual_page_is_one_and_each_verb_has_its_own() {
     let page = home.run(["man"]).ok().stdout;
     assert!(page.contains(".TH ergo 1") && page.contains(".SH EXTRA"), "{page}");
     let page = home.run(["man", "tui"]).ok().stdout;
-    assert!(page.contains(".SH KEYS") && page.contains("Keep A: A stays and supersedes"), "{page}");
+    assert!(page.contains(".SH KEYS") && page.contains("Keep new: The new claim stays and replaces"), "{page}");
     let page = home.run(["man", "resolve"]).ok().stdout;
     assert!(page.contains("ergo\\-resolve") && page.contains("\\-\\-merge"), "{page}");
     let output = home.run(["man", "frob"]);

@@ -50,7 +50,7 @@ fn a_warned_write_waits_in_the_inbox_until_somebody_looked_at_it() {
     let notice = notices(&bed).remove(0);
     assert_eq!((notice.what, notice.claim.id, notice.against[0].id), (NoticeKind::Warned, late, early));
     assert!(notice.rule.is_some() && notice.score.is_some_and(|score| score > 0.0), "{notice:?}");
-    assert!(notice.sentence.starts_with("Read together, both may not hold:"), "{}", notice.sentence);
+    assert!(notice.sentence.starts_with("These may contradict:"), "{}", notice.sentence);
 
     let seen = done(bed.engine.reviewed(on(late, "Both happen")).unwrap());
     assert_eq!(groups(&bed), []);
@@ -250,4 +250,37 @@ fn the_log_is_told_act_by_act_from_a_time_on() {
     assert_eq!(acts(None).items[0].about.as_deref(), Some(EARLY), "what was retracted is said");
     let recent = acts(Some(later));
     assert_eq!((recent.items.len(), recent.total), (2, 2));
+}
+
+#[test]
+fn several_warnings_are_looked_at_by_one_act_and_come_back_by_one_undo() {
+    let bed = doubtful();
+    bed.remember(EARLY, "cheap to change");
+    let late = bed.remember(LATE, "one look is enough");
+    let more = bed.remember("Reviews of designs are asked for once the whole design is done", "one look is enough");
+    assert_eq!(groups(&bed), [(InboxKind::Warned, 2)]);
+    let both = || ergo::api::ActRequest { also: vec![more.to_hex(), late.to_hex()], ..on(late, "Both happen") };
+    let wrong = bed.engine.retract(both()).unwrap_err();
+    assert_eq!(wrong.field.as_deref(), Some("also"), "{wrong}");
+    let seen = done(bed.engine.reviewed(both()).unwrap());
+    assert!(
+        seen.summary.contains("Reviews are asked for once") && seen.summary.contains("and “Reviews of designs"),
+        "{}",
+        seen.summary
+    );
+    assert_eq!(groups(&bed), []);
+    bed.undo();
+    assert_eq!(groups(&bed), [(InboxKind::Warned, 2)]);
+}
+
+#[test]
+fn a_card_in_a_list_says_what_both_claims_say() {
+    let bed = Bed::new();
+    bed.remember("The canary is always blue", "Blue is calm");
+    bed.try_remember("The canary is always red", "Red is seen");
+    let inbox = inbox(&bed);
+    let InboxItem::Card(card) = &inbox.groups[0].items[0] else { panic!("{inbox:?}") };
+    let pair = card.pair.as_ref().unwrap();
+    assert_eq!((pair.new.as_str(), pair.existing.as_str()), ("The canary is always red", "The canary is always blue"));
+    assert!(card.op_id.is_some());
 }

@@ -200,7 +200,7 @@ pub(crate) fn in_env(env: &str) -> Qualifiers {
 }
 
 pub(crate) fn on(target: ClaimId, reason: &str) -> ActRequest {
-    ActRequest { caller: caller(), target: target.to_hex(), reason: reason.into(), expect_rev: None }
+    ActRequest { caller: caller(), target: target.to_hex(), reason: reason.into(), ..ActRequest::default() }
 }
 
 pub(crate) fn order(act: CardAct, reason: &str) -> ResolveRequest {

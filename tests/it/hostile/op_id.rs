@@ -82,7 +82,7 @@ fn every_act_refuses_another_request_under_its_op_id() {
         caller: by(op),
         target: target.to_hex(),
         reason: reason.into(),
-        expect_rev: None,
+        ..ActRequest::default()
     };
 
     let depend = |op: u8, premise: ClaimId| DependRequest {
@@ -153,7 +153,8 @@ fn a_redacted_text_leaves_no_hash_of_its_request() {
     let daemon = home.daemon();
     let client = home.client();
     let claim = stored(&client, &under(1, decision("The password is hunter2."))).claim_id;
-    let request = ActRequest { caller: by(2), target: claim.to_hex(), reason: "a secret".into(), expect_rev: None };
+    let request =
+        ActRequest { caller: by(2), target: claim.to_hex(), reason: "a secret".into(), ..ActRequest::default() };
     block_on(client.redact(&request)).unwrap();
     daemon.terminate();
     let db = rusqlite::Connection::open(home.paths().store()).unwrap();

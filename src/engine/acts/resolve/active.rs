@@ -109,7 +109,9 @@ fn merge(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order
     let mut claim = session.reword(&unqualified(model), sides.to_vec(), Vec::new(), order.text.clone())?;
     claim.draft.source = None;
     let aside = claim.replaced();
-    store(session, place, claim, &aside, "Merged")
+    let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
+    let summary = format!("{} into {}", words::summary("Merged", &old), words::quote(&claim.draft.statement));
+    store(session, place, claim, &aside, summary)
 }
 
 fn narrow(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Order) -> Result<Stored, ApiError> {
@@ -118,7 +120,8 @@ fn narrow(session: &Session<'_>, place: &Place, sides: &[ClaimRow], order: &Orde
     let claim = session.reword(target, vec![target.clone()], Vec::new(), order.narrowing())?;
     // A person says that the sides hold together now.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
-    store(session, place, claim, &aside, "Narrowed")
+    let summary = words::holds_only(&claim.draft.statement, &order.text.qualifiers);
+    store(session, place, claim, &aside, summary)
 }
 
 fn store(
@@ -126,7 +129,7 @@ fn store(
     place: &Place,
     claim: NewClaim,
     aside: &[ClaimId],
-    verb: &str,
+    summary: String,
 ) -> Result<Stored, ApiError> {
     let judged = session.judge(&claim.incoming(place, aside))?;
     if judged.blocks() {
@@ -138,8 +141,6 @@ fn store(
         })));
     }
     let heads = session.fact_heads(place, &claim)?;
-    let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
-    let summary = format!("{} into {}", words::summary(verb, &old), words::quote(&claim.draft.statement));
     let mut drafts = claim.drafts(0, &heads);
     drafts.extend(notice::of_write(session, &judged, false));
     Ok(Stored::Drafts(drafts, summary))

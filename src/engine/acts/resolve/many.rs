@@ -267,7 +267,7 @@ fn left(answer: &WriteOutcome) -> String {
             let why = refused.conflicts.first().map(|conflict| conflict.evidence.sentence.trim());
             format!(
                 "the guard is against it: {}",
-                why.filter(|why| !why.is_empty()).unwrap_or("it contradicts what is active")
+                why.filter(|why| !why.is_empty()).unwrap_or("it contradicts an active claim")
             )
         }
         WriteOutcome::Done(done) => done.summary.clone(),

@@ -80,7 +80,7 @@ fn merge(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> R
     store(session, card, order, claim, Extra::default())
 }
 
-/// What opposed it was wrong at birth, so the candidate is stored; or the candidate was, which drops it.
+/// What opposed it was never right, so the candidate is stored; or the candidate was, which drops it.
 fn retract_side(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
     let mut sides = held.opposed.clone();
     sides.push(held.row.clone());
@@ -97,6 +97,7 @@ fn retract_side(session: &Session<'_>, card: &CardRow, order: &Order, held: &Hel
             .collect(),
         aside: vec![target.id],
         done: Some(words::summary("Retracted", &[&target.statement])),
+        ..Extra::default()
     };
     store(session, card, order, claim, extra)
 }
@@ -107,13 +108,13 @@ fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> 
     sides.push(held.row.clone());
     let target = pick("target", order.side("target")?, &sides)?.clone();
     must_narrow(&target, &order.text)?;
-    let done = Some(words::summary("Narrowed", &[&target.statement]));
+    let said = words::holds_only(&target.statement, &order.text.qualifiers);
     if target.id == held.row.id {
         let claim = session.revive(held, held.wanted(), order.narrowing())?;
         let aside = held.against();
         let members = std::iter::once(Ref::Draft(0)).chain(aside.iter().copied().map(Ref::Id));
         let after = vec![narrowing(members.collect(), order)];
-        return store(session, card, order, claim, Extra { after, aside, done });
+        return store(session, card, order, claim, Extra { after, aside, whole: Some(said), ..Extra::default() });
     }
     // A person says that both hold now. What else is on the card must still fit beside the candidate.
     let place = Place::at(&card.scope);
@@ -128,7 +129,8 @@ fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> 
     let narrowed_at = claim.drafts(0, &[]).len();
     let mut after = narrowed.drafts(narrowed_at, &[]);
     after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], order));
-    store(session, card, order, claim, Extra { after, aside: vec![target.id], done })
+    let extra = Extra { after, aside: vec![target.id], done: Some(said), ..Extra::default() };
+    store(session, card, order, claim, extra)
 }
 
 /// The event that says which claims hold side by side since one of them was narrowed.
@@ -174,6 +176,8 @@ struct Extra {
     aside: Vec<ClaimId>,
     /// What was done to the other side.
     done: Option<String>,
+    /// What was done, where it says that the candidate is stored.
+    whole: Option<String>,
 }
 
 /// Stores the candidate, in whatever form, and settles its card; the guard looks at it again.
@@ -204,7 +208,7 @@ fn store(
     drafts.extend(extra.after);
     drafts.extend(notice::of_write(session, &judged, false));
     drafts.push(hold::settled(card, order.act.as_str(), Some(Ref::Draft(0)), Some(order.reason.clone())));
-    let summary = told(order.act, &claim, extra.done);
+    let summary = extra.whole.unwrap_or_else(|| told(order.act, &claim, extra.done));
     let new = claim.draft.statement.clone();
     Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change: Some((claim.replaces, new)) }))
 }

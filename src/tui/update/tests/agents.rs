@@ -50,7 +50,7 @@ fn a_refused_write_opens_its_card_and_another_act_its_claim() {
     let mut state = at(Screen::Agents);
     press(&mut state, "enter");
     let out = key(&mut state, "enter");
-    assert_eq!(state.screen, Screen::Conflicts);
+    assert_eq!(state.screen, Screen::Inbox);
     let card = out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Card(id)) if id.starts_with("0101")));
     assert!(card, "{out:?}");
     let mut state = at(Screen::Agents);
@@ -119,7 +119,7 @@ fn vectors_are_made_step_by_step_until_all_are_there() {
     };
     let ticket = reembed(&press(&mut state, "e")).unwrap();
     press(&mut state, "e");
-    assert!(state.toasts.last().unwrap().text.contains("they are being made"));
+    assert!(state.toasts.last().unwrap().text.contains("they are already being made"));
     let half = Reembedded { model: "mini".into(), done: 40, total: 90, finished: false };
     let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Reembedded(half.clone()))));
     assert_eq!(state.models.reembed, Some(half.clone()));
@@ -127,7 +127,7 @@ fn vectors_are_made_step_by_step_until_all_are_there() {
     let all = Reembedded { done: 90, finished: true, ..half };
     let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Reembedded(all))));
     assert_eq!((reembed(&out), state.models.reembed.is_none()), (None, true));
-    assert!(state.toasts.last().unwrap().text.contains("90 in all"));
+    assert!(state.toasts.last().unwrap().text.contains("All 90 vectors"));
 }
 
 #[test]

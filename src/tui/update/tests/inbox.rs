@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     api::{Inbox, InboxItem, InboxKind},
     tui::{
-        sample::screens::{inbox, inbox_card, three_cards},
+        sample::screens::{after_import, inbox, inbox_card, three_cards},
         state::inbox::{Focus, ItemId, Row},
     },
 };
@@ -112,7 +112,7 @@ fn what_is_settled_elsewhere_stays_under_the_cursor_and_says_who_did_it() {
     assert_eq!(state.inbox.anchor(), Some(&review), "the cursor stays");
     assert!(state.inbox.is_gone());
     assert!(
-        toasts(&state).contains("Settled meanwhile by max: Reviewed, and still holds: “Hotfixes”."),
+        toasts(&state).contains("Already settled by max: Reviewed, and still holds: “Hotfixes”."),
         "{}",
         toasts(&state)
     );
@@ -138,7 +138,7 @@ fn a_review_has_its_reason_prefilled_and_is_one_act() {
     let mut state = opened();
     go_to(&mut state, &ItemId::Review(id(40)));
     press(&mut state, "v");
-    assert_eq!(reason(&state), "It still holds after max via claude-code superseded a premise.");
+    assert_eq!(reason(&state), "It still holds, although max via claude-code superseded what it rests on.");
     let out = press(&mut state, "ctrl-s");
     let (ticket, Write::Reviewed(request)) = written(&out).unwrap() else { panic!() };
     assert_eq!(request.target, id(40).to_hex());
@@ -166,11 +166,11 @@ fn where_the_daemon_does_not_page_a_group_its_rest_is_shown_where_it_is_listed()
     }
     go_to(&mut state, &ItemId::More(InboxKind::Found));
     press(&mut state, "enter");
-    assert_eq!(state.screen, Screen::Conflicts);
+    assert_eq!(state.screen, Screen::Cards);
     press(&mut state, "esc");
     assert_eq!(state.screen, Screen::Inbox);
     press(&mut state, "enter");
-    assert_eq!(state.screen, Screen::Conflicts, "the cursor is where it was");
+    assert_eq!(state.screen, Screen::Cards, "the cursor is where it was");
 }
 
 #[test]
@@ -293,4 +293,155 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     serve(&mut state, out, 50);
     assert!(state.inbox.window.is_none());
     assert_eq!(state.inbox.rows().len(), 51, "fifty and their heading");
+}
+
+/// An app whose inbox is what an import left.
+fn imported() -> State {
+    let mut state = opened();
+    reread(&mut state, change("max", "x"), &after_import());
+    // Whoever stood at the door is gone, and stays under the cursor until it leaves.
+    press(&mut state, "j g");
+    state.toasts.clear();
+    state
+}
+
+/// What the rows say, without headings.
+fn stops(state: &State) -> Vec<String> {
+    let stops = state.inbox.stops();
+    let shown = stops.iter().map(|row| match row {
+        Row::Item(_, InboxItem::Card(card)) => format!("card {}", card.id.to_hex().get(..2).unwrap()),
+        Row::Item(..) => "claim".to_owned(),
+        Row::Import(kind, import) => format!("{} of an import, {kind:?}", import.count),
+        _ => "more".to_owned(),
+    });
+    shown.collect()
+}
+
+#[test]
+fn an_import_is_one_row_that_opens() {
+    let mut state = imported();
+    assert_eq!(stops(&state), ["card 09", "3 of an import, Refused", "2 of an import, Warned"]);
+    press(&mut state, "j enter");
+    assert_eq!(stops(&state).len(), 6);
+    press(&mut state, "j");
+    assert_eq!(state.inbox.card(), Some(card_id(1)));
+    press(&mut state, "k enter");
+    assert_eq!(stops(&state).len(), 3, "and closes");
+    // A link to one of its cards opens it.
+    super::super::conflicts::show(&mut state, card_id(3).to_hex());
+    press(&mut state, "l");
+    assert_eq!(state.inbox.card(), Some(card_id(3)));
+}
+
+#[test]
+fn an_act_on_an_import_is_about_all_that_it_brought() {
+    let mut state = imported();
+    let out = press(&mut state, "j b enter");
+    let Some((_, Write::ResolveMany(request))) = written(&out) else { panic!() };
+    assert_eq!((request.dry_run, request.cards.len()), (true, 3));
+    let mut state = imported();
+    let out = press(&mut state, "G v ctrl-s");
+    let Some((ticket, Write::Reviewed(request))) = written(&out) else { panic!() };
+    assert_eq!((request.target, request.also), (id(61).to_hex(), vec![id(62).to_hex()]));
+    assert_eq!((request.reason.as_str(), request.expect_rev), ("Looked at them: they stand.", None));
+    step(&mut state, done("Reviewed", None).to(ticket));
+    assert_eq!(state.inbox.settled, 2);
+}
+
+#[test]
+fn cards_and_claims_are_marked_in_the_inbox_and_an_act_is_about_those_of_its_kind_and_scope() {
+    let mut state = imported();
+    // The card of the other scope, the import of three, the two warnings.
+    press(&mut state, "space space space");
+    assert_eq!(state.conflicts.marks.len(), 6);
+    press(&mut state, "g j");
+    assert_eq!((state.marked_cards().len(), state.marked_claims().len()), (3, 0));
+    press(&mut state, "b");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert_eq!((form.title.as_str(), form.scope.project.as_str()), ("3 cards: keep existing", "api"));
+    assert!(form.effect.contains("3 others that are marked are of another scope or kind"), "{}", form.effect);
+    press(&mut state, "esc g");
+    assert_eq!(state.marked_cards().len(), 1, "of the other scope there is one");
+    press(&mut state, "G");
+    assert_eq!((state.marked_cards().len(), state.marked_claims().len()), (0, 2));
+    press(&mut state, "esc");
+    assert!(state.conflicts.marks.is_empty());
+}
+
+#[test]
+fn a_group_and_a_range_are_marked_and_unmarked() {
+    let mut state = imported();
+    press(&mut state, "*");
+    assert_eq!(state.conflicts.marks.len(), 4);
+    press(&mut state, "*");
+    assert!(state.conflicts.marks.is_empty());
+    press(&mut state, "space G V");
+    assert_eq!(state.conflicts.marks.len(), 6);
+    // What is settled elsewhere is no longer marked.
+    reread(&mut state, change("max", "x"), &without(InboxKind::Refused));
+    let mut view = after_import();
+    view.groups.remove(0);
+    view.total = 2;
+    reread(&mut state, change("max", "x"), &view);
+    assert_eq!(state.conflicts.marks.len(), 2);
+}
+
+#[test]
+fn what_is_settled_by_one_act_leaves_without_a_word() {
+    let mut state = imported();
+    let out = press(&mut state, "j D enter");
+    let (ticket, Write::ResolveMany(preview)) = written(&out).unwrap() else { panic!() };
+    let answer = |dry_run| {
+        let card = |n| crate::api::ResolvedCard {
+            card: card_id(n),
+            headline: String::new(),
+            settled: true,
+            summary: "Discarded".into(),
+        };
+        Answer::Many(Box::new(crate::api::ResolvedMany {
+            op_id: OpId([5; 16]),
+            scope: scope("api"),
+            summary: "Settled 3 cards".into(),
+            items: [1, 3, 5].map(card).into(),
+            needs_review: vec![],
+            dry_run,
+            replayed: false,
+        }))
+    };
+    assert_eq!(preview.cards.len(), 3);
+    step(&mut state, Msg::Reply(ticket, Ok(answer(true))));
+    let (ticket, _) = written(&press(&mut state, "y")).unwrap();
+    step(&mut state, Msg::Reply(ticket, Ok(answer(false))));
+    assert_eq!(state.inbox.settled, 3);
+    let mut view = after_import();
+    view.groups[0].items.truncate(1);
+    view.groups[0].total = 1;
+    reread(&mut state, change("zoe", "Settled 3 cards"), &view);
+    assert!(!toasts(&state).contains("Already"), "{}", toasts(&state));
+}
+
+#[test]
+fn the_filter_goes_from_what_waits_to_settled_cards_and_back() {
+    let mut state = opened();
+    let mut shown = Vec::new();
+    for _ in 0..4 {
+        press(&mut state, "f");
+        shown.push((state.screen, state.conflicts.filter.as_str()));
+    }
+    let cards = |filter| (Screen::Cards, filter);
+    assert_eq!(shown[..3], [cards("snoozed"), cards("settled"), cards("all")]);
+    assert_eq!(state.screen, Screen::Inbox);
+    press(&mut state, "f f esc");
+    assert_eq!(state.screen, Screen::Inbox, "one step back is what waits");
+}
+
+#[test]
+fn the_guards_reasons_are_one_key_away() {
+    let mut state = opened();
+    go_to(&mut state, &inbox_card(1));
+    assert!(!state.conflicts.details);
+    press(&mut state, "i");
+    assert!(state.conflicts.details);
+    press(&mut state, "enter enter");
+    assert!(!state.conflicts.details, "open, and once more");
 }

@@ -87,7 +87,7 @@ fn acts_that_differ_from_card_to_card_say_so() {
     let mut state = cards();
     press(&mut state, "space r");
     assert!(state.overlay.is_none());
-    assert!(toasts(&state).contains("esc takes the marks away"));
+    assert!(toasts(&state).contains("esc unmarks them"));
 }
 
 #[test]

@@ -24,11 +24,11 @@ fn on_the_why_chain_and_the_log_a_match_is_what_has_the_words() {
     press(&mut state, "N");
     assert!(toasts(&state).contains("the first match"), "{}", toasts(&state));
 
-    let mut state = searched(Screen::Log, "staging");
+    let mut state = searched(Screen::Timeline, "staging");
     press(&mut state, "n");
-    assert_eq!(state.journal.list.current().map(|event| event.kind.as_str()), Some("fact_set"));
+    assert_eq!(state.timeline.list.current().map(|event| event.kind.as_str()), Some("fact_set"));
     press(&mut state, "N");
-    assert_eq!(state.journal.list.cursor(), 6, "nothing before it has the word");
+    assert_eq!(state.timeline.list.cursor(), 6, "nothing before it has the word");
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn on_claims_every_row_is_a_match() {
 
 #[test]
 fn without_a_search_the_key_says_what_to_do() {
-    for screen in [Screen::Claims, Screen::Why, Screen::Log, Screen::Timeline] {
+    for screen in [Screen::Claims, Screen::Why, Screen::Timeline] {
         let mut state = searched(screen, " by:max ");
         press(&mut state, "n");
-        assert!(toasts(&state).contains("Next match: nothing is searched for: / searches."), "{}", toasts(&state));
+        assert!(toasts(&state).contains("Next match: there is no search: / starts one."), "{}", toasts(&state));
     }
 }
 

@@ -79,7 +79,7 @@ fn the_cursor_stays_on_its_device_whatever_comes_or_goes_above() {
 fn nothing_can_be_let_in_where_nobody_waits_and_the_reason_is_said() {
     let mut state = peers();
     press(&mut state, "j x");
-    assert!(toasts(&state).contains("nobody who waits is under the cursor"));
+    assert!(toasts(&state).contains("nobody who asks to join is under the cursor"));
     let effects = press(&mut state, "c");
     assert!(matches!(written(&effects), Some((_, Write::SyncNow))));
 }
@@ -92,14 +92,14 @@ fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
     state.peers.accept(status, vec![]);
     assert_eq!(state.peers.attention(), 2);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(shown.contains("2 not let in") && !shown.contains("in sync"), "{shown}");
+    assert!(shown.contains("2 not accepted") && !shown.contains("in sync"), "{shown}");
     // Nor while a peer did not let in what this device brought.
     let mut status = sync_status();
     let peer = status.teams[0].peers.iter_mut().find(|peer| !peer.you && peer.connected).unwrap();
     peer.not_taken = 3;
     state.peers.accept(status, vec![]);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(shown.contains("3 not let in by a peer") && !shown.contains("in sync"), "{shown}");
+    assert!(shown.contains("3 not accepted by a peer") && !shown.contains("in sync"), "{shown}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn someone_at_the_door_is_announced_on_every_screen() {
     let change =
         Change { act: "sync.pending".into(), summary: "eve-laptop wants to join core".into(), ..Change::default() };
     step(&mut state, Msg::Live(Live::Change(Box::new(change))));
-    assert!(toasts(&state).contains("eve-laptop wants to join core. 4 shows the words."));
+    assert!(toasts(&state).contains("eve-laptop wants to join core. 4 shows the words to compare."));
 }
 
 #[test]
@@ -138,5 +138,5 @@ fn who_was_put_out_reads_by_whom_and_what_stays() {
         vec![crate::api::TeamStatus { ended: Some(ended), ..crate::api::TeamStatus::new(status.teams[0].id, "core") }];
     state.peers.accept(status, vec![]);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(shown.contains("you were put out") && shown.contains("What it holds stays here"), "{shown}");
+    assert!(shown.contains("you were removed") && shown.contains("What it holds stays here"), "{shown}");
 }

@@ -47,21 +47,21 @@ fn the_timeline_begins_where_the_person_left_and_goes_further_back() {
 
 #[test]
 fn an_act_of_the_log_is_taken_back_by_its_id_and_what_cannot_be_says_why() {
-    let mut state = at(Screen::Log);
+    let mut state = at(Screen::Timeline);
     assert!(written(&press(&mut state, "x")).is_none());
-    assert!(toasts(&state).contains("a refused write changed nothing"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("nothing was stored"), "{}", toasts(&state));
     let out = press(&mut state, "j x");
     let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
     assert_eq!(request.target_op, Some(OpId([2; 16])));
     assert!(state.log.iter().any(|line| line.text.starts_with("$ ergo undo ")));
-    let mut state = at(Screen::Log);
+    let mut state = at(Screen::Timeline);
     press(&mut state, "j j j j x");
-    assert!(toasts(&state).contains("taken back already"));
+    assert!(toasts(&state).contains("already undone"));
 }
 
 #[test]
 fn the_command_line_of_an_act_is_copied() {
-    let mut state = at(Screen::Log);
+    let mut state = at(Screen::Timeline);
     let out = press(&mut state, "c");
     let line = out.iter().find_map(|effect| match effect {
         Effect::Copy { text, .. } => Some(text.clone()),

@@ -30,7 +30,7 @@ fn without_words() -> State {
 
 #[test]
 fn a_search_from_anywhere_shows_claims_and_escape_goes_back_to_where_it_was_opened() {
-    for screen in Screen::ALL {
+    for screen in Screen::TABS {
         let mut state = app(SIZE, Opening { screen: Some(screen), ..Opening::default() });
         press(&mut state, "/ c a n");
         assert_eq!((state.screen, state.claims.search.as_str()), (Screen::Claims, "can"), "{screen:?}");

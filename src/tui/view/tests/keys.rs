@@ -134,7 +134,7 @@ fn reply(state: &mut State, slot: Slot, answer: Result<Answer, Failure>) {
 #[test]
 fn no_text_names_a_usual_key_once_every_act_has_another() {
     let mut look = Look::new();
-    for which in Screen::ALL {
+    for which in Screen::TABS {
         let mut state = look.open(which);
         look.at("screen", &mut state);
         for down in 0..14 {
@@ -175,7 +175,7 @@ fn no_text_names_a_usual_key_once_every_act_has_another() {
         (Screen::Why, Slot::Why),
         (Screen::Models, Slot::Diagnose),
         (Screen::Peers, Slot::Sync),
-        (Screen::Conflicts, Slot::Conflicts),
+        (Screen::Cards, Slot::Conflicts),
         (Screen::Claims, Slot::Claims),
         (Screen::Timeline, Slot::Timeline),
     ] {
@@ -200,7 +200,7 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
         look.at("empty inbox, empty memory", &mut state);
     }
     for filter in [CardFilter::Open, CardFilter::Snoozed, CardFilter::Settled, CardFilter::All] {
-        let mut state = look.open(Screen::Conflicts);
+        let mut state = look.open(Screen::Cards);
         state.conflicts = crate::tui::state::Conflicts { filter, ..crate::tui::state::Conflicts::default() };
         assert!(state.conflicts.list.need().is_some());
         reply(&mut state, Slot::Conflicts, Ok(Answer::Conflicts(crate::api::ConflictsPage::default())));
@@ -215,18 +215,13 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
         reply(&mut state, Slot::Claims, Ok(Answer::Claims(crate::api::ClaimsPage::default())));
         look.at("no claims", &mut state);
     }
-    for which in [Screen::Timeline, Screen::Log] {
-        for span in [Span::LastHere, Span::Yesterday, Span::Week, Span::All] {
-            let mut state = look.open(which);
-            let slot = if which == Screen::Timeline { Slot::Timeline } else { Slot::Log };
-            if let Some(acts) = state.acts_mut() {
-                acts.span = span;
-                acts.list.restart();
-                assert!(acts.list.need().is_some());
-            }
-            reply(&mut state, slot, Ok(Answer::Log(LogPage::default())));
-            look.at("no acts", &mut state);
-        }
+    for span in [Span::LastHere, Span::Yesterday, Span::Week, Span::All] {
+        let mut state = look.open(Screen::Timeline);
+        state.timeline.span = span;
+        state.timeline.list.restart();
+        assert!(state.timeline.list.need().is_some());
+        reply(&mut state, Slot::Timeline, Ok(Answer::Log(LogPage::default())));
+        look.at("no acts", &mut state);
     }
     let mut state = look.open(Screen::Inbox);
     act(&mut state, Action::ShowWhy);
@@ -244,8 +239,8 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
 fn no_form_and_no_message_names_a_usual_key_once_every_act_has_another() {
     let mut look = Look::new();
     for id in [
-        Action::KeepA,
-        Action::KeepB,
+        Action::KeepNew,
+        Action::KeepExisting,
         Action::Merge,
         Action::Retract,
         Action::Narrow,
@@ -254,7 +249,7 @@ fn no_form_and_no_message_names_a_usual_key_once_every_act_has_another() {
         Action::Discard,
         Action::Snooze,
     ] {
-        let mut state = look.open(Screen::Conflicts);
+        let mut state = look.open(Screen::Cards);
         act(&mut state, id);
         assert!(matches!(state.overlay, Some(Overlay::Form(_))), "{id:?}");
         look.at(&format!("{id:?}"), &mut state);
@@ -274,7 +269,7 @@ fn no_form_and_no_message_names_a_usual_key_once_every_act_has_another() {
             look.at("question", &mut state);
         }
     }
-    let mut state = look.open(Screen::Conflicts);
+    let mut state = look.open(Screen::Cards);
     act(&mut state, Action::Mark);
     look.at("marked", &mut state);
     act(&mut state, Action::KeepSource);

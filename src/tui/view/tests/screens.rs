@@ -121,13 +121,47 @@ fn the_tour_fits_every_screen() {
 }
 
 #[test]
+fn what_an_import_left_is_a_row_that_opens_and_marks_are_seen() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let named = |name: &str| format!("{name}_{}x{}", size.0, size.1);
+        let mut state = screen(size, Screen::Inbox);
+        state.inbox = crate::tui::state::Inbox::default();
+        state.inbox.accept(crate::tui::sample::screens::after_import());
+        press(&mut state, "j");
+        shot(&named("import_closed"), &mut state);
+        press(&mut state, "enter space g space");
+        shot(&named("import_marked"), &mut state);
+        press(&mut state, "j b");
+        shot(&named("import_form"), &mut state);
+    }
+}
+
+#[test]
+fn why_the_guard_thinks_so_is_one_key_away() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = screen(size, Screen::Inbox);
+        press(&mut state, "j enter i");
+        shot(&format!("card_details_{}x{}", size.0, size.1), &mut state);
+    }
+}
+
+#[test]
+fn every_tab_has_its_name_on_eighty_columns() {
+    let mut state = screen((80, 24), Screen::Inbox);
+    let shown = text(&frame(&mut state, &Theme::ansi(true)));
+    let first = shown.lines().next().unwrap();
+    for each in Screen::TABS {
+        assert!(first.contains(each.title()), "{first}");
+    }
+}
+
+#[test]
 fn empty_screens_say_the_next_step() {
-    for which in [Screen::Inbox, Screen::Timeline, Screen::Log] {
+    for which in [Screen::Inbox, Screen::Timeline] {
         let mut state = screen((80, 24), which);
         let (slot, nothing) = match which {
             Screen::Inbox => (Slot::Inbox, Answer::Inbox(Inbox::default())),
-            Screen::Timeline => (Slot::Timeline, Answer::Log(LogPage::default())),
-            _ => (Slot::Log, Answer::Log(LogPage::default())),
+            _ => (Slot::Timeline, Answer::Log(LogPage::default())),
         };
         if let Some(acts) = state.acts_mut() {
             acts.list.restart();
@@ -219,14 +253,14 @@ fn what_is_found_on_a_page_is_marked_and_in_view() {
 
 #[test]
 fn a_card_says_which_words_are_marked() {
-    let mut state = screen((120, 40), Screen::Conflicts);
+    let mut state = screen((120, 40), Screen::Cards);
     let open = state.conflicts.card.as_mut().unwrap();
     open.view.sides[1].claim.statement = "Blue for the canary.\nIt takes a tenth of all users".into();
     open.compare(1);
     let theme = Theme::mono(false);
     let mut marked = Vec::new();
     for says in
-        ["the guard went by; W marks all", "every word that differs; W shows both", "as they were written; W marks"]
+        ["", "Every word that differs is highlighted. W highlights none", "Nothing is highlighted. W highlights"]
     {
         let buffer = frame(&mut state, &theme);
         let underlined = |cell: &&ratatui::buffer::Cell| cell.modifier.contains(theme.side_b.add_modifier);
@@ -235,7 +269,7 @@ fn a_card_says_which_words_are_marked() {
         let whole: Vec<&str> = shown.split_whitespace().filter(|word| !word.starts_with('│')).collect();
         assert!(whole.join(" ").contains(says), "{shown}");
         // On a line of its own where lines are kept.
-        assert_eq!(shown.contains("Blue for the canary.  "), says.contains("written"), "{shown}");
+        assert_eq!(shown.contains("Blue for the canary.  "), says.contains("Nothing"), "{shown}");
         press(&mut state, "W");
     }
     assert!(marked[0] < marked[1] && marked[2] < marked[0], "{marked:?}");
