@@ -136,6 +136,7 @@ fn foresee(engine: &Engine, caller: &Caller, card: &str, order: &Order) -> Resul
             scope: &scope,
             kind: *kind,
             statement,
+            source: None,
             normed: &normed,
             exclude: &members,
         }));
