@@ -119,7 +119,7 @@ fn guard(item: &NoticeItem) -> Option<String> {
         Stage::Judge => "the judge",
     };
     let rule = item.rule.as_deref().map(|rule| format!(", {}", rule.replace('_', " "))).unwrap_or_default();
-    let score = item.score.map(|score| format!(", {:.0} of 100", score * 100.0)).unwrap_or_default();
+    let score = item.score.map(|score| format!(", {:.0} %", score * 100.0)).unwrap_or_default();
     Some(format!("{stage}{rule}{score}"))
 }
 
