@@ -187,13 +187,16 @@ struct GuardArgs {
     /// Replay at most so many sentences of each file.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
-    /// How many of 1,000 sentences inference may refuse wrongly beside those that the rules refuse.
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
-    per_1000: f64,
+    /// How many of 1,000 sentences may be refused wrongly: one figure for each file of sentences, or one for all.
+    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [1.0])]
+    per_1000: Vec<f64>,
+    /// The same, where there is no model.
+    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [1.0])]
+    rules_per_1000: Vec<f64>,
     /// How many of 1,000 sentences it may warn about wrongly.
     #[arg(long, value_name = "N", default_value_t = 5.0)]
     warn_per_1000: f64,
-    /// The share of the contradictions that the rules refuse by words which the cross-encoder may take back.
+    /// The share of the contradictions that the rules name which the cross-encoder may take back.
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     taken_back: f64,
     /// With a language model, fit the deep stage on so many pairs.
@@ -249,7 +252,8 @@ fn measure(args: &GuardArgs, weights: guard::Weights, models: Option<Arc<dyn Mod
             most: args.most,
             models,
             heard: args.heard.clone(),
-            per_1000: args.per_1000,
+            per_1000: args.per_1000.clone(),
+            rules_per_1000: args.rules_per_1000.clone(),
             warn_per_1000: args.warn_per_1000,
             examples: args.examples.clone(),
             taken_back: args.taken_back,

@@ -46,7 +46,7 @@ pub struct RememberRequest {
     /// Where it comes from: `path:line`, a document, an address. Required for `learn`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The key of a fact; without it, subject and attribute, else the statement's hash.
+    /// The key of a fact; without it, one is derived from what the fact is about, which is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Ids of the claims that this one rests on.

@@ -118,29 +118,21 @@ pub struct Evidence {
     pub normaliser: String,
     /// Who read the stored norm.
     pub their_normaliser: String,
-    /// Further figures behind the score, by name: cosine, overlap; `contradiction_forward` and `entailment_forward`, the log-odds
+    /// The figures behind the score, by name: `probability`, which is the score, and `limit`, from which it refuses; cosine, overlap; `contradiction_forward` and `entailment_forward`, the log-odds
     /// that inference gives with the stored statement first, and `…_backward` with the incoming one first.
     #[schema(value_type = Object)]
     pub features: std::collections::BTreeMap<String, f32>,
 }
 
-/// What inference says of two statements in one order, each from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Inferred {
-    /// That the second contradicts the first.
-    pub contradicts: f32,
-    /// That the second follows from the first.
-    pub follows: f32,
-}
-
 impl Evidence {
-    /// What inference said with the incoming statement first, and with the stored one first; `None` where it was not asked.
-    pub fn inferred(&self) -> Option<[Inferred; 2]> {
-        let share = |name: &str| self.features.get(name).map(|log_odds| 1.0 / (1.0 + (-log_odds).exp()));
-        Some([
-            Inferred { contradicts: share("contradiction_backward")?, follows: share("entailment_backward")? },
-            Inferred { contradicts: share("contradiction_forward")?, follows: share("entailment_forward")? },
-        ])
+    /// The probability that the two contradict, and from which one a write is refused, in words; `None` where nothing was weighed.
+    pub fn probability(&self) -> Option<String> {
+        let share = |name: &str| self.features.get(name).map(|share| (share * 100.0).round());
+        let probability = share("probability")?;
+        Some(match share("limit").filter(|limit| *limit < 100.0) {
+            Some(limit) => format!("{probability:.0} % likely to contradict, refused from {limit:.0} %"),
+            None => format!("{probability:.0} % likely to contradict"),
+        })
     }
 }
 
@@ -151,7 +143,7 @@ pub struct Finding {
     pub claim: ClaimId,
     /// What follows from this pair.
     pub tier: Tier,
-    /// How strongly the pair contradicts, 0 to 1.
+    /// The probability that the pair contradicts.
     pub score: f32,
     /// Why.
     pub evidence: Evidence,

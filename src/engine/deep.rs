@@ -142,6 +142,7 @@ impl Engine {
             scope: &row.scope,
             kind: row.kind,
             statement: &row.statement,
+            source: row.source.as_deref(),
             normed: &normed,
             exclude: &exclude,
         };

@@ -5,6 +5,17 @@ use crate::domain::{
     norm::{Modality, SubjectKind},
 };
 
+/// How a key begins that was made of a norm: of stems, which people are not shown.
+const OF_NORM: &str = "norm:";
+
+/// How a key begins that was made of a statement.
+const OF_STATEMENT: &str = "statement:";
+
+/// The key as people see it: the one that its writer gave, and none where it was derived.
+pub(super) fn shown(key: &str) -> Option<&str> {
+    (!key.starts_with(OF_NORM) && !key.starts_with(OF_STATEMENT)).then_some(key)
+}
+
 /// The key of a fact: subject, attribute and place of its norm, where all its definite norms agree on them and say what
 /// *is*; else a hash of the statement, so that it replaces nothing but itself. Never the subject alone: two facts about
 /// one subject are not one fact.
@@ -21,7 +32,7 @@ fn of_norm(norm: &Norm) -> Option<String> {
     if norm.subject.is_empty() || norm.modality != Modality::Must {
         return None;
     }
-    let mut key = format!("{}/{attribute}", norm.subject);
+    let mut key = format!("{OF_NORM}{}/{attribute}", norm.subject);
     for (name, place) in [("env", &norm.scope.env), ("team", &norm.scope.team), ("tenant", &norm.scope.tenant)] {
         if let Some(place) = place {
             key.extend([" ", name, "=", place]);
@@ -36,7 +47,7 @@ fn of_statement(statement: &str) -> String {
     hasher.update(b"ergo/fact-statement/1");
     hasher.update(words.join(" ").as_bytes());
     let digest = hasher.finalize().to_hex();
-    format!("statement:{}", &digest.as_str()[..32])
+    format!("{OF_STATEMENT}{}", &digest.as_str()[..32])
 }
 
 #[cfg(test)]
@@ -55,7 +66,7 @@ mod tests {
 
     #[test]
     fn subject_and_attribute_make_the_key() {
-        assert_eq!(derive("Postgres port is 5432", &[norm("postgres", Some("port"))]), "postgres/port");
+        assert_eq!(derive("Postgres port is 5432", &[norm("postgres", Some("port"))]), "norm:postgres/port");
     }
 
     #[test]
@@ -71,7 +82,7 @@ mod tests {
             scope: NormScope { env: Some("prod".into()), ..NormScope::default() },
             ..norm("postgres", Some("port"))
         };
-        assert_eq!(derive("…", &[prod]), "postgres/port env=prod");
+        assert_eq!(derive("…", &[prod]), "norm:postgres/port env=prod");
     }
 
     #[test]
@@ -80,6 +91,13 @@ mod tests {
         assert!(derive("Postgres port is not 1", &[not]).starts_with("statement:"));
         let two = [norm("postgres", Some("port")), norm("redis", Some("port"))];
         assert!(derive("Postgres port is 1 and redis port is 2", &two).starts_with("statement:"));
+    }
+
+    #[test]
+    fn only_a_key_that_somebody_gave_is_shown() {
+        assert_eq!(shown("db"), Some("db"));
+        assert_eq!(shown(&derive("Databases listen on port 1", &[norm("databas", Some("listen port"))])), None);
+        assert_eq!(shown(&derive("a b", &[])), None);
     }
 
     #[test]

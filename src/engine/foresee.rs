@@ -119,8 +119,14 @@ impl Engine {
             let claim = (draft.kind, statement.as_str(), &draft.qualifiers);
             unread = self.refine(&scope, claim, keep, normed, Call::foreground(deep::BEFORE)).err();
         }
-        let mut foresight =
-            self.foresee(&Incoming { scope: &scope, kind: draft.kind, statement, normed, exclude: &exclude });
+        let mut foresight = self.foresee(&Incoming {
+            scope: &scope,
+            kind: draft.kind,
+            statement,
+            source: draft.source.as_deref(),
+            normed,
+            exclude: &exclude,
+        });
         if let Some(error) = unread {
             foresight.skip(self, "the language model's reading", &error);
         }
@@ -220,7 +226,11 @@ impl Engine {
         if let Some(vector) = into.vector.clone() {
             self.near_in_meaning(reader, incoming, &vector, &mut rows, into)?;
         }
-        let rows = into.shortlist(incoming, rows, by_words);
+        let mut rows = into.shortlist(incoming, rows, by_words);
+        for row in incoming.facts(reader)? {
+            into.said.entry(row.id).or_default();
+            rows.push(row);
+        }
         into.compared = rows.iter().map(|row| row.id).collect();
         Ok(rows)
     }

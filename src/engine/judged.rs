@@ -56,12 +56,17 @@ impl Judged {
     }
 }
 
+/// How many facts a guarded write is compared with, at most.
+const MAX_FACTS: usize = 5;
+
 /// What is about to be stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) scope: &'a Scope,
     pub(super) kind: ClaimKind,
     pub(super) statement: &'a str,
+    /// Where it comes from.
+    pub(super) source: Option<&'a str>,
     pub(super) normed: &'a Normed,
     /// Claims that are to give way: not compared.
     pub(super) exclude: &'a [ClaimId],
@@ -76,16 +81,32 @@ impl Incoming<'_> {
             statement: self.statement.to_owned(),
             norms: self.normed.norms.clone(),
             normaliser: self.normed.version.clone(),
+            source: self.source.map(str::to_owned),
         }
     }
 
-    /// The active claims that share words with it, the likeliest first.
+    /// The active guarded claims that share words with it, the likeliest first.
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
         Ok(reader.candidates(&CandidateQuery {
             scope: self.scope.clone(),
             terms: Guard::index_terms(&self.normed.norms, self.statement),
             exclude: self.exclude.to_vec(),
+            facts: false,
             limit: MAX_BY_WORDS,
+        })?)
+    }
+
+    /// The active facts that share most words with it; none for a fact, which replaces others by its key.
+    pub(super) fn facts(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
+        if !self.kind.is_guarded() {
+            return Ok(Vec::new());
+        }
+        Ok(reader.candidates(&CandidateQuery {
+            scope: self.scope.clone(),
+            terms: Guard::index_terms(&self.normed.norms, self.statement),
+            exclude: self.exclude.to_vec(),
+            facts: true,
+            limit: MAX_FACTS,
         })?)
     }
 
@@ -99,9 +120,9 @@ impl Incoming<'_> {
 }
 
 impl Session<'_> {
-    /// Compares a write with the active claims of its scope. Facts are not compared.
+    /// Compares a write with the active claims of its scope, and a guarded one with facts too: those warn.
     pub(super) fn judge(&self, incoming: &Incoming<'_>) -> Result<Judged, ApiError> {
-        if !incoming.kind.is_guarded() {
+        if !incoming.kind.is_guarded() && incoming.normed.warning.is_some() {
             return Ok(Judged::default());
         }
         if let Some(warning) = &incoming.normed.warning {
@@ -113,7 +134,8 @@ impl Session<'_> {
         for id in foresight.missing(&rows) {
             rows.extend(self.reader().claim(&id)?.filter(|row| incoming.meets(row)));
         }
-        let rows = foresight.shortlist(incoming, rows, by_words);
+        let mut rows = foresight.shortlist(incoming, rows, by_words);
+        rows.extend(incoming.facts(self.reader())?);
         self.compare(incoming, &rows, &foresight)
     }
 
@@ -137,7 +159,8 @@ impl Session<'_> {
         for finding in &verdict.findings {
             conflicts.push(view::conflict(finding.clone(), self.view(&finding.claim)?));
         }
-        let mut warnings: Vec<Warning> = conflicts.iter().filter(|c| c.tier == Tier::Warn).map(softer).collect();
+        let mut warnings: Vec<Warning> =
+            conflicts.iter().filter(|c| c.tier == Tier::Warn).map(|conflict| softer(incoming.kind, conflict)).collect();
         warnings.extend(foresight.warning().or_else(|| gate::skipped(&verdict)));
         let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
         Ok(Judged { verdict, conflicts, warnings, ungated: false, nearest })
@@ -179,12 +202,19 @@ fn skipped(foresight: &Foresight, verdict: &Verdict, rows: &[ClaimRow], worth: i
 pub(super) fn candidate(row: &ClaimRow) -> Candidate {
     let normaliser = row.normaliser.clone().unwrap_or_default();
     let (statement, norms) = (row.statement.clone(), row.norms.clone());
-    Candidate { id: Some(row.id), kind: row.kind, statement, norms, normaliser }
+    Candidate { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }
 }
 
-fn softer(conflict: &Conflict) -> Warning {
+/// What a writer is told of a claim that a write of some kind may contradict.
+fn softer(kind: ClaimKind, conflict: &Conflict) -> Warning {
     let said = conflict.evidence.sentence.trim();
-    let message = if said.is_empty() {
+    let theirs = &conflict.claim;
+    let message = if !kind.is_guarded() || !theirs.kind.is_guarded() {
+        // Which of the two is out of date, only a person can say.
+        format!("this may contradict the {} {}. {said}", theirs.kind.as_str(), super::words::quote(&theirs.statement))
+            .trim_end()
+            .to_owned()
+    } else if said.is_empty() {
         format!("this may not fit with {}", super::words::quote(&conflict.claim.statement))
     } else {
         said.to_owned()

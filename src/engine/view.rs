@@ -1,5 +1,6 @@
 //! From the store's rows to what clients see. Pure.
 
+use super::fact_key;
 use crate::{
     api::{self, CardKind, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance, Settlement},
     domain::{Finding, derive, text::cut},
@@ -34,7 +35,7 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
             verified: true,
         },
         at: row.clock.wall,
-        key: row.key,
+        key: row.key.filter(|key| fact_key::shown(key).is_some()),
         qualifiers: row.qualifiers,
         norms: row.norms,
         replaced_by: row.replaced_by,

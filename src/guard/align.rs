@@ -150,20 +150,63 @@ fn named_apart(ours: &Parsed, a: &Clause, x: usize, theirs: &Parsed, b: &Clause,
     one.id != other.id && a.subject.contains(&x) && b.subject.contains(&y) && is_coined(one) && is_coined(other)
 }
 
-/// The names and numbers by which a clause says which one of a kind it speaks of.
-fn labels(parsed: &Parsed, clause: &Clause) -> Vec<u64> {
-    let is_label = |at: &usize| {
+/// The preposition that governs the phrase that the item at `at` stands in.
+pub(crate) fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
+    for item in parsed.items[..at].iter().rev().take(4) {
+        match item.kind {
+            ItemKind::Stop
+                if matches!(
+                    item.lower.as_str(),
+                    "the" | "a" | "an" | "our" | "its" | "your" | "their" | "all" | "any" | "every" | "each" | "this"
+                ) => {}
+            ItemKind::Stop => return Some(&item.lower),
+            ItemKind::Content => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Whether the item at `at` says for which one of a kind a clause holds: "for service 1", "for w23", "in Go files".
+fn says_which(parsed: &Parsed, at: usize) -> bool {
+    let item = &parsed.items[at];
+    let Some(preposition) = preposition_before(parsed, at) else { return false };
+    let before = at.checked_sub(1).and_then(|i| parsed.items.get(i));
+    let numbered = item.quantity.as_ref().is_some_and(|quantity| quantity.base.is_empty())
+        && before.is_some_and(|noun| {
+            noun.kind == ItemKind::Content
+                && !super::normalise::norms::is_attribute(&noun.key)
+                && noun.quantity.is_none()
+        });
+    // "in Go files", but not "in Go": there the language is what is chosen.
+    let modifies = item.alternative.is_some()
+        && parsed.items.get(at + 1).is_some_and(|next| next.kind == ItemKind::Content && next.alternative.is_none());
+    match preposition {
+        "for" => numbered || is_coined(item) || item.alternative.is_some(),
+        "of" | "on" | "at" => numbered || is_coined(item) || modifies,
+        "in" | "within" | "inside" | "under" => numbered || modifies,
+        _ => false,
+    }
+}
+
+/// The items by which a clause says which one of a kind it speaks of.
+fn labels(parsed: &Parsed, clause: &Clause) -> Vec<usize> {
+    let names = |at: &usize| {
         let item = &parsed.items[*at];
         is_coined(item) || item.quantity.is_some() && names_in(&parsed.items, clause, *at)
     };
-    clause.subject.iter().copied().filter(is_label).map(|at| parsed.items[at].id).collect()
+    let mut labels: Vec<usize> = clause.subject.iter().copied().filter(names).collect();
+    labels.extend(clause.core.iter().chain(&clause.context).copied().filter(|at| says_which(parsed, *at)));
+    labels
 }
 
 /// Whether two statements say different things of two of a kind, each named by a number or a coined name: "worker 3 runs on port 9003",
-/// "worker 4 runs on port 9004". Where they say the same of both ("Node 18 is used", "Node 20 is used"), the number is the point.
+/// "worker 4 runs on port 9004"; or of two places that are named: "use tabs in Go files", "use spaces in Python files". Where they say the
+/// same of both ("Node 18 is used", "Node 20 is used"), the name is the point.
 pub(crate) fn told_apart(ours: &Parsed, theirs: &Parsed) -> bool {
-    let said = |parsed: &Parsed, clause: &Clause| -> Vec<(u64, bool)> {
-        clause.core.iter().map(|at| (parsed.items[*at].id, parsed.items[*at].opposite)).collect()
+    let said = |parsed: &Parsed, clause: &Clause, labels: &[usize]| -> Vec<(u64, bool)> {
+        let rest = clause.core.iter().filter(|at| !labels.contains(at));
+        rest.map(|at| (parsed.items[*at].id, parsed.items[*at].opposite)).collect()
     };
     let mut labelled = ours
         .clauses
@@ -174,9 +217,23 @@ pub(crate) fn told_apart(ours: &Parsed, theirs: &Parsed) -> bool {
         .peekable();
     labelled.peek().is_some()
         && labelled.all(|(a, b, one, other)| {
-            !one.iter().any(|label| other.contains(label))
-                && (a.negative != b.negative || said(ours, a) != said(theirs, b))
+            let shared = |x: &usize| other.iter().any(|y| ours.items[*x].id == theirs.items[*y].id);
+            !one.iter().any(shared) && (a.negative != b.negative || said(ours, a, &one) != said(theirs, b, &other))
         })
+}
+
+/// Whether two statements that stand next to each other in one document each hold for something of their own: a rule and its exception,
+/// one limit for one kind of file and another for another.
+pub(crate) fn under_other_conditions(ours: &Parsed, theirs: &Parsed) -> bool {
+    let chosen = |item: &Item| item.quantity.is_some() || item.alternative.is_some();
+    let own = |a: &Parsed, b: &Parsed| {
+        let has = |item: &Item| b.items.iter().any(|other| other.is_content() && other.id == item.id);
+        a.items.iter().filter(|item| item.is_content() && item.weight >= 0.9 && !chosen(item)).any(|item| !has(item))
+    };
+    let restricted = |parsed: &Parsed| {
+        parsed.clauses.iter().any(|clause| clause.conditional || !clause.exceptions.is_empty() || clause.only)
+    };
+    own(ours, theirs) && own(theirs, ours) || restricted(ours) != restricted(theirs)
 }
 
 /// One linked pair of words: indexes into the items of each statement.
@@ -221,6 +278,32 @@ pub(crate) fn weight(item: &Item) -> f32 {
     if item.code { item.weight.max(0.8) * 1.3 } else { item.weight }
 }
 
+/// The content word next to the item at `at`, in one direction, within its phrase.
+pub(crate) fn anchor(parsed: &Parsed, at: usize, step: isize) -> Option<&Item> {
+    let mut at = at as isize + step;
+    for _ in 0..3 {
+        let item = parsed.items.get(usize::try_from(at).ok()?)?;
+        if item.is_content() {
+            return item.quantity.is_none().then_some(item);
+        }
+        if matches!(item.kind, ItemKind::Punct(_)) {
+            return None;
+        }
+        at += step;
+    }
+    None
+}
+
+/// Whether two figures measure the same thing, by the word before or after each of them.
+pub(crate) fn measures_the_same(ours: &Parsed, x: usize, theirs: &Parsed, y: usize) -> bool {
+    let same = |step: isize| {
+        anchor(ours, x, step)
+            .zip(anchor(theirs, y, step))
+            .is_some_and(|(x, y)| x.id == y.id && x.opposite == y.opposite)
+    };
+    same(-1) || same(1)
+}
+
 /// Lays the words of two clauses side by side.
 pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> Alignment {
     let mut left: Vec<usize> = a.all().collect();
@@ -231,6 +314,8 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     right.dedup();
     let mut out = Alignment::default();
     let (mut left_done, mut right_done) = (vec![false; left.len()], vec![false; right.len()]);
+    let figures = |items: &[Item], all: &[usize]| all.iter().filter(|at| items[**at].quantity.is_some()).count();
+    let several = figures(&ours.items, &left) > 1 || figures(&theirs.items, &right) > 1;
     for wanted in 0..5 {
         if wanted == 1 {
             // A word that the other side says twice has its counterpart both times.
@@ -253,6 +338,9 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                 }
                 let apart = || named_apart(ours, a, x, theirs, b, y).then_some(Link::Contrast);
                 let mut link = link(&ours.items[x], &theirs.items[y]).or_else(apart)?;
+                if link == Link::Amount && several && !measures_the_same(ours, x, theirs, y) {
+                    return None;
+                }
                 if link == Link::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
                     link = Link::Contrast;
                 }

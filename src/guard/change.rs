@@ -34,7 +34,7 @@ const ENDS: &[&str] = &[
     "deprecat",
     "decommission",
     "ditch",
-    "scrap",
+    "scrapp",
     "supersed",
     "dropp",
     "drop",
@@ -47,7 +47,7 @@ const ENDS: &[&str] = &[
 const WORK: &[&str] = &["dropp", "drop", "remov", "eliminat", "replac"];
 
 /// Verbs of leaving: "from X".
-const LEAVES: &[&str] = &["move", "moving", "moved", "switch", "migrat", "chang", "transition", "convert", "port"];
+const LEAVES: &[&str] = &["move", "moving", "moved", "switch", "migrat", "chang", "transition", "convert"];
 
 /// Words that say of which sort a named thing is: "Travis CI" is Travis.
 const SORTS: &[&str] =
@@ -59,8 +59,18 @@ const DECIDES: &[&str] = &[
     "no",
 ];
 
+/// Whether it is a form of one of these verbs: "dropped" of "dropp", and not "dropdown".
 fn begins(item: &Item, stems: &[&str]) -> bool {
-    item.kind != ItemKind::Number && stems.iter().any(|stem| item.lower.starts_with(stem))
+    let form = |rest: &str| matches!(rest, "" | "e" | "es" | "ed" | "d" | "s" | "ing");
+    item.kind != ItemKind::Number && stems.iter().any(|stem| item.lower.strip_prefix(stem).is_some_and(form))
+}
+
+/// Whether some of these items name a thing that can be given up, as opposed to a part of what a program handles.
+fn is_named(items: &[Item], thing: &[usize]) -> bool {
+    thing.iter().any(|at| {
+        let item = &items[*at];
+        item.alternative.is_some() || item.capital && !item.code && (*at > 0 || item.weight >= 0.9 && thing.len() == 1)
+    })
 }
 
 fn is_word(item: &Item, words: &[&str]) -> bool {
@@ -146,9 +156,12 @@ pub(crate) fn given_up(parsed: &Parsed) -> Vec<GivenUp> {
         let passive = at > 0 && is_word(&items[at - 1], &["is", "are", "was", "were", "been", "be", "being"]);
         let work = begins(item, WORK);
         if passive || by && item.lower.ends_with("ed") {
-            // "X is replaced by Y", "X was superseded by Y".
-            if by || !work || decides {
-                push(at, subject(items, at));
+            // "X is replaced by Y", "X was superseded by Y". "The placeholder is replaced by the name" tells what a program does, and so does
+            // what happens under a condition.
+            let thing = subject(items, at);
+            let happens = parsed.clauses.iter().any(|clause| clause.conditions.contains(&at));
+            if !happens && (decides || !work || by && is_named(items, &thing)) {
+                push(at, thing);
             }
         } else if item.lower.starts_with("replac") || item.lower.starts_with("supersed") {
             // "Replace X with Y", "Y replaces X", "this supersedes X".
@@ -260,6 +273,11 @@ mod tests {
     #[case("We are switching away from Redis.", "Never keep sessions in Redis.", false)]
     #[case("We are switching away from Redis.", "Migrate from Redis to Valkey.", false)]
     #[case("We are switching away from Redis.", "Sessions are kept in Postgres.", false)]
+    // What a program does with its parts, told.
+    #[case("The placeholder is replaced by the name of the project.", "Every template has a placeholder.", false)]
+    #[case("`{name}` is replaced by the name of the project.", "Write `{name}` in every template.", false)]
+    #[case("When options are replaced, the old options are logged.", "Options are read from the environment.", false)]
+    #[case("The dropdown lists the options of the plan.", "The options of the plan are fixed.", false)]
     #[case("Nothing depends on the order.", "The order of fields is fixed.", false)]
     fn what_is_given_up_points_to_what_rests_on_it(#[case] ours: &str, #[case] theirs: &str, #[case] expected: bool) {
         assert_eq!(gives_up(&parse(ours), &parse(theirs)).is_some(), expected, "{:?}", given_up(&parse(ours)));

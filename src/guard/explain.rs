@@ -90,9 +90,11 @@ pub(crate) fn changed(ours: &[String], theirs: &[String]) -> String {
     )
 }
 
-/// What language inference found.
-pub(crate) fn inferred(ours: &[String], theirs: &[String], sure: bool) -> String {
-    let said = if sure { "These probably contradict" } else { "These may contradict" };
+/// What language inference found, and how likely it is.
+pub(crate) fn inferred(ours: &[String], theirs: &[String], probability: Option<f32>) -> String {
+    let share =
+        probability.map_or_else(String::new, |probability| format!(" ({:.0} %)", (probability * 100.0).min(99.0)));
+    let said = format!("These probably contradict{share}");
     if ours.is_empty() || theirs.is_empty() {
         return format!("{said}.");
     }

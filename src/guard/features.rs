@@ -17,7 +17,7 @@ use crate::domain::{
 };
 
 /// The names of the figures, in their order.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 30] = [
     "structural_contradiction",
     "structural_same",
     "same_subject",
@@ -45,13 +45,25 @@ pub const NAMES: [&str; 27] = [
     "margin_cosine",
     "margin_aligned",
     "margin_polarity",
+    "far",
+    "margin_far",
+    "found",
 ];
+
+/// The figures that are weighed where no model was heard: what the rules find, and nothing that only suggests it.
+pub const FOUND: [&str; 3] = ["structural_contradiction", "aligned", "found"];
 
 /// The figures of one pair, by [`NAMES`].
 pub type Figures = [f32; NAMES.len()];
 
 /// One log-odds unit of a model becomes this much: ±5 is as sure as it gets.
 const LOGIT: f32 = 0.2;
+
+/// The share of the shorter statement's words from which two speak of one matter.
+const SAME_MATTER: f32 = 0.2;
+
+/// The strength from which the rules find something opposed at all.
+const SOMETHING: f32 = 0.01;
 
 fn squash(margin: f32) -> f32 {
     (margin * LOGIT).clamp(-1.5, 1.5)
@@ -116,7 +128,9 @@ pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said:
     let evidence = &ruling.evidence;
     let structural = evidence.stage == Stage::Structural;
     let rule = evidence.rule.as_str();
-    let aligned = if structural || rule == "change_in_words" { 0.0 } else { ruling.score };
+    // Of norms that contradict each other every machine must get the same figures: those of the norms alone.
+    let structural = structural || ruling.decided;
+    let aligned = if structural || rule == "change_in_words" { 0.0 } else { ruling.strength };
     let of = |name: &str| if !structural && rule == name { aligned.max(0.1) } else { 0.0 };
     let subject =
         ours.norms.iter().any(|x| !x.subject.is_empty() && theirs.norms.iter().any(|y| x.subject == y.subject));
@@ -130,8 +144,10 @@ pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said:
         (squash(inference.mean()), least(inference.contradiction()), least(inference.entailment()))
     });
     let up = mean.max(0.0);
+    // How much less the shorter statement shares than what two of one matter do.
+    let far = (1.0 - containment / SAME_MATTER).max(0.0);
     [
-        flag(structural && evidence.relation == Relation::Contradiction),
+        flag(ruling.decided),
         flag(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),
         flag(subject),
         flag(a.place.is_one_sided(&b.place) || a.window.is_open() != b.window.is_open()),
@@ -158,5 +174,8 @@ pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said:
         up * cosine,
         up * aligned,
         up * polarity,
+        far,
+        up * far,
+        flag(ruling.decided || aligned >= SOMETHING),
     ]
 }

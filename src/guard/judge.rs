@@ -15,14 +15,13 @@ use crate::domain::{
     verdict::{Confidence, Evidence, Relation, Stage, Tier},
 };
 
-/// Score from which a pair blocks. That of the rules was chosen on real rules and decisions so that at most 2 of 1,000 writes are refused
-/// wrongly; that of inference is a probability, put on the same scale.
-pub const BLOCK: f32 = 0.5;
+/// How strongly aligned words must oppose each other for the rules to call that a contradiction, and not only a doubt.
+pub const OPPOSED: f32 = 0.5;
 
-/// Score of the rules alone from which a pair warns.
-pub const WARN: f32 = 0.34;
+/// How strong a doubt is that has no strength of its own.
+const DOUBTED: f32 = 0.34;
 
-/// The score of a pair that the structural stage decides with HIGH confidence.
+/// How strong it is that norms contradict each other.
 const DECIDED: f32 = 0.95;
 
 /// The rule of a statement that says itself that something changed.
@@ -48,12 +47,18 @@ impl Default for Stages {
 pub struct Ruling {
     /// What follows.
     pub tier: Tier,
-    /// How strongly the pair contradicts, 0 to 1.
+    /// The probability that the pair contradicts.
     pub score: f32,
     /// Why.
     pub evidence: Evidence,
-    /// The norms contradict each other: nothing is left to infer.
+    /// How strongly the rules find the two opposed, 0 to 1: a figure among others, and no probability.
+    pub strength: f32,
+    /// The norms contradict each other: every machine can repeat that, and no model is asked.
     pub decided: bool,
+    /// The two do not speak of one thing: nothing is weighed.
+    pub settled: bool,
+    /// A person should look at it, however likely it is.
+    pub hint: bool,
 }
 
 /// A statement ready to be compared: its norms and its words.
@@ -142,11 +147,14 @@ pub(crate) fn strongest(ours: &[Norm], theirs: &[Norm]) -> Option<(Comparison, u
     best
 }
 
-/// Compares two prepared statements.
+/// What the rules find between two prepared statements. [`weigh`] says what follows.
 pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_text: &str, stages: Stages) -> Ruling {
     let labelled =
         !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
     let mut ruling = Ruling::default();
+    if align::told_apart(&ours.parsed, &theirs.parsed) {
+        return apart(ours, theirs, "told_apart", "They speak of two things of one kind.");
+    }
     if stages.structural
         && let Some((comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
     {
@@ -173,42 +181,60 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
             ..Evidence::default()
         };
         if held && comparison.confidence == Confidence::High {
-            ruling.score = DECIDED;
-            ruling.decided = true;
-        } else if held {
-            ruling.score = WARN;
+            (ruling.strength, ruling.decided) = (DECIDED, true);
         }
-        if comparison.rule == "narrower_scope" && !labelled {
-            ruling.score = WARN;
+        ruling.hint = !ruling.decided && (held || comparison.rule == "narrower_scope" && !labelled);
+        if ruling.hint {
+            ruling.strength = DOUBTED;
         }
         if comparison.relation == Relation::Incomparable {
+            ruling.settled = true;
             return ruling;
         }
     }
-    let apart = ours.norms.iter().any(|a| {
+    let disjoint = ours.norms.iter().any(|a| {
         theirs.norms.iter().any(|b| structural::disjoint_scope(&a.scope, &b.scope) || structural::disjoint_time(a, b))
     });
     if stages.aligned
-        && !apart
+        && !disjoint
         && let Some(found) = align::oppose(&ours.parsed, &theirs.parsed)
-        && found.score > ruling.score
+        && found.score > ruling.strength
     {
         let norm = ours.norms.get(found.clauses.0).or(ours.norms.first()).cloned().unwrap_or_default();
         let their_norm = theirs.norms.get(found.clauses.1).or(theirs.norms.first()).cloned().unwrap_or_default();
-        ruling.score = found.score;
+        if !ruling.decided {
+            (ruling.strength, ruling.hint) = (found.score, false);
+        }
+        // Of norms that contradict each other the words may give the better sentence; what is weighed is the norms alone.
         ruling.evidence = aligned_evidence(&found, ours, theirs, norm, their_norm);
     }
-    if stages.aligned && !apart && ruling.score < WARN {
+    if stages.aligned && !disjoint && ruling.strength < DOUBTED {
         changed(&mut ruling, ours, theirs);
     }
-    ruling.tier = if ruling.score >= BLOCK {
-        Tier::Block
-    } else if ruling.score >= WARN {
-        Tier::Warn
-    } else {
-        Tier::Clean
-    };
+    let evidence = &ruling.evidence;
+    let principled = evidence.stage != Stage::Judge
+        && evidence.confidence == Confidence::High
+        && evidence.relation != Relation::Contradiction;
+    let elsewhere =
+        ours.parsed.place.is_disjoint(&theirs.parsed.place) || ours.parsed.window.is_disjoint(theirs.parsed.window);
+    ruling.settled = !ruling.decided && (principled || labelled || elsewhere);
     ruling
+}
+
+/// Two statements that hold beside each other, for a reason that no model is asked about.
+pub(crate) fn apart(ours: &Prepared, theirs: &Prepared, rule: &str, sentence: &str) -> Ruling {
+    let norm = |prepared: &Prepared| prepared.norms.first().cloned().unwrap_or_default();
+    let evidence = Evidence {
+        stage: Stage::Structural,
+        rule: rule.into(),
+        relation: Relation::Coexist,
+        confidence: Confidence::High,
+        sentence: sentence.into(),
+        norm: norm(ours),
+        their_norm: norm(theirs),
+        ..Evidence::default()
+    };
+    Ruling { evidence, settled: true, ..Ruling::default() }
 }
 
 /// The share of words from which "that was wrong" is about the other statement.
@@ -223,7 +249,7 @@ fn changed(ruling: &mut Ruling, ours: &Prepared, theirs: &Prepared) {
     });
     let Some(found) = found else { return };
     let (words, their_words) = (explain::words(a, &found.ours), explain::words(b, &found.theirs));
-    ruling.score = WARN;
+    (ruling.strength, ruling.hint) = (DOUBTED, true);
     let evidence = &mut ruling.evidence;
     evidence.stage = Stage::Judge;
     evidence.rule = IN_WORDS.into();
@@ -240,8 +266,8 @@ fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm
     Evidence {
         stage: Stage::Judge,
         rule: found.rule.into(),
-        relation: if found.score >= BLOCK { Relation::Contradiction } else { Relation::Uncertain },
-        confidence: if found.score >= BLOCK { Confidence::High } else { Confidence::Med },
+        relation: if found.score >= OPPOSED { Relation::Contradiction } else { Relation::Uncertain },
+        confidence: if found.score >= OPPOSED { Confidence::High } else { Confidence::Med },
         sentence: explain::aligned(found, &words, &their_words, &ours.parsed),
         field: match found.rule {
             "opposing_modality" => "modality",
@@ -258,53 +284,31 @@ fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm
     }
 }
 
-/// Whether the stages before leave nothing to infer: decided by norms, incomparable, or of another place or time.
-fn is_settled(ruling: &Ruling) -> bool {
-    let evidence = &ruling.evidence;
-    ruling.decided
-        || evidence.stage != Stage::Judge
-            && evidence.confidence == Confidence::High
-            && evidence.relation != Relation::Contradiction
-}
-
 /// How much a pair deserves a cross-encoder, beside others of the same write; `None` where it does not.
 pub(crate) fn worth(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &Said, gate: &Gate) -> Option<f32> {
-    let labelled =
-        !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
-    let apart =
-        ours.parsed.place.is_disjoint(&theirs.parsed.place) || ours.parsed.window.is_disjoint(theirs.parsed.window);
-    if is_settled(ruling) || labelled || apart || align::told_apart(&ours.parsed, &theirs.parsed) {
+    if ruling.settled || ruling.decided {
         return None;
     }
     let (overlap, _) = features::shared(&ours.parsed, &theirs.parsed);
     let cosine = said.cosine.unwrap_or(0.0);
-    let close = ruling.score > 0.05 || cosine >= gate.cosine || overlap >= gate.overlap;
-    close.then_some(ruling.score + cosine + 0.5 * overlap)
+    let close = ruling.strength > 0.05 || cosine >= gate.cosine || overlap >= gate.overlap;
+    close.then_some(ruling.strength + cosine + 0.5 * overlap)
 }
 
-/// The rules refuse by words that they aligned; where inference is sure that the two go together, that is no more than a warning.
-fn doubt(ruling: &mut Ruling, inferred: f32, veto: f32, shift: f32) {
-    if inferred > veto || shift >= 1.0 {
-        return;
-    }
-    ruling.tier = Tier::Warn;
-    ruling.score = WARN;
-    ruling.evidence.relation = Relation::Uncertain;
-    ruling.evidence.confidence = Confidence::Med;
-    ruling.evidence.sentence.push_str(" Read together, they seem to agree.");
-}
-
-/// A probability on the scale of all scores, on which [`BLOCK`] is where a pair blocks.
-fn scaled(probability: f32, limit: f32) -> f32 {
-    if probability < limit {
-        (BLOCK * probability / limit).min(BLOCK - 1e-4)
+/// The tier that follows from a probability.
+fn tier(probability: f32, block: f32, warn: f32) -> Tier {
+    if probability >= block {
+        Tier::Block
+    } else if probability >= warn {
+        Tier::Warn
     } else {
-        BLOCK + (1.0 - BLOCK) * (probability - limit) / (1.0 - limit).max(1e-6)
+        Tier::Clean
     }
 }
 
-/// Weighs everything that is known of a pair that the rules leave open. Without a cross-encoder the rules' own score stands. `shift` is added
-/// to the probability from which a pair blocks.
+/// Weighs everything that is known of a pair into one probability, and says what follows from it. `shift` is added to the probability from
+/// which a pair is refused where a cross-encoder was heard; from 1 on it was not the one that the weights were fitted for, and then it may
+/// warn and neither refuse nor take back.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
     ours: &Prepared,
@@ -313,72 +317,78 @@ pub(crate) fn weigh(
     weights: &Weights,
     shift: f32,
 ) {
-    let open = || !is_settled(ruling) && !align::told_apart(&ours.parsed, &theirs.parsed);
-    let heard = said.inference.filter(|_| !weights.weights.is_empty() && open());
-    let Some(inference) = heard else { return };
-    let figures = features::figures(ruling, ours, theirs, said);
-    for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {
-        ruling.evidence.features.insert((*name).to_owned(), figure);
-    }
-    ruling.evidence.features.insert("inferred".into(), inference.mean());
-    for (what, [forward, backward]) in
-        [("contradiction", inference.contradiction()), ("entailment", inference.entailment())]
-    {
-        ruling.evidence.features.insert(format!("{what}_forward"), forward);
-        ruling.evidence.features.insert(format!("{what}_backward"), backward);
-    }
-    if ruling.tier == Tier::Block {
-        doubt(ruling, inference.mean(), weights.thresholds.veto, shift);
+    if ruling.settled {
+        if ruling.hint {
+            ruling.tier = Tier::Warn;
+        }
         return;
     }
-    // A hint that inference cannot take back.
-    let mut narrower =
-        matches!(ruling.evidence.rule.as_str(), "narrower_scope" | IN_WORDS) && ruling.tier == Tier::Warn;
-    // Norms that a language model read contradict each other: a hint where inference leans that way too.
-    narrower |= ruling.tier == Tier::Warn
-        && ruling.evidence.stage == Stage::Structural
-        && ruling.evidence.relation == Relation::Contradiction
-        && inference.mean() >= 0.0;
-    let log_odds = weights.log_odds(&figures);
-    let mut probability = weights.score(&figures);
-    let mut thresholds = weights.thresholds;
-    let mut deeply = false;
-    if let Some(deep) = said.deep.filter(|_| probability < thresholds.block + shift) {
-        // It speaks where it finds something, and takes back no warning.
-        let with = weights.deep_score(log_odds, deep);
-        ruling.evidence.features.insert("deep".into(), deep);
-        if with >= weights.deep.warn.min(weights.deep.block + shift) {
-            (probability, deeply) = (with, true);
-            (thresholds.block, thresholds.warn) = (weights.deep.block, weights.deep.warn);
+    let alone = features::figures(ruling, ours, theirs, &Said::default());
+    let (mut probability, mut limits) = (weights.rules.score(&alone), (weights.rules.block, weights.rules.warn));
+    ruling.tier = tier(probability, limits.0, limits.1);
+    let mut inferred = None;
+    if let Some(inference) = said.inference.filter(|_| !weights.weights.is_empty() && !ruling.decided) {
+        let figures = features::figures(ruling, ours, theirs, said);
+        for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {
+            ruling.evidence.features.insert((*name).to_owned(), figure);
+        }
+        for (what, [forward, backward]) in
+            [("contradiction", inference.contradiction()), ("entailment", inference.entailment())]
+        {
+            ruling.evidence.features.insert(format!("{what}_forward"), forward);
+            ruling.evidence.features.insert(format!("{what}_backward"), backward);
+        }
+        let with = weights.score(&figures);
+        if shift >= 1.0 {
+            if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
+                // Likely, by a model whose word was not measured.
+                probability = probability.max(limits.1);
+                (ruling.tier, inferred) = (Tier::Warn, Some("inferred"));
+            }
+        } else {
+            probability = with;
+            // Words that the rules name a person can check: they need less to refuse than inference alone, and are never passed over.
+            limits = if ruling.strength >= OPPOSED {
+                (weights.thresholds.named, 0.0)
+            } else {
+                ((weights.thresholds.block + shift).clamp(0.01, 0.9999), weights.thresholds.warn)
+            };
+            ruling.tier = tier(probability, limits.0, limits.1);
+            ruling.hint &= ruling.evidence.relation != Relation::Contradiction || inference.mean() >= 0.0;
+            inferred = Some("inferred");
+        }
+        let log_odds = weights.log_odds(&figures);
+        if let Some(deep) = said.deep.filter(|_| ruling.tier < Tier::Block) {
+            // It speaks where it finds something, and takes back no warning.
+            let with = weights.deep_score(log_odds, deep);
+            ruling.evidence.features.insert("deep".into(), deep);
+            let block = weights.deep.block + shift;
+            if with >= weights.deep.warn.min(block) {
+                (probability, limits) = (with, (block, weights.deep.warn));
+                (ruling.tier, inferred) = (tier(with, block, weights.deep.warn), Some("inferred_deeply"));
+            }
         }
     }
-    let limit = (thresholds.block + shift).clamp(0.01, 0.9999);
-    let may_block = deeply || weights.gate.lets_block(&figures);
-    let (block, warn) = (may_block && probability >= limit, probability >= thresholds.warn);
-    let score = scaled(probability, limit).min(if may_block { 1.0 } else { BLOCK - 1e-4 });
-    ruling.score = if narrower { ruling.score.max(score) } else { score };
-    ruling.tier = if block {
-        Tier::Block
-    } else if narrower || warn {
-        Tier::Warn
-    } else {
-        Tier::Clean
-    };
+    ruling.score = probability;
+    let likely = ruling.tier > Tier::Clean;
+    if ruling.hint && !likely {
+        ruling.tier = Tier::Warn;
+    }
     let evidence = &mut ruling.evidence;
     evidence.features.insert("probability".into(), probability);
-    evidence.features.insert("limit".into(), limit);
-    if ruling.tier == Tier::Clean || narrower && !block {
+    evidence.features.insert("limit".into(), limits.0.min(1.0));
+    if !likely || ruling.decided {
         return;
     }
     let sure = ruling.tier == Tier::Block;
     evidence.relation = if sure { Relation::Contradiction } else { Relation::Uncertain };
     evidence.confidence = if sure { Confidence::High } else { Confidence::Med };
-    if evidence.stage != Stage::Judge || deeply {
+    if let Some(rule) = inferred.filter(|rule| evidence.stage != Stage::Judge || *rule == "inferred_deeply") {
         let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
         evidence.stage = Stage::Nli;
-        evidence.rule = if deeply { "inferred_deeply" } else { "inferred" }.into();
+        evidence.rule = rule.into();
         evidence.field = String::new();
-        evidence.sentence = explain::inferred(&words, &their_words, sure);
+        evidence.sentence = explain::inferred(&words, &their_words, Some(probability));
         (evidence.words, evidence.their_words) = (words, their_words);
     }
 }

@@ -322,8 +322,53 @@ impl Lexicon {
         key(a).zip(key(b)).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1)
     }
 
+    /// The name that a set of exclusive alternatives has for one of its members.
+    pub(crate) fn member_name(&self, (set, number): (u16, u16)) -> Option<&str> {
+        self.alternative_sets.get(set as usize)?.1.get(number as usize).map(String::as_str)
+    }
+
     /// The name of a set of exclusive alternatives.
     pub(crate) fn set_name(&self, set: u16) -> &str {
         self.alternative_sets.get(set as usize).map_or("", |(name, _)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// "hosted", once a synonym of "cloud", has the stem of "host": each stem belongs to one set of synonyms.
+    #[test]
+    fn no_two_sets_of_synonyms_share_a_stem() {
+        let sets: Vec<(&str, &str)> =
+            lines(include_str!("../../assets/lexicon/synonyms.txt")).filter_map(head).collect();
+        let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (canonical, synonyms) in &sets {
+            for phrase in std::iter::once(*canonical).chain(synonyms.split(',').map(str::trim)) {
+                let owners = owners.entry(lexicon().stems(phrase).join(" ")).or_default();
+                if !owners.iter().any(|owner| owner.starts_with(&format!("{canonical}: "))) {
+                    owners.push(format!("{canonical}: {phrase}"));
+                }
+            }
+        }
+        let shared: Vec<String> = owners
+            .into_iter()
+            .filter(|(_, owners)| owners.len() > 1)
+            .map(|(stem, owners)| format!("{stem}: {}", owners.join(" | ")))
+            .collect();
+        assert!(shared.is_empty(), "{}", shared.join("\n"));
+    }
+
+    /// Every word of a set leads to the set's own key, unless a set of opposites has claimed both.
+    #[test]
+    fn synonyms_are_the_word_that_they_stand_for() {
+        for (canonical, synonyms) in lines(include_str!("../../assets/lexicon/synonyms.txt")).filter_map(head) {
+            let key = lexicon().canonical(canonical);
+            for phrase in synonyms.split(',').map(str::trim) {
+                assert_eq!(lexicon().canonical(phrase), key, "{canonical}: {phrase}");
+            }
+        }
     }
 }

@@ -40,7 +40,7 @@ use crate::domain::{
 pub struct Candidate {
     /// The stored claim; `None` for the incoming one, which has no id yet.
     pub id: Option<ClaimId>,
-    /// Its kind; a rejection is compared as "not", facts are never compared.
+    /// Its kind; a rejection is compared as "not", facts not with each other.
     pub kind: ClaimKind,
     /// The statement as written.
     pub statement: String,
@@ -48,6 +48,29 @@ pub struct Candidate {
     pub norms: Vec<Norm>,
     /// The name and version of that normaliser.
     pub normaliser: String,
+    /// Where it comes from: `path:line` tells neighbours in one document.
+    pub source: Option<String>,
+}
+
+/// How many lines apart two statements of one document are neighbours, at most: entries of one list, or of two short paragraphs.
+const NEIGHBOURS: usize = 6;
+
+impl Candidate {
+    /// The document and the line that it comes from.
+    fn line(&self) -> Option<(&str, usize)> {
+        let (path, line) = self.source.as_deref()?.rsplit_once(':')?;
+        Some((path, line.parse().ok()?))
+    }
+
+    /// Whether both stand near each other in one document, and are not one line of it at two times.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.line().zip(other.line()).is_some_and(|(a, b)| a.0 == b.0 && (1..=NEIGHBOURS).contains(&a.1.abs_diff(b.1)))
+    }
+
+    /// Whether the two are compared at all: a fact replaces another by its key.
+    fn meets(&self, other: &Self) -> bool {
+        self.kind.is_guarded() || other.kind.is_guarded()
+    }
 }
 
 /// The guard, with its normaliser and the judge's weights.
@@ -136,14 +159,18 @@ impl Guard {
         let ours = judge::prepare(incoming);
         let mut verdict = Verdict { compared: against.len(), ..Verdict::default() };
         for (at, candidate) in against.iter().enumerate() {
-            if candidate.kind == ClaimKind::Fact || is_over(candidate, under.today) {
+            if !incoming.meets(candidate) || is_over(candidate, under.today) {
                 continue;
             }
             let said = under.said.get(at).copied().unwrap_or_default();
             verdict.inferred += usize::from(said.inference.is_some());
             let theirs = judge::prepare(candidate);
-            let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
+            let mut ruling = self.rule(incoming, &ours, candidate, &theirs);
             judge::weigh(&mut ruling, &ours, &theirs, &said, &self.weights, under.shift);
+            // A fact is noted, and never a reason to refuse.
+            if !(incoming.kind.is_guarded() && candidate.kind.is_guarded()) {
+                ruling.tier = ruling.tier.min(Tier::Warn);
+            }
             if ruling.tier > Tier::Clean {
                 ruling.evidence.normaliser.clone_from(&incoming.normaliser);
                 ruling.evidence.their_normaliser.clone_from(&candidate.normaliser);
@@ -177,8 +204,8 @@ impl Guard {
         self.best(incoming, against, under.today, self.weights.deep.most, |at, ours, theirs, mut ruling| {
             let said = under.said.get(at).copied().filter(|said| said.inference.is_some())?;
             judge::weigh(&mut ruling, ours, theirs, &said, &self.weights, under.shift);
-            let probability = ruling.evidence.features.get("probability").copied()?;
-            (ruling.tier < Tier::Block && probability >= self.weights.deep.gate).then_some(probability)
+            let asked = ruling.tier < Tier::Block && !ruling.settled && !ruling.decided;
+            (asked && ruling.score >= self.weights.deep.gate).then_some(ruling.score)
         })
     }
 
@@ -196,10 +223,10 @@ impl Guard {
         let mut worth: Vec<(f32, usize)> = against
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| candidate.kind != ClaimKind::Fact && !is_over(candidate, today))
+            .filter(|(_, candidate)| incoming.meets(candidate) && !is_over(candidate, today))
             .filter_map(|(at, candidate)| {
                 let theirs = judge::prepare(candidate);
-                let ruling = judge::rule(&ours, &incoming.statement, &theirs, &candidate.statement, self.stages);
+                let ruling = self.rule(incoming, &ours, candidate, &theirs);
                 Some((score(at, &ours, &theirs, ruling)?, at))
             })
             .collect();
@@ -211,8 +238,25 @@ impl Guard {
     /// The ruling on one pair, whatever its tier; for measuring.
     pub fn compare(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Ruling {
         let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
-        let mut ruling = judge::rule(&ours, &incoming.statement, &theirs, &stored.statement, self.stages);
+        let mut ruling = self.rule(incoming, &ours, stored, &theirs);
         judge::weigh(&mut ruling, &ours, &theirs, said, &self.weights, 0.0);
+        ruling
+    }
+
+    /// What the rules find between two statements that are read.
+    fn rule(
+        &self,
+        incoming: &Candidate,
+        ours: &judge::Prepared,
+        stored: &Candidate,
+        theirs: &judge::Prepared,
+    ) -> Ruling {
+        let ruling = judge::rule(ours, &incoming.statement, theirs, &stored.statement, self.stages);
+        // Norms that contradict each other do so on every machine, also where a document's lines are not known.
+        let beside = !ruling.decided && !ruling.settled && incoming.is_beside(stored);
+        if beside && align::under_other_conditions(&ours.parsed, &theirs.parsed) {
+            return judge::apart(ours, theirs, "neighbours", "They stand next to each other in one document.");
+        }
         ruling
     }
 
@@ -222,19 +266,33 @@ impl Guard {
         let (a, b) = (judge::prepare(ours), judge::prepare(theirs));
         if inferred {
             let (words, their_words) = explain::apart(&a.parsed, &b.parsed);
-            return Some(explain::inferred(&words, &their_words, false));
+            return Some(explain::inferred(&words, &their_words, None));
         }
-        let ruling = judge::rule(&a, &ours.statement, &b, &theirs.statement, self.stages);
+        let mut ruling = self.rule(ours, &a, theirs, &b);
+        judge::weigh(&mut ruling, &a, &b, &Said::default(), &self.weights, 0.0);
         (ruling.tier > Tier::Clean).then_some(ruling.evidence.sentence).filter(|sentence| !sentence.is_empty())
     }
 
-    /// The figures of one pair as the judge weighs them; `None` where the rules decide it; for fitting.
-    pub fn figures(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Option<features::Figures> {
+    /// The figures of one pair as the judge weighs them where a cross-encoder was heard, and where none was; `None` where it weighs nothing.
+    /// For fitting.
+    pub fn figures(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Weighed {
         let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
-        let ruling = judge::rule(&ours, &incoming.statement, &theirs, &stored.statement, self.stages);
-        judge::worth(&ruling, &ours, &theirs, said, &self.weights.gate).filter(|_| ruling.tier < Tier::Block)?;
-        Some(features::figures(&ruling, &ours, &theirs, said))
+        let ruling = self.rule(incoming, &ours, stored, &theirs);
+        let heard = said.inference.is_some() && !ruling.settled && !ruling.decided;
+        Weighed {
+            heard: heard.then(|| features::figures(&ruling, &ours, &theirs, said)),
+            alone: (!ruling.settled).then(|| features::figures(&ruling, &ours, &theirs, &Said::default())),
+        }
     }
+}
+
+/// The figures of one pair, by what was heard of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Weighed {
+    /// With a cross-encoder's word.
+    pub heard: Option<features::Figures>,
+    /// Without any model's.
+    pub alone: Option<features::Figures>,
 }
 
 /// Stands for a candidate without an id.

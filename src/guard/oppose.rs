@@ -1,7 +1,7 @@
 //! The rules by which two aligned clauses oppose each other. Each gives a score; the judge holds the thresholds.
 
 use super::{
-    align::{Alignment, Link, Opposition, Pair, weight},
+    align::{Alignment, Link, Opposition, Pair, measures_the_same, preposition_before, weight},
     normalise::{
         Parsed,
         clause::Clause,
@@ -154,23 +154,6 @@ fn beside_choice(alignment: &Alignment, at: usize, theirs: bool) -> bool {
         let chosen = if theirs { p.theirs } else { p.ours };
         matches!(p.link, Link::Alternative(_) | Link::Amount) && chosen.abs_diff(at) <= 1
     })
-}
-
-/// The preposition that governs the phrase that the word at `at` stands in.
-fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
-    for item in parsed.items[..at].iter().rev().take(4) {
-        match item.kind {
-            ItemKind::Stop
-                if matches!(
-                    item.lower.as_str(),
-                    "the" | "a" | "an" | "our" | "its" | "your" | "their" | "all" | "any" | "every" | "each" | "this"
-                ) => {}
-            ItemKind::Stop => return Some(&item.lower),
-            ItemKind::Content => {}
-            _ => return None,
-        }
-    }
-    None
 }
 
 /// Whether the word at `at` stands in a phrase with "as": the role that something else takes.
@@ -403,21 +386,6 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs("exclusive_alternative", score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
-fn anchor(parsed: &Parsed, at: usize, step: isize) -> Option<&Item> {
-    let mut at = at as isize + step;
-    for _ in 0..3 {
-        let item = parsed.items.get(usize::try_from(at).ok()?)?;
-        if item.is_content() {
-            return item.quantity.is_none().then_some(item);
-        }
-        if matches!(item.kind, ItemKind::Punct(_)) {
-            return None;
-        }
-        at += step;
-    }
-    None
-}
-
 /// Both name an amount of the same thing, and the amounts differ.
 fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let differing: Vec<&Pair> = alignment.of(|l| l == Link::Amount).collect();
@@ -429,11 +397,8 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let pair = differing[0];
-    let same = |step: isize| {
-        anchor(ours, pair.ours, step).zip(anchor(theirs, pair.theirs, step)).is_some_and(|(x, y)| x.id == y.id)
-    };
     let unit = ours.items[pair.ours].quantity.as_ref().is_some_and(|q| !q.base.is_empty());
-    let anchored = same(-1) || same(1);
+    let anchored = measures_the_same(ours, pair.ours, theirs, pair.theirs);
     if !unit && !anchored {
         return None;
     }

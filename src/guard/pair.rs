@@ -3,11 +3,12 @@
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
-    Candidate, Stages, judge,
+    Candidate, Said, Stages, judge,
     normalise::{
         self,
         item::{Item, ItemKind},
     },
+    weights,
 };
 use crate::domain::{
     norm::{IndexTerms, Norm, SubjectKind},
@@ -16,6 +17,9 @@ use crate::domain::{
 
 /// The stage whose answer every machine can repeat from what events carry.
 const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
+
+/// The version of the comparison that cards on every machine are computed by.
+const VERSION: u32 = 2;
 
 /// Terms that are indexed of one statement, at most.
 const MAX_TERMS: usize = 64;
@@ -31,8 +35,9 @@ const NEAR: usize = 2;
 pub struct StructuralPairCheck;
 
 impl PairCheck for StructuralPairCheck {
+    /// Another comparison, or other weights of it, needs another version: a test holds the two together.
     fn version(&self) -> u32 {
-        1
+        VERSION
     }
 
     fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence> {
@@ -46,8 +51,9 @@ impl PairCheck for StructuralPairCheck {
             return None;
         }
         let (a, b) = (judge::prepare(&a), judge::prepare(&b));
-        let ruling = judge::rule(&a, ours.statement, &b, theirs.statement, STRUCTURAL);
-        (ruling.tier == Tier::Block).then_some(ruling.evidence)
+        let mut ruling = judge::rule(&a, ours.statement, &b, theirs.statement, STRUCTURAL);
+        judge::weigh(&mut ruling, &a, &b, &Said::default(), weights::built_in(), 0.0);
+        (ruling.decided && ruling.tier == Tier::Block).then_some(ruling.evidence)
     }
 
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms {
@@ -120,7 +126,18 @@ fn phrases(items: &[Item]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::index_terms;
+    use super::{VERSION, index_terms};
+    use crate::guard::weights;
+
+    /// Cards on every machine follow from these weights: who changes them, counts the version up and writes the new ones here.
+    #[test]
+    fn other_weights_of_the_rules_need_another_version() {
+        let weights =
+            [("aligned", 1.7521), ("found", 3.1416), ("intercept", -4.4613), ("structural_contradiction", 1.7381)];
+        let weights = weights.map(|(name, weight)| (name.to_owned(), weight)).into();
+        let rules = weights::Rules { block: 0.39, warn: 0.33885, weights };
+        assert_eq!((VERSION, &weights::built_in().rules), (2, &rules));
+    }
 
     #[test]
     fn what_contradicts_shares_phrases_whatever_its_value_and_order() {

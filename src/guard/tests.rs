@@ -153,11 +153,11 @@ fn subjects_are_canonical() {
     }
 }
 
-/// A judge that goes by the cross-encoder alone.
+/// A judge that goes by the cross-encoder alone, where it was heard.
 fn trusting() -> Guard {
     let mut weights = Weights { weights: [("margin".to_owned(), 10.0)].into(), ..Weights::default() };
     (weights.thresholds.block, weights.thresholds.warn) = (0.9, 0.6);
-    weights.gate.containment = 0.0;
+    weights.rules = weights::built_in().rules.clone();
     Guard::default().with_weights(weights)
 }
 
@@ -202,32 +202,149 @@ fn inference_overrules_no_norm() {
 }
 
 #[test]
-fn inference_takes_back_what_the_rules_refuse_by_words_only_where_it_is_sure() {
-    let mut weights = trusting().weights().clone();
-    weights.thresholds.veto = -3.0;
-    let guard = Guard::default().with_weights(weights);
+fn what_the_rules_find_and_what_inference_says_make_one_probability() {
     let (first, second) =
         (candidate("Use tabs for the indentation of code."), candidate("Never indent code with tabs."));
     let with = |said: Said| {
         let under = Circumstances { said: &[said], ..under("2026-01-01") };
-        guard.judge(&second, std::slice::from_ref(&first), under).tier
+        let verdict = Guard::default().judge(&second, std::slice::from_ref(&first), under);
+        (verdict.tier, verdict.findings.first().map_or(0.0, |finding| finding.score))
     };
-    assert_eq!(with(Said::default()), Tier::Block);
-    assert_eq!((with(heard(-1.0)), with(heard(-6.0))), (Tier::Block, Tier::Warn));
+    assert_eq!(with(Said::default()).0, Tier::Block);
+    let (sure, open, doubted) = (with(heard(6.0)), with(heard(0.0)), with(heard(-6.0)));
+    assert!(sure.1 > open.1 && open.1 > doubted.1, "{sure:?} {open:?} {doubted:?}");
+    assert_eq!(sure.0, Tier::Block);
+    assert_ne!(doubted.0, Tier::Block, "the cross-encoder takes back what is no norm");
 }
 
 #[test]
-fn inference_refuses_only_what_speaks_of_the_same() {
-    let mut weights = trusting().weights().clone();
-    weights.gate.containment = 0.4;
-    let guard = Guard::default().with_weights(weights);
-    let with = |first: &str, second: &str| {
-        let under = Circumstances { said: &[heard(8.0)], ..under("2026-01-01") };
-        guard.judge(&candidate(second), &[candidate(first)], under).tier
+fn a_refusal_follows_from_the_probability_alone() {
+    let limit = |finding: &Finding| finding.evidence.features["limit"];
+    let firsts = ["Use tabs for the indentation of code.", "Deploys must use a blue canary.", "Reviews come early."];
+    let seconds =
+        ["Never indent code with tabs.", "Deploys must use a red canary.", "Reviews come late, after the merge."];
+    for (first, second) in firsts.into_iter().zip(seconds) {
+        for said in [Said::default(), heard(-5.0), heard(1.0), heard(3.0), heard(9.0)] {
+            let under = Circumstances { said: &[said], ..under("2026-01-01") };
+            for finding in Guard::default().judge(&candidate(second), &[candidate(first)], under).findings {
+                assert_eq!(finding.tier == Tier::Block, finding.score >= limit(&finding), "{finding:?}");
+                assert!((finding.score - finding.evidence.features["probability"]).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
+    let with = |first: &str, second: &str, contradiction: f32| {
+        let under = Circumstances { said: &[heard(contradiction)], shift: 1.0, ..under("2026-01-01") };
+        trusting().judge(&candidate(second), &[candidate(first)], under).tier
     };
-    let early = "Reviews of a change are asked for early.";
-    assert_eq!(with(early, "Reviews of a change are asked for once it is done."), Tier::Block);
-    assert_eq!(with(early, "Somebody looks at the finished work."), Tier::Warn);
+    let (early, late) =
+        ("Reviews happen before anything is merged.", "Merging comes first, somebody looks at it later.");
+    assert_eq!((with(early, late, 9.0), with(early, late, -9.0)), (Tier::Warn, Tier::Clean));
+    // Nor does it take anything back.
+    let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
+    assert_eq!(with(tabs, never, -9.0), Tier::Block);
+}
+
+#[rstest]
+#[case::two_languages("Use tabs in Go files.", "Use spaces in Python files.")]
+#[case::two_services("Use port 1 for service 1.", "Use port 0 for service 0.")]
+#[case::coined("Use the c23 handler for w23.", "Use the c3 handler for w3.")]
+#[case::host_and_cloud("The database host is db1.example.com.", "The database cloud is AWS.")]
+#[case::figures(
+    "Sampling is 50 % in staging of requests and 10 % of jobs.",
+    "Sampling is 20 % of uploads and 20 % of mails."
+)]
+#[case::free_of("Keep the domain layer free of framework imports.", "The domain layer cannot import the framework.")]
+#[case::suffix("Keep the parser allocation-free.", "The parser must not allocate.")]
+#[case::without("Write the core without global state.", "The core must not use global state.")]
+#[case::stop("Stop using Redis for sessions.", "Do not use Redis for sessions.")]
+#[case::avoid("Avoid global state in the core.", "Keep the core free of global state.")]
+#[case::no_longer("The build no longer needs Docker.", "The build must not depend on Docker.")]
+#[case::replaced("The placeholder is replaced by the project's name.", "Every template has a placeholder.")]
+fn what_only_looks_like_a_contradiction_is_clean(#[case] first: &str, #[case] second: &str) {
+    for (a, b) in [(first, second), (second, first)] {
+        let verdict = judged(a, b);
+        assert_eq!(verdict.tier, Tier::Clean, "{a} / {b}: {:?}", verdict.findings);
+    }
+}
+
+#[rstest]
+#[case::free_of("Keep the domain layer free of framework imports.", "Import the framework in the domain layer.")]
+#[case::no_longer("The build no longer uses Docker.", "The build uses Docker.")]
+#[case::host("The database host is db-a.example.com.", "The database host is db-b.example.com.")]
+#[case::region("The region of the cluster is eu-west-1.", "The region of the cluster is us-east-2.")]
+#[case::colour("The colour of the brand is #ff8800.", "The colour of the brand is #0088ff.")]
+#[case::mail(
+    "The address of the security team is sec@example.com.",
+    "The address of the security team is cert@example.com."
+)]
+#[case::url(
+    "The url of the registry is https://a.example.com/v2.",
+    "The url of the registry is https://b.example.com/v2."
+)]
+#[case::address("The address of the gateway is 10.0.0.5.", "The address of the gateway is 10.0.0.9.")]
+fn what_really_contradicts_is_refused(#[case] first: &str, #[case] second: &str) {
+    let verdict = judged(first, second);
+    assert_eq!(
+        verdict.tier,
+        Tier::Block,
+        "{:?} {:?}: {:?}",
+        candidate(first).norms,
+        candidate(second).norms,
+        verdict.findings
+    );
+}
+
+#[rstest]
+#[case("The url of the registry is https://A.example.com/v2.", "https://a.example.com/v2")]
+#[case("The address of the security team is sec-ops@example.com.", "sec-ops@example.com")]
+#[case("The region of the cluster is eu-west-1.", "eu-west-1")]
+#[case("The colour of the brand is #F80.", "#ff8800")]
+#[case("The address of the gateway is 10.0.0.5.", "10.0.0.5")]
+#[case("The host of the cache is cache-a.internal.", "cache-a.internal")]
+#[case("The host of the database is db-primary.", "db-primary")]
+#[case("Sessions are stored in Postgres.", "postgres")]
+fn a_value_is_whole_and_readable(#[case] statement: &str, #[case] value: &str) {
+    let norms = candidate(statement).norms;
+    assert_eq!(norms[0].value.as_deref(), Some(value), "{norms:?}");
+}
+
+#[rstest]
+#[case("Avoid the batch API for a single call.", "Use the batch API to chain calls.")]
+#[case("Source files have at most 400 lines.", "Test files have at most 800 lines.")]
+#[case("Never push to main.", "Push to main only when the release is cut.")]
+fn neighbours_in_one_document_that_differ_in_their_condition_coexist(#[case] first: &str, #[case] second: &str) {
+    let at = |statement: &str, source: &str| Candidate { source: Some(source.into()), ..candidate(statement) };
+    let verdict =
+        Guard::default().judge(&at(second, "AGENTS.md:13"), &[at(first, "AGENTS.md:12")], under("2026-01-01"));
+    assert_eq!(verdict.tier, Tier::Clean, "{:?}", verdict.findings);
+}
+
+#[test]
+fn neighbours_that_say_opposite_things_of_the_same_do_not_coexist() {
+    let at = |statement: &str, source: &str| Candidate { source: Some(source.into()), ..candidate(statement) };
+    let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
+    let guard = Guard::default();
+    for source in ["AGENTS.md:12", "AGENTS.md:13"] {
+        let verdict = guard.judge(&at(never, source), &[at(tabs, "AGENTS.md:12")], under("2026-01-01"));
+        assert_eq!(verdict.tier, Tier::Block);
+    }
+}
+
+#[test]
+fn a_fact_warns_and_refuses_nothing_and_facts_are_not_compared() {
+    let fact = |statement: &str| Candidate { kind: ClaimKind::Fact, ..candidate(statement) };
+    let (port, rule) = ("The API port is 9090.", "The API port must be 8080.");
+    let guard = Guard::default();
+    for (ours, theirs) in [(candidate(rule), fact(port)), (fact(port), candidate(rule))] {
+        let verdict = guard.judge(&ours, &[theirs], under("2026-01-01"));
+        assert_eq!(verdict.tier, Tier::Warn);
+        assert_eq!(verdict.findings[0].evidence.relation, Relation::Contradiction);
+    }
+    assert_eq!(guard.judge(&fact("The API port is 8080."), &[fact(port)], under("2026-01-01")).tier, Tier::Clean);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{Figures, NAMES};
 
-/// The judge, as the file has it: a logistic regression over the figures of a pair.
+/// The judge, as the file has it: two logistic regressions over the figures of a pair, one where a cross-encoder was heard and one where
+/// none was.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Weights {
@@ -18,26 +19,46 @@ pub struct Weights {
     pub deep: Deep,
     /// Where the weights come from.
     pub provenance: Provenance,
+    /// The weight of each figure, by its name, and of `intercept`, where a cross-encoder was heard.
+    pub weights: BTreeMap<String, f32>,
+    /// The regression and its thresholds where none was heard.
+    pub rules: Rules,
+}
+
+/// The judge where no cross-encoder was heard: from what the rules find alone, so that every machine gets the same probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// Blocks.
+    pub block: f32,
+    /// Warns.
+    pub warn: f32,
     /// The weight of each figure, by its name, and of `intercept`.
     pub weights: BTreeMap<String, f32>,
 }
 
-/// From which score a pair blocks and warns. A score is the judge's probability of a contradiction, 0 to 1.
+impl Default for Rules {
+    fn default() -> Self {
+        Self { block: 1.1, warn: 1.1, weights: BTreeMap::new() }
+    }
+}
+
+/// From which probability of a contradiction a pair blocks and warns where a cross-encoder was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Thresholds {
-    /// Blocks, where a cross-encoder was heard.
+    /// Blocks, where only inference speaks against it.
     pub block: f32,
-    /// Warns, where a cross-encoder was heard.
+    /// Warns, where only inference does.
     pub warn: f32,
-    /// The cross-encoder's log-odds of a contradiction up to which it takes back what the rules refuse by aligned words.
-    pub veto: f32,
+    /// Blocks, where the rules name the words that are opposed: a person can check them, so less is needed. Below it warns.
+    pub named: f32,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
         // Nothing is that sure: without weights, inference decides nothing.
-        Self { block: 1.1, warn: 1.1, veto: f32::MIN }
+        Self { block: 1.1, warn: 1.1, named: 0.0 }
     }
 }
 
@@ -77,14 +98,11 @@ pub struct Gate {
     pub overlap: f32,
     /// The most pairs of one write.
     pub most: usize,
-    /// The least share of the shorter statement's words that the other one has, for inference to refuse and not only warn; 0 lets every
-    /// pair be refused.
-    pub containment: f32,
 }
 
 impl Default for Gate {
     fn default() -> Self {
-        Self { cosine: 0.45, overlap: 0.2, most: 4, containment: 0.4 }
+        Self { cosine: 0.45, overlap: 0.2, most: 4 }
     }
 }
 
@@ -114,30 +132,43 @@ pub fn built_in() -> &'static Weights {
     &WEIGHTS
 }
 
-impl Gate {
-    /// Whether inference may refuse a pair and not only warn: the statements speak of the same, by the words that they share.
-    pub fn lets_block(&self, figures: &Figures) -> bool {
-        let containment = NAMES.iter().zip(figures).find(|(name, _)| **name == "containment");
-        containment.is_some_and(|(_, share)| *share >= self.containment)
-    }
+/// The log-odds that some weights give to some figures.
+fn log_odds(weights: &BTreeMap<String, f32>, figures: &Figures) -> f32 {
+    let of = |name: &str| weights.get(name).copied().unwrap_or(0.0);
+    of("intercept") + NAMES.iter().zip(figures).map(|(name, figure)| of(name) * figure).sum::<f32>()
 }
 
-impl Weights {
+/// A probability from its log-odds.
+fn probability(log_odds: f32) -> f32 {
+    1.0 / (1.0 + (-log_odds).exp())
+}
+
+impl Rules {
     /// The log-odds of a contradiction.
     pub fn log_odds(&self, figures: &Figures) -> f32 {
-        let of = |name: &str| self.weights.get(name).copied().unwrap_or(0.0);
-        of("intercept") + NAMES.iter().zip(figures).map(|(name, figure)| of(name) * figure).sum::<f32>()
-    }
-
-    /// The probability of a contradiction, with a language model's word.
-    pub(crate) fn deep_score(&self, log_odds: f32, said: f32) -> f32 {
-        let odds = self.deep.intercept + self.deep.judge * log_odds + self.deep.model * said;
-        1.0 / (1.0 + (-odds).exp())
+        log_odds(&self.weights, figures)
     }
 
     /// The probability of a contradiction.
     pub(crate) fn score(&self, figures: &Figures) -> f32 {
-        1.0 / (1.0 + (-self.log_odds(figures)).exp())
+        if self.weights.is_empty() { 0.0 } else { probability(self.log_odds(figures)) }
+    }
+}
+
+impl Weights {
+    /// The log-odds of a contradiction, where a cross-encoder was heard.
+    pub fn log_odds(&self, figures: &Figures) -> f32 {
+        log_odds(&self.weights, figures)
+    }
+
+    /// The probability of a contradiction, with a language model's word.
+    pub(crate) fn deep_score(&self, log_odds: f32, said: f32) -> f32 {
+        probability(self.deep.intercept + self.deep.judge * log_odds + self.deep.model * said)
+    }
+
+    /// The probability of a contradiction, where a cross-encoder was heard.
+    pub(crate) fn score(&self, figures: &Figures) -> f32 {
+        probability(self.log_odds(figures))
     }
 }
 
@@ -149,10 +180,10 @@ mod tests {
     fn the_file_is_whole() {
         let read: Weights = toml::from_str(include_str!("../../assets/judge.toml")).unwrap();
         assert_eq!(&read, built_in());
-        for name in read.weights.keys() {
+        for name in read.weights.keys().chain(read.rules.weights.keys()) {
             assert!(name == "intercept" || NAMES.contains(&name.as_str()), "{name} is no figure");
         }
-        assert!(read.thresholds.warn <= read.thresholds.block);
+        assert!(read.thresholds.warn <= read.thresholds.block && read.rules.warn <= read.rules.block);
         assert!((1..=8).contains(&read.gate.most));
     }
 

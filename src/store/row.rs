@@ -338,6 +338,8 @@ pub struct CandidateQuery {
     pub terms: IndexTerms,
     /// Claims to leave out: the targets of a supersede.
     pub exclude: Vec<ClaimId>,
+    /// Facts, and not guarded claims.
+    pub facts: bool,
     /// How many at most.
     pub limit: usize,
 }

@@ -1,7 +1,9 @@
 //! `ergo-bench guard --fit`: the judge's weights from labelled pairs, its thresholds from a replay of sentences that contradict nothing.
 //!
-//! The replay is parted by unit, and each part is scored by what is learnt from the others, so that thresholds are chosen on all of it and
-//! on nothing that was learnt from; the weights that are kept are learnt from all. A threshold holds for each file of the replay by itself.
+//! Two regressions are fitted: over pairs of which a cross-encoder was heard, and over all pairs as they look without any model. The replay is
+//! parted by unit and the pairs by their text, and each part is scored by what is learnt from the others, so that thresholds are chosen, and
+//! probabilities checked, on all of it and on nothing that was learnt from; the weights that are kept are learnt from all. A threshold holds
+//! for each file of the replay by itself, whoever refuses.
 
 use std::{
     fmt,
@@ -13,6 +15,7 @@ use serde::Deserialize;
 
 use super::{
     BenchError,
+    bins::Bins,
     data::lines,
     fit_deep,
     heard::Heard,
@@ -21,10 +24,11 @@ use super::{
     path::GuardPath,
 };
 use ergo::{
-    domain::{ClaimKind, Tier},
+    domain::ClaimKind,
     guard::{
-        Guard, Said, Weights,
-        features::{Figures, NAMES},
+        Guard, Weights,
+        features::{FOUND, Figures, NAMES},
+        judge::OPPOSED,
         weights::{Provenance, Thresholds},
     },
     infer::{Models, Role},
@@ -43,13 +47,15 @@ pub struct FitOptions {
     pub models: Arc<dyn Models>,
     /// Keeps what the models say in this file, and believes it at the next measurement.
     pub heard: Option<PathBuf>,
-    /// How many of 1,000 writes inference may refuse wrongly beside those that the rules refuse.
-    pub per_1000: f64,
+    /// How many of 1,000 writes may be refused wrongly, for each file of the replay; the last one holds for all further files.
+    pub per_1000: Vec<f64>,
+    /// The same, where there is no model.
+    pub rules_per_1000: Vec<f64>,
     /// How many of 1,000 writes may be warned about wrongly.
     pub warn_per_1000: f64,
     /// Writes every example with its figures to this file, for other ways to look at them.
     pub examples: Option<PathBuf>,
-    /// The share of the contradictions that the rules refuse by words which the cross-encoder may take back.
+    /// The share of the contradictions that the rules name which the cross-encoder may take back.
     pub taken_back: f64,
     /// Pairs that the language model is asked about, where there is one: half of them labelled, half of the replay.
     pub deep_pairs: usize,
@@ -95,20 +101,20 @@ struct Sentence {
     text: String,
 }
 
-/// A labelled pair, measured.
+/// A labelled pair, measured; without a look where nothing is weighed.
 pub(super) struct Seen {
     kind: String,
+    part: usize,
     pub(super) contradiction: bool,
-    refused: Option<Refusal>,
     pub(super) look: Option<Look>,
 }
 
-/// The rules refuse a pair by themselves: what the cross-encoder says of it, where it may take that back.
-type Refusal = Option<f32>;
-
 /// What a pair of statements looks like to the judge.
 pub(super) struct Look {
-    pub(super) figures: Figures,
+    /// Where a cross-encoder was heard.
+    pub(super) heard: Option<Figures>,
+    /// Without any model.
+    alone: Figures,
     pub(super) stored: String,
     pub(super) incoming: String,
 }
@@ -119,26 +125,43 @@ pub(super) struct Write {
     file: usize,
     /// The part that its unit belongs to, of [`PARTS`].
     part: usize,
-    refusals: Vec<Refusal>,
     pub(super) looks: Vec<Look>,
 }
 
-impl Seen {
-    /// Whether the rules refuse it, where the cross-encoder takes back up to some log-odds.
-    pub(super) fn decided(&self, veto: f32) -> bool {
-        self.refused.is_some_and(|refusal| stands(refusal, veto))
+impl Look {
+    /// The log-odds of a contradiction, and those from which it is refused.
+    fn judged(&self, judge: &Weights) -> (f32, f32) {
+        let odds = self.heard.map_or_else(|| judge.rules.log_odds(&self.alone), |figures| judge.log_odds(&figures));
+        let limit = match (self.heard, self.is_named()) {
+            (None, _) => judge.rules.block,
+            (Some(_), true) => judge.thresholds.named,
+            (Some(_), false) => judge.thresholds.block,
+        };
+        (odds, log_odds(limit))
+    }
+
+    /// Whether the rules name what is opposed.
+    fn is_named(&self) -> bool {
+        let figure =
+            |name: &str, least: f32| NAMES.iter().zip(self.alone).any(|(of, figure)| *of == name && figure >= least);
+        figure("aligned", OPPOSED) || figure("structural_contradiction", 1.0)
+    }
+
+    /// Whether only inference speaks against it.
+    fn inferred(&self) -> bool {
+        self.heard.is_some() && !self.is_named()
+    }
+
+    /// Whether it is refused.
+    pub(super) fn refused(&self, judge: &Weights) -> bool {
+        let (odds, limit) = self.judged(judge);
+        odds >= limit
     }
 }
 
-impl Write {
-    /// Whether the rules refuse it, where the cross-encoder takes back up to some log-odds.
-    pub(super) fn decided(&self, veto: f32) -> bool {
-        self.refusals.iter().any(|refusal| stands(*refusal, veto))
-    }
-}
-
-fn stands(refusal: Refusal, veto: f32) -> bool {
-    refusal.is_none_or(|inferred| inferred > veto)
+/// The log-odds of a probability; above 1 none reaches it.
+fn log_odds(probability: f32) -> f32 {
+    if probability >= 1.0 { f32::MAX } else { (probability / (1.0 - probability)).ln() }
 }
 
 /// Fits the judge.
@@ -160,28 +183,58 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let failed = |source| BenchError::Heard { path: path.clone(), source };
         std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
     }
-    let judges: Vec<Weights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
+    let mut judges: Vec<Weights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
     let mut weights = learn(&pairs, &writes, None, options);
-    let veto = veto(&pairs, options.taken_back);
-    // The strongest pair of each write that the rules let pass, by the judge that has not learnt from its unit.
-    let strongest = |file: usize, refuses: bool| -> Vec<f32> {
-        let of = |write: &Write| {
-            let judge = &judges[write.part];
-            let scores =
-                write.looks.iter().map(|look| if refuses { score(judge, look) } else { judge.log_odds(&look.figures) });
-            scores.fold(f32::MIN, f32::max)
-        };
-        let mut all: Vec<f32> =
-            writes.iter().filter(|write| write.file == file && !write.decided(veto)).map(of).collect();
+    let files = options.replay.len();
+    // The strongest pair of each write, by the judge that has not learnt from its unit.
+    let strongest = |judges: &[Weights], file: usize, odds: &dyn Fn(&Weights, &Look) -> f32| -> Vec<f32> {
+        let of =
+            |write: &Write| write.looks.iter().map(|look| odds(&judges[write.part], look)).fold(f32::MIN, f32::max);
+        let mut all: Vec<f32> = writes.iter().filter(|write| write.file == file).map(of).collect();
         all.sort_by(|a, b| b.total_cmp(a));
         all
     };
-    let refused: Vec<Vec<f32>> = (0..options.replay.len()).map(|file| strongest(file, true)).collect();
-    let warned: Vec<Vec<f32>> = (0..options.replay.len()).map(|file| strongest(file, false)).collect();
-    let over = |files: &[Vec<f32>], per_1000: f64| files.iter().map(|all| cut(all, per_1000)).fold(f32::MIN, f32::max);
-    let block = over(&refused, options.per_1000);
-    let warn = over(&warned, options.warn_per_1000).min(block);
-    weights.thresholds = Thresholds { block: probability(block), warn: probability(warn), veto };
+    let by_file = |judges: &[Weights], odds: &dyn Fn(&Weights, &Look) -> f32| -> Vec<Vec<f32>> {
+        (0..files).map(|file| strongest(judges, file, odds)).collect()
+    };
+    let over = |all: &[Vec<f32>], per_1000: &dyn Fn(usize) -> f64| {
+        all.iter().enumerate().map(|(file, all)| cut(all, per_1000(file))).fold(f32::MIN, f32::max)
+    };
+    let of_file = |list: &[f64], file: usize| list.get(file).or(list.last()).copied().unwrap_or(0.0);
+
+    let alone = by_file(&judges, &|judge, look| judge.rules.log_odds(&look.alone));
+    let rules_block = over(&alone, &|file| of_file(&options.rules_per_1000, file));
+    let rules_warn =
+        over(&alone, &|file| of_file(&options.rules_per_1000, file) + options.warn_per_1000).min(rules_block);
+    for judge in judges.iter_mut().chain([&mut weights]) {
+        (judge.rules.block, judge.rules.warn) = (probability(rules_block), probability(rules_warn));
+    }
+    // What the rules name is taken back where the cross-encoder leaves so little that hardly a contradiction has it.
+    let mut named: Vec<f32> = pairs
+        .iter()
+        .filter(|pair| pair.contradiction)
+        .filter_map(|pair| {
+            pair.look.as_ref().filter(|look| look.heard.is_some() && look.is_named()).map(|look| (pair, look))
+        })
+        .map(|(pair, look)| look.judged(&judges[pair.part]).0)
+        .collect();
+    named.sort_by(f32::total_cmp);
+    let named =
+        named.get((named.len() as f64 * options.taken_back) as usize).map_or(0.0, |odds| probability(*odds - 1e-3));
+    for judge in judges.iter_mut().chain([&mut weights]) {
+        judge.thresholds.named = named;
+    }
+    // Whoever refuses counts: what the rules name is refused by the threshold above, whatever the other is.
+    let all = by_file(&judges, &|judge, look| match (look.inferred(), look.refused(judge)) {
+        (true, _) => look.judged(judge).0,
+        (false, true) => f32::MAX,
+        (false, false) => f32::MIN,
+    });
+    let block = over(&all, &|file| of_file(&options.per_1000, file));
+    let warn = over(&all, &|file| of_file(&options.per_1000, file) + options.warn_per_1000).min(block);
+    for judge in judges.iter_mut().chain([&mut weights]) {
+        judge.thresholds = Thresholds { block: probability(block), warn: probability(warn), named };
+    }
 
     let wanted = pairs.iter().filter(|pair| pair.contradiction).count();
     let mut notes = vec![format!(
@@ -192,45 +245,64 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     )];
     for (file, path) in options.replay.iter().enumerate() {
         let of: Vec<&Write> = writes.iter().filter(|write| write.file == file).collect();
-        let refused = |veto: f32| of.iter().filter(|write| write.decided(veto)).count();
-        let name = names(std::slice::from_ref(path));
+        let refused = |how: &dyn Fn(&Weights, &Look) -> bool| {
+            of.iter().filter(|write| write.looks.iter().any(|look| how(&judges[write.part], look))).count()
+        };
         notes.push(format!(
-            "{name}: {} sentences, of which the rules refuse {}, and {} beside the cross-encoder",
+            "{}: {} sentences, of which {} are refused without models and {} with them",
+            names(std::slice::from_ref(path)),
             of.len(),
-            refused(f32::MIN),
-            refused(veto)
+            refused(&|judge, look| judge.rules.log_odds(&look.alone) >= rules_block),
+            refused(&|judge, look| look.refused(judge)),
         ));
     }
-    let by_rules = |veto: f32| pairs.iter().filter(|pair| pair.contradiction && pair.decided(veto)).count();
+    // Pairs too are scored by the judge that has not learnt from them.
+    let share = |found: &dyn Fn(&Weights, &Look) -> bool| {
+        let hits = |contradiction: bool| {
+            let of = pairs.iter().filter(|pair| pair.contradiction == contradiction);
+            of.filter(|pair| pair.look.as_ref().is_some_and(|look| found(&judges[pair.part], look))).count()
+        };
+        let (right, wrong) = (hits(true), hits(false));
+        (right as f64 / wanted.max(1) as f64, right as f64 / (right + wrong).max(1) as f64)
+    };
+    let (recall, precision) = share(&|judge, look| judge.rules.log_odds(&look.alone) >= rules_block);
     notes.push(format!(
-        "the rules refuse {} of the contradictions, and {} beside the cross-encoder, up to log-odds {veto:.2}",
-        by_rules(f32::MIN),
-        by_rules(veto)
+        "without models: {recall:.3} of the contradictions, precision {precision:.2}, from {:.3}",
+        probability(rules_block)
     ));
-    let found = |pair: &&Seen, at: f32| {
-        pair.decided(veto) || pair.look.as_ref().is_some_and(|look| score(&weights, look) >= at)
-    };
-    let told = |pair: &&Seen, at: f32| {
-        pair.decided(veto) || pair.look.as_ref().is_some_and(|look| weights.log_odds(&look.figures) >= at)
-    };
+    let (recall, precision) = share(&|judge, look| look.refused(judge));
+    notes.push(format!(
+        "with models: {recall:.3} of the contradictions, precision {precision:.2}, from {:.3}",
+        probability(block)
+    ));
     for per_1000 in [0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0] {
-        let (at, warns) = (over(&refused, per_1000), over(&warned, per_1000));
-        let right = pairs.iter().filter(|pair| pair.contradiction && found(pair, at)).count();
-        let wrong = pairs.iter().filter(|pair| !pair.contradiction && found(pair, at)).count();
-        let warned = pairs.iter().filter(|pair| pair.contradiction && told(pair, warns)).count();
+        let one = |all: &[Vec<f32>]| over(all, &|_| per_1000);
+        let (at, at_alone) = (one(&all), one(&alone));
+        let with = share(&|judge, look| if look.inferred() { look.judged(judge).0 >= at } else { look.refused(judge) });
+        let without = share(&|judge, look| judge.rules.log_odds(&look.alone) >= at_alone);
         notes.push(format!(
-            "{per_1000:>5.1} per 1,000: refused from {:.3}: {:.3} of the contradictions, precision {:.2}; told of from {:.3}: {:.3}",
-            probability(at),
-            right as f64 / wanted.max(1) as f64,
-            right as f64 / (right + wrong).max(1) as f64,
-            probability(warns),
-            warned as f64 / wanted.max(1) as f64,
+            "{per_1000:>5.1} per 1,000 in each file: with models from {:.3}: {:.3} of the contradictions, precision {:.2}; without from {:.3}: {:.3}, {:.2}",
+            probability(at), with.0, with.1, probability(at_alone), without.0, without.1,
         ));
     }
+    let (mut heard_bins, mut alone_bins) = (Bins::default(), Bins::default());
+    let looks = pairs
+        .iter()
+        .filter_map(|pair| Some((pair.part, pair.look.as_ref()?, pair.contradiction)))
+        .chain(writes.iter().flat_map(|write| write.looks.iter().map(|look| (write.part, look, false))));
+    for (part, look, contradiction) in looks {
+        if let Some(figures) = &look.heard {
+            heard_bins.add(probability(judges[part].log_odds(figures)), contradiction);
+        }
+        alone_bins.add(probability(judges[part].rules.log_odds(&look.alone)), contradiction);
+    }
+    notes.push(format!("with a cross-encoder's word, on what was not learnt from:\n{heard_bins}"));
+    notes.push(format!("without models, on what was not learnt from:\n{alone_bins}"));
     let kinds: std::collections::BTreeSet<&str> = pairs.iter().map(|pair| pair.kind.as_str()).collect();
     for kind in kinds {
         let of: Vec<&Seen> = pairs.iter().filter(|pair| pair.kind == kind).collect();
-        let refused = of.iter().filter(|pair| found(pair, block)).count();
+        let refused = |pair: &&&Seen| pair.look.as_ref().is_some_and(|look| look.refused(&judges[pair.part]));
+        let refused = of.iter().filter(refused).count();
         notes.push(format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64));
     }
     if info.role(Role::Llm).is_some() {
@@ -246,10 +318,11 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         embedder: hash(Role::Embedder).unwrap_or_default(),
         pairs: format!("{}: {} pairs", names(&options.pairs), pairs.len()),
         replay: format!(
-            "{}: {} sentences, {} of 1,000 refused in each",
+            "{}: {} sentences, {:?} of 1,000 refused in each, {:?} without models",
             names(&options.replay),
             writes.len(),
-            options.per_1000
+            options.per_1000,
+            options.rules_per_1000
         ),
     };
     Ok(Fitted { weights, notes })
@@ -257,13 +330,17 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 
 /// Every example as a JSON line.
 fn told(pairs: &[Seen], writes: &[Write]) -> String {
+    let look = |look: &Look| {
+        serde_json::json!({ "heard": look.heard.map(|figures| figures.to_vec()), "alone": look.alone.to_vec(),
+            "stored": look.stored, "incoming": look.incoming })
+    };
     let pairs = pairs.iter().map(|pair| {
-        let figures = pair.look.as_ref().map(|look| look.figures.to_vec());
-        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "refused": pair.refused, "figures": figures })
+        let looks: Vec<_> = pair.look.iter().map(look).collect();
+        serde_json::json!({ "kind": pair.kind, "contradiction": pair.contradiction, "part": pair.part, "looks": looks })
     });
     let writes = writes.iter().map(|write| {
-        let figures: Vec<Vec<f32>> = write.looks.iter().map(|look| look.figures.to_vec()).collect();
-        serde_json::json!({ "file": write.file, "part": write.part, "refusals": write.refusals, "write": figures })
+        let looks: Vec<_> = write.looks.iter().map(look).collect();
+        serde_json::json!({ "file": write.file, "part": write.part, "looks": looks })
     });
     let names = serde_json::json!({ "names": NAMES });
     let lines: Vec<String> = std::iter::once(names).chain(pairs).chain(writes).map(|line| line.to_string()).collect();
@@ -275,6 +352,9 @@ const PARTS: usize = 5;
 
 /// The penalty of large weights: enough that figures which say the same share their weight.
 const RIDGE: f64 = 2e-4;
+
+/// The same for three figures that rarely are more than nothing: what it held back would be missing from the probability.
+const RIDGE_OF_FEW: f64 = 1e-6;
 
 fn memory(guard: Guard, heard: &Arc<Heard>) -> Memory {
     Memory::new(guard, Some(heard.remembered()))
@@ -297,33 +377,31 @@ pub(super) fn cut(sorted: &[f32], per_1000: f64) -> f32 {
     sorted.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
 }
 
-/// What inference may not refuse cannot be refused wrongly.
-fn score(judge: &Weights, look: &Look) -> f32 {
-    if judge.gate.lets_block(&look.figures) { judge.log_odds(&look.figures) } else { f32::MIN }
-}
-
-/// Weights learnt from the labelled pairs and from the replay, one part of it left out.
+/// Weights learnt from the labelled pairs and from the replay, one part of both left out.
 fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &FitOptions) -> Weights {
-    let example =
-        |look: &Look, contradiction| Example { figures: look.figures.to_vec(), yes: contradiction, weight: 1.0 };
-    let labelled = pairs.iter().filter_map(|pair| Some(example(pair.look.as_ref()?, pair.contradiction)));
+    let labelled = pairs
+        .iter()
+        .filter(|pair| Some(pair.part) != without)
+        .filter_map(|pair| Some((pair.look.as_ref()?, pair.contradiction)));
     let taught = writes.iter().filter(|write| Some(write.part) != without);
-    let harmless = taught.flat_map(|write| &write.looks).map(|look| example(look, false));
-    let examples: Vec<Example> = labelled.chain(harmless).collect();
+    let harmless = taught.flat_map(|write| &write.looks).map(|look| (look, false));
+    let looks: Vec<(&Look, bool)> = labelled.chain(harmless).collect();
+    let learnt = |names: &[&str], ridge: f64, figures: &dyn Fn(&Look) -> Option<Figures>| {
+        let example = |(look, yes): &(&Look, bool)| {
+            let all = figures(look)?;
+            let chosen = NAMES.iter().zip(all).filter(|(name, _)| names.contains(name)).map(|(_, figure)| figure);
+            Some(Example { figures: chosen.collect(), yes: *yes, weight: 1.0 })
+        };
+        let examples: Vec<Example> = looks.iter().filter_map(example).collect();
+        let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
+        let fitted = logistic::fit(&examples, ridge).into_iter().map(rounded);
+        let chosen = NAMES.into_iter().filter(|name| names.contains(name));
+        std::iter::once("intercept").chain(chosen).map(str::to_owned).zip(fitted).collect()
+    };
     let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
-    for (name, weight) in std::iter::once("intercept").chain(NAMES).zip(logistic::fit(&examples, RIDGE)) {
-        weights.weights.insert(name.to_owned(), (weight * 1e4).round() as f32 / 1e4);
-    }
+    weights.weights = learnt(&NAMES, RIDGE, &|look| look.heard);
+    weights.rules.weights = learnt(&FOUND, RIDGE_OF_FEW, &|look| Some(look.alone));
     weights
-}
-
-/// The log-odds of a contradiction up to which a share of the contradictions lies that the rules refuse by words.
-fn veto(pairs: &[Seen], share: f64) -> f32 {
-    let mut inferred: Vec<f32> =
-        pairs.iter().filter(|pair| pair.contradiction).filter_map(|pair| pair.refused.flatten()).collect();
-    inferred.sort_by(f32::total_cmp);
-    let at = (inferred.len() as f64 * share) as usize;
-    inferred.get(at).map_or(f32::MIN, |log_odds| ((log_odds - 5e-3) * 100.0).round() / 100.0)
 }
 
 fn read<T: serde::de::DeserializeOwned>(files: &[PathBuf]) -> Result<Vec<T>, BenchError> {
@@ -352,38 +430,39 @@ fn measure_pairs(
         }
         memory.fresh();
         memory.keep(ClaimKind::Decision, &row.a);
-        let (refusals, looks) = look(memory, &row.b);
+        let looks = look(memory, &row.b);
         failed(memory)?;
         seen.push(Seen {
             kind: row.kind.clone(),
+            part: part(&row.a),
             contradiction: row.label == "contradiction",
-            refused: refusals.into_iter().next(),
             look: looks.into_iter().next(),
         });
     }
     Ok(seen)
 }
 
-/// What a write looks like to the judge beside what is kept: the pairs that the rules refuse, and those that they leave to inference.
-fn look(memory: &mut Memory, statement: &str) -> (Vec<Refusal>, Vec<Look>) {
+/// The part that a text belongs to.
+fn part(text: &str) -> usize {
+    usize::from(blake3::hash(text.as_bytes()).as_bytes()[0]) % PARTS
+}
+
+/// What a write looks like to the judge beside what is kept.
+fn look(memory: &mut Memory, statement: &str) -> Vec<Look> {
     let ours = memory.read(ClaimKind::Convention, statement);
-    let (mut refusals, mut looks) = (Vec::new(), Vec::new());
+    let mut looks = Vec::new();
     for (number, said) in memory.heard(&ours) {
         let theirs = &memory.stored[number].candidate;
-        let rules = memory.guard.compare(&ours.candidate, theirs, &Said { inference: None, ..said });
-        if rules.tier == Tier::Block {
-            refusals.push(said.inference.filter(|_| !rules.decided).map(|said| said.mean()));
-        }
-        if said.inference.is_some() {
-            looks.extend(memory.guard.figures(&ours.candidate, theirs, &said).map(|figures| Look {
-                figures,
-                stored: theirs.statement.clone(),
-                incoming: statement.to_owned(),
-            }));
-        }
+        let weighed = memory.guard.figures(&ours.candidate, theirs, &said);
+        looks.extend(weighed.alone.map(|alone| Look {
+            heard: weighed.heard,
+            alone,
+            stored: theirs.statement.clone(),
+            incoming: statement.to_owned(),
+        }));
     }
     memory.stored.push(ours);
-    (refusals, looks)
+    looks
 }
 
 fn replay(
@@ -407,10 +486,9 @@ fn replay(
                 memory.fresh();
                 unit = Some(&row.unit);
             }
-            let part = usize::from(blake3::hash(row.unit.as_bytes()).as_bytes()[0]) % PARTS;
-            let (refusals, looks) = look(memory, &row.text);
+            let looks = look(memory, &row.text);
             failed(memory)?;
-            writes.push(Write { file, part, refusals, looks });
+            writes.push(Write { file, part: part(&row.unit), looks });
         }
     }
     Ok(writes)

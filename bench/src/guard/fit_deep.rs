@@ -41,20 +41,18 @@ pub(super) fn fit(
     progress: &mut dyn FnMut(String),
 ) -> Result<(Deep, Vec<String>), BenchError> {
     let comes = |look: &Look| {
-        let score = probability(weights.log_odds(&look.figures));
-        let refused = score >= weights.thresholds.block && weights.gate.lets_block(&look.figures);
-        score >= weights.deep.gate && !refused
+        let score = look.heard.map(|figures| probability(weights.log_odds(&figures)));
+        score.is_some_and(|score| score >= weights.deep.gate) && !look.refused(weights)
     };
-    let veto = weights.thresholds.veto;
+    let odds = |look: &Look| look.heard.map_or(f32::MIN, |figures| weights.log_odds(&figures));
     let labelled: Vec<(&Look, bool)> = pairs
         .iter()
-        .filter(|pair| !pair.decided(veto))
         .filter_map(|pair| Some((pair.look.as_ref()?, pair.contradiction)))
         .filter(|(look, _)| comes(look))
         .collect();
     let replayed: Vec<(&Look, bool)> = writes
         .iter()
-        .filter(|write| !write.decided(veto))
+        .filter(|write| !write.looks.iter().any(|look| look.refused(weights)))
         .flat_map(|write| write.looks.iter().filter(|look| comes(look)).take(weights.deep.most))
         .map(|look| (look, false))
         .collect();
@@ -66,7 +64,7 @@ pub(super) fn fit(
         progress(format!("asking the language model, {number} of {count}"));
         let model = deep_odds(models, &look.stored, &look.incoming, Call::background(PATIENCE))
             .map_err(|error| BenchError::Model(format!("the language model failed: {error}")))?;
-        asked.push(Asked { contradiction: *contradiction, judge: weights.log_odds(&look.figures), model });
+        asked.push(Asked { contradiction: *contradiction, judge: odds(look), model });
     }
     let examples: Vec<Example> = asked
         .iter()

@@ -5,6 +5,7 @@
 //! model, asked before the write, on a part of the corpora). Precision and recall count tier `block` on the label `contradiction`, at the shipped
 //! thresholds. Replays store a blocked row all the same and go on.
 
+mod bins;
 mod crowd;
 mod data;
 mod facts;
@@ -20,6 +21,7 @@ mod shipped;
 
 use std::{path::PathBuf, sync::Arc};
 
+pub use bins::{Bin, Bins};
 pub use data::DataError;
 pub use fit::{FitOptions, Fitted, fit};
 pub use report::{Crowd, Facts, FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Report, Row, Supersede};

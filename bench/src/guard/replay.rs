@@ -12,6 +12,8 @@ pub(super) struct Seen {
     pub(super) tier: Tier,
     pub(super) score: f32,
     pub(super) narrates_change: bool,
+    /// The scores against all unrelated rows.
+    pub(super) scores: Vec<f32>,
 }
 
 /// Replays a corpus, one fresh project a unit, and looks at every answer.
@@ -35,6 +37,7 @@ pub(super) fn replay(
             let other = project[opposed.number];
             !row.related_ids.contains(&other.id) && !other.related_ids.contains(&row.id)
         };
+        let scores = answer.opposed.iter().filter(unrelated).map(|opposed| opposed.score).collect();
         let strongest = answer
             .opposed
             .iter()
@@ -57,6 +60,7 @@ pub(super) fn replay(
             tier: strongest.map_or(Tier::Clean, |o| o.tier),
             score: strongest.map_or(0.0, |o| o.score),
             narrates_change: row.narrates_change,
+            scores,
         });
         project.push(row);
     }

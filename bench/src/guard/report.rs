@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
+use super::bins::Bins;
 pub(super) use super::score::Wrong;
 
 /// What was measured. Fractions are 0 to 1.
@@ -45,6 +46,8 @@ pub struct Row {
     pub adr_narrating_blocked: usize,
     /// Real decisions that were replaced.
     pub adr_supersede: Supersede,
+    /// Predicted probabilities beside what was observed, over all pairs that were weighed.
+    pub calibration: Bins,
     /// Time of one write: read, find candidates, compare.
     pub write_ms: Millis,
     /// Wrong answers, where asked for.
@@ -281,6 +284,9 @@ impl fmt::Display for Report {
                 write!(f, "  {} {share:.2}", row.name)?;
             }
             writeln!(f)?;
+        }
+        for row in self.rows.iter().filter(|row| row.calibration.0.iter().any(|bin| bin.pairs > 0)) {
+            write!(f, "\n{}: probability of a contradiction, predicted and observed\n{}", row.name, row.calibration)?;
         }
         for row in &self.rows {
             for wrong in &row.wrong {

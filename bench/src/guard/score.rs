@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
+    bins::Bins,
     data::Data,
     path::GuardPath,
     replay::{Seen, replay},
@@ -78,10 +79,14 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
     let mut by_phenomenon: BTreeMap<String, Phenomenon> = BTreeMap::new();
     let (mut hits, mut blocks, mut wanted, mut accepted) = (0, 0, 0, 0);
     let mut scores = Vec::new();
+    let mut calibration = Bins::default();
     for row in &data.pairs {
         let (tier, score, why) = pair(path, &row.a, &row.b, &mut took);
         let is_contradiction = row.label == "contradiction";
         let blocked = tier == Tier::Block;
+        if score > 0.0 {
+            calibration.add(score, is_contradiction);
+        }
         let fits = if row.accept_tiers.is_empty() {
             blocked == is_contradiction
         } else {
@@ -116,6 +121,11 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
 
     let rules = replay(path, &data.rules, ClaimKind::Convention, &mut took, explain.then_some(&mut wrong));
     let adr = replay(path, &data.adr, ClaimKind::Decision, &mut took, explain.then_some(&mut wrong));
+    for seen in rules.iter().chain(&adr).filter(|seen| !seen.narrates_change) {
+        for score in &seen.scores {
+            calibration.add(*score, false);
+        }
+    }
     let adr_supersede = supersede(path, data, &mut took, explain.then_some(&mut wrong));
     Row {
         name: name.to_owned(),
@@ -128,6 +138,7 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
         warns_per_1000: FalseRate { rules: per_1000(&rules, Tier::Warn), adr: per_1000(&adr, Tier::Warn) },
         adr_narrating_blocked: adr.iter().filter(|s| s.narrates_change && s.tier == Tier::Block).count(),
         adr_supersede,
+        calibration,
         write_ms: Millis::of(took),
         wrong,
     }

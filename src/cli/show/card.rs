@@ -12,7 +12,7 @@ use crate::{
     cli::ui::{Style, Ui},
     domain::{
         text::{escape, sanitize_line},
-        verdict::{Confidence, Evidence, Inferred, Stage},
+        verdict::{Evidence, Stage},
     },
 };
 
@@ -109,22 +109,14 @@ impl Ui {
             Stage::Nli => "language inference",
             Stage::Judge => "judge",
         };
-        let sure = match evidence.confidence {
-            Confidence::Low => "LOW",
-            Confidence::Med => "MED",
-            Confidence::High => "HIGH",
-        };
         let words = |words: &[String]| words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ");
         let (ours, theirs) = (words(&evidence.words), words(&evidence.their_words));
         let grounds =
             if ours.is_empty() && theirs.is_empty() { String::new() } else { format!(": {ours} against {theirs}") };
-        if let Some([ours_first, theirs_first]) = evidence.inferred() {
-            let of = |one: Inferred| {
-                format!("{:.0} % contradicts, {:.0} % follows", one.contradicts * 100.0, one.follows * 100.0)
-            };
-            self.field("inferred", &format!("1, then 2: {}; 2, then 1: {}", of(ours_first), of(theirs_first)));
+        if let Some(probability) = evidence.probability() {
+            self.field("guard", &probability);
         }
-        self.field("fired", &format!("{stage} {} ({sure}){grounds}", evidence.rule));
+        self.field("fired", &format!("{stage} {}{grounds}", evidence.rule));
         if let Some(read) = second_reader(evidence) {
             self.field("norms", &read);
         }

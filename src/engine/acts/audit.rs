@@ -8,7 +8,7 @@ use std::{
 use super::found::{self, Pair};
 use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
-    domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier},
+    domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, verdict::Relation},
     engine::{Engine, asked::asked, check, gate, judged::candidate, refine, session::Place},
     guard::{Candidate, Circumstances, Guard, MAX_BY_WORDS, Said, normalise::llm},
     infer::Call,
@@ -96,7 +96,7 @@ impl Work<'_> {
         let filter = ClaimFilter {
             scope: Some(self.scope.clone()),
             status: Some(Status::Active),
-            kinds: ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect(),
+            kinds: ClaimKind::ALL.to_vec(),
             ..ClaimFilter::default()
         };
         let mut pairs: BTreeMap<CardId, Pair> = BTreeMap::new();
@@ -128,6 +128,7 @@ impl Work<'_> {
             scope: self.scope.clone(),
             terms: Guard::index_terms(&ours.norms, &ours.statement),
             exclude: vec![row.id],
+            facts: false,
             limit: MAX_BY_WORDS,
         })?;
         let rows: Vec<ClaimRow> =
@@ -173,8 +174,16 @@ impl Work<'_> {
         self.outcome.compared += look.against.len();
         let under = Circumstances { today: self.today, said: &look.said, shift: self.shift };
         let Ok(verdict) = gate::judge(&self.engine.guard, &look.ours, &look.against, under) else { return Ok(()) };
-        for finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
+        for mut finding in verdict.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
+            let fact = !(look.row.kind.is_guarded() && theirs.kind.is_guarded());
+            // A fact refuses no write, but an audit tells of it what it tells of any claim.
+            if fact && finding.evidence.relation == Relation::Contradiction {
+                finding.tier = Tier::Block;
+            }
+            if finding.tier != Tier::Block {
+                continue;
+            }
             if found::known(self.reader, look.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {

@@ -33,7 +33,8 @@ impl NewClaim {
     /// The claim as the guard compares it.
     pub(in crate::engine) fn incoming<'a>(&'a self, place: &'a Place, exclude: &'a [ClaimId]) -> Incoming<'a> {
         let (kind, statement) = (self.draft.kind, &self.draft.statement);
-        Incoming { scope: &place.scope, kind, statement, normed: &self.normed, exclude }
+        let source = self.draft.source.as_deref();
+        Incoming { scope: &place.scope, kind, statement, source, normed: &self.normed, exclude }
     }
 
     /// The ids of the claims that give way.

@@ -14,7 +14,8 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
         (claim.status != Status::Active).then(|| {
             let (scope, statement, normed) = (&claim.scope, claim.statement.as_str(), as_stored(claim));
             let exclude = [claim.id];
-            engine.foresee(&Incoming { scope, kind: claim.kind, statement, normed: &normed, exclude: &exclude })
+            let source = claim.source.as_deref();
+            engine.foresee(&Incoming { scope, kind: claim.kind, statement, source, normed: &normed, exclude: &exclude })
         })
     };
     on_claim::run_foreseeing(engine, request, "reinstate", "Reinstated", foresee, |session, claim, reason| {
@@ -58,6 +59,7 @@ fn refusal(session: &Session<'_>, claim: &ClaimRow, expect_rev: Option<u64>) -> 
         scope: &claim.scope,
         kind: claim.kind,
         statement: &claim.statement,
+        source: claim.source.as_deref(),
         normed: &normed,
         exclude: &[claim.id],
     };

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::{
     cue::Cue,
     quantity::{self, Quantity},
-    token::{Token, TokenKind},
+    token::{self, Token, TokenKind},
 };
 use crate::guard::lexicon::{Entry, lexicon};
 
@@ -85,7 +85,7 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             TokenKind::Word | TokenKind::Code => lexicon.stem(&token.lower),
         })
         .collect();
-    let mut items = Vec::with_capacity(tokens.len());
+    let mut items: Vec<Item> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
         let token = &tokens[at];
@@ -96,6 +96,15 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
         }
         if dated.contains(&at) {
             items.push(item(ItemKind::Stop, tokens, at, 1, "", None));
+            at += 1;
+            continue;
+        }
+        if token.lower == token::FREE_OF
+            && let Some(absent) = items.last_mut()
+            && absent.kind == ItemKind::Content
+        {
+            absent.opposite = !absent.opposite;
+            absent.end = token.end;
             at += 1;
             continue;
         }
@@ -113,7 +122,8 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
         let cue = (token.kind == TokenKind::Word)
             .then(|| lexicon.cues(&token.lower, word_at).find(|(cue, length)| cue_holds(*cue, tokens, at, *length)))
             .flatten();
-        let number = (phrase.is_none())
+        // An address of numbers is no amount.
+        let number = (phrase.is_none() && token.kind != TokenKind::Code)
             .then(|| {
                 quantity::read(
                     &token.lower,

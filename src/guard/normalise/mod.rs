@@ -8,6 +8,7 @@ pub(crate) mod norms;
 pub(crate) mod place;
 pub(crate) mod quantity;
 pub(crate) mod token;
+pub(crate) mod value;
 pub(crate) mod when;
 
 use crate::domain::{claim::Qualifiers, norm::Norm};

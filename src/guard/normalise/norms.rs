@@ -288,11 +288,17 @@ type Value = (Option<(Vec<usize>, String)>, Option<(Limit, String)>);
 
 fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     let items = &parsed.items;
-    if let Some(&at) = clause
+    let figures: Vec<usize> = clause
         .all()
-        .collect::<Vec<_>>()
-        .iter()
-        .find(|at| items[**at].quantity.is_some() && !crate::guard::align::names_in(items, clause, **at))
+        .filter(|at| items[*at].quantity.is_some() && !crate::guard::align::names_in(items, clause, *at))
+        .collect();
+    let measured = |at: &usize| items[*at].quantity.as_ref().map_or("", |quantity| quantity.base);
+    let first = figures.first().copied();
+    // Of several figures of one sort nobody can tell which is the value.
+    if first.is_some_and(|at| figures[1..].iter().any(|other| measured(other) == measured(&at))) {
+        return (None, None);
+    }
+    if let Some(at) = first
         && let Some(quantity) = &items[at].quantity
     {
         let text = if quantity.base.is_empty() {
@@ -314,21 +320,31 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     if let [at] = members.as_slice()
         && !clause.is_open(items)
     {
-        return (Some((vec![*at], items[*at].key.clone())), None);
+        return (Some((vec![*at], member(&items[*at]))), None);
     }
     (
         name(parsed, clause).map(|at| {
-            let text = at.iter().map(|&i| items[i].lower.clone()).collect::<Vec<_>>().join(" ");
+            // What hyphens join is one name.
+            let joined = at.first().zip(at.last()).map(|(from, to)| items[*from].start..items[*to].end);
+            let joined =
+                joined.and_then(|range| parsed.text.get(range)).filter(|text| at.len() > 1 && !text.contains(' '));
+            let words = || at.iter().map(|&i| items[i].lower.clone()).collect::<Vec<_>>().join(" ");
+            let text = joined.map_or_else(words, str::to_lowercase);
             (at, text)
         }),
         None,
     )
 }
 
+/// A member of a set of exclusive alternatives, by the name that the set has for it: people read it.
+fn member(item: &Item) -> String {
+    item.alternative.and_then(|place| lexicon().member_name(place)).unwrap_or(&item.lower).to_owned()
+}
+
 /// Some items as a value.
 fn chosen(parsed: &Parsed, at: &[usize]) -> (Vec<usize>, String) {
     let text = match at {
-        [one] if parsed.items[*one].alternative.is_some() => parsed.items[*one].key.clone(),
+        [one] if parsed.items[*one].alternative.is_some() => member(&parsed.items[*one]),
         _ => at.iter().map(|&i| slice(parsed, i).to_lowercase()).collect::<Vec<_>>().join(" "),
     };
     (at.to_vec(), text)

@@ -56,6 +56,13 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
         if c == '`' {
             in_code = !in_code;
             chars.next();
+        } else if let Some((length, compared)) =
+            begins_value(text, start, c).then(|| super::value::read(&text[start..], is_versioned(&tokens))).flatten()
+        {
+            let surface = text[start..start + length].to_owned();
+            let capital = !in_code && c.is_uppercase();
+            tokens.push(Token { kind: TokenKind::Code, start, end: start + length, lower: compared, capital, surface });
+            while chars.next_if(|(at, _)| *at < start + length).is_some() {}
         } else if c.is_alphanumeric() || (in_code && !c.is_whitespace()) || leads_word(text, start, c) {
             let mut end = start;
             let mut previous = c;
@@ -107,6 +114,18 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// Whether a value may begin here, with a letter, a digit or the mark of a colour, and nothing that belongs to it stands before.
+fn begins_value(text: &str, start: usize, c: char) -> bool {
+    let outside =
+        |before: char| before.is_whitespace() || matches!(before, '`' | '"' | '“' | '(' | '[' | '<' | '\'' | '*');
+    (c.is_ascii_alphanumeric() || c == '#') && text[..start].chars().next_back().is_none_or(outside)
+}
+
+/// Whether the last token announces a version.
+fn is_versioned(tokens: &[Token]) -> bool {
+    tokens.last().is_some_and(|last| matches!(last.lower.as_str(), "version" | "versions" | "release" | "v"))
+}
+
 /// Whether a mark begins a word: a dotted file name, a path, a flag, a variable.
 fn leads_word(text: &str, start: usize, c: char) -> bool {
     let mut next = text[start + c.len_utf8()..].chars();
@@ -127,6 +146,9 @@ fn thousands(text: &str) -> bool {
 
 /// Names that only their capital inside a sentence tells from everyday words, with the name that no other word has.
 const BY_CAPITAL: [(&str, &str); 1] = [("go", "golang")];
+
+/// "free", where a hyphen joins it to what is absent.
+pub(crate) const FREE_OF: &str = "-free";
 
 /// Whether a word at the end of `tokens` would begin a sentence, where a capital says nothing.
 fn begins_sentence(tokens: &[Token]) -> bool {
@@ -154,6 +176,10 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
     };
     let capital = !in_code && word.chars().next().is_some_and(char::is_uppercase);
     let mut lower = word.to_lowercase().replace('’', "'");
+    // "lock-free": what a word is free of stands before it.
+    if lower == "free" && tokens.last().is_some_and(|last| last.end + 1 == start) && text[..start].ends_with('-') {
+        FREE_OF.clone_into(&mut lower);
+    }
     if capital
         && !begins_sentence(tokens)
         && let Some((_, name)) = BY_CAPITAL.iter().find(|(word, _)| *word == lower)

@@ -78,6 +78,11 @@ pub(in crate::store) fn pair_term(key: &str) -> String {
     format!("~{key}")
 }
 
+/// A term of a fact as it stands among the terms.
+pub(in crate::store) fn fact_term(term: &str) -> String {
+    format!("!{term}")
+}
+
 /// A phrase of a scope as a number.
 pub(in crate::store) fn phrase_key(scope: i64, phrase: &str) -> i64 {
     let mut hasher = blake3::Hasher::new();
@@ -104,7 +109,7 @@ impl Entry {
     fn wanted(&self) -> i64 {
         match self.body {
             None => 0,
-            Some(_) if self.claim.active && self.claim.kind.is_guarded() => TEXT | CANDIDATE,
+            Some(_) if self.claim.active => TEXT | CANDIDATE,
             Some(_) => TEXT,
         }
     }
@@ -122,7 +127,7 @@ struct Words {
 
 impl Words {
     /// The words for these of the indexes.
-    fn of(check: &dyn PairCheck, body: &Body, parts: i64) -> Self {
+    fn of(check: &dyn PairCheck, kind: ClaimKind, body: &Body, parts: i64) -> Self {
         let mut words = Self::default();
         let statement = body.statement.as_deref().unwrap_or_default();
         if parts & TEXT != 0 {
@@ -134,12 +139,17 @@ impl Words {
             let found = check.index_terms(body.norms.as_deref().unwrap_or_default(), statement);
             let subjects = found.subjects.iter().map(|subject| subject_term(subject));
             let pairs = found.pairs.iter().map(|key| pair_term(key));
-            let plain = |term: &String| term.len() <= MAX_TERM && !term.starts_with(['=', '~']);
+            let plain = |term: &String| term.len() <= MAX_TERM && !term.starts_with(['=', '~', '!']);
             let terms = found.terms.into_iter().filter(plain).take(MAX_TERMS);
             words.terms = subjects.chain(pairs).chain(terms).collect();
             words.terms.sort_unstable();
             words.terms.dedup();
             words.phrases = found.phrases;
+            if !kind.is_guarded() {
+                // Facts have lists of their own, so that however many there are hide no guarded claim.
+                words.terms.iter_mut().for_each(|term| *term = fact_term(term));
+                words.phrases.clear();
+            }
         }
         words
     }
@@ -147,7 +157,7 @@ impl Words {
     /// The words of several claims, for those of the indexes that change.
     fn of_all(check: &dyn PairCheck, entries: &[Entry]) -> Vec<Self> {
         let words = |entry: &Entry| match &entry.body {
-            Some(body) => Self::of(check, body, entry.claim.parts ^ entry.wanted()),
+            Some(body) => Self::of(check, entry.claim.kind, body, entry.claim.parts ^ entry.wanted()),
             None => Self::default(),
         };
         entries.iter().map(words).collect()
@@ -213,7 +223,7 @@ impl Projector<'_> {
     pub(super) fn unindex(&mut self, n: i64, body: &Body) -> Result<()> {
         let claim = self.indexed(n)?;
         let mut tally = Tally::default();
-        self.index(&claim, &Words::of(self.check, body, claim.parts), None, 0, &mut tally)?;
+        self.index(&claim, &Words::of(self.check, claim.kind, body, claim.parts), None, 0, &mut tally)?;
         tally.write(self.db)?;
         self.db.prepare_cached("UPDATE claims SET indexed = 0, content = NULL WHERE n = ?1")?.execute([n])?;
         Ok(())

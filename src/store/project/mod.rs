@@ -39,7 +39,7 @@ pub(in crate::store) use chunks::content_of;
 pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::Line;
 pub(in crate::store) use index::{
-    REASON, TEXT, VECTOR, collapsed, content_hash, pair_term, phrase_key, place, stemmed, subject_term,
+    REASON, TEXT, VECTOR, collapsed, content_hash, fact_term, pair_term, phrase_key, place, stemmed, subject_term,
 };
 pub(in crate::store) use notices::wrong_notices;
 pub(in crate::store) use review::{premises as premises_of, wrong_counts};

@@ -15,7 +15,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use super::claims::bare_claims_at_places;
 use crate::store::{
     CandidateQuery, ClaimRow, Reader, Result, log,
-    project::{pair_term, phrase_key, subject_term},
+    project::{fact_term, pair_term, phrase_key, subject_term},
 };
 
 /// The most entries of words that one look-up reads, and as many of phrases beyond their first.
@@ -100,7 +100,7 @@ impl List {
 }
 
 impl Reader {
-    /// Active guarded claims of the scope that a new claim should be compared with, the likeliest first. Their relations
+    /// Active guarded claims, or facts, of the scope that a new claim should be compared with, the likeliest first. Their relations
     /// (premises, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn candidates(&self, query: &CandidateQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
@@ -108,11 +108,13 @@ impl Reader {
             let Some(scope) = log::known_scope(db, &query.scope)? else { return Ok(Vec::new()) };
             let claims: usize = db
                 .prepare_cached(
-                    "SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = ?1 AND status = 0 AND kind <> 0",
+                    "SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = ?1 AND status = 0 AND (kind = 0) = ?2",
                 )?
-                .query_row([scope], |row| row.get(0))?;
+                .query_row(params![scope, query.facts], |row| row.get(0))?;
             let mut lists = words(db, scope, query)?;
-            lists.extend(phrases(db, scope, query, claims)?);
+            if !query.facts {
+                lists.extend(phrases(db, scope, query, claims)?);
+            }
             let mut excluded = HashSet::new();
             for id in &query.exclude {
                 excluded.extend(log::number_of(db, id)?);
@@ -150,6 +152,7 @@ fn words(db: &Connection, scope: i64, query: &CandidateQuery) -> Result<Vec<List
     let terms = query.terms.terms.iter().map(|term| (term.clone(), 1.0));
     let mut lists = Vec::new();
     for (term, weight) in pairs.chain(subjects).chain(terms) {
+        let term = if query.facts { fact_term(&term) } else { term };
         let known: Option<(i64, usize)> =
             read.query_row(params![scope, term], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         lists.extend(known.map(|(key, df)| List { df, weight, ..List::new(Source::Words, key) }));

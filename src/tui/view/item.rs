@@ -162,7 +162,8 @@ fn guard(item: &NoticeItem) -> Option<String> {
         Stage::Judge => "weighed by the judge",
     };
     let rule = item.rule.as_deref().map(|rule| format!("{}, ", rule.replace('_', " "))).unwrap_or_default();
-    Some(format!("{rule}{stage}"))
+    let score = item.score.map(|score| format!(", {:.0} %", score * 100.0)).unwrap_or_default();
+    Some(format!("{rule}{stage}{score}"))
 }
 
 fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<Line<'static>> {

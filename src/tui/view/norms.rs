@@ -70,7 +70,8 @@ fn fields(norm: &Norm, statement: &str) -> [(&'static str, Option<String>); 11] 
     ]
 }
 
-/// Stems as the statement has the words: the closest word of each, in the statement's order; those that are not there stay.
+/// Stems as the statement has the words: the closest word of each, in the statement's order. Those that are not there are synonyms of its
+/// words, of which only the stem is known: they are left out.
 /// The preposition before a value (`@on`), by which only the comparison goes, is left out.
 fn as_written(stems: &str, statement: &str) -> String {
     let words: Vec<&str> = statement
@@ -80,7 +81,7 @@ fn as_written(stems: &str, statement: &str) -> String {
     let mut found: Vec<(usize, String)> = stems
         .split_whitespace()
         .filter(|marked| !marked.starts_with('@'))
-        .map(|marked| {
+        .filter_map(|marked| {
             // The mark of an opposite.
             let stem = marked.trim_start_matches('~');
             let size = stem.chars().count();
@@ -90,10 +91,8 @@ fn as_written(stems: &str, statement: &str) -> String {
                 (close && word.chars().count() <= size + 6).then_some(shared)
             };
             let best = words.iter().enumerate().filter_map(|(at, word)| Some((near(word)?, at, word)));
-            match best.max_by_key(|(shared, at, word)| (*shared, word.len() == stem.len(), std::cmp::Reverse(*at))) {
-                Some((_, at, word)) => (at, (*word).to_owned()),
-                None => (usize::MAX, stem.to_owned()),
-            }
+            best.max_by_key(|(shared, at, word)| (*shared, word.len() == stem.len(), std::cmp::Reverse(*at)))
+                .map(|(_, at, word)| (at, (*word).to_owned()))
         })
         .collect();
     found.sort_by_key(|(at, _)| *at);
@@ -106,7 +105,13 @@ fn subject(norm: &Norm, statement: &str) -> String {
         SubjectKind::Fuzzy => " (vague)",
         SubjectKind::Missing => " (none)",
     };
-    format!("{}{kind}", as_written(&norm.subject, statement)).trim_start().to_owned()
+    let written = as_written(&norm.subject, statement);
+    let written = if written.is_empty() && !norm.subject.is_empty() {
+        norm.words.first().cloned().unwrap_or_default()
+    } else {
+        written
+    };
+    format!("{written}{kind}").trim_start().to_owned()
 }
 
 /// A stance in words.
@@ -154,7 +159,7 @@ mod tests {
     #[case("file own", "Service 1 logs to its own file.", "own file")]
     #[case("queri ~cach", "Cached queries are slow", "Cached queries")]
     #[case("test", "Tesla runs all tests", "tests")]
-    #[case("postgr", "We use PG", "postgr")]
+    #[case("postgr", "We use PG", "")]
     fn stems_are_shown_as_the_words_were_written(#[case] stems: &str, #[case] statement: &str, #[case] shown: &str) {
         assert_eq!(as_written(stems, statement), shown);
     }

@@ -44,3 +44,54 @@ fn a_fact_needs_no_reason_and_passes_no_guard() {
     assert!(matches!(outcome, WriteOutcome::Stored(_)));
     assert_eq!(bed.open_cards(), 0);
 }
+
+#[test]
+fn a_decision_that_contradicts_a_known_fact_is_stored_with_a_warning_that_names_it() {
+    let bed = Bed::new();
+    stored(bed.engine.remember(fact("The API port is 9090.")).unwrap());
+    let outcome = stored(bed.try_remember("The API port must be 8080.", "the proxy expects it"));
+    let warning = &outcome.warnings[0];
+    assert_eq!(warning.code, "softer_conflict");
+    assert!(warning.message.contains("the fact “The API port is 9090.”"), "{}", warning.message);
+    assert_eq!(warning.conflict.as_ref().map(|conflict| conflict.tier), Some(ergo::domain::Tier::Warn));
+    assert_eq!(bed.open_cards(), 0);
+}
+
+#[test]
+fn a_fact_that_contradicts_a_decision_warns_and_replaces_the_fact_under_its_key() {
+    let bed = Bed::new();
+    bed.remember("The API port must be 8080.", "the proxy expects it");
+    let first = stored(bed.engine.remember(fact("The API port is 8080.")).unwrap());
+    assert!(first.warnings.is_empty(), "{:?}", first.warnings);
+    let second = stored(bed.engine.remember(fact("The API port is 9090.")).unwrap());
+    assert_eq!(second.superseded, [first.claim_id]);
+    let warning = &second.warnings[0];
+    assert!(warning.message.contains("the decision “The API port must be 8080.”"), "{}", warning.message);
+}
+
+#[test]
+fn an_audit_compares_facts_with_decisions_and_not_with_each_other() {
+    let bed = Bed::new();
+    stored(bed.engine.remember(RememberRequest { key: Some("a".into()), ..fact("The API port is 9090.") }).unwrap());
+    stored(bed.engine.remember(RememberRequest { key: Some("b".into()), ..fact("The API port is 7070.") }).unwrap());
+    let audit = || bed.engine.audit(ergo::api::AuditRequest { caller: caller(), dry_run: false }).unwrap();
+    assert_eq!(audit().opened.len(), 0);
+    let rule = bed.remember("The API port must be 8080.", "the proxy expects it");
+    let outcome = audit();
+    assert_eq!((outcome.claims, outcome.opened.len()), (3, 2));
+    let card = outcome.opened[0].id;
+    let winner = Some(rule.to_hex());
+    done(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "the fact is out of date") }));
+    assert_eq!(bed.open_cards(), 1);
+}
+
+#[test]
+fn a_key_that_was_derived_is_not_shown() {
+    let bed = Bed::new();
+    let id = stored(bed.engine.remember(fact("The staging database listens on port 5433.")).unwrap()).claim_id;
+    assert_eq!(bed.claim(id).key, None);
+    let later = stored(bed.engine.remember(fact("The staging database listens on port 5434.")).unwrap());
+    assert_eq!(later.superseded, [id]);
+    let given = RememberRequest { key: Some("databases".into()), ..fact("Two databases run on one host.") };
+    assert_eq!(bed.claim(stored(bed.engine.remember(given).unwrap()).claim_id).key.as_deref(), Some("databases"));
+}

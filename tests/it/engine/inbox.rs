@@ -50,7 +50,7 @@ fn a_warned_write_waits_in_the_inbox_until_somebody_looked_at_it() {
     let notice = notices(&bed).remove(0);
     assert_eq!((notice.what, notice.claim.id, notice.against[0].id), (NoticeKind::Warned, late, early));
     assert!(notice.rule.is_some() && notice.score.is_some_and(|score| score > 0.0), "{notice:?}");
-    assert!(notice.sentence.starts_with("These may contradict:"), "{}", notice.sentence);
+    assert!(notice.sentence.starts_with("These probably contradict"), "{}", notice.sentence);
 
     let seen = done(bed.engine.reviewed(on(late, "Both happen")).unwrap());
     assert_eq!(groups(&bed), []);

@@ -7,7 +7,10 @@ use std::{
 
 use ergo::{
     api::AuditRequest,
-    guard::{Weights, weights::Thresholds},
+    guard::{
+        Weights,
+        weights::{Thresholds, built_in},
+    },
     infer::{FakeModels, InferError, Models, Priority, Role},
 };
 
@@ -15,10 +18,10 @@ use super::*;
 
 /// A judge that goes by the cross-encoder alone, and lets every pair that shares words come to it.
 pub(super) fn trusting() -> Guard {
-    let mut weights =
-        Weights { thresholds: Thresholds { block: 0.9, warn: 0.6, ..Thresholds::default() }, ..Weights::default() };
+    let thresholds = Thresholds { block: 0.9, warn: 0.6, ..Thresholds::default() };
+    let mut weights = Weights { thresholds, rules: built_in().rules.clone(), ..Weights::default() };
     weights.weights = [("margin".to_owned(), 10.0)].into();
-    (weights.gate.overlap, weights.gate.containment) = (0.05, 0.0);
+    weights.gate.overlap = 0.05;
     Guard::default().with_weights(weights)
 }
 

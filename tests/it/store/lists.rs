@@ -136,6 +136,7 @@ fn search_pages_follow_each_other() {
 fn candidates(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> Vec<String> {
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let query = CandidateQuery {
+        facts: false,
         scope: scope("api"),
         terms: IndexTerms { subjects: list(subjects), terms: list(terms), ..IndexTerms::default() },
         exclude: Vec::new(),
@@ -176,6 +177,7 @@ fn what_shares_only_common_words_is_found_behind_thousands() {
         let text = common_words(oldest);
         let words: Vec<&str> = text.split(' ').collect();
         let query = CandidateQuery {
+            facts: false,
             scope: scope("api"),
             terms: Plain.index_terms(&[], &words[..5].join(" ")),
             exclude: Vec::new(),

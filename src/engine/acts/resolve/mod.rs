@@ -138,6 +138,7 @@ fn foresee(engine: &Engine, caller: &Caller, card: &str, order: &Order) -> Resul
             scope: &scope,
             kind: *kind,
             statement,
+            source: None,
             normed: &normed,
             exclude: &members,
         }));

@@ -1,0 +1,134 @@
+//! Values that people read as one word whatever marks stand in them: addresses, host names, regions, colours.
+//!
+//! Each is read by a grammar that is kept elsewhere (`url`, `email_address`, `ipnet`, the standard library), not by an expression of ours.
+
+use std::net::{IpAddr, SocketAddr};
+
+use email_address::EmailAddress;
+use ipnet::IpNet;
+use url::{Host, Url};
+
+/// The longest value that is read whole, in bytes: the longest host name there is, with room for a path.
+const MAX_VALUE: usize = 512;
+
+/// Marks that end a sentence or a quotation and belong to no value that they follow.
+const TRAILING: &[char] = &['.', ',', ';', ':', '!', '?', '\'', '’', '"', '”', ')', ']', '}', '*', '_'];
+
+/// Reads a value at the beginning of `text`: its length in bytes, and the one form in which it is compared. `versioned` tells that a version
+/// number is due there, which four numbers with dots may be as well as an address.
+pub(crate) fn read(text: &str, versioned: bool) -> Option<(usize, String)> {
+    let end = text.find(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '“' | '”' | '<' | '>' | '(' | '|'));
+    let run = &text[..end.unwrap_or(text.len())];
+    if run.len() > MAX_VALUE || !run.contains(['-', '.', ':', '@', '#']) {
+        return None;
+    }
+    let run = run.strip_suffix("'s").or_else(|| run.strip_suffix("’s")).unwrap_or(run);
+    // "[::1]:80" keeps its bracket; "see fe80::" keeps its colons.
+    let run = run.trim_end_matches(TRAILING);
+    let compared = address(run, versioned).or_else(|| colour(run)).or_else(|| host(run))?;
+    Some((run.len(), compared))
+}
+
+/// A URL, an e-mail address, an IP address, with a port or as a network.
+fn address(run: &str, versioned: bool) -> Option<String> {
+    if run.contains("://") {
+        let url = Url::parse(run).ok().filter(Url::has_host)?;
+        return Some(url.as_str().trim_end_matches('/').to_owned());
+    }
+    if let Some((_, domain)) = run.rsplit_once('@') {
+        return (EmailAddress::is_valid(run) && domain_name(domain).is_some()).then(|| run.to_lowercase());
+    }
+    if !run.contains(|c: char| c.is_ascii_digit() || c == ':') {
+        return None;
+    }
+    let plain = || run.parse::<IpAddr>().ok().filter(|ip| !(versioned && ip.is_ipv4())).map(|ip| ip.to_string());
+    let network = || run.contains('/').then(|| run.parse::<IpNet>().ok()).flatten().map(|network| network.to_string());
+    plain().or_else(network).or_else(|| run.parse::<SocketAddr>().ok().map(|address| address.to_string()))
+}
+
+/// A colour of three, six or eight hexadecimal digits, in its long form. Three or four digits without a letter number an issue.
+fn colour(run: &str) -> Option<String> {
+    let digits = run.strip_prefix('#')?;
+    if digits.len() < 6 && !digits.contains(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let long = if digits.len() == 3 { digits.chars().flat_map(|c| [c, c]).collect() } else { digits.to_lowercase() };
+    let bytes = hex::decode(&long).ok()?;
+    matches!(bytes.len(), 3 | 4).then(|| format!("#{}", long.to_lowercase()))
+}
+
+/// A name of hosts, regions and the like that a hyphen would tear: one with dots, or one whose last part has a number
+/// (`cache-a.internal`, `eu-west-1`); with a port where it has one.
+fn host(run: &str) -> Option<String> {
+    let (name, port) = match run.rsplit_once(':') {
+        Some((name, port)) => (name, Some(port.parse::<u16>().ok()?)),
+        None => (run, None),
+    };
+    if !name.contains('-') || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let numbered = || name.rsplit('-').next().is_some_and(|last| last.contains(|c: char| c.is_ascii_digit()));
+    let name = if name.contains('.') { domain_name(name)? } else { label(name).filter(|_| numbered())? };
+    Some(port.map_or_else(|| name.clone(), |port| format!("{name}:{port}")))
+}
+
+/// A domain name whose top level is a word in small letters, so that two sentences without a space between them are none.
+fn domain_name(name: &str) -> Option<String> {
+    let (rest, top) = name.rsplit_once('.')?;
+    let word = top.len() >= 2 && top.bytes().all(|b| b.is_ascii_lowercase());
+    let whole = rest.split('.').all(|part| label(part).is_some());
+    (word && whole).then(|| name.to_lowercase())
+}
+
+/// A label of a host name.
+fn label(part: &str) -> Option<String> {
+    let marks = part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if part.is_empty() || !marks || part.starts_with('-') || part.ends_with('-') || part.contains("--") {
+        return None;
+    }
+    match Host::parse(part) {
+        Ok(Host::Domain(name)) => Some(name),
+        // A number alone is an address to `url`.
+        Ok(Host::Ipv4(_) | Host::Ipv6(_)) => Some(part.to_lowercase()),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::url("https://Example.com/a/ and", Some("https://example.com/a"))]
+    #[case::url_at_the_end("https://example.com/a?b=1.", Some("https://example.com/a?b=1"))]
+    #[case::mail("ops-team@example.com.", Some("ops-team@example.com"))]
+    #[case::package("react@18.2.0", None)]
+    #[case::ip("10.0.0.5, then", Some("10.0.0.5"))]
+    #[case::ip_with_port("10.0.0.5:8080", Some("10.0.0.5:8080"))]
+    #[case::network("10.0.0.0/8", Some("10.0.0.0/8"))]
+    #[case::ipv6("fe80::1", Some("fe80::1"))]
+    #[case::time("12:30", None)]
+    #[case::number("3.5", None)]
+    #[case::colour("#FF8800.", Some("#ff8800"))]
+    #[case::short_colour("#f80", Some("#ff8800"))]
+    #[case::issue("#123", None)]
+    #[case::host("cache-a.internal.", Some("cache-a.internal"))]
+    #[case::host_with_port("db-1.example.com:5432", Some("db-1.example.com:5432"))]
+    #[case::region("eu-west-1", Some("eu-west-1"))]
+    #[case::machine("Staging-2's", Some("staging-2"))]
+    #[case::words("non-blocking", None)]
+    #[case::date("2026-01-05", None)]
+    #[case::sentences("end-of-line.Then", None)]
+    #[case::amount("3-node", None)]
+    fn a_value_is_read_whole(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(read(text, false).map(|(_, compared)| compared).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn where_a_version_is_due_four_numbers_are_no_address() {
+        assert_eq!(read("1.2.3.4", true), None);
+        assert_eq!(read("1.2.3.4", false), Some((7, "1.2.3.4".into())));
+    }
+}
