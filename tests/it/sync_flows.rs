@@ -129,7 +129,8 @@ fn a_ticket_admits_one_device_once_and_no_is_no() {
     let peers = ada.json(&["sync", "peers"]);
     assert_eq!(peers["items"].as_array().unwrap().len(), 1, "ada is alone: {peers}");
 
-    for (wrong, says) in [("ergo1abc", "was cut"), ("hello", "neither a ticket nor a file"), ("ergo2xyz", "newer ergo")]
+    for (wrong, says) in
+        [("ergo1abc", "is truncated"), ("hello", "neither a ticket nor a file"), ("ergo2xyz", "newer ergo")]
     {
         let output = bob.run(&["sync", "join", wrong]);
         assert_eq!(output.code, Some(2), "{output:?}");
