@@ -7,7 +7,7 @@ use ed25519_dalek::SigningKey;
 use ergo::{
     domain::{SignedEvent, event::SealedBody},
     sync::{
-        bundle::{BundleReader, Item, note},
+        bundle::{BundleReader, BundleItem, note},
         frame::{self, Message},
         gate::MAX_MESSAGE,
         ticket::Ticket,
@@ -23,13 +23,13 @@ pub fn frame(bytes: &[u8]) {
     let Ok(message) = frame::decode(bytes) else { return };
     match &message {
         // What is put together again is no longer than a message, and as long as what it is said to hold.
-        Message::Lean(doc) => {
+        Message::Compact(doc) => {
             if let Ok((doc, entries)) = doc.clone().restore() {
                 let length: usize = doc.messages.iter().map(|message| message.len()).sum();
                 assert!(length >= entries.len() * 129 && length <= doc.messages.len() * MAX_MESSAGE);
             }
         }
-        Message::Following(following) => drop(following.bodies()),
+        Message::FollowingBodies(following) => drop(following.bodies()),
         _ => {}
     }
     // What can be read can be said, and means the same.
@@ -81,12 +81,12 @@ pub fn bundle(bytes: &[u8]) {
     drop(note::open(bytes));
     let Ok(mut bundle) = BundleReader::new(io::Cursor::new(bytes), &SigningKey::from_bytes(&[2; 32])) else { return };
     for item in bundle.by_ref() {
-        if let Item::Events(_, events) = item {
+        if let BundleItem::Events(_, events) = item {
             for event in events {
                 drop(event.verify());
             }
         }
     }
     assert!(bundle.offset() <= bytes.len() as u64, "it read more than there is");
-    drop(bundle.ending());
+    drop(bundle.report());
 }

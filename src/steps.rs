@@ -1,6 +1,6 @@
 //! Named steps of work that must survive `kill -9`, so that a test can end the program at each of them.
 //!
-//! A debug build whose environment has `ERGO_STOP_AT`, such as `say DURABLE` or `backup copied`, ends at that step as `kill -9` ends it. The
+//! A debug build whose environment has `ERGO_STOP_AT`, such as `send DURABLE` or `backup copied`, ends at that step as `kill -9` ends it. The
 //! optimised program, which people have, does not know the variable.
 
 use std::fmt::Display;

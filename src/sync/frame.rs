@@ -1,28 +1,34 @@
-//! What two peers say to each other: frames `u32 length | u8 type | body`, little endian, the length counting type and body.
+//! Frames: `u32 length
+//! u8 type
+//! body`, little endian; the length covers type and body.
 //!
-//! A body is CBOR. With [`PACKED`] set in the type it is zstd, after four bytes that declare its size unpacked. What a peer declares is
-//! only ever a limit: memory grows with the bytes that really come. Unknown fields and unknown types of message are passed over, so
-//! that a newer minor version can say more.
+//! A body is CBOR. If [`PACKED`] is set in the type, it is compressed with zstd and begins with its
+//! decompressed size in four bytes. Unknown fields and unknown types are ignored, so that a newer minor version
+//! can say more.
+//!
+//! Architecture Invariant: a size that a peer declares is only ever a limit. Memory grows with the bytes that
+//! arrive, so a lie costs the receiver nothing.
 
 use std::io::Read as _;
 
 use minicbor::{Decode, Encode};
 
 pub use super::message::{
-    ALPN_PAIR, ALPN_SYNC, Bodies, Body, Code, DocMessage, DocOffer, Durable, Events, Following, Hello, LeanDoc, MINOR,
-    Message, Nudge, Offer, Refused, ScopeOffer, Turn, Want, WantSince, WireEvent,
+    ALPN_PAIR, ALPN_SYNC, Bodies, CompactDocument, DocumentMessage, DocumentOffer, Durable, EventPage, FollowingBodies,
+    MINOR, Message, Nudge, Offer, RejectCode, Rejection, ScopeOffer, SessionHello, TurnKind, Want, WantSince, WireBody,
+    WireEvent,
 };
 
-/// The longest frame after its length, in bytes (the limits of sync, SYNC 4.8).
+/// The longest frame without its length, in bytes.
 pub const MAX_FRAME: usize = 32 * 1024 * 1024;
 
-/// The longest body once unpacked, in bytes.
+/// The longest decompressed body, in bytes.
 pub const MAX_BODY: usize = 64 * 1024 * 1024;
 
 /// Bytes of the length before a frame.
 pub const LENGTH: usize = 4;
 
-/// Set in the type of a frame whose body is packed.
+/// Set in the type of a frame with a compressed body.
 pub const PACKED: u8 = 0x80;
 
 /// The types of messages.
@@ -38,10 +44,10 @@ const DURABLE: u8 = 9;
 const NUDGE: u8 = 10;
 const ERROR: u8 = 11;
 const BYE: u8 = 12;
-const LEAN: u8 = 13;
-const FOLLOWING: u8 = 14;
+const COMPACT: u8 = 13;
+const FOLLOWING_BODIES: u8 = 14;
 
-/// What a type is called.
+/// Returns the name of a type.
 pub fn name(kind: u8) -> &'static str {
     match kind {
         HELLO => "HELLO",
@@ -56,49 +62,49 @@ pub fn name(kind: u8) -> &'static str {
         NUDGE => "NUDGE",
         ERROR => "ERROR",
         BYE => "BYE",
-        LEAN => "LEAN",
-        FOLLOWING => "FOLLOWING",
+        COMPACT => "COMPACT",
+        FOLLOWING_BODIES => "FOLLOWING_BODIES",
         _ => "a message of a newer version",
     }
 }
 
-/// Shorter bodies are not packed: the headers of zstd would eat the gain.
+/// Shorter bodies are not compressed: zstd's header would cost the gain.
 const PACK_FROM: usize = 512;
 
-/// zstd's level: 3 packs 100 MB/s on a core, and the higher ones gain 2 % on signatures.
+/// zstd's level: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
 const LEVEL: i32 = 3;
 
-/// The largest window that a packed body may ask for, as a power of two: 8 MiB. Ours ask for 2 MiB.
-const WINDOW: u32 = 23;
+/// The largest window that a compressed body may ask for, as a power of two: 8 MiB. Ours asks for 2 MiB.
+const MAX_WINDOW_LOG: u32 = 23;
 
-/// Why bytes are no frame, or a message does not fit into one.
+/// Why bytes are not a frame, or a message does not fit into one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Longer than [`MAX_FRAME`].
+    /// The frame is longer than [`MAX_FRAME`].
     #[error("a frame of {0} bytes; at most {MAX_FRAME} are allowed")]
     TooLong(u64),
-    /// Its body would be longer than [`MAX_BODY`], or longer than it declared.
+    /// The body is longer than [`MAX_BODY`], or longer than declared.
     #[error("a body of more than {0} bytes, which its frame does not allow")]
     TooBig(u64),
-    /// It has no type, or its body is not what its type says.
-    #[error("a frame that cannot be read: {0}")]
+    /// The frame has no type, or its body is invalid.
+    #[error("an invalid frame: {0}")]
     Malformed(String),
 }
 
 impl FrameError {
-    /// What is told to the peer that sent it.
-    pub fn code(&self) -> Code {
+    /// Returns the code that the sender is told.
+    pub fn code(&self) -> RejectCode {
         match self {
-            Self::TooLong(_) | Self::TooBig(_) => Code::TooBig,
-            Self::Malformed(_) => Code::Version,
+            Self::TooLong(_) | Self::TooBig(_) => RejectCode::TooBig,
+            Self::Malformed(_) => RejectCode::Version,
         }
     }
 }
 
-/// The frame's length, from the bytes before it.
+/// Returns the length of a frame from the bytes before it.
 ///
 /// # Errors
-/// Where it is 0 or more than [`MAX_FRAME`].
+/// If it is 0 or more than [`MAX_FRAME`].
 pub fn length(bytes: [u8; LENGTH]) -> Result<usize, FrameError> {
     match u32::from_le_bytes(bytes) {
         0 => Err(FrameError::Malformed("it is empty".to_owned())),
@@ -107,10 +113,10 @@ pub fn length(bytes: [u8; LENGTH]) -> Result<usize, FrameError> {
     }
 }
 
-/// A message as a frame, its length before it.
+/// Encodes a message as a frame with its length.
 ///
 /// # Errors
-/// Where the message is too long for a frame: it was not divided.
+/// If the message is too long for a frame.
 pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
     let body = match message {
         Message::Hello(m) => cbor(m),
@@ -123,15 +129,15 @@ pub fn encode(message: &Message) -> Result<Vec<u8>, FrameError> {
         Message::Durable(m) => cbor(m),
         Message::Nudge(m) => cbor(m),
         Message::Error(m) => cbor(m),
-        Message::Lean(m) => cbor(m),
-        Message::Following(m) => cbor(m),
+        Message::Compact(m) => cbor(m),
+        Message::FollowingBodies(m) => cbor(m),
         Message::Bye | Message::Unknown(_) => Vec::new(),
     };
     frame(message.kind(), &body)
 }
 
 impl Message {
-    /// Its type, as it stands in a frame.
+    /// Returns the type of the message in a frame.
     pub fn kind(&self) -> u8 {
         match self {
             Self::Hello(_) => HELLO,
@@ -146,24 +152,24 @@ impl Message {
             Self::Nudge(_) => NUDGE,
             Self::Error(_) => ERROR,
             Self::Bye => BYE,
-            Self::Lean(_) => LEAN,
-            Self::Following(_) => FOLLOWING,
+            Self::Compact(_) => COMPACT,
+            Self::FollowingBodies(_) => FOLLOWING_BODIES,
             Self::Unknown(kind) => *kind,
         }
     }
 }
 
-/// The type of a frame with its length before it; `None` where it is cut short.
+/// Returns the type of a frame with its length, or `None` if it is cut short.
 pub fn kind(frame: &[u8]) -> Option<u8> {
     frame.get(LENGTH).map(|kind| kind & !PACKED)
 }
 
-/// The message in a frame (its bytes after the length).
+/// Decodes the message in a frame (the bytes after the length). An unknown type gives [`Message::Unknown`].
 ///
 /// # Errors
-/// Where a limit is exceeded or the body cannot be read. An unknown type is no error: [`Message::Unknown`].
+/// If a limit is exceeded or the body is invalid.
 pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
-    let (kind, body) = unframe_within(frame, most)?;
+    let (kind, body) = unframe_within(frame, max_body)?;
     Ok(match kind {
         HELLO => Message::Hello(read(&body)?),
         ROSTER => Message::Roster(read(&body)?),
@@ -177,16 +183,17 @@ pub fn decode(frame: &[u8]) -> Result<Message, FrameError> {
         NUDGE => Message::Nudge(read(&body)?),
         ERROR => Message::Error(read(&body)?),
         BYE => Message::Bye,
-        LEAN => Message::Lean(read(&body)?),
-        FOLLOWING => Message::Following(read(&body)?),
+        COMPACT => Message::Compact(read(&body)?),
+        FOLLOWING_BODIES => Message::FollowingBodies(read(&body)?),
         other => Message::Unknown(other),
     })
 }
 
-/// A body of a type as a frame, its length before it. Other protocols of ergo use the same frames for messages of their own.
+/// Encodes a body of a type as a frame with its length. Other protocols of ergo use these frames for messages
+/// of their own.
 ///
 /// # Errors
-/// Where it is too long.
+/// If it is too long.
 pub fn frame(kind: u8, body: &[u8]) -> Result<Vec<u8>, FrameError> {
     if body.len() > MAX_BODY {
         return Err(FrameError::TooBig(MAX_BODY as u64));
@@ -208,17 +215,17 @@ pub fn frame(kind: u8, body: &[u8]) -> Result<Vec<u8>, FrameError> {
     Ok(bytes)
 }
 
-/// The type and the unpacked body of a frame (its bytes after the length).
+/// Returns the type and the decompressed body of a frame (the bytes after the length).
 ///
 /// # Errors
-/// Where it is empty, too long, or packed to more than it declares.
+/// If it is empty, too long, or decompresses to more than declared.
 pub fn unframe(frame: &[u8]) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
     unframe_within(frame, |_| MAX_BODY)
 }
 
-/// The longest body of a type, in bytes. What is made of small parts takes more memory than it has bytes, up to 24 times, and may
-/// be packed to next to nothing: such messages are short.
-fn most(kind: u8) -> usize {
+/// Returns the longest body of a type, in bytes. Messages of many small parts take up to 24 times their bytes
+/// in memory and compress to almost nothing, so they must be short.
+fn max_body(kind: u8) -> usize {
     match kind {
         OFFER | WANT_SINCE => 8 * 1024 * 1024,
         HELLO => 1024 * 1024,
@@ -227,19 +234,22 @@ fn most(kind: u8) -> usize {
     }
 }
 
-fn unframe_within(frame: &[u8], most: impl Fn(u8) -> usize) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
+fn unframe_within(
+    frame: &[u8],
+    max_body: impl Fn(u8) -> usize,
+) -> Result<(u8, std::borrow::Cow<'_, [u8]>), FrameError> {
     if frame.len() > MAX_FRAME {
         return Err(FrameError::TooLong(frame.len() as u64));
     }
     let (kind, body) = frame.split_first().ok_or_else(|| FrameError::Malformed("it is empty".to_owned()))?;
-    let most = most(kind & !PACKED);
+    let max_body = max_body(kind & !PACKED);
     if kind & PACKED == 0 {
-        return if body.len() > most { Err(FrameError::TooBig(most as u64)) } else { Ok((*kind, body.into())) };
+        return if body.len() > max_body { Err(FrameError::TooBig(max_body as u64)) } else { Ok((*kind, body.into())) };
     }
     let (size, packed) =
         body.split_first_chunk::<LENGTH>().ok_or_else(|| FrameError::Malformed("it declares no size".to_owned()))?;
     let size = u32::from_le_bytes(*size);
-    Ok((kind & !PACKED, unpack(packed, size, most)?.into()))
+    Ok((kind & !PACKED, unpack(packed, size, max_body)?.into()))
 }
 
 fn cbor(message: &impl Encode<()>) -> Vec<u8> {
@@ -251,28 +261,28 @@ fn read<'b, T: Decode<'b, ()>>(body: &'b [u8]) -> Result<T, FrameError> {
     minicbor::decode(body).map_err(|error| FrameError::Malformed(error.to_string()))
 }
 
-/// The body packed, where that makes it shorter.
+/// Compresses the body, if that makes it shorter.
 fn pack(body: &[u8]) -> Option<Vec<u8>> {
     let packed = zstd::bulk::compress(body, LEVEL).ok()?;
     (packed.len() + LENGTH < body.len()).then_some(packed)
 }
 
-/// Unpacks exactly `size` bytes, `most` at most.
-fn unpack(packed: &[u8], size: u32, most: usize) -> Result<Vec<u8>, FrameError> {
+/// Decompresses exactly `size` bytes, at most `max_body`.
+fn unpack(packed: &[u8], size: u32, max_body: usize) -> Result<Vec<u8>, FrameError> {
     let size = u64::from(size);
-    if size > most as u64 {
+    if size > max_body as u64 {
         return Err(FrameError::TooBig(size));
     }
     let malformed = |error: std::io::Error| FrameError::Malformed(error.to_string());
     let mut reader = zstd::stream::read::Decoder::with_buffer(packed).map_err(malformed)?;
-    reader.window_log_max(WINDOW).map_err(malformed)?;
+    reader.window_log_max(MAX_WINDOW_LOG).map_err(malformed)?;
     let mut body = Vec::new();
-    // One byte more than declared tells a lie.
+    // Reading one byte more than declared detects a wrong size.
     reader.take(size + 1).read_to_end(&mut body).map_err(malformed)?;
     match body.len() as u64 {
         found if found == size => Ok(body),
         found if found > size => Err(FrameError::TooBig(size)),
-        found => Err(FrameError::Malformed(format!("{found} bytes where {size} were declared"))),
+        found => Err(FrameError::Malformed(format!("{found} bytes, and {size} were declared"))),
     }
 }
 

@@ -1,12 +1,14 @@
-//! The messages of a sync session, and the names of the protocols. Every struct is a CBOR map with numbered fields: a field is only
-//! ever added, with a default, so that each minor version reads every other.
+//! The messages of a sync session, and the names of the protocols.
+//!
+//! Every struct is a CBOR map with numbered fields. Architecture Invariant: a field is only ever added, with a
+//! default, so that all minor versions understand each other.
 
 use std::{fmt, str::FromStr};
 
 use minicbor::{Decode, Decoder, Encode, Encoder, bytes::ByteVec, decode, encode};
 
-use super::lean::few;
-pub use super::lean::{Following, LeanDoc};
+use super::compact::decode_messages;
+pub use super::compact::{CompactDocument, FollowingBodies};
 use crate::domain::{
     EventId, Scope, SignedEvent,
     event::{EventError, SealedBody},
@@ -16,66 +18,68 @@ use crate::domain::{
 /// The protocol of sync sessions. A change that older programs cannot read gets a new number.
 pub const ALPN_SYNC: &[u8] = b"ergo/sync/1";
 
-/// The protocol of pairing, the only one that is open to strangers, and only while an invite is live.
+/// The protocol of pairing: the only one open to devices outside the team, and only while an invitation is
+/// valid.
 pub const ALPN_PAIR: &[u8] = b"ergo/pair/1";
 
 /// The minor version of `ergo/sync/1` that this program speaks: raised with every addition.
 pub const MINOR: u32 = 1;
 
-/// One message of a session.
+/// A message of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Who speaks, and which roster they know. First, from both sides.
-    Hello(Hello),
-    /// Roster events that the other lacks. Second, from both sides, and whenever the roster changes.
-    Roster(Events),
-    /// What of the team the sender has. Third, from both sides, and where a [`Nudge`] shows a difference.
+    /// The greeting: the first message of both sides.
+    Hello(SessionHello),
+    /// Roster events that the receiver lacks: the second of both sides, and whenever the roster changes.
+    Roster(EventPage),
+    /// What the sender has of the team: the third of both sides, and when a [`Nudge`] shows a difference.
     Offer(Offer),
-    /// A turn of the reconciliation of one document.
-    Doc(DocMessage),
-    /// Asks for the bodies of events.
+    /// A turn in the exchange of a document.
+    Doc(DocumentMessage),
+    /// A request for the bodies of events.
     Want(Want),
-    /// The answer to [`Message::Want`], or bodies sent ahead of a document's turn.
+    /// The answer to [`Message::Want`], or bodies sent ahead of a turn.
     Bodies(Bodies),
-    /// Asks for plain events beyond a vector: for repair.
+    /// A request for events beyond a vector, to repair a document.
     WantSince(WantSince),
     /// The answer to [`Message::WantSince`], in pages.
-    Events(Events),
-    /// A document's events are on the sender's disk.
+    Events(EventPage),
+    /// The sender has stored the events of a document.
     Durable(Durable),
-    /// What the sender has changed, or a minute has passed.
+    /// The sender's state changed, or a minute has passed.
     Nudge(Nudge),
-    /// The sender ends the session, or refuses a document, and says why.
-    Error(Refused),
+    /// The sender ends the session or rejects a document, with the reason.
+    Error(Rejection),
     /// The sender ends the session in order.
     Bye,
-    /// [`Message::Doc`] for whoever understands [`super::lean::FEATURE`].
-    Lean(LeanDoc),
-    /// Bodies of what a [`Message::Lean`] brought, unasked.
-    Following(Following),
-    /// A type that this version does not know; it is passed over.
+    /// [`Message::Doc`] for peers with [`super::compact::FEATURE`].
+    Compact(CompactDocument),
+    /// The bodies of a [`Message::Compact`], without a request.
+    FollowingBodies(FollowingBodies),
+    /// A type that this version does not know; it is ignored.
     Unknown(u8),
 }
 
 /// The greeting.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub struct Hello {
+pub struct SessionHello {
     /// [`MINOR`] of the sender.
     #[n(0)]
     pub minor: u32,
-    /// What the sender can do beyond the minor version; unknown words are passed over.
+    /// Features of the sender beyond the minor version; unknown ones are ignored.
     #[n(1)]
     #[cbor(default)]
     pub features: Vec<String>,
-    /// Versions of the event format that the sender understands. It carries others all the same.
+    /// Versions of the event format that the sender understands. It passes on events of other versions, too.
     #[n(2)]
     #[cbor(default)]
     pub versions: Vec<u8>,
-    /// The team; sessions are of one team.
+    /// The team of the session.
     #[n(3)]
     pub team: Option<EventId>,
-    /// Random, new with each start of the sender: of two sessions with one peer, that with an earlier start is dead.
+    /// A random number, new with each start of the sender: if it changes, an older session with the peer is
+    /// dead.
     #[n(4)]
     #[cbor(default)]
     pub instance: u64,
@@ -89,19 +93,19 @@ pub struct Hello {
     pub clock: u64,
 }
 
-/// Plain signed events.
+/// A page of signed events.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub struct Events {
+pub struct EventPage {
     /// The events, in the order of their chains.
     #[n(0)]
     #[cbor(default)]
     pub events: Vec<WireEvent>,
-    /// No further page follows.
+    /// Whether this is the last page.
     #[n(1)]
     #[cbor(default)]
     pub last: bool,
-    /// Of which scope; absent for the roster.
+    /// The scope; absent for the roster.
     #[n(2)]
     pub scope: Option<Scope>,
 }
@@ -116,15 +120,15 @@ pub struct WireEvent {
     /// The signature.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub signature: [u8; 64],
-    /// Salt and body; absent once redacted.
+    /// Salt and body; absent if redacted.
     #[n(2)]
-    pub body: Option<Body>,
+    pub body: Option<WireBody>,
 }
 
 /// A salted body.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Body {
+pub struct WireBody {
     /// The salt.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub salt: [u8; 16],
@@ -137,15 +141,15 @@ pub struct Body {
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Offer {
-    /// By scope, under the team's names.
+    /// The scopes, under the team's names.
     #[n(0)]
     #[cbor(default)]
     pub scopes: Vec<ScopeOffer>,
-    /// The other is asked for its own.
+    /// Whether the receiver is asked for its offer.
     #[n(1)]
     #[cbor(default)]
     pub reply: bool,
-    /// How many events that the other brought wait in quarantine here; absent for none.
+    /// How many events of the receiver are in quarantine at the sender; absent for none.
     #[n(2)]
     pub waiting: Option<u64>,
 }
@@ -157,20 +161,20 @@ pub struct ScopeOffer {
     /// The scope.
     #[n(0)]
     pub scope: Scope,
-    /// Whose events, up to where: what “3 claims behind” is counted from.
+    /// How far each author's chain reaches: “3 claims behind” is counted from these.
     #[n(1)]
     #[cbor(default)]
     pub chains: Vec<ChainEnd>,
-    /// Its documents.
+    /// The documents of the scope.
     #[n(2)]
     #[cbor(default)]
-    pub documents: Vec<DocOffer>,
+    pub documents: Vec<DocumentOffer>,
 }
 
 /// One document of a [`ScopeOffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct DocOffer {
+pub struct DocumentOffer {
     /// The month of its events.
     #[n(0)]
     pub month: Month,
@@ -180,62 +184,62 @@ pub struct DocOffer {
     /// How many events it holds.
     #[n(2)]
     pub events: u64,
-    /// A hash of its heads: where it is equal, the documents are.
+    /// A hash of its heads: equal hashes mean equal documents.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub heads: [u8; 32],
-    /// A hash of the set of its events: where it is equal, nothing is missing on either side.
+    /// A hash of the set of its events: equal hashes mean that neither side lacks an event.
     #[n(4)]
     pub digest: SetDigest,
 }
 
-/// A turn in the reconciliation of one document, which is one exchange. Each side says what it has to say whenever it has heard the
-/// other, until both have told each other equal heads.
+/// A turn in the exchange of a document. Each side answers the other until both have announced equal heads.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub struct DocMessage {
+pub struct DocumentMessage {
     /// The document's scope.
     #[n(0)]
     pub scope: Scope,
-    /// Its month.
+    /// The document's month.
     #[n(1)]
     pub month: Month,
-    /// Its part.
+    /// The document's part of the month.
     #[n(2)]
     pub part: u32,
-    /// Which exchange: chosen by the side that begins it, even by the dialler, odd by the other, counting up.
+    /// The number of the exchange, chosen by the side that begins it: even for the dialler, odd for the other,
+    /// counting up.
     #[n(3)]
     pub exchange: u64,
-    /// What this is.
+    /// The kind of turn.
     #[n(4)]
-    pub turn: Turn,
-    /// What the sender's document says; two at once where the sender had not spoken yet.
-    #[cbor(n(5), default, decode_with = "few")]
+    pub turn: TurnKind,
+    /// The messages of the sender's document; two if it had not spoken yet.
+    #[cbor(n(5), default, decode_with = "decode_messages")]
     pub messages: Vec<ByteVec>,
 }
 
-/// Where in its exchange a [`DocMessage`] stands.
+/// The kind of a [`DocumentMessage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub enum Turn {
+pub enum TurnKind {
     /// The exchange begins.
     #[n(0)]
     First,
-    /// It goes on.
+    /// The exchange continues.
     #[n(1)]
     Next,
-    /// The sender gave it up, for now and through no fault of the other.
+    /// The sender ends the exchange for now, through no fault of the receiver.
     #[n(2)]
-    Dropped,
+    Aborted,
 }
 
-/// A request for bodies of events.
+/// A request for the bodies of events.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Want {
-    /// Their scope.
+    /// The scope of the events.
     #[n(0)]
     pub scope: Scope,
-    /// The events; 1,000 at most.
+    /// The events; at most 1,000.
     #[n(1)]
     #[cbor(default)]
     pub events: Vec<EventId>,
@@ -245,41 +249,41 @@ pub struct Want {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Bodies {
-    /// Their scope.
+    /// The scope of the events.
     #[n(1)]
     pub scope: Scope,
-    /// The bodies; one that the sender has not, or that was redacted there, is absent.
+    /// The bodies by event; absent if the sender has none, or it was redacted.
     #[n(0)]
     #[cbor(default)]
-    pub bodies: Vec<(EventId, Option<Body>)>,
+    pub bodies: Vec<(EventId, Option<WireBody>)>,
 }
 
-/// A request for plain events.
+/// A request for events.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct WantSince {
-    /// Of this scope.
+    /// The scope.
     #[n(0)]
     pub scope: Scope,
-    /// Beyond these ends; chains that are not named are wanted whole.
+    /// The ends that the sender has; chains that are not named are requested from their start.
     #[n(1)]
     #[cbor(default)]
     pub chains: Vec<ChainEnd>,
 }
 
-/// A document is on disk, with everything in it.
+/// A document and its events are stored.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Durable {
     /// The document's scope.
     #[n(0)]
     pub scope: Scope,
-    /// The document, as it now is.
+    /// The document as it now is.
     #[n(1)]
-    pub document: DocOffer,
+    pub document: DocumentOffer,
 }
 
-/// A hash over everything that the sender would offer this peer.
+/// A hash of everything that the sender would offer to this peer.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Nudge {
@@ -288,42 +292,42 @@ pub struct Nudge {
     pub state: [u8; 32],
 }
 
-/// Why a session ends, or a document is refused.
+/// Why a session ends, or a document is rejected.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub struct Refused {
+pub struct Rejection {
     /// The stable code.
     #[n(0)]
-    pub code: Code,
-    /// In words, for a person.
+    pub code: RejectCode,
+    /// The reason, for a person.
     #[n(1)]
     #[cbor(default)]
-    pub words: String,
-    /// The document, where only it is refused and the session goes on.
+    pub reason: String,
+    /// The document, if only it is rejected and the session continues.
     #[n(2)]
     pub document: Option<DocumentId>,
 }
 
-/// What a refusal is about. The words are part of the protocol and never change.
+/// The reason for a rejection. The words are part of the protocol and never change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Code {
-    /// The device is on no roster, or not any more.
+pub enum RejectCode {
+    /// The device is not on the roster (any more).
     NotPaired,
     /// The session is of another team.
     TeamMismatch,
-    /// The refusing side's roster is behind: sync again once it has met another member.
+    /// The roster of the rejecting side is outdated: sync again after it has met another member.
     RosterStale,
     /// A limit was exceeded.
     TooBig,
     /// An event is forged, malformed or not the sender's to give.
     BadEvent,
-    /// A document cannot be merged: it is made anew from its events.
+    /// A document cannot be merged: it is rebuilt from its events.
     DocPoisoned,
-    /// Too many sessions; later.
+    /// Too many sessions: try later.
     Busy,
-    /// Too much of what the refused side brought is not let in: a person has to look at it first.
+    /// Too many events of the rejected side are in quarantine: a person has to review them first.
     Paused,
-    /// The refusing side cannot write to its disk now: it is full, or read-only.
+    /// The rejecting side cannot write to its disk now: it is full or read-only.
     CannotStore,
     /// The message is not understood.
     Version,
@@ -331,7 +335,7 @@ pub enum Code {
     Other(String),
 }
 
-impl Code {
+impl RejectCode {
     const ALL: [(Self, &'static str); 10] = [
         (Self::NotPaired, "not_paired"),
         (Self::TeamMismatch, "team_mismatch"),
@@ -345,7 +349,7 @@ impl Code {
         (Self::Version, "version"),
     ];
 
-    /// The word on the wire.
+    /// Returns the word of the protocol.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Other(word) => word,
@@ -354,13 +358,13 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for RejectCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Code {
+impl FromStr for RejectCode {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -369,13 +373,13 @@ impl FromStr for Code {
     }
 }
 
-impl<C> Encode<C> for Code {
+impl<C> Encode<C> for RejectCode {
     fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
         e.str(self.as_str())?.ok()
     }
 }
 
-impl<'b, C> Decode<'b, C> for Code {
+impl<'b, C> Decode<'b, C> for RejectCode {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         match d.str()?.parse() {
             Ok(code) => Ok(code),
@@ -389,29 +393,29 @@ impl From<&SignedEvent> for WireEvent {
         Self {
             header: event.header_bytes.clone(),
             signature: event.signature,
-            body: event.body.as_ref().map(Body::from),
+            body: event.body.as_ref().map(WireBody::from),
         }
     }
 }
 
 impl WireEvent {
-    /// The event, its form checked, its signature not yet: see [`SignedEvent::from_parts`].
+    /// Returns the event after checking its form, not its signature: see [`SignedEvent::from_parts`].
     ///
     /// # Errors
-    /// Where it is malformed or too large.
+    /// If it is malformed or too large.
     pub fn into_event(self) -> Result<SignedEvent, EventError> {
         SignedEvent::from_parts(self.header, self.signature, self.body.map(SealedBody::from))
     }
 }
 
-impl From<&SealedBody> for Body {
+impl From<&SealedBody> for WireBody {
     fn from(body: &SealedBody) -> Self {
         Self { salt: body.salt, bytes: body.bytes.clone() }
     }
 }
 
-impl From<Body> for SealedBody {
-    fn from(body: Body) -> Self {
+impl From<WireBody> for SealedBody {
+    fn from(body: WireBody) -> Self {
         Self { salt: body.salt, bytes: body.bytes }
     }
 }

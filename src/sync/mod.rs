@@ -1,17 +1,17 @@
 //! Team sync: what peers say to each other, and how it travels.
 
 pub mod bundle;
+pub mod compact;
 pub mod document;
 pub mod endpoint;
 pub mod frame;
 pub mod gate;
 pub mod index;
-pub mod lean;
 mod message;
 pub mod pairing;
 pub mod service;
 pub mod session;
 pub mod ticket;
 pub mod transfer;
-pub mod words;
+pub mod verification;
 pub mod worker;

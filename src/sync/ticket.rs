@@ -1,7 +1,9 @@
-//! The ticket of an invitation: `ergo1…`, one line that a person sends to another over a channel that both trust.
+//! Tickets: `ergo1…`, one line that invites a device. A person sends it to another over a channel that both
+//! trust.
 //!
-//! `ergo1`, then base32 of: the length of what follows (two bytes, big endian), CBOR of [`Ticket`], and the first four bytes of its
-//! BLAKE3 hash. The length tells a ticket that was cut from one that was mistyped. Case and white space do not count.
+//! After `ergo1` comes base32 of: the length of the rest (two bytes, big endian), [`Ticket`] as CBOR, and the
+//! first four bytes of its BLAKE3 hash. The length tells a truncated ticket from a mistyped one. Case and white
+//! space are ignored.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::{
@@ -16,119 +18,123 @@ use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use crate::domain::{DeviceId, EventId};
 
-/// The most addresses that are written into a ticket: a machine with more has virtual ones.
+/// The most addresses in a ticket: a machine with more has virtual ones.
 pub const MAX_ADDRESSES: usize = 12;
 
 /// The longest ticket that is read, in characters.
 const MAX_TEXT: usize = 4096;
 
-/// What an invitation tells the one who is invited.
+/// The content of a ticket.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Ticket {
-    /// The device that invited.
+    /// The inviting device.
     #[n(0)]
     pub device: DeviceId,
-    /// Where it can be reached.
+    /// Its addresses.
     #[n(1)]
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<TicketAddress>,
     /// The team.
     #[n(2)]
     pub team: EventId,
     /// The team's name.
     #[n(3)]
     pub team_name: String,
-    /// What proves that one has the ticket.
+    /// The secret that proves possession of the ticket.
     #[n(4)]
-    pub secret: Secret,
-    /// Until when it holds, in seconds since the Unix epoch.
+    pub secret: InviteSecret,
+    /// When it expires, in seconds since the Unix epoch.
     #[n(5)]
     pub expires: u64,
 }
 
-/// The secret of one invitation. Never shown by `{:?}`.
+/// The secret of an invitation. Not shown by `{:?}`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub [u8; 16]);
+pub struct InviteSecret(pub [u8; 16]);
 
-/// One way to a device.
+/// An address of a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Address {
-    /// Straight.
+pub enum TicketAddress {
+    /// A socket address.
     Ip(SocketAddr),
-    /// Through a relay, by its URL.
+    /// The URL of a relay.
     Relay(String),
 }
 
-/// Why a text is no ticket that can be used; each says what to do.
+/// Why a text is not a usable ticket, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
-    /// It does not begin like one.
-    #[error("this is no ticket of ergo: one begins with ergo1; copy all of what `ergo sync invite` showed")]
-    Foreign,
-    /// Another version.
-    #[error("this ticket was made by a newer ergo: update this one, or ask for a ticket from the same version")]
+    /// It does not begin with `ergo1`.
+    #[error(
+        "this is not an ergo ticket: a ticket begins with ergo1; copy the whole line that `ergo sync invite` shows"
+    )]
+    NotATicket,
+    /// It has a later version.
+    #[error("this ticket was made by a newer ergo: update ergo here, or ask for a ticket made by this version")]
     Newer,
     /// The end is missing.
-    #[error("this ticket was cut{}: copy all of it", if *.want == 0 { String::new() } else { format!(" ({} of its {} characters are here)", .got, .want) })]
-    Cut {
-        /// Characters that are there.
+    #[error("this ticket is truncated{}: copy all of it", if *.expected == 0 { String::new() } else { format!(" ({} of {} characters)", .got, .expected) })]
+    Truncated {
+        /// Characters that are present.
         got: usize,
-        /// Characters that it says to have; 0 where not even that can be read.
-        want: usize,
+        /// Characters of the whole ticket; 0 if unknown.
+        expected: usize,
     },
-    /// A character that cannot be, or a checksum that does not fit.
-    #[error("this ticket was changed on the way{}: copy it again, as a whole", .0.map_or_else(String::new, |at| format!(" (its character {at} cannot be)")))]
-    Mistyped(Option<usize>),
-    /// It held until then.
-    #[error("this ticket expired {} ago: ask for a new one", past(*.0))]
+    /// An invalid character (with its position) or a wrong checksum.
+    #[error("this ticket is corrupted{}: copy all of it again", .0.map_or_else(String::new, |at| format!(" (invalid character at position {at})")))]
+    Corrupted(Option<usize>),
+    /// It expired this many seconds ago.
+    #[error("this ticket expired {} ago: ask for a new one", format_age(*.0))]
     Expired(u64),
 }
 
 impl Ticket {
-    /// The ticket as text: `ergo1…`.
+    /// Returns the ticket as text, `ergo1…`.
     pub fn to_text(&self) -> String {
         // Encoding into a vector cannot fail.
         let body = minicbor::to_vec(self).unwrap_or_default();
         let mut bytes = (body.len() as u16).to_be_bytes().to_vec();
         bytes.extend_from_slice(&body);
-        bytes.extend_from_slice(&check(&body));
-        Envelope(bytes).encode_string()
+        bytes.extend_from_slice(&checksum(&body));
+        TicketEnvelope(bytes).encode_string()
     }
 
-    /// Reads a ticket as a person gives it. `now` is in seconds since the Unix epoch.
+    /// Parses a ticket as a person gives it. `now` is in seconds since the Unix epoch.
     ///
     /// # Errors
-    /// Where it cannot be used; the error says what to do.
+    /// If it cannot be used; the error says what to do.
     pub fn parse(text: &str, now: u64) -> Result<Self, TicketError> {
         let text: String =
             text.chars().filter(|c| !c.is_whitespace()).take(MAX_TEXT).collect::<String>().to_lowercase();
-        let Some(rest) = text.strip_prefix(Envelope::KIND) else {
+        let Some(rest) = text.strip_prefix(TicketEnvelope::KIND) else {
             let newer =
                 text.strip_prefix("ergo").and_then(|rest| rest.chars().next()).is_some_and(|c| c.is_ascii_digit());
-            return Err(if newer { TicketError::Newer } else { TicketError::Foreign });
+            return Err(if newer { TicketError::Newer } else { TicketError::NotATicket });
         };
         if let Some(at) = rest.chars().position(|c| !matches!(c, 'a'..='z' | '2'..='7')) {
-            return Err(TicketError::Mistyped(Some(Envelope::KIND.len() + at + 1)));
+            return Err(TicketError::Corrupted(Some(TicketEnvelope::KIND.len() + at + 1)));
         }
-        // Whole bytes are in every eight characters: so much can be read of a ticket that was cut anywhere.
-        let whole = |chars: usize| text.get(..Envelope::KIND.len() + chars).unwrap_or_default();
-        let begun = Envelope::decode_string(whole(rest.len() / 8 * 8)).map_err(|_| TicketError::Mistyped(None))?.0;
+        // Eight characters hold whole bytes, so a prefix of a truncated ticket can be decoded.
+        let whole = |chars: usize| text.get(..TicketEnvelope::KIND.len() + chars).unwrap_or_default();
+        let begun =
+            TicketEnvelope::decode_string(whole(rest.len() / 8 * 8)).map_err(|_| TicketError::Corrupted(None))?.0;
         let Some(length) = begun.first_chunk::<2>().map(|length| usize::from(u16::from_be_bytes(*length))) else {
-            return Err(TicketError::Cut { got: text.len(), want: 0 });
+            return Err(TicketError::Truncated { got: text.len(), expected: 0 });
         };
-        let want = (length + 6) * 8;
-        let want = want / 5 + usize::from(want % 5 != 0);
-        if rest.len() < want {
-            return Err(TicketError::Cut { got: text.len(), want: want + Envelope::KIND.len() });
+        let expected = (length + 6) * 8;
+        let expected = expected / 5 + usize::from(expected % 5 != 0);
+        if rest.len() < expected {
+            return Err(TicketError::Truncated { got: text.len(), expected: expected + TicketEnvelope::KIND.len() });
         }
-        let bytes = Envelope::decode_string(&text).map_err(|_| TicketError::Mistyped(None))?.0;
-        let (body, sum) = bytes.get(2..).and_then(|b| b.split_at_checked(length)).ok_or(TicketError::Mistyped(None))?;
-        if sum != check(body) {
-            return Err(TicketError::Mistyped(None));
+        let bytes = TicketEnvelope::decode_string(&text).map_err(|_| TicketError::Corrupted(None))?.0;
+        let (body, sum) =
+            bytes.get(2..).and_then(|b| b.split_at_checked(length)).ok_or(TicketError::Corrupted(None))?;
+        if sum != checksum(body) {
+            return Err(TicketError::Corrupted(None));
         }
         let ticket: Self = minicbor::decode(body).map_err(|_| TicketError::Newer)?;
         if PublicKey::from_bytes(&ticket.device.0).is_err() {
-            return Err(TicketError::Mistyped(None));
+            return Err(TicketError::Corrupted(None));
         }
         if ticket.expires <= now {
             return Err(TicketError::Expired(now - ticket.expires));
@@ -136,24 +142,25 @@ impl Ticket {
         Ok(ticket)
     }
 
-    /// Where to dial. `None` where the device is none, which [`Ticket::parse`] has ruled out.
+    /// Returns the address to dial; `None` if the device's key is invalid, which [`Ticket::parse`] excludes.
     pub fn endpoint(&self) -> Option<EndpointAddr> {
         let id = PublicKey::from_bytes(&self.device.0).ok()?;
         let addresses = self.addresses.iter().filter_map(|address| match address {
-            Address::Ip(address) => Some(TransportAddr::Ip(*address)),
-            Address::Relay(url) => url.parse::<RelayUrl>().ok().map(TransportAddr::Relay),
+            TicketAddress::Ip(address) => Some(TransportAddr::Ip(*address)),
+            TicketAddress::Relay(url) => url.parse::<RelayUrl>().ok().map(TransportAddr::Relay),
         });
         Some(EndpointAddr::from_parts(id, addresses))
     }
 
-    /// The addresses of an endpoint as a ticket holds them: in LAN mode only those of this network, else also its relays.
-    pub fn addresses_of(endpoint: &EndpointAddr, lan: bool) -> Vec<Address> {
-        let all: BTreeSet<Address> = endpoint
+    /// Returns the addresses of an endpoint for a ticket: in LAN mode those of this network, otherwise also its
+    /// relays.
+    pub fn addresses_of(endpoint: &EndpointAddr, lan: bool) -> Vec<TicketAddress> {
+        let all: BTreeSet<TicketAddress> = endpoint
             .addrs
             .iter()
             .filter_map(|address| match address {
-                TransportAddr::Ip(address) if !lan || is_local(address.ip()) => Some(Address::Ip(*address)),
-                TransportAddr::Relay(url) if !lan => Some(Address::Relay(url.to_string())),
+                TransportAddr::Ip(address) if !lan || is_local(address.ip()) => Some(TicketAddress::Ip(*address)),
+                TransportAddr::Relay(url) if !lan => Some(TicketAddress::Relay(url.to_string())),
                 _ => None,
             })
             .collect();
@@ -167,13 +174,13 @@ impl fmt::Debug for Ticket {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for InviteSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for TicketAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(address) => address.fmt(f),
@@ -182,7 +189,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Whether an address belongs to this machine's own networks: private, link-local, unique local or loopback.
+/// Whether an address belongs to this machine's networks: private, link-local, unique local or loopback.
 fn is_local(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_private() || ip.is_link_local() || ip.is_loopback() || is_shared(ip),
@@ -190,20 +197,20 @@ fn is_local(ip: IpAddr) -> bool {
     }
 }
 
-/// 100.64.0.0/10: what carriers and overlay networks give out (RFC 6598).
+/// Whether an address is in 100.64.0.0/10, which carriers and overlay networks use (RFC 6598).
 fn is_shared(ip: Ipv4Addr) -> bool {
     matches!(ip.octets(), [100, 64..=127, ..])
 }
 
-fn check(body: &[u8]) -> [u8; 4] {
+fn checksum(body: &[u8]) -> [u8; 4] {
     let hash = blake3::derive_key("ergo/ticket/1 check", body);
     let mut out = [0; 4];
     out.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
     out
 }
 
-/// A span in the past, for people.
-fn past(seconds: u64) -> String {
+/// Formats an age for people.
+fn format_age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
@@ -212,10 +219,10 @@ fn past(seconds: u64) -> String {
     }
 }
 
-/// The bytes of a ticket in the form that iroh gives to all tickets. The digit, which base32 does not have, is the version.
-struct Envelope(Vec<u8>);
+/// The bytes of a ticket in iroh's ticket format. The digit 1, which base32 does not have, is the version.
+struct TicketEnvelope(Vec<u8>);
 
-impl iroh_tickets::Ticket for Envelope {
+impl iroh_tickets::Ticket for TicketEnvelope {
     const KIND: &'static str = "ergo1";
 
     fn encode_bytes(&self) -> Vec<u8> {
@@ -227,20 +234,20 @@ impl iroh_tickets::Ticket for Envelope {
     }
 }
 
-impl<C> Encode<C> for Secret {
+impl<C> Encode<C> for InviteSecret {
     fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
         e.bytes(&self.0)?.ok()
     }
 }
 
-impl<'b, C> Decode<'b, C> for Secret {
+impl<'b, C> Decode<'b, C> for InviteSecret {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         d.bytes()?.try_into().map(Self).map_err(|_| decode::Error::message("a secret has 16 bytes"))
     }
 }
 
-/// An IP address with its port is 6 or 18 bytes, a relay a text.
-impl<C> Encode<C> for Address {
+/// An IP address with its port has 6 or 18 bytes; a relay is a text.
+impl<C> Encode<C> for TicketAddress {
     fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
         match self {
             Self::Ip(SocketAddr::V4(address)) => {
@@ -254,7 +261,7 @@ impl<C> Encode<C> for Address {
     }
 }
 
-impl<'b, C> Decode<'b, C> for Address {
+impl<'b, C> Decode<'b, C> for TicketAddress {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         if d.datatype()? == minicbor::data::Type::String {
             return Ok(Self::Relay(d.str()?.to_owned()));
@@ -284,12 +291,12 @@ mod tests {
         Ticket {
             device: DeviceId(SigningKey::from_bytes(&[7; 32]).verifying_key().to_bytes()),
             addresses: vec![
-                Address::Ip("192.168.1.20:4242".parse().unwrap()),
-                Address::Ip("[fd00::1]:4242".parse().unwrap()),
+                TicketAddress::Ip("192.168.1.20:4242".parse().unwrap()),
+                TicketAddress::Ip("[fd00::1]:4242".parse().unwrap()),
             ],
             team: EventId([3; 32]),
             team_name: "platform".to_owned(),
-            secret: Secret([9; 16]),
+            secret: InviteSecret([9; 16]),
             expires: 2_000_000_000,
         }
     }
@@ -316,12 +323,12 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_spoil_a_ticket_says_what_happened() {
+    fn every_damage_of_a_ticket_is_named() {
         let text = ticket().to_text();
         for cut in 5..text.len() {
             let error = Ticket::parse(&text[..cut], NOW).unwrap_err();
             assert!(
-                matches!(error, TicketError::Cut { got, want } if got == cut && (want == text.len() || want == 0)),
+                matches!(error, TicketError::Truncated { got, expected } if got == cut && (expected == text.len() || expected == 0)),
                 "{cut}: {error}"
             );
         }
@@ -329,13 +336,13 @@ mod tests {
             let mut typed = text.clone().into_bytes();
             typed[at] = if typed[at] == b'a' { b'b' } else { b'a' };
             let error = Ticket::parse(&String::from_utf8(typed).unwrap(), NOW).unwrap_err();
-            assert!(matches!(error, TicketError::Mistyped(_)), "{at}: {error}");
+            assert!(matches!(error, TicketError::Corrupted(_)), "{at}: {error}");
         }
         let with = |c| Ticket::parse(&text.replacen(|x: char| x == text.chars().nth(20).unwrap(), c, 1), NOW);
-        assert!(matches!(with("0"), Err(TicketError::Mistyped(Some(_)))));
+        assert!(matches!(with("0"), Err(TicketError::Corrupted(Some(_)))));
         assert_eq!(Ticket::parse("ergo2abcdefgh", NOW), Err(TicketError::Newer));
         for foreign in ["", "hello", "endpointaaaa", "https://example.org/ergo1", "ergo", "ergo!"] {
-            assert_eq!(Ticket::parse(foreign, NOW), Err(TicketError::Foreign), "{foreign}");
+            assert_eq!(Ticket::parse(foreign, NOW), Err(TicketError::NotATicket), "{foreign}");
         }
         let late = Ticket::parse(&text, 2_000_000_120).unwrap_err();
         assert_eq!(late.to_string(), "this ticket expired 2 min ago: ask for a new one");
@@ -380,14 +387,14 @@ mod tests {
         fn no_bytes_inside_make_it_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut bytes = (body.len() as u16).to_be_bytes().to_vec();
             bytes.extend_from_slice(&body);
-            bytes.extend_from_slice(&check(&body));
-            prop_assert!(Ticket::parse(&Envelope(bytes).encode_string(), NOW).is_err());
+            bytes.extend_from_slice(&checksum(&body));
+            prop_assert!(Ticket::parse(&TicketEnvelope(bytes).encode_string(), NOW).is_err());
         }
 
         #[test]
         fn every_ticket_survives(name in ".{0,80}", secret: [u8; 16], v4 in proptest::collection::vec(any::<([u8; 4], u16)>(), 0..12), expires in NOW + 1..) {
-            let addresses = v4.into_iter().map(|(ip, port)| Address::Ip((ip, port).into())).collect();
-            let ticket = Ticket { team_name: name, secret: Secret(secret), addresses, expires, ..ticket() };
+            let addresses = v4.into_iter().map(|(ip, port)| TicketAddress::Ip((ip, port).into())).collect();
+            let ticket = Ticket { team_name: name, secret: InviteSecret(secret), addresses, expires, ..ticket() };
             prop_assert_eq!(Ticket::parse(&ticket.to_text(), NOW), Ok(ticket));
         }
     }

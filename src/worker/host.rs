@@ -1,4 +1,5 @@
-//! A worker as it sees itself: the daemon at the other end of standard input and output, and limits on what it may take.
+//! The worker's side of a worker process: requests arrive on standard input, answers leave on standard output,
+//! and resource limits apply.
 
 use std::{
     fs::File,
@@ -13,22 +14,23 @@ use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process,
 
 use super::frame;
 
-/// Makes this process a worker, and gives what it writes its answers to.
+/// Turns this process into a worker and returns the file that answers are written to.
 ///
 /// # Errors
-/// Where the system refuses.
-pub(crate) fn begin() -> io::Result<File> {
-    // Frames go to the real standard output; whatever a library prints goes to the log.
+/// If the system refuses to duplicate standard output.
+pub(crate) fn enter() -> io::Result<File> {
+    // Answers go to the real standard output; whatever a library prints goes to the log.
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdout(io::stderr())?;
-    tell_panics();
-    // What the system refuses is no reason not to serve. No core dumps: they would hold what the worker holds.
+    log_panics();
+    // A limit that the system refuses does not stop the worker. No core dumps: they would hold claims and
+    // peers' bytes.
     let _refused = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     Ok(output)
 }
 
-/// Writes the words of a panic to standard error, as one line.
-fn tell_panics() {
+/// Writes each panic to standard error as one line, which the daemon logs.
+fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().copied();
@@ -39,54 +41,54 @@ fn tell_panics() {
     }));
 }
 
-/// Limits what this process may take of a resource.
-pub(crate) fn limit(resource: Resource, most: u64) {
+/// Lowers the hard and the soft limit of a resource for the rest of this process.
+pub(crate) fn set_limit(resource: Resource, most: u64) {
     let _refused = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
 }
 
-/// Limits what this process may take of a resource, for now.
-pub(crate) fn renew(resource: Resource, most: u64) {
+/// Sets the soft limit of a resource; a later call may raise it again, up to the hard limit.
+pub(crate) fn set_soft_limit(resource: Resource, most: u64) {
     let maximum = getrlimit(resource).maximum;
     let _refused = setrlimit(resource, Rlimit { current: Some(maximum.map_or(most, |end| end.min(most))), maximum });
 }
 
-/// Reads messages beside the work, so that the end of the daemon is seen at once, and ends this process with it. `each` sees
-/// every message first, and hands on what is to be worked on.
+/// Reads requests on a thread of its own, so that this process ends as soon as the daemon does. `each` sees
+/// every request first, and returns those that are to be worked on.
 ///
 /// # Errors
-/// Where no thread can be started.
+/// If no thread can be started.
 pub(crate) fn listen<Q>(
-    longest: usize,
+    max_frame: usize,
     mut each: impl FnMut(Q) -> Option<Q> + Send + 'static,
 ) -> io::Result<Receiver<Q>>
 where
     Q: for<'b> Decode<'b, ()> + Send + 'static,
 {
-    let (send, asks) = mpsc::channel();
+    let (send, requests) = mpsc::channel();
     let listen = move || {
         let mut input = BufReader::new(io::stdin());
         loop {
-            match frame::read::<Q>(&mut input, longest) {
-                Ok(Some(ask)) => {
-                    if each(ask).is_some_and(|ask| send.send(ask).is_err()) {
+            match frame::read::<Q>(&mut input, max_frame) {
+                Ok(Some(request)) => {
+                    if each(request).is_some_and(|request| send.send(request).is_err()) {
                         return;
                     }
                 }
-                Ok(None) | Err(_) => die(),
+                Ok(None) | Err(_) => kill_self(),
             }
         }
     };
     thread::Builder::new().name("listen".to_owned()).stack_size(256 * 1024).spawn(listen)?;
-    Ok(asks)
+    Ok(requests)
 }
 
-/// The error of a worker that was not started by the daemon.
-pub(crate) fn not_by_hand() -> io::Error {
+/// Returns the error for a worker that a person started.
+pub(crate) fn not_started_by_daemon() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "`ergo worker` is started by the daemon, not by hand")
 }
 
-/// Ends this process in the middle of whatever it computes, without the cleaning up that the threads of a library would trip
-/// over.
-fn die() {
+/// Kills this process in the middle of its work: a regular exit would run the destructors of libraries whose
+/// threads still run.
+fn kill_self() {
     let _unreachable = kill_process(getpid(), Signal::KILL);
 }

@@ -1,9 +1,10 @@
-//! Parts of the program that run in processes of their own, `ergo worker …`: what can end a process by being wrong, and what
-//! reads bytes that a stranger made. A worker inherits nothing, holds nothing that is not elsewhere, and ends with the
-//! daemon.
+//! Worker processes, `ergo worker …`: they run code that may crash, and read bytes that strangers made.
 //!
-//! The daemon's side starts one and speaks to it ([`process`]), the worker's side serves ([`host`]); both in frames
-//! ([`frame`]).
+//! The daemon starts a worker and talks to it ([`process`]); the worker serves requests ([`host`]); both use
+//! the same frames ([`frame`]).
+//!
+//! Architecture Invariant: a worker inherits no environment and no file descriptors, holds no state that is not
+//! stored elsewhere, and ends with the daemon. So the crash of a worker costs one request and loses nothing.
 
 pub(crate) mod frame;
 pub(crate) mod host;

@@ -1,4 +1,4 @@
-//! A worker as the daemon sees it: a child process that takes messages and sends some back.
+//! The daemon's side of a worker process: a child that takes requests and returns answers.
 
 use std::{
     collections::VecDeque,
@@ -15,59 +15,60 @@ use minicbor::{Decode, Encode};
 
 use super::frame;
 
-/// Lines of a worker's last words that are kept for the message about its death.
-const LAST_WORDS: usize = 12;
+/// Lines of a worker's standard error that are kept to explain its exit.
+const KEPT_LINES: usize = 12;
 
-/// How long a worker may take from closing its pipes to its end.
-const LAST_MOMENT: Duration = Duration::from_millis(200);
+/// How long the system may take to report the exit of a worker that has closed its pipes.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What comes from a worker.
+/// An answer of a worker, or its end.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Event<A> {
+pub(crate) enum WorkerEvent<A> {
     Answer(A),
-    /// It is gone, or what it says makes no sense. In words that follow "the process of …".
-    Gone(String),
+    /// It exited, or sent an invalid frame. The text completes "the process …".
+    Exited(String),
 }
 
-/// Takes what comes from a worker; called on another thread.
-pub(crate) type Sink<A> = Box<dyn Fn(Event<A>) + Send + Sync>;
+/// Receives the events of a worker; called on another thread.
+pub(crate) type EventSink<A> = Box<dyn Fn(WorkerEvent<A>) + Send + Sync>;
 
-/// How a worker is started.
+/// How to start a worker.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
-    /// The program; see [`this_program`].
+pub(crate) struct WorkerProgram {
+    /// Path of the executable; see [`this_program`].
     pub(crate) path: PathBuf,
-    /// Which part of it: the word behind `ergo worker`.
-    pub(crate) part: &'static str,
-    /// Environment variables that it gets besides [`ENVIRONMENT`], by what their names begin with.
+    /// The word after `ergo worker`.
+    pub(crate) subcommand: &'static str,
+    /// Prefixes of the environment variables that it inherits besides [`ENVIRONMENT`].
     pub(crate) inherits: &'static [&'static str],
     /// Environment variables that are set for it.
     pub(crate) sets: &'static [(&'static str, &'static str)],
-    /// The longest message in either direction, in bytes.
-    pub(crate) longest: usize,
+    /// The longest frame in either direction, in bytes.
+    pub(crate) max_frame: usize,
 }
 
-/// Environment variables that every worker gets: what the loader looks at, and nothing of ours.
+/// Environment variables that every worker inherits: those that the loader and the C library read, and none of
+/// ergo's.
 const ENVIRONMENT: &[&str] =
     &["PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "XDG_CACHE_HOME"];
 
-impl<Q, A> Launch<Q, A> for Program
+impl<Q, A> LaunchWorker<Q, A> for WorkerProgram
 where
     Q: Encode<()> + Send + 'static,
     A: for<'b> Decode<'b, ()> + 'static,
 {
-    fn launch(&self, sink: Sink<A>) -> io::Result<Box<dyn Worker<Q>>> {
+    fn launch(&self, sink: EventSink<A>) -> io::Result<Box<dyn WorkerHandle<Q>>> {
         let inherited = std::env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();
             ENVIRONMENT.contains(&&*name) || self.inherits.iter().any(|prefix| name.starts_with(prefix))
         });
         let mut child = Command::new(&self.path)
-            .args(["worker", self.part])
+            .args(["worker", self.subcommand])
             .env_clear()
             .envs(inherited)
             .envs(self.sets.iter().copied())
             .current_dir("/")
-            // A Ctrl-C for the daemon is not for it.
+            // Ctrl-C ends the daemon, which then ends its workers.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -75,40 +76,40 @@ where
             .spawn()?;
         let missing = || io::Error::other("a pipe of the new process is missing");
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut process = Process { child, asks: None };
-        process.asks = Some(write(stdin.ok_or_else(missing)?, self.longest)?);
-        let last_words = Arc::default();
-        let listening = listen(stderr.ok_or_else(missing)?, Arc::clone(&last_words))?;
-        read(stdout.ok_or_else(missing)?, self.longest, listening, last_words, sink)?;
+        let mut process = WorkerProcess { child, requests: None };
+        process.requests = Some(write(stdin.ok_or_else(missing)?, self.max_frame)?);
+        let last_lines = Arc::default();
+        let listening = log_stderr(stderr.ok_or_else(missing)?, Arc::clone(&last_lines))?;
+        read(stdout.ok_or_else(missing)?, self.max_frame, listening, last_lines, sink)?;
         Ok(Box::new(process))
     }
 }
 
-/// Starts workers. Replaced in tests.
-pub(crate) trait Launch<Q, A>: Send + Sync {
-    /// Starts one; what comes from it goes to `sink`.
-    fn launch(&self, sink: Sink<A>) -> io::Result<Box<dyn Worker<Q>>>;
+/// Starts worker processes. Replaced by a fake in tests.
+pub(crate) trait LaunchWorker<Q, A>: Send + Sync {
+    /// Starts a worker whose events go to `sink`.
+    fn launch(&self, sink: EventSink<A>) -> io::Result<Box<dyn WorkerHandle<Q>>>;
 }
 
-/// A worker that was started. Dropping it kills it.
-pub(crate) trait Worker<Q>: Send {
-    /// Sends a message, without waiting until the worker takes it.
-    fn send(&mut self, ask: Q);
-    /// Its process id.
+/// A running worker. Dropping it kills the process.
+pub(crate) trait WorkerHandle<Q>: Send {
+    /// Queues a request without waiting for the worker to read it.
+    fn send(&mut self, request: Q);
+    /// Returns its process id.
     fn pid(&self) -> u32;
-    /// How it ended, where it did: an exit code or a signal.
+    /// Returns its exit code or signal, if it has ended.
     fn ended(&mut self) -> Option<String>;
 }
 
-struct Process<Q> {
+struct WorkerProcess<Q> {
     child: Child,
-    asks: Option<mpsc::Sender<Q>>,
+    requests: Option<mpsc::Sender<Q>>,
 }
 
-impl<Q: Send> Worker<Q> for Process<Q> {
-    fn send(&mut self, ask: Q) {
-        // A worker that no longer takes messages is gone, which its reader tells.
-        drop(self.asks.as_ref().map(|asks| asks.send(ask)));
+impl<Q: Send> WorkerHandle<Q> for WorkerProcess<Q> {
+    fn send(&mut self, request: Q) {
+        // If the worker reads no more, its reader thread reports the exit.
+        drop(self.requests.as_ref().map(|requests| requests.send(request)));
     }
 
     fn pid(&self) -> u32 {
@@ -116,9 +117,9 @@ impl<Q: Send> Worker<Q> for Process<Q> {
     }
 
     fn ended(&mut self) -> Option<String> {
-        // Its pipes are closed a moment before the system knows that it has ended.
+        // Its pipes close a moment before the system reports the exit.
         let begin = Instant::now();
-        while begin.elapsed() < LAST_MOMENT {
+        while begin.elapsed() < EXIT_TIMEOUT {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status.to_string());
             }
@@ -128,10 +129,10 @@ impl<Q: Send> Worker<Q> for Process<Q> {
     }
 }
 
-impl<Q> Drop for Process<Q> {
+impl<Q> Drop for WorkerProcess<Q> {
     fn drop(&mut self) {
-        self.asks = None;
-        // It may have gone by itself; either way nothing of it is to remain.
+        self.requests = None;
+        // It may have exited by itself; kill and wait then fail, which is fine.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -141,13 +142,13 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
     thread::Builder::new().name(name.to_owned()).stack_size(256 * 1024).spawn(work)
 }
 
-/// Writes messages on a thread of its own: a stopped worker takes none, and whoever sends must not wait for it.
-fn write<Q: Encode<()> + Send + 'static>(stdin: ChildStdin, longest: usize) -> io::Result<mpsc::Sender<Q>> {
-    let (send, asks) = mpsc::channel::<Q>();
+/// Writes requests on a thread of its own: a stopped worker reads none, and the sender must not block on it.
+fn write<Q: Encode<()> + Send + 'static>(stdin: ChildStdin, max_frame: usize) -> io::Result<mpsc::Sender<Q>> {
+    let (send, requests) = mpsc::channel::<Q>();
     spawn("worker-in", move || {
         let mut stdin = BufWriter::new(stdin);
-        for ask in asks {
-            if frame::write(&mut stdin, longest, &ask).is_err() {
+        for request in requests {
+            if frame::write(&mut stdin, max_frame, &request).is_err() {
                 return;
             }
         }
@@ -155,10 +156,10 @@ fn write<Q: Encode<()> + Send + 'static>(stdin: ChildStdin, longest: usize) -> i
     Ok(send)
 }
 
-type LastWords = Arc<Mutex<VecDeque<String>>>;
+type LastLines = Arc<Mutex<VecDeque<String>>>;
 
-/// Brings what a worker says beside its answers into the log.
-fn listen(stderr: ChildStderr, last_words: LastWords) -> io::Result<thread::JoinHandle<()>> {
+/// Copies a worker's standard error to the log.
+fn log_stderr(stderr: ChildStderr, last_lines: LastLines) -> io::Result<thread::JoinHandle<()>> {
     spawn("worker-err", move || {
         for line in BufReader::new(stderr).split(b'\n') {
             let Ok(line) = line else { return };
@@ -172,8 +173,8 @@ fn listen(stderr: ChildStderr, last_words: LastWords) -> io::Result<thread::Join
             } else {
                 tracing::debug!(target: "ergo::worker", "{line}");
             }
-            let mut kept = last_words.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() == LAST_WORDS {
+            let mut kept = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() == KEPT_LINES {
                 kept.pop_front();
             }
             kept.push_back(line.chars().take(300).collect());
@@ -183,54 +184,54 @@ fn listen(stderr: ChildStderr, last_words: LastWords) -> io::Result<thread::Join
 
 fn read<A: for<'b> Decode<'b, ()> + 'static>(
     stdout: ChildStdout,
-    longest: usize,
+    max_frame: usize,
     listening: thread::JoinHandle<()>,
-    last_words: LastWords,
-    sink: Sink<A>,
+    last_lines: LastLines,
+    sink: EventSink<A>,
 ) -> io::Result<()> {
     spawn("worker-out", move || {
         let mut stdout = BufReader::new(stdout);
         let why = loop {
-            match frame::read::<A>(&mut stdout, longest) {
-                Ok(Some(answer)) => sink(Event::Answer(answer)),
+            match frame::read::<A>(&mut stdout, max_frame) {
+                Ok(Some(answer)) => sink(WorkerEvent::Answer(answer)),
                 Ok(None) => break None,
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break None,
-                Err(error) => break Some(format!("spoke nonsense: {error}")),
+                Err(error) => break Some(format!("sent an invalid answer: {error}")),
             }
         };
-        // Its last words are on their way, unless it still lives and only its answers ended.
+        // Wait for its last lines, unless it still runs and only its answers ended.
         let why = why.unwrap_or_else(|| {
             let _panicked = listening.join();
-            let words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
-            death(words.iter().map(String::as_str))
+            let words = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+            describe_death(words.iter().map(String::as_str))
         });
-        sink(Event::Gone(why));
+        sink(WorkerEvent::Exited(why));
     })?;
     Ok(())
 }
 
-/// What a death for want of memory begins with.
-pub(crate) const NO_MEMORY: &str = "ran out of memory";
+/// The beginning of the explanation if a worker ran out of memory.
+pub(crate) const OUT_OF_MEMORY: &str = "ran out of memory";
 
-/// How a worker died, from its last words.
-fn death<'a>(words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> String {
-    // The assertion that follows says nothing of the cause.
+/// Explains the exit of a worker by its last lines.
+fn describe_death<'a>(words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> String {
+    // The failed assertion that follows such a line does not tell the cause.
     let memory = ["insufficient memory", "bad_alloc", "failed to allocate", "memory allocation of"];
     if let Some(line) = words.clone().find(|line| memory.iter().any(|word| line.contains(word))) {
-        return format!("{NO_MEMORY}: {}", line.trim_start_matches("ERROR "));
+        return format!("{OUT_OF_MEMORY}: {}", line.trim_start_matches("ERROR "));
     }
     let telling = ["what():", "GGML_ASSERT", "rror", "abort", "terminate", "alloc"];
     let line = words.rev().find(|line| telling.iter().any(|word| line.contains(word)));
     line.map_or_else(|| "ended".to_owned(), |line| format!("ended: {line}"))
 }
 
-/// The program that this process runs, also where its file was replaced meanwhile.
+/// Returns the executable of this process, even if its file was replaced meanwhile.
 pub(crate) fn this_program() -> PathBuf {
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
-/// Memory that a process holds, in bytes; 0 where the system does not say.
+/// Returns the resident memory of a process in bytes, or 0 if the system does not tell.
 pub(crate) fn rss(pid: u32) -> u64 {
     std::fs::read_to_string(format!("/proc/{pid}/status")).map_or(0, |status| rss_in(&status))
 }
@@ -246,11 +247,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_death_is_told_by_its_last_telling_line() {
-        assert_eq!(death(["loading", "GGML_ASSERT(x) failed", "more"].into_iter()), "ended: GGML_ASSERT(x) failed");
-        assert_eq!(death(["loading"].into_iter()), "ended");
+    fn an_exit_is_explained_by_its_last_lines() {
+        assert_eq!(
+            describe_death(["loading", "GGML_ASSERT(x) failed", "more"].into_iter()),
+            "ended: GGML_ASSERT(x) failed"
+        );
+        assert_eq!(describe_death(["loading"].into_iter()), "ended");
         let starved = ["ERROR insufficient memory (attempted to allocate 9 MB)", "GGML_ASSERT(x) failed"];
-        assert_eq!(death(starved.into_iter()), "ran out of memory: insufficient memory (attempted to allocate 9 MB)");
+        assert_eq!(
+            describe_death(starved.into_iter()),
+            "ran out of memory: insufficient memory (attempted to allocate 9 MB)"
+        );
     }
 
     #[test]

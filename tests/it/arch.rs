@@ -70,7 +70,7 @@ const PURE: &[&str] = &[
     "src/sync/gate/mod.rs",
     "src/sync/pairing/proof.rs",
     "src/sync/ticket.rs",
-    "src/sync/words.rs",
+    "src/sync/verification.rs",
     "src/tui/update/mod.rs",
     "src/tui/view/mod.rs",
 ];

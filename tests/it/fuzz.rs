@@ -22,12 +22,12 @@ use ergo::{
         replica::{Chain, ChainEnd, Month, SetDigest},
     },
     sync::{
+        compact::CompactMessage,
         frame::{
-            self, Bodies, DocMessage, DocOffer, Events, Following, Hello, LeanDoc, Message, Nudge, Offer, ScopeOffer,
-            Turn, WireEvent,
+            self, Bodies, CompactDocument, DocumentMessage, DocumentOffer, EventPage, FollowingBodies, Message, Nudge,
+            Offer, ScopeOffer, SessionHello, TurnKind, WireEvent,
         },
-        lean::Lean,
-        ticket::{Secret, Ticket},
+        ticket::{InviteSecret, Ticket},
     },
 };
 
@@ -192,33 +192,35 @@ fn messages() -> Vec<(&'static str, Message)> {
         next: 3,
         head: Some(EventId([2; 32])),
     };
-    let document = DocOffer { month: Month(202_611), part: 0, events: 9, heads: [4; 32], digest: SetDigest([6; 32]) };
+    let document =
+        DocumentOffer { month: Month(202_611), part: 0, events: 9, heads: [4; 32], digest: SetDigest([6; 32]) };
     let offer = ScopeOffer { scope: scope(), chains: vec![end], documents: vec![document] };
-    let hello = Hello { team: Some(EventId([9; 32])), versions: vec![1], roster: vec![end], ..Hello::default() };
+    let hello =
+        SessionHello { team: Some(EventId([9; 32])), versions: vec![1], roster: vec![end], ..SessionHello::default() };
     let events = (1..9).map(|seq| WireEvent::from(&event(seq, seq % 3 > 0))).collect();
-    let body = frame::Body { salt: [1; 16], bytes: vec![0xa1; 700] };
-    let doc = DocMessage {
+    let body = frame::WireBody { salt: [1; 16], bytes: vec![0xa1; 700] };
+    let doc = DocumentMessage {
         scope: scope(),
         month: Month(202_611),
         part: 1,
         exchange: 2,
-        turn: Turn::First,
+        turn: TurnKind::First,
         messages: vec![vec![0x42, 0, 0, 0, 0].into()],
     };
     let event = event(1, true);
     let (kept, tail) = event.header_bytes.split_at(event.header_bytes.len() - 32);
-    let taken = Lean {
-        rest: b"before and after".to_vec(),
+    let taken = CompactMessage {
+        skeleton: b"before and after".to_vec(),
         gaps: vec![6, 1, 0, 5, 0, 1],
-        lengths: vec![event.header_bytes.len() as u32],
-        back: vec![0],
-        at: vec![0],
-        noise: [&event.signature, tail].concat(),
+        header_lengths: vec![event.header_bytes.len() as u32],
+        prev_distance: vec![0],
+        prev_offset: vec![0],
+        incompressible: [&event.signature, tail].concat(),
         headers: kept.to_vec(),
     };
-    let (turn, messages) = (Turn::Next, vec![taken]);
-    let lean = LeanDoc { scope: scope(), month: Month(202_611), part: 1, exchange: 2, turn, messages };
-    let mut following = Following {
+    let (turn, messages) = (TurnKind::Next, vec![taken]);
+    let lean = CompactDocument { scope: scope(), month: Month(202_611), part: 1, exchange: 2, turn, messages };
+    let mut following = FollowingBodies {
         scope: scope(),
         month: Month(202_611),
         part: 1,
@@ -231,12 +233,12 @@ fn messages() -> Vec<(&'static str, Message)> {
     following.push(None);
     vec![
         ("hello", Message::Hello(hello)),
-        ("roster", Message::Roster(Events { events, last: true, scope: None })),
+        ("roster", Message::Roster(EventPage { events, last: true, scope: None })),
         ("offer", Message::Offer(Offer { scopes: vec![offer], reply: true, ..Offer::default() })),
         ("doc", Message::Doc(doc)),
         ("bodies", Message::Bodies(Bodies { scope: scope(), bodies: vec![(EventId([7; 32]), Some(body))] })),
-        ("lean", Message::Lean(lean)),
-        ("following", Message::Following(following)),
+        ("lean", Message::Compact(lean)),
+        ("following", Message::FollowingBodies(following)),
         ("nudge", Message::Nudge(Nudge { state: [1; 32] })),
         ("bye", Message::Bye),
     ]
@@ -251,7 +253,7 @@ fn ticket(addresses: u8) -> Ticket {
         addresses: Ticket::addresses_of(&endpoint, true),
         team: EventId([9; 32]),
         team_name: "platform".into(),
-        secret: Secret([4; 16]),
+        secret: InviteSecret([4; 16]),
         expires: 1_790_000_000,
     }
 }

@@ -17,8 +17,8 @@ use ergo::{
         Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent, event::VERSION, replica::DocumentId,
     },
     sync::{
-        document::{Chunk, Entry},
-        worker::{DocumentError, Documents, Options, Session, Shelf, Staged},
+        document::{ChunkUpdate, DocumentEntry},
+        worker::{DocumentError, DocumentSession, DocumentStore, Documents, StagedDocument, WorkerOptions},
     },
 };
 use rustix::process::Signal;
@@ -29,7 +29,7 @@ const ONE: DocumentId = DocumentId([1; 32]);
 const TWO: DocumentId = DocumentId([2; 32]);
 
 /// Entries of events of a device.
-fn entries(device: u8, seqs: std::ops::Range<u64>) -> Vec<Entry> {
+fn entries(device: u8, seqs: std::ops::Range<u64>) -> Vec<DocumentEntry> {
     let key = SigningKey::from_bytes(&[device; 32]);
     let event = |seq: u64| {
         let header = Header {
@@ -54,14 +54,14 @@ fn entries(device: u8, seqs: std::ops::Range<u64>) -> Vec<Entry> {
         };
         SignedEvent::sign(header, Body::default().seal([device; 16]), &key).unwrap()
     };
-    seqs.map(|seq| Entry::of(&event(seq))).collect()
+    seqs.map(|seq| DocumentEntry::of(&event(seq))).collect()
 }
 
 /// What a store would hold.
 #[derive(Default)]
 struct Store(Mutex<HashMap<DocumentId, Vec<Vec<u8>>>>);
 
-impl Shelf for Store {
+impl DocumentStore for Store {
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
         Ok(self.0.lock().unwrap().get(&document).cloned().unwrap_or_default())
     }
@@ -78,33 +78,34 @@ impl Side {
         Self::with(|_| {})
     }
 
-    fn with(set_up: impl FnOnce(&mut Options)) -> Self {
+    fn with(set_up: impl FnOnce(&mut WorkerOptions)) -> Self {
         // Beside a busy machine.
-        let mut options = Options { program: PROGRAM.into(), deadline: Duration::from_mins(2), ..Options::usual() };
+        let mut options =
+            WorkerOptions { program: PROGRAM.into(), deadline: Duration::from_mins(2), ..WorkerOptions::standard() };
         set_up(&mut options);
         let store = Arc::new(Store::default());
-        Self { documents: Documents::new(options, Arc::clone(&store) as Arc<dyn Shelf>), store }
+        Self { documents: Documents::new(options, Arc::clone(&store) as Arc<dyn DocumentStore>), store }
     }
 
-    async fn take(&self, document: DocumentId, staged: Staged) {
+    async fn take(&self, document: DocumentId, staged: StagedDocument) {
         {
             let mut store = self.store.0.lock().unwrap();
             match staged.chunk.clone() {
-                Some(Chunk::Append(bytes)) => store.entry(document).or_default().push(bytes),
-                Some(Chunk::Snapshot(bytes)) => _ = store.insert(document, vec![bytes]),
+                Some(ChunkUpdate::Append(bytes)) => store.entry(document).or_default().push(bytes),
+                Some(ChunkUpdate::Snapshot(bytes)) => _ = store.insert(document, vec![bytes]),
                 None => {}
             }
         }
         staged.commit().await;
     }
 
-    async fn write(&self, document: DocumentId, new: Vec<Entry>) {
+    async fn write(&self, document: DocumentId, new: Vec<DocumentEntry>) {
         let staged = self.documents.append(document, new).await.unwrap();
         self.take(document, staged).await;
     }
 
     async fn count(&self, document: DocumentId) -> u64 {
-        self.documents.facts(document).await.unwrap().entries
+        self.documents.summary(document).await.unwrap().entries
     }
 
     fn pid(&self) -> u32 {
@@ -113,7 +114,11 @@ impl Side {
 }
 
 /// Sends what a side says to the other one until both have said all.
-async fn talk(ours: &mut Session, theirs: &mut Session, first: Option<Vec<u8>>) -> Result<(), DocumentError> {
+async fn talk(
+    ours: &mut DocumentSession,
+    theirs: &mut DocumentSession,
+    first: Option<Vec<u8>>,
+) -> Result<(), DocumentError> {
     let (mut message, mut turn) = (first, 0);
     while let Some(bytes) = message {
         turn += 1;
@@ -169,7 +174,7 @@ async fn a_bomb_is_refused_and_the_worker_lives() {
         let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
         let error = session.message(message).await.unwrap_err();
         assert_eq!(error.code(), code, "{error}");
-        assert!(error.to_string().contains("Nothing of this session was taken"), "{error}");
+        assert!(error.to_string().contains("Nothing of this session was accepted"), "{error}");
     }
     assert_eq!((side.pid(), side.count(ONE).await), (pid, 3));
     assert!(memory(pid, "VmHWM:") < before + 8 * 1024 * 1024);

@@ -106,7 +106,7 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
 }
 
 #[test]
-fn a_ticket_lets_one_device_in_once_and_no_is_no() {
+fn a_ticket_admits_one_device_once_and_no_is_no() {
     let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
     ada.found();
     let ticket = ada.ticket(&[]);
@@ -121,7 +121,7 @@ fn a_ticket_lets_one_device_in_once_and_no_is_no() {
     ada.run(&["sync", "deny", pending()[0]["id"].as_str().unwrap()]).ok();
     let refused = ended(join);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("said no") && refused.stderr.contains("Hint:"), "{refused:?}");
+    assert!(refused.stderr.contains("denied it") && refused.stderr.contains("Hint:"), "{refused:?}");
     assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);
 
     let spent = bob.run(&["sync", "join", &ticket]);
@@ -129,7 +129,8 @@ fn a_ticket_lets_one_device_in_once_and_no_is_no() {
     let peers = ada.json(&["sync", "peers"]);
     assert_eq!(peers["items"].as_array().unwrap().len(), 1, "ada is alone: {peers}");
 
-    for (wrong, says) in [("ergo1abc", "was cut"), ("hello", "neither a ticket nor a file"), ("ergo2xyz", "newer ergo")]
+    for (wrong, says) in
+        [("ergo1abc", "is truncated"), ("hello", "neither a ticket nor a file"), ("ergo2xyz", "newer ergo")]
     {
         let output = bob.run(&["sync", "join", wrong]);
         assert_eq!(output.code, Some(2), "{output:?}");
@@ -203,7 +204,7 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
 }
 
 #[test]
-fn what_a_reader_writes_is_said_to_reach_nobody_until_it_may_write() {
+fn a_readers_changes_are_reported_as_not_accepted() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
     ada.found();

@@ -1,6 +1,6 @@
 //! Inviting at a terminal: the ticket on the screen, the six words, and a person who answers.
 
-use ergo::sync::ticket::{Secret, Ticket};
+use ergo::sync::ticket::{InviteSecret, Ticket};
 
 use crate::{
     support::{
@@ -28,7 +28,7 @@ fn invite(ada: &Laptop, bob: &Laptop, answer: &str) -> (bool, String, crate::sup
 }
 
 #[test]
-fn yes_lets_it_in_and_anything_else_does_not() {
+fn yes_admits_and_anything_else_does_not() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.found();
     // Only enter: the answer is no unless a person says yes.
@@ -43,11 +43,11 @@ fn yes_lets_it_in_and_anything_else_does_not() {
 }
 
 #[test]
-fn whoever_knocks_too_often_is_told_to_wait_and_a_right_ticket_holds_afterwards() {
+fn too_many_attempts_are_throttled_and_a_valid_ticket_still_works() {
     let (ada, eve, bob) = (Laptop::of("ada"), Laptop::of("eve"), Laptop::of("bob"));
     ada.found();
     let right = ada.ticket(&["--yes"]);
-    let wrong = Ticket { secret: Secret([7; 16]), ..Ticket::parse(&right, 0).unwrap() }.to_text();
+    let wrong = Ticket { secret: InviteSecret([7; 16]), ..Ticket::parse(&right, 0).unwrap() }.to_text();
     for knock in 1..=6 {
         let refused = eve.run(&["sync", "join", &wrong]);
         assert_eq!(refused.code, Some(5), "{knock}: {refused:?}");

@@ -21,8 +21,8 @@ use ergo::{
     store::{Act, Draft},
     sync::{
         index,
-        service::StoreShelf,
-        session::{Context, Limits},
+        service::EngineDocumentStore,
+        session::{SessionLimits, SyncContext},
         worker::{self, Documents},
     },
 };
@@ -59,10 +59,16 @@ pub(super) async fn found(ada: &Laptop, bob: &Laptop, options: &Options) -> Resu
     bob.engine()?.join_team(&bob.caller(), team, &roster, Some(ada.device()), &[], &[])?;
     fill(&engine, "ada", 0..options.claims)?;
     let begin = Instant::now();
-    let (news, _none) = mpsc::unbounded_channel();
-    let worker = worker::Options { program: options.program.clone(), ..worker::Options::usual() };
-    let documents = Documents::new(worker, Arc::new(StoreShelf::new(Arc::clone(&engine))));
-    let context = Context { engine: Arc::clone(&engine), documents, instance: 1, limits: Limits::default(), news };
+    let (peer_events, _none) = mpsc::unbounded_channel();
+    let worker = worker::WorkerOptions { program: options.program.clone(), ..worker::WorkerOptions::standard() };
+    let documents = Documents::new(worker, Arc::new(EngineDocumentStore::new(Arc::clone(&engine))));
+    let context = SyncContext {
+        engine: Arc::clone(&engine),
+        documents,
+        instance: 1,
+        limits: SessionLimits::default(),
+        peer_events,
+    };
     index::flush(&context, team).await.map_err(BenchError::Index)?;
     let index_s = begin.elapsed().as_secs_f64();
     let (bytes, deflated) = size(&engine, team)?;

@@ -78,7 +78,7 @@ pub(in crate::daemon) async fn import(
 ) -> Answer<ImportOutcome> {
     let (send, receive) = mpsc::channel(WAITING);
     let upload = Upload { pieces: receive, piece: Bytes::new() };
-    let take = if query.dry_run { transfer::rehearse } else { transfer::import };
+    let take = if query.dry_run { transfer::dry_run } else { transfer::import };
     let work = shared.engine(move |engine| take(engine, upload));
     let feed = async {
         // To its end even where the work is done: who is still sending would not read the answer.

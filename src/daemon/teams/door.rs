@@ -16,9 +16,9 @@ use crate::{
     engine::Engine,
     store::InviteRow,
     sync::{
-        pairing::{self, Door, Guest, Invitation, PATIENCE, PairError, Refusal, proof},
+        pairing::{self, CONFIRM_TIMEOUT, Invitation, Inviter, JoiningDevice, PairError, PairRefusal, proof},
         service::PairHandler,
-        words,
+        verification,
     },
 };
 
@@ -66,7 +66,7 @@ impl Teams {
             _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” fits more than one who waits"))),
         };
         let words = state.waiting.get(at).map(|waiting| waiting.view.words.clone()).unwrap_or_default();
-        if request.accept && !words::same(&request.words, &words) {
+        if request.accept && !verification::matches(&request.words, &words) {
             return Err(ApiError::field("words", "these are not the words that this side shows: nobody was let in").hint(
                 "compare them with the other screen; if that one shows others, someone stands between: `ergo sync deny`",
             ));
@@ -99,14 +99,14 @@ impl Teams {
         false
     }
 
-    async fn invite_of(&self, kept: proof::Kept) -> Result<InviteRow, Refusal> {
-        let hash = kept.0;
+    async fn invite_of(&self, secret_hash: proof::SecretHash) -> Result<InviteRow, PairRefusal> {
+        let hash = secret_hash.0;
         let found = self.engine(move |engine| engine.sync_read(|reader| reader.invite(&hash))).await;
-        found.map_err(failed)?.ok_or(Refusal::Unknown)
+        found.map_err(failed)?.ok_or(PairRefusal::Unknown)
     }
 
-    fn maker(&self, kept: proof::Kept) -> Maker {
-        self.state().invites.get(&kept.0).cloned().unwrap_or_default()
+    fn maker(&self, secret_hash: proof::SecretHash) -> Maker {
+        self.state().invites.get(&secret_hash.0).cloned().unwrap_or_default()
     }
 }
 
@@ -129,12 +129,12 @@ async fn receive(teams: &Arc<Teams>, connection: Connection) {
     let joiner = DeviceId(*connection.remote_id().as_bytes());
     let mut exporter = [0; 32];
     let exported = connection.export_keying_material(&mut exporter, proof::EXPORT_LABEL, b"");
-    let stream = tokio::time::timeout(pairing::STEP, connection.accept_bi()).await;
+    let stream = tokio::time::timeout(pairing::STEP_TIMEOUT, connection.accept_bi()).await;
     let (Ok(()), Ok(Ok((send, receive)))) = (exported, stream) else { return };
-    let binding = proof::Binding { exporter, inviter: teams.me(), joiner };
+    let binding = proof::ChannelBinding { exporter, inviter: teams.me(), joiner };
     let mut stream = tokio::io::join(receive, send);
     let caller = AtDoor { teams: Arc::clone(teams), accepted: std::sync::Mutex::default() };
-    let came = pairing::receive(&mut stream, binding, &caller).await;
+    let came = pairing::serve_join(&mut stream, binding, &caller).await;
     let (_, mut send) = stream.into_inner();
     // Where the other side is gone there is nothing to end.
     let _gone = send.finish();
@@ -161,45 +161,52 @@ struct AtDoor {
     accepted: std::sync::Mutex<Option<Caller>>,
 }
 
-impl Door for AtDoor {
-    async fn find(&self, name: [u8; 8], binding: &proof::Binding) -> Result<Invitation, Refusal> {
+impl Inviter for AtDoor {
+    async fn find_invitation(
+        &self,
+        invite_id: [u8; 8],
+        binding: &proof::ChannelBinding,
+    ) -> Result<Invitation, PairRefusal> {
         let teams = &self.teams;
         if teams.knocks_too_often(binding.joiner) {
-            return Err(Refusal::Busy);
+            return Err(PairRefusal::Busy);
         }
         let rows = teams.live_invites().await.map_err(failed)?;
-        let row = rows.into_iter().find(|row| proof::Kept(row.hash).name() == name).ok_or(Refusal::Unknown)?;
+        let row = rows
+            .into_iter()
+            .find(|row| proof::SecretHash(row.hash).invite_id() == invite_id)
+            .ok_or(PairRefusal::Unknown)?;
         if row.redeemed_by.is_some_and(|device| device != binding.joiner) {
-            return Err(Refusal::Used);
+            return Err(PairRefusal::Used);
         }
         let team = teams.team(Some(&row.team.to_hex())).await.map_err(failed)?;
         let admitted = row.redeemed_by == Some(binding.joiner) && team.roster.is_member(&binding.joiner);
         if row.done && !admitted {
-            return Err(Refusal::Unknown);
+            return Err(PairRefusal::Unknown);
         }
         let me = team
             .roster
             .member(&binding.inviter)
             .filter(|_| team.roster.role(&binding.inviter) == Some(crate::api::Role::Admin));
-        let me = me.ok_or(Refusal::NotAdmin)?;
+        let me = me.ok_or(PairRefusal::NotAdmin)?;
         Ok(Invitation {
-            kept: proof::Kept(row.hash),
+            secret_hash: proof::SecretHash(row.hash),
             team: row.team,
             team_name: team.roster.name().to_owned(),
             person: me.person.clone(),
             name: me.name.clone(),
             role: row.grant.role.to_string(),
             scopes: scopes_of(&row.grant.scopes),
-            patience: PATIENCE.min(Duration::from_millis(row.expires_at.saturating_sub(now()))),
+            confirm_timeout: CONFIRM_TIMEOUT.min(Duration::from_millis(row.expires_at.saturating_sub(now()))),
             admitted,
         })
     }
 
-    async fn bind(&self, guest: &Guest) -> Result<(), Refusal> {
-        let row = self.teams.invite_of(guest.invitation.kept).await?;
+    async fn bind_invitation(&self, guest: &JoiningDevice) -> Result<(), PairRefusal> {
+        let row = self.teams.invite_of(guest.invitation.secret_hash).await?;
         match row.redeemed_by {
             Some(device) if device == guest.binding.joiner => Ok(()),
-            Some(_) => Err(Refusal::Used),
+            Some(_) => Err(PairRefusal::Used),
             None => {
                 let row = InviteRow { redeemed_by: Some(guest.binding.joiner), ..row };
                 self.teams.write_invite(row).await.map_err(failed)
@@ -207,8 +214,8 @@ impl Door for AtDoor {
         }
     }
 
-    async fn ask(&self, guest: &Guest) -> Result<(), Refusal> {
-        let maker = self.teams.maker(guest.invitation.kept);
+    async fn confirm(&self, guest: &JoiningDevice) -> Result<(), PairRefusal> {
+        let maker = self.teams.maker(guest.invitation.secret_hash);
         if maker.yes {
             *lock(&self.accepted) = Some(maker.caller);
             return Ok(());
@@ -222,18 +229,18 @@ impl Door for AtDoor {
                 Ok(())
             }
             Ok(Answer::No) => {
-                let row = self.teams.invite_of(guest.invitation.kept).await?;
+                let row = self.teams.invite_of(guest.invitation.secret_hash).await?;
                 self.teams.write_invite(InviteRow { done: true, ..row }).await.map_err(failed)?;
-                Err(Refusal::Denied)
+                Err(PairRefusal::Denied)
             }
             // The same device knocked again, and waits there.
-            Err(_) => Err(Refusal::Unanswered),
+            Err(_) => Err(PairRefusal::Unanswered),
         }
     }
 
-    async fn admit(&self, guest: &Guest) -> Result<Vec<SignedEvent>, Refusal> {
+    async fn admit(&self, guest: &JoiningDevice) -> Result<Vec<SignedEvent>, PairRefusal> {
         let teams = &self.teams;
-        let row = teams.invite_of(guest.invitation.kept).await?;
+        let row = teams.invite_of(guest.invitation.secret_hash).await?;
         if !guest.invitation.admitted {
             let accepted = lock(&self.accepted).take();
             let caller = match accepted {
@@ -255,13 +262,13 @@ impl Door for AtDoor {
 
 impl AtDoor {
     /// Puts the guest among those who wait; it goes when the guard does.
-    fn wait(&self, guest: &Guest) -> Result<(Guard<'_>, oneshot::Receiver<Answer>), Refusal> {
+    fn wait(&self, guest: &JoiningDevice) -> Result<(Guard<'_>, oneshot::Receiver<Answer>), PairRefusal> {
         let (answer, answered) = oneshot::channel();
         let id = hex::encode(random::<8>().map_err(failed)?);
         let invitation = &guest.invitation;
         let view = PendingJoin {
             id: id.clone(),
-            invite: hex::encode(invitation.kept.name()),
+            invite: hex::encode(invitation.secret_hash.invite_id()),
             team: invitation.team,
             team_name: invitation.team_name.clone(),
             device: guest.binding.joiner,
@@ -269,8 +276,8 @@ impl AtDoor {
             person: guest.person.clone(),
             role: invitation.role.parse().unwrap_or_default(),
             scopes: invitation.scopes.clone(),
-            words: guest.binding.words().map(str::to_owned).into(),
-            expires_at: now() + invitation.patience.as_millis() as u64,
+            words: guest.binding.verification_code().map(str::to_owned).into(),
+            expires_at: now() + invitation.confirm_timeout.as_millis() as u64,
         };
         let summary =
             format!("{} wants to join {} with “{}”", escape(&view.person), escape(&view.team_name), escape(&view.name));
@@ -279,7 +286,7 @@ impl AtDoor {
             // A device waits once, and where its newest connection is.
             state.waiting.retain(|known| known.view.device != view.device);
             if state.waiting.len() >= MAX_WAITING {
-                return Err(Refusal::Busy);
+                return Err(PairRefusal::Busy);
             }
             state.waiting.push(Waiting { view, answer });
         }
@@ -308,9 +315,9 @@ impl Drop for Guard<'_> {
 }
 
 /// What went wrong here is told in our log, not to a stranger.
-fn failed(error: ApiError) -> Refusal {
+fn failed(error: ApiError) -> PairRefusal {
     tracing::warn!(%error, "a pairing failed on this side");
-    Refusal::Failed
+    PairRefusal::Failed
 }
 
 fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -321,18 +328,20 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(super) fn said(error: &PairError) -> ApiError {
     let code = match error {
         PairError::Ticket(_) => return ApiError::field("ticket", error.to_string()),
-        PairError::Refused(Refusal::Denied) => ErrorCode::NeedsPerson,
-        PairError::Refused(Refusal::Unknown | Refusal::Expired | Refusal::Used) => ErrorCode::Stale,
-        PairError::Refused(Refusal::Unanswered | Refusal::Busy) | PairError::Lost(_) => ErrorCode::Timeout,
-        PairError::Refused(Refusal::Failed) | PairError::Here(_) => ErrorCode::Unavailable,
-        PairError::Refused(Refusal::NotAdmin | Refusal::Version) | PairError::Impostor | PairError::Garbled(_) => {
-            ErrorCode::BadRequest
+        PairError::Refused(PairRefusal::Denied) => ErrorCode::NeedsPerson,
+        PairError::Refused(PairRefusal::Unknown | PairRefusal::Expired | PairRefusal::Used) => ErrorCode::Stale,
+        PairError::Refused(PairRefusal::Unanswered | PairRefusal::Busy) | PairError::ConnectionLost(_) => {
+            ErrorCode::Timeout
         }
+        PairError::Refused(PairRefusal::Failed) | PairError::Local(_) => ErrorCode::Unavailable,
+        PairError::Refused(PairRefusal::NotAdmin | PairRefusal::Version)
+        | PairError::WrongInviter
+        | PairError::Protocol(_) => ErrorCode::BadRequest,
     };
     let text = error.to_string();
     // What to do stands after the colon.
     match text.split_once(": ") {
-        Some((what, hint)) if !matches!(error, PairError::Here(_)) => ApiError::new(code, what).hint(hint),
+        Some((what, hint)) if !matches!(error, PairError::Local(_)) => ApiError::new(code, what).hint(hint),
         _ => ApiError::new(code, text),
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     sync::{
         bundle::note,
         transfer::{self, RosterFile},
-        words,
+        verification,
     },
 };
 
@@ -80,7 +80,7 @@ impl Teams {
         );
         let seen = view(request.card.clone(), note.device, &card, &note.payload, asks);
         let Some(out) = request.out else { return Ok(seen) };
-        if !words::same(&request.words, &seen.words) {
+        if !verification::matches(&request.words, &seen.words) {
             return Err(ApiError::field("words", "these are not the words of this card: nobody was let in")
                 .hint("ask the one who sent it for the words that `ergo sync card` showed"));
         }
@@ -145,7 +145,7 @@ impl Teams {
         if request.words.is_empty() {
             return Ok(view);
         }
-        if !words::same(&request.words, &view.words) {
+        if !verification::matches(&request.words, &view.words) {
             return Err(ApiError::field("words", "these are not the words of this file: nothing was joined")
                 .hint("ask the one who approved it for the words that `ergo sync approve` showed"));
         }
@@ -168,7 +168,7 @@ fn view(path: String, device: DeviceId, card: &Card, payload: &[u8], summary: St
         device,
         name: card.name.clone(),
         person: card.person.clone(),
-        words: words::words("card", &material).map(str::to_owned).into(),
+        words: verification::verification_code("card", &material).map(str::to_owned).into(),
         grant: None,
         grant_words: Vec::new(),
         team_name: None,
@@ -178,7 +178,7 @@ fn view(path: String, device: DeviceId, card: &Card, payload: &[u8], summary: St
 
 /// The words of a grant: the team, the device that approved, and the one that it is for.
 fn grant_words(team: EventId, from: DeviceId, to: DeviceId) -> Vec<String> {
-    words::words("grant", &[team.0, from.0, to.0].concat()).map(str::to_owned).into()
+    verification::verification_code("grant", &[team.0, from.0, to.0].concat()).map(str::to_owned).into()
 }
 
 fn absolute(field: &str, path: &str) -> Result<(), ApiError> {

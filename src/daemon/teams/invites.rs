@@ -9,9 +9,9 @@ use crate::{
     api::{ApiError, DEFAULT_INVITE_TTL, ErrorCode, InviteRequest, InviteView, Invites, MAX_INVITE_TTL},
     store::InviteRow,
     sync::{
-        endpoint::{EndpointError, Mode},
-        pairing::proof::Kept,
-        ticket::{Secret, Ticket},
+        endpoint::{NetworkMode, TransportError},
+        pairing::proof::SecretHash,
+        ticket::{InviteSecret, Ticket},
     },
 };
 
@@ -25,8 +25,8 @@ impl Teams {
         if ttl == 0 || ttl > MAX_INVITE_TTL {
             return Err(ApiError::field("ttl_s", format!("`ttl_s` is {ttl}: expected 1 to {MAX_INVITE_TTL} seconds")));
         }
-        let secret = Secret(random()?);
-        let kept = Kept::of(&secret);
+        let secret = InviteSecret(random()?);
+        let kept = SecretHash::of(&secret);
         let created_at = now();
         let row = InviteRow {
             hash: kept.0,
@@ -47,7 +47,7 @@ impl Teams {
                 return Err(unreachable(&error));
             }
         };
-        let lan = self.service.status().mode != Mode::Internet;
+        let lan = self.service.status().mode != NetworkMode::Internet;
         let ticket = Ticket {
             device: self.me(),
             addresses: Ticket::addresses_of(&endpoint, lan),
@@ -136,7 +136,7 @@ impl Teams {
             return;
         };
         if self.state().window.is_none() {
-            match self.service.open_window(Arc::new(Porter(Arc::downgrade(&self)))).await {
+            match self.service.open_pairing_window(Arc::new(Porter(Arc::downgrade(&self)))).await {
                 Ok(window) => self.state().window = Some(window),
                 Err(error) => tracing::warn!(%error, "nobody can come with a ticket now"),
             }
@@ -154,7 +154,7 @@ impl Teams {
 
 /// What an invite is called: 16 hexadecimal digits.
 pub(super) fn name(row: &InviteRow) -> String {
-    hex::encode(Kept(row.hash).name())
+    hex::encode(SecretHash(row.hash).invite_id())
 }
 
 fn view(row: &InviteRow, team_name: &str) -> InviteView {
@@ -174,17 +174,17 @@ fn view(row: &InviteRow, team_name: &str) -> InviteView {
 }
 
 /// What a network that is not there means to a person.
-pub(super) fn unreachable(error: &EndpointError) -> ApiError {
+pub(super) fn unreachable(error: &TransportError) -> ApiError {
     let code = match error {
-        EndpointError::Silent(_) | EndpointError::NoAddress => ErrorCode::Timeout,
-        EndpointError::NotPaired => ErrorCode::Stale,
+        TransportError::NoAnswer(_) | TransportError::NoAddress => ErrorCode::Timeout,
+        TransportError::NotPaired => ErrorCode::Stale,
         _ => ErrorCode::Unavailable,
     };
     let hint = match error {
-        EndpointError::Silent(_) | EndpointError::NoAddress => {
+        TransportError::NoAnswer(_) | TransportError::NoAddress => {
             "are both on the same network, and is the other's daemon running? Where they cannot meet, `ergo sync card` does it by files"
         }
-        EndpointError::NotPaired => "its ticket holds no longer: ask for a new one",
+        TransportError::NotPaired => "its ticket holds no longer: ask for a new one",
         _ => "`ergo sync status` says more",
     };
     ApiError::new(code, error.to_string()).hint(hint)

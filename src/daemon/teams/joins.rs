@@ -7,8 +7,8 @@ use crate::{
     api::{ApiError, JoinRequest, JoinState, JoinView},
     domain::text::name_problem,
     sync::{
-        pairing::{self, Me, PairError, proof},
-        ticket::{Address, Ticket},
+        pairing::{self, JoinerIdentity, PairError, proof},
+        ticket::{Ticket, TicketAddress},
     },
 };
 
@@ -51,11 +51,12 @@ impl Teams {
             Ok(()) => connection.open_bi().await.map_err(|error| error.to_string()),
             Err(_) => Err("it gives no keying material".to_owned()),
         };
-        let (send, receive) = stream.map_err(|error| door::said(&PairError::Lost(error)))?;
-        let binding = proof::Binding { exporter, inviter: ticket.device, joiner: self.me() };
-        let me = Me { person: request.caller.who.clone(), name: device_name(request.device_name.as_deref())? };
+        let (send, receive) = stream.map_err(|error| door::said(&PairError::ConnectionLost(error)))?;
+        let binding = proof::ChannelBinding { exporter, inviter: ticket.device, joiner: self.me() };
+        let me =
+            JoinerIdentity { person: request.caller.who.clone(), name: device_name(request.device_name.as_deref())? };
         let stream = tokio::io::join(receive, send);
-        let waiting = pairing::knock(stream, &ticket, binding, &me).await.map_err(|error| door::said(&error))?;
+        let waiting = pairing::request_join(stream, &ticket, binding, &me).await.map_err(|error| door::said(&error))?;
         let view = JoinView {
             id: hex::encode(random::<8>()?),
             state: JoinState::Waiting,
@@ -63,8 +64,8 @@ impl Teams {
             inviter: waiting.welcome.name.clone(),
             person: waiting.welcome.person.clone(),
             role: waiting.welcome.role.parse().unwrap_or_default(),
-            words: waiting.words.clone(),
-            expires_at: now() + waiting.patience.as_millis() as u64,
+            words: waiting.verification_code.clone(),
+            expires_at: now() + waiting.confirm_timeout.as_millis() as u64,
             team: None,
             error: None,
         };
@@ -78,14 +79,14 @@ impl Teams {
                     teams
                         .engine(move |engine| engine.join_team(&caller, team, &roster, from, &map, &bring))
                         .await
-                        .map_err(|error| PairError::Here(error.message))
+                        .map_err(|error| PairError::Local(error.message))
                 })
                 .await;
             if took.is_ok() {
                 teams.changed("this device joined a team").await;
                 // Only now is the other one a peer, whose address may be known.
                 for address in &ticket.addresses {
-                    if let Address::Ip(address) = address {
+                    if let TicketAddress::Ip(address) = address {
                         teams.service.add_address(ticket.device, *address).await;
                     }
                 }

@@ -25,7 +25,7 @@ use crate::{
     domain::{DeviceId, EventId, OpId},
     engine::{Engine, system_clock as now},
     sync::{
-        service::{Observer, Service, Settings, Window},
+        service::{PairingWindow, Service, ServiceObserver, ServiceSettings},
         worker,
     },
 };
@@ -53,7 +53,7 @@ pub(super) struct Teams {
 #[derive(Default)]
 struct State {
     /// Open while an invite is live.
-    window: Option<Window>,
+    window: Option<PairingWindow>,
     /// Who made an invite, by its hash; lost with the daemon, and then the person of this machine acts.
     invites: HashMap<[u8; 32], Maker>,
     waiting: Vec<door::Waiting>,
@@ -78,14 +78,14 @@ impl Teams {
         bus: Arc<Bus>,
     ) -> Arc<Self> {
         let choice = SyncChoice::new(paths, config);
-        let settings = Settings {
+        let settings = ServiceSettings {
             mode: choice.mode(),
             relay: config.sync.relay.clone(),
             port: config.sync.port,
             loopback: config.sync.loopback,
             leases: Some(lease_folder(paths)),
-            worker: worker::Options::usual(),
-            ..Settings::new(key.clone())
+            worker: worker::WorkerOptions::standard(),
+            ..ServiceSettings::new(key.clone())
         };
         let service = Service::start(settings, Arc::clone(&engine), Arc::new(Told(Arc::clone(&bus))));
         engine.on_change({
@@ -148,7 +148,7 @@ impl Teams {
 /// Tells the bus what the network sees.
 struct Told(Arc<Bus>);
 
-impl Observer for Told {
+impl ServiceObserver for Told {
     fn peer(&self, _: EventId, device: DeviceId) {
         let summary = format!("the device {} came, went, or has something new", device.short());
         self.0.send(Change { act: "sync.peer".to_owned(), summary, ..Change::default() });

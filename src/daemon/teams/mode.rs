@@ -7,7 +7,7 @@ use crate::{
     api::{ApiError, ErrorCode, ModeRequest, SyncMode, SyncStatus},
     config::{self, Config, Paths, record::write_private},
     files,
-    sync::endpoint::Mode,
+    sync::endpoint::NetworkMode,
 };
 
 /// The choice, and where it is kept.
@@ -23,13 +23,13 @@ impl SyncChoice {
     }
 
     /// What was chosen; `None` for the usual: the local network once there is a team.
-    pub(super) fn mode(&self) -> Option<Mode> {
+    pub(super) fn mode(&self) -> Option<NetworkMode> {
         let chosen =
             self.set.or_else(|| config::SyncMode::named(files::text(&self.file, files::MAX_SETTINGS).ok()?.trim()));
         chosen.map(|mode| match mode {
-            config::SyncMode::Off => Mode::Off,
-            config::SyncMode::Lan => Mode::Lan,
-            config::SyncMode::Internet => Mode::Internet,
+            config::SyncMode::Off => NetworkMode::Off,
+            config::SyncMode::Lan => NetworkMode::Lan,
+            config::SyncMode::Internet => NetworkMode::Internet,
         })
     }
 
@@ -55,11 +55,11 @@ impl Teams {
 }
 
 /// As the API says it.
-pub(super) fn said(mode: Mode) -> SyncMode {
+pub(super) fn said(mode: NetworkMode) -> SyncMode {
     match mode {
-        Mode::Off => SyncMode::Off,
-        Mode::Lan => SyncMode::Lan,
-        Mode::Internet => SyncMode::Internet,
+        NetworkMode::Off => SyncMode::Off,
+        NetworkMode::Lan => SyncMode::Lan,
+        NetworkMode::Internet => SyncMode::Internet,
     }
 }
 
@@ -74,10 +74,10 @@ mod tests {
         let free = SyncChoice::new(&paths, &Config::default());
         assert_eq!(free.mode(), None);
         free.choose(SyncMode::Internet).unwrap();
-        assert_eq!(SyncChoice::new(&paths, &Config::default()).mode(), Some(Mode::Internet));
+        assert_eq!(SyncChoice::new(&paths, &Config::default()).mode(), Some(NetworkMode::Internet));
         let config = Config::parse("[sync]\nmode = \"off\"\n", &paths.config).unwrap();
         let set = SyncChoice::new(&paths, &config);
-        assert_eq!(set.mode(), Some(Mode::Off));
+        assert_eq!(set.mode(), Some(NetworkMode::Off));
         let error = set.choose(SyncMode::Lan).unwrap_err();
         assert!(error.message.contains("config.toml") && error.hint.is_some(), "{error:?}");
     }

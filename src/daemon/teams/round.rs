@@ -8,7 +8,7 @@ use super::Teams;
 use crate::{
     api::{ApiError, PeerState, RoundPeer, RoundResult, SyncNowRequest, SyncRound, SyncStatus},
     domain::{DeviceId, EventId},
-    sync::service::Status,
+    sync::service::NetworkStatus,
 };
 
 /// The longest that a round is waited for.
@@ -37,7 +37,7 @@ impl Teams {
         }
         let round = self.service.sync_now(only).await;
         let mut network = self.service.watch();
-        let over = |status: &Status| {
+        let over = |status: &NetworkStatus| {
             let meant = status.peers.iter().filter(|peer| only.is_none_or(|only| only == peer.device));
             meant.into_iter().all(|peer| peer.round >= round)
         };
@@ -70,7 +70,7 @@ impl Teams {
     }
 }
 
-fn received(status: &Status) -> Received {
+fn received(status: &NetworkStatus) -> Received {
     status.peers.iter().map(|peer| ((peer.team, peer.device), peer.received)).collect()
 }
 

@@ -19,9 +19,9 @@ use crate::{
     engine::TeamNotes,
     store::{PeerRow, TeamScopeRow},
     sync::{
-        endpoint::{Mode, Path},
-        service::{PeerStatus, Status},
-        session::Phase,
+        endpoint::{NetworkMode, PathKind},
+        service::{NetworkStatus, PeerStatus},
+        session::SessionPhase,
     },
 };
 
@@ -118,15 +118,15 @@ impl Teams {
 }
 
 /// The mode in words. Nothing listens before there is somebody to talk to, whatever the mode.
-fn says(mode: SyncMode, chosen: Option<Mode>, in_a_team: bool) -> String {
-    if mode != SyncMode::Off || chosen == Some(Mode::Off) {
+fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String {
+    if mode != SyncMode::Off || chosen == Some(NetworkMode::Off) {
         return mode.meaning().to_owned();
     }
     let until = if in_a_team { "somebody else is in the team" } else { "there is a team" };
     format!("Nothing is sent, and nothing listens, until {until}")
 }
 
-fn team(stored: &Stored, network: &Status, open: &HashMap<Scope, usize>, me: DeviceId) -> TeamStatus {
+fn team(stored: &Stored, network: &NetworkStatus, open: &HashMap<Scope, usize>, me: DeviceId) -> TeamStatus {
     let roster = &stored.team.roster;
     let scopes: Vec<_> = stored.scopes.iter().filter(|row| !row.is_roster).map(|row| scope(row, open)).collect();
     let peers: Vec<_> = peers(stored, network, me).into_iter().filter(|peer| !peer.you).collect();
@@ -158,7 +158,7 @@ fn scope(row: &TeamScopeRow, open: &HashMap<Scope, usize>) -> ScopeStatus {
 }
 
 /// The devices of a team, those that are in it first.
-fn peers(stored: &Stored, network: &Status, me: DeviceId) -> Vec<PeerView> {
+fn peers(stored: &Stored, network: &NetworkStatus, me: DeviceId) -> Vec<PeerView> {
     let live: HashMap<_, _> =
         network.peers.iter().filter(|peer| peer.team == stored.team.id).map(|peer| (peer.device, peer)).collect();
     let mut peers: Vec<_> = stored
@@ -177,14 +177,14 @@ fn peers(stored: &Stored, network: &Status, me: DeviceId) -> Vec<PeerView> {
 
 fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&PeerRow>, me: DeviceId) -> PeerView {
     let connected = live.is_some_and(|live| live.session.is_some());
-    let trouble = live.and_then(|live| live.trouble.as_ref()).filter(|trouble| !connected || !trouble.quiet);
-    let skew = live.and_then(|live| live.skew);
+    let problem = live.and_then(|live| live.problem.as_ref()).filter(|problem| !connected || !problem.transient);
+    let skew = live.and_then(|live| live.clock_skew_ms);
     let wrong_clock = skew.and_then(|ahead| clock(&member.name, ahead));
-    let refused = live.map_or(0, |live| live.not_taken);
+    let refused = live.map_or(0, |live| live.not_accepted);
     let other = wrong_clock.or_else(|| kept_out(&member.name, refused));
-    let needs_person = trouble.map_or(other.is_some(), |trouble| !trouble.quiet);
-    let (last_error, advice) = match (trouble, other) {
-        (Some(trouble), _) => (Some(trouble.words.clone()), trouble.advice.clone()),
+    let needs_person = problem.map_or(other.is_some(), |problem| !problem.transient);
+    let (last_error, advice) = match (problem, other) {
+        (Some(problem), _) => (Some(problem.message.clone()), problem.advice.clone()),
         (None, Some((words, advice))) => (Some(words), Some(advice)),
         (None, None) => (None, None),
     };
@@ -207,9 +207,9 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
         },
         connected,
         path: route.map(|route| match route.path {
-            Path::Lan => PeerPath::Lan,
-            Path::Direct => PeerPath::Direct,
-            Path::Relay => PeerPath::Relay,
+            PathKind::Lan => PeerPath::Lan,
+            PathKind::Direct => PeerPath::Direct,
+            PathKind::Relay => PeerPath::Relay,
         }),
         latency_ms: route.map(|route| route.rtt.as_secs_f64() * 1e3),
         sent_bytes: live.map_or(0, |live| live.traffic.sent),
@@ -217,9 +217,9 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
         addresses: live.map(|live| live.addresses.iter().map(ToString::to_string).collect()).unwrap_or_default(),
         last_seen: live.and_then(|live| live.last_seen).or_else(|| row.and_then(|row| row.last_seen)),
         last_sync: live.and_then(|live| live.last_sync).or_else(|| row.and_then(|row| row.last_sync)),
-        we_lack: live.map_or_else(|| row.map_or(0, |row| row.behind), |live| live.we_lack),
-        they_lack: live.map_or_else(|| row.map_or(0, |row| row.ahead), |live| live.they_lack),
-        digests_equal: live.is_some_and(|live| live.equal && live.session == Some(Phase::Live)),
+        we_lack: live.map_or_else(|| row.map_or(0, |row| row.behind), |live| live.missing_here),
+        they_lack: live.map_or_else(|| row.map_or(0, |row| row.ahead), |live| live.missing_at_peer),
+        digests_equal: live.is_some_and(|live| live.in_sync && live.session == Some(SessionPhase::Live)),
         quarantined: 0,
         not_taken: usize::try_from(refused).unwrap_or(usize::MAX),
         clock_ahead_ms: skew,

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     lane::{Job, Outcome, Shared, State},
-    process::{Event, NO_MEMORY, Worker},
+    process::{Event, OUT_OF_MEMORY, Worker},
     source::Source,
 };
 use crate::infer::{
@@ -136,7 +136,7 @@ impl Runner {
     fn gone(&self, state: &mut State) -> Option<String> {
         let number = self.live.as_ref().map_or(0, |live| live.number);
         while let Some((from, event)) = state.inbox.pop_front() {
-            if let (true, Event::Gone(why)) = (from == number, event) {
+            if let (true, Event::Exited(why)) = (from == number, event) {
                 return Some(why);
             }
         }
@@ -249,7 +249,7 @@ impl Runner {
             Ok(said) => said,
             Err(Stop::Died(why)) => {
                 self.source(role, |source| {
-                    if why.starts_with(NO_MEMORY) {
+                    if why.starts_with(OUT_OF_MEMORY) {
                         drop(source.too_large(&why));
                     } else {
                         source.deadly(&why);
@@ -298,7 +298,7 @@ impl Runner {
             while let Some((from, event)) = state.inbox.pop_front() {
                 match event {
                     Event::Answer(Answer { id: to, said }) if (from, to) == (number, id) => return Ok(said),
-                    Event::Gone(why) if from == number => {
+                    Event::Exited(why) if from == number => {
                         drop(state);
                         let how = self.live.as_mut().and_then(|live| live.worker.ended());
                         self.bury();
@@ -335,7 +335,7 @@ impl Runner {
 
 /// What a call hears of the death of its process.
 fn dead(role: Role, why: String) -> InferError {
-    if why.starts_with(NO_MEMORY) {
+    if why.starts_with(OUT_OF_MEMORY) {
         InferError::OutOfMemory { role, why: format!("its process {why}") }
     } else {
         InferError::Crashed { role, why }

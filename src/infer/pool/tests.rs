@@ -16,10 +16,10 @@ use crate::{
         ModelFile, ModelSource,
         wire::{Answer, Ask, Failure},
     },
-    worker::process::{self, Worker},
+    worker::process::{self, WorkerHandle},
 };
 
-type Sink = process::Sink<Answer>;
+type Sink = process::EventSink<Answer>;
 
 /// What a worker does with a message: called on the sending thread, answers through the sink.
 type Behave = dyn Fn(u64, &Ask, &Arc<Sink>) + Send + Sync;
@@ -37,14 +37,14 @@ struct FakeWorker {
 
 struct FakeLaunch(Arc<Fake>);
 
-impl process::Launch<Ask, Answer> for FakeLaunch {
-    fn launch(&self, sink: Sink) -> io::Result<Box<dyn Worker<Ask>>> {
+impl process::LaunchWorker<Ask, Answer> for FakeLaunch {
+    fn launch(&self, sink: Sink) -> io::Result<Box<dyn WorkerHandle<Ask>>> {
         let number = self.0.starts.fetch_add(1, Ordering::SeqCst) + 1;
         Ok(Box::new(FakeWorker { number, fake: Arc::clone(&self.0), sink: Arc::new(sink) }))
     }
 }
 
-impl Worker<Ask> for FakeWorker {
+impl WorkerHandle<Ask> for FakeWorker {
     fn send(&mut self, ask: Ask) {
         match &ask.what {
             What::Hello(_) => say(&self.sink, ask.id, Said::Ready(VERSION)),
@@ -258,7 +258,7 @@ fn a_worker_that_hangs_is_ended_and_another_one_serves() {
 #[test]
 fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
     let stage = stage(|number, ask, sink| match ask.what {
-        What::Embed(_) if number != 2 => sink(Event::Gone("ended: boom".into())),
+        What::Embed(_) if number != 2 => sink(Event::Exited("ended: boom".into())),
         _ => well(ask, sink),
     });
     let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
@@ -270,7 +270,7 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
     assert_eq!(stage.pool.info().failures.get("crashed"), Some(&1));
 
     let stage = self::stage(|_, ask, sink| match ask.what {
-        What::Embed(_) => sink(Event::Gone("ended: boom".into())),
+        What::Embed(_) => sink(Event::Exited("ended: boom".into())),
         _ => well(ask, sink),
     });
     let kinds: Vec<_> = (0..4).map(|_| stage.pool.embed(&texts(1), soon()).unwrap_err().to_string()).collect();
@@ -282,7 +282,7 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
 #[test]
 fn a_process_that_runs_out_of_memory_is_told_apart_and_rests() {
     let stage = stage(|_, ask, sink| match ask.what {
-        What::Load { .. } => sink(Event::Gone("ran out of memory: insufficient memory".into())),
+        What::Load { .. } => sink(Event::Exited("ran out of memory: insufficient memory".into())),
         _ => well(ask, sink),
     });
     for _ in 0..3 {
@@ -302,11 +302,11 @@ fn a_worker_that_died_between_calls_costs_nothing() {
         well(ask, sink);
     });
     stage.pool.embed(&texts(1), soon()).unwrap();
-    sinks.lock().unwrap()[0](Event::Gone("was ended by the system".into()));
+    sinks.lock().unwrap()[0](Event::Exited("was ended by the system".into()));
     stage.pool.embed(&texts(1), soon()).unwrap();
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
     // What the first one still says is nothing to the second one.
-    sinks.lock().unwrap()[0](Event::Gone("again".into()));
+    sinks.lock().unwrap()[0](Event::Exited("again".into()));
     stage.pool.embed(&texts(1), soon()).unwrap();
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
 }

@@ -70,7 +70,7 @@ impl Wanted {
 /// # Errors
 /// Where the daemon is of another version, speaks nonsense, or llama.cpp cannot be started.
 pub fn serve() -> io::Result<()> {
-    let mut output = host::begin()?;
+    let mut output = host::enter()?;
     log::begin();
     let cancelled = Arc::new(AtomicU64::new(0));
     let cancels = Arc::clone(&cancelled);
@@ -81,7 +81,9 @@ pub fn serve() -> io::Result<()> {
         }
         _ => Some(ask),
     })?;
-    let Some(Ask { id, what: What::Hello(hello) }) = asks.recv().ok() else { return Err(host::not_by_hand()) };
+    let Some(Ask { id, what: What::Hello(hello) }) = asks.recv().ok() else {
+        return Err(host::not_started_by_daemon());
+    };
     wire::write(&mut output, &Answer { id, said: Said::Ready(wire::VERSION) })?;
     if hello.version != wire::VERSION {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the daemon is of another version"));
@@ -101,7 +103,7 @@ pub fn serve() -> io::Result<()> {
 /// Keeps this process from harming others. What the system refuses is no reason not to serve.
 fn limit(hello: &Hello) {
     if let Some(bytes) = hello.memory {
-        host::limit(Resource::Data, bytes);
+        host::set_limit(Resource::Data, bytes);
     }
     if hello.nice > 0 {
         let _refused = nice(i32::from(hello.nice));

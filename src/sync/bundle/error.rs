@@ -1,66 +1,66 @@
-//! What can be wrong with a file, each with what to do next.
+//! The errors of bundle files, each with what to do.
 
 use crate::domain::{DeviceId, EventId};
 
-/// Why a file cannot be read at all, or not be made.
+/// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// Other bytes than ergo's.
-    #[error("this is no file of ergo: its first bytes are others; `ergo sync export` makes bundles")]
+    /// It does not begin with ergo's magic bytes.
+    #[error("this is not an ergo file: it does not begin with ergo's magic bytes; `ergo sync export` makes bundles")]
     NotErgo,
-    /// One of ergo's files, but not the kind that was asked for.
-    #[error("this is a {found}, and a {expected} was expected{hint}")]
+    /// It is another kind of ergo's files than expected.
+    #[error("this is a {found}, but a {expected} is expected{hint}")]
     OtherKind {
-        /// What it is.
+        /// The kind of the file.
         found: &'static str,
-        /// What was asked for.
+        /// The expected kind.
         expected: &'static str,
-        /// What to do with it, with a separator before it.
+        /// What to do with it, after a separator.
         hint: &'static str,
     },
-    /// Made by a later program.
+    /// It was made by a later version.
     #[error(
         "the file has format version {0}, and this ergo reads version 1: import it with the newer ergo that made it"
     )]
     Newer(u8),
-    /// Its beginning is cut off or changed.
-    #[error("the file's header is damaged at byte {offset} ({what}): copy the file again from where it was made")]
+    /// Its header is truncated or damaged.
+    #[error("the file's header is damaged at byte {offset} ({what}): copy the file again from its origin")]
     Header {
-        /// How far it was read.
+        /// The offset at which reading stopped.
         offset: u64,
-        /// What is wrong there.
+        /// What is wrong.
         what: String,
     },
-    /// Sealed, and this device has none of the keys.
+    /// It is sealed to other devices.
     #[error("the bundle is sealed for {}, not for this device ({}): ask its maker for `ergo sync export --to` this device",
         names(.sealed_to), .device.short())]
-    NotForUs {
-        /// Whom it is sealed to.
+    NotARecipient {
+        /// The recipients.
         sealed_to: Vec<DeviceId>,
         /// This device.
         device: DeviceId,
     },
-    /// It says it is sealed to this device, and its key does not open it.
-    #[error("what the bundle holds for this device ({}) does not open with its key: it was damaged or forged", .0.short())]
+    /// It names this device as a recipient, but the device's key does not open the envelope.
+    #[error("the envelope of this device ({}) does not open with its key: the bundle was damaged or forged", .0.short())]
     BadEnvelope(DeviceId),
-    /// A note's signature is wrong.
+    /// The signature of a note is invalid.
     #[error("the signature of the {0} does not verify: it was damaged or forged; ask for it again")]
     BadSignature(&'static str),
-    /// A device's key is no point of the curve.
-    #[error("the key of device {} cannot be sealed to", .0.short())]
+    /// A device's key is not a valid point of the curve.
+    #[error("device {} has an invalid key: nothing can be sealed to it", .0.short())]
     BadKey(DeviceId),
-    /// More than a bundle can hold.
+    /// It exceeds a limit.
     #[error("{0}")]
     Limit(String),
-    /// An event was given for a section that does not exist, or is already behind.
-    #[error("event {0} was given out of order")]
+    /// An event was added to a section that does not exist or is already written.
+    #[error("event {0} was added out of order")]
     Order(EventId),
-    /// The system refused.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// The short names of some devices, three at most.
+/// Returns the short ids of at most three devices.
 fn names(devices: &[DeviceId]) -> String {
     let first = devices.iter().take(3).map(|device| device.short()).collect::<Vec<_>>().join(", ");
     match devices.len() {
@@ -70,14 +70,14 @@ fn names(devices: &[DeviceId]) -> String {
     }
 }
 
-/// A part of a file that cannot be used; what stands before and after it was used.
+/// A damaged part of a file; the parts before and after it were used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {offset}, frame {frame}: {what}")]
-pub struct Damage {
-    /// Where the frame begins, in bytes from the beginning of the file.
+pub struct BundleDamage {
+    /// The offset of the frame in the file, in bytes.
     pub offset: u64,
-    /// Which frame it is, from 0.
+    /// The index of the frame, from 0.
     pub frame: u64,
-    /// What is wrong with it.
+    /// What is wrong.
     pub what: String,
 }

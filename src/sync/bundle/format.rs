@@ -1,4 +1,4 @@
-//! What stands in a bundle besides events, and how its parts are named and hashed.
+//! The parts of a bundle besides its events, and how they are named and hashed.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::domain::{
     replica::{ChainEnd, SetDigest},
 };
 
-/// The first bytes of every file of ergo's. As in PNG, a byte above 127, a line's end and an end-of-file sign: a program that takes the
-/// file for text and changes it is noticed at once.
+/// The first bytes of every ergo file. As in PNG, a byte above 127, a line ending and an end-of-file character
+/// reveal a program that converted the file as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ergo\r\n\x1a";
 
 /// The version of the format.
 pub(super) const VERSION: u8 = 1;
 
-/// The longest header, in bytes: some 200 bytes a recipient, and 40 more for each scope that he may read.
+/// The longest header, in bytes: about 200 bytes a recipient, and 40 more for each scope that it may read.
 pub(super) const MAX_HEADER: usize = 4 * 1024 * 1024;
 
 /// The most recipients of a bundle.
@@ -29,14 +29,14 @@ pub const MAX_SECTIONS: usize = 4_096;
 pub(super) const PREFIX: usize = MAGIC.len() + 6;
 
 /// Bytes before a frame's content.
-pub(super) const FRAME: usize = 13 + 32;
+pub(super) const FRAME_HEADER: usize = 13 + 32;
 
-/// What a file of ergo's is.
+/// The kind of an ergo file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A bundle, a receipt or a grant.
     Bundle,
-    /// The card of a device that asks to be let in.
+    /// The card of a device that asks to be admitted.
     Card,
 }
 
@@ -57,19 +57,19 @@ impl FileKind {
 
     pub(super) fn hint(self) -> &'static str {
         match self {
-            Self::Bundle => ": `ergo sync import` takes it in",
-            Self::Card => ": an admin of the team lets the device in with `ergo sync approve`",
+            Self::Bundle => ": `ergo sync import` imports it",
+            Self::Card => ": an admin of the team admits the device with `ergo sync approve`",
         }
     }
 }
 
-/// What the file that begins with these bytes is; `None` where it is not ergo's or of a kind that is not known here.
-pub fn kind_of(beginning: &[u8]) -> Option<FileKind> {
+/// Returns the kind of the file that begins with these bytes, or `None` if it is unknown.
+pub fn file_kind(beginning: &[u8]) -> Option<FileKind> {
     let number = beginning.strip_prefix(&MAGIC)?.first()?;
     [FileKind::Bundle, FileKind::Card].into_iter().find(|kind| kind.number() == *number)
 }
 
-/// The name of a bundle: `blake3("ergo/bundle/1" ‖ header)`.
+/// The id of a bundle: `blake3("ergo/bundle/1" ‖ header)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BundleId(pub [u8; 32]);
 
@@ -81,7 +81,7 @@ impl BundleId {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The first ten hexadecimal digits, as shown to people.
+    /// Returns the first ten hexadecimal digits, for people.
     pub fn short(self) -> String {
         EventId(self.0).short()
     }
@@ -115,59 +115,59 @@ impl<'b, C> Decode<'b, C> for BundleId {
     }
 }
 
-/// What stands open at the beginning of a bundle: no name of a person, a team or a scope.
+/// The unencrypted header of a bundle: it holds no name of a person, a team or a scope.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Header {
-    /// 16 random bytes: two bundles are never the same.
+pub struct BundleHeader {
+    /// 16 random bytes, which make every bundle unique.
     #[n(0)]
     pub nonce: ByteArray<16>,
     /// The team.
     #[n(1)]
     pub team: EventId,
-    /// The device that made it, and signs it at the end.
+    /// The device that made the bundle and signs it at the end.
     #[n(2)]
     pub from: DeviceId,
-    /// When, in milliseconds since the Unix epoch, by the maker's clock.
+    /// When it was made, in milliseconds since the Unix epoch, by the maker's clock.
     #[n(3)]
     pub created: u64,
-    /// How many sections it has, the roster included.
+    /// The number of sections, the roster included.
     #[n(4)]
     pub sections: u32,
-    /// The keys, sealed to each recipient; `None`: nothing is sealed.
+    /// The section keys, sealed to each recipient; `None` if nothing is encrypted.
     #[n(5)]
-    pub envelopes: Option<Vec<Envelope>>,
+    pub envelopes: Option<Vec<KeyEnvelope>>,
 }
 
-/// The keys that one recipient gets.
+/// The section keys of one recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Envelope {
+pub struct KeyEnvelope {
     /// The recipient.
     #[n(0)]
     pub device: DeviceId,
     /// HPKE's encapsulated key.
     #[n(1)]
     pub encapsulated: ByteArray<32>,
-    /// The keys, sealed: CBOR of `[(section, key)]`.
+    /// The encrypted keys: CBOR of `[(section, key)]`.
     #[n(2)]
     pub keys: ByteVec,
 }
 
-/// What a bundle says of itself to those who can open it.
+/// The description of a bundle, for those who can open it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Manifest {
+pub struct BundleManifest {
     /// The team's name.
     #[n(0)]
     pub team_name: String,
     /// The maker's name in the team.
     #[n(1)]
     pub from_name: String,
-    /// What was asked for, as a person wrote it: `all`, a date, a peer.
+    /// The `--since` of the export, for people: `all`, a date, a peer.
     #[n(2)]
     pub since: String,
-    /// The bundle before it on the same road, where it is known.
+    /// The previous bundle on the same way, if known.
     #[n(3)]
     pub previous: Option<BundleId>,
     /// The bundle whose arrival this one confirms.
@@ -175,20 +175,20 @@ pub struct Manifest {
     pub answers: Option<BundleId>,
 }
 
-/// The beginning of a section.
+/// The head of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Head {
-    /// The team's name of the scope; for section 0 the roster's.
+pub struct SectionHead {
+    /// The team's name of the scope; for section 0, the roster's.
     #[n(0)]
     pub scope: Scope,
-    /// How many events of it are in this bundle.
+    /// How many of its events are in this bundle.
     #[n(1)]
     pub events: u64,
     /// How far the maker's chains reach, whatever of them is in this bundle.
     #[n(2)]
     pub ends: Vec<ChainEnd>,
-    /// The digest of all that the maker has of this scope.
+    /// The digest of all events that the maker has of this scope.
     #[n(3)]
     pub digest: SetDigest,
 }
@@ -196,19 +196,19 @@ pub struct Head {
 /// The end of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub(super) struct Trailer {
-    /// How many frames stand before it.
+pub(super) struct BundleTrailer {
+    /// The number of frames before it.
     #[n(0)]
     pub frames: u64,
-    /// How many events all sections hold together.
+    /// The number of events of all sections.
     #[n(1)]
     pub events: u64,
-    /// ed25519 by the maker over `"ergo/bundle-sig/1" ‖ digest`; see [`Transcript`].
+    /// ed25519 signature of the maker over `"ergo/bundle-sig/1" ‖ digest`; see [`Transcript`].
     #[n(2)]
     pub signature: ByteArray<64>,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FrameKind {
     Manifest,
@@ -229,14 +229,14 @@ impl FrameKind {
     }
 }
 
-/// What stands before a frame's content, but for its check.
+/// The head of a frame, without its check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHead {
     pub kind: FrameKind,
     pub section: u32,
     /// Bytes in the file.
     pub stored: u32,
-    /// Bytes once opened and unpacked.
+    /// Bytes once decrypted and decompressed.
     pub plain: u32,
 }
 
@@ -250,7 +250,7 @@ impl FrameHead {
         bytes
     }
 
-    /// Reads what [`FrameHead::bytes`] writes; `None` for a kind that is not known.
+    /// Reads what [`FrameHead::bytes`] writes; `None` for an unknown kind.
     pub(super) fn read(bytes: &[u8; 13]) -> Option<Self> {
         let [kind, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3] = *bytes;
         Some(Self {
@@ -261,7 +261,7 @@ impl FrameHead {
         })
     }
 
-    /// What a frame's sealing authenticates besides its content: its place in this very bundle.
+    /// Returns the associated data of a frame's encryption: its position in this bundle.
     pub(super) fn context(self, bundle: BundleId, index: u64) -> Vec<u8> {
         [
             bundle.0.as_slice(),
@@ -273,7 +273,7 @@ impl FrameHead {
         .concat()
     }
 
-    /// The frame's check: its place in this very bundle, and every byte of it.
+    /// Returns the check of a frame: a hash of its position in this bundle and every byte of it.
     pub(super) fn check(self, bundle: BundleId, index: u64, stored: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/bundle-frame/1");
@@ -285,7 +285,7 @@ impl FrameHead {
     }
 }
 
-/// What the maker signs: the header, and every frame by its check.
+/// The running hash that the maker signs: the header, and the check of every frame.
 pub(super) struct Transcript(blake3::Hasher);
 
 impl Transcript {
@@ -300,7 +300,7 @@ impl Transcript {
         self.0.update(check);
     }
 
-    /// The message to sign.
+    /// Returns the message to sign.
     pub(super) fn message(&self, frames: u64, events: u64) -> Vec<u8> {
         let mut hasher = self.0.clone();
         hasher.update(&frames.to_le_bytes());

@@ -1,12 +1,13 @@
-//! Bundles: the road between laptops that share no network, as files.
+//! Bundles: files that carry events between devices without a network.
 //!
-//! A bundle holds signed events, first those of the roster, then scope by scope. What stands open at its beginning says which team it is
-//! of, who made it and whom it is sealed to; everything else is sealed, each scope with a key of its own, so that nobody opens what
-//! he may not read. Frames of at most [`MAX_CHUNK_EVENTS`] events are packed, checked and sealed one by one: what arrives of a broken
-//! file is used, and what is missing is named. The last frame signs the whole.
+//! A bundle holds signed events, first those of the roster, then scope by scope. Its open header says which
+//! team it is of, who made it and whom it is sealed to; everything else is encrypted, each scope with a key of
+//! its own, so that nobody opens what they may not read. Frames of at most [`MAX_CHUNK_EVENTS`] events are
+//! compressed, encrypted and checked one by one: what is readable of a damaged file is used, and what is
+//! missing is named. The last frame signs the whole.
 //!
-//! A *receipt* is a bundle that says what its maker has and holds no events; a *grant* is one that holds the roster alone. Only a
-//! [`note`], the card of a device that asks to be let in, is another form.
+//! A *receipt* is a bundle without events that says what its maker has; a *grant* is a bundle of the roster
+//! alone. A [`note`], such as the card of a device that asks to be admitted, has a format of its own.
 //!
 //! ```text
 //! magic 8 | kind 1 | version 1 | length u32 | Header                           little endian, all of it open
@@ -17,11 +18,11 @@
 //!   Trailer    once, never sealed: counts, a digest of all checks, the maker's signature
 //! ```
 //!
-//! Everything here is pure: bytes and randomness come in as arguments. No automerge bytes are ever in a bundle.
+//! Pure: bytes and randomness are passed in. A bundle never holds automerge's bytes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod chunk;
 mod error;
+mod event_chunk;
 mod format;
 pub mod note;
 mod reader;
@@ -30,8 +31,10 @@ mod seal;
 mod tests;
 mod writer;
 
-pub use chunk::{MAX_CHUNK_BYTES, MAX_CHUNK_EVENTS};
-pub use error::{BundleError, Damage};
-pub use format::{BundleId, FileKind, Head, Header, MAX_RECIPIENTS, MAX_SECTIONS, Manifest, kind_of};
-pub use reader::{BundleReader, Ending, Item};
-pub use writer::{BundleWriter, Plan, Recipient};
+pub use error::{BundleDamage, BundleError};
+pub use event_chunk::{MAX_CHUNK_BYTES, MAX_CHUNK_EVENTS};
+pub use format::{
+    BundleHeader, BundleId, BundleManifest, FileKind, MAX_RECIPIENTS, MAX_SECTIONS, SectionHead, file_kind,
+};
+pub use reader::{BundleItem, BundleReader, BundleReport};
+pub use writer::{BundlePlan, BundleWriter, Recipient};

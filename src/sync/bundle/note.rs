@@ -1,4 +1,4 @@
-//! A note: a few signed bytes as a file. The card of a device that asks to be let in is one.
+//! A note: a few signed bytes as a file, such as the card of a device that asks to be admitted.
 //!
 //! `magic 8 | kind 1 | version 1 | length u32 | payload | device 32 | signature 64`, signed over
 //! `"ergo/note-sig/1" ‖ kind ‖ version ‖ blake3(payload)`.
@@ -9,19 +9,19 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 use super::{
     error::BundleError,
-    format::{FileKind, MAGIC, PREFIX, VERSION, kind_of},
+    format::{FileKind, MAGIC, PREFIX, VERSION, file_kind},
 };
 use crate::domain::DeviceId;
 
 /// The longest payload of a note, in bytes.
 pub const MAX_NOTE: usize = 64 * 1024;
 
-/// A note whose signature verified.
+/// A note with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct SignedNote {
     /// The device that wrote and signed it.
     pub device: DeviceId,
-    /// What it says.
+    /// Its content.
     pub payload: Vec<u8>,
 }
 
@@ -29,10 +29,10 @@ fn message(kind: FileKind, payload: &[u8]) -> Vec<u8> {
     [b"ergo/note-sig/1".as_slice(), &[kind.number(), VERSION], blake3::hash(payload).as_bytes()].concat()
 }
 
-/// The card that says this, signed: at most [`MAX_NOTE`] bytes.
+/// Creates a signed card of at most [`MAX_NOTE`] bytes.
 ///
 /// # Errors
-/// [`BundleError::Limit`] where the payload is longer.
+/// [`BundleError::Limit`] if the payload is longer.
 pub fn seal(payload: &[u8], key: &SigningKey) -> Result<Vec<u8>, BundleError> {
     if payload.len() > MAX_NOTE {
         return Err(BundleError::Limit(format!("a card of {} bytes; at most {MAX_NOTE} fit", payload.len())));
@@ -47,26 +47,26 @@ pub fn seal(payload: &[u8], key: &SigningKey) -> Result<Vec<u8>, BundleError> {
     Ok(bytes)
 }
 
-/// Reads a card and checks its signature.
+/// Reads a card and verifies its signature.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
-pub fn open(mut bytes: &[u8]) -> Result<Note, BundleError> {
+/// If the file is not a valid card.
+pub fn open(mut bytes: &[u8]) -> Result<SignedNote, BundleError> {
     let kind = FileKind::Card;
     let payload = read_prefixed(&mut bytes, kind, VERSION, MAX_NOTE)?;
     let damaged = |what: &str| BundleError::Header { offset: (PREFIX + payload.len()) as u64, what: what.to_owned() };
     let (Some((device, signature)), 96) = (bytes.split_at_checked(32), bytes.len()) else {
-        return Err(damaged("its signature is cut off, or something follows it"));
+        return Err(damaged("its signature is truncated, or there are extra bytes"));
     };
     let device = DeviceId::from_slice(device).ok_or_else(|| damaged("no device"))?;
     let signature = Signature::from_slice(signature).map_err(|_| damaged("no signature"))?;
     VerifyingKey::from_bytes(&device.0)
         .and_then(|key| key.verify_strict(&message(kind, &payload), &signature))
         .map_err(|_| BundleError::BadSignature(kind.name()))?;
-    Ok(Note { device, payload })
+    Ok(SignedNote { device, payload })
 }
 
-/// Reads the beginning that all files share: magic, kind and version, and then bytes of declared length.
+/// Reads the beginning that all ergo files share: magic, kind, version, and then bytes of declared length.
 pub(super) fn read_prefixed(
     input: &mut impl Read,
     kind: FileKind,
@@ -91,12 +91,12 @@ pub(super) fn read_prefixed(
         return Err(damaged(read, "the file ends here".to_owned()));
     }
     let [.., found, made, l0, l1, l2, l3] = prefix;
-    match kind_of(&prefix) {
+    match file_kind(&prefix) {
         Some(found) if found == kind => {}
         Some(found) => {
             return Err(BundleError::OtherKind { found: found.name(), expected: kind.name(), hint: found.hint() });
         }
-        None => return Err(damaged(MAGIC.len(), format!("kind {found} of file is not known here"))),
+        None => return Err(damaged(MAGIC.len(), format!("unknown kind of file {found}"))),
     }
     if made != version {
         return Err(BundleError::Newer(made));

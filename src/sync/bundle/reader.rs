@@ -1,4 +1,4 @@
-//! Reading a bundle: frame by frame, in bounded memory, as far as it goes.
+//! Reads a bundle: frame by frame, in bounded memory, as far as it is readable.
 
 use std::{
     collections::BTreeMap,
@@ -8,73 +8,73 @@ use std::{
 use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
 
 use super::{
-    chunk::{self, MAX_CHUNK_BYTES, MAX_STORED},
-    error::{BundleError, Damage},
+    error::{BundleDamage, BundleError},
+    event_chunk::{self, MAX_CHUNK_BYTES, MAX_STORED},
     format::{
-        BundleId, FRAME, FileKind, FrameHead, FrameKind, Head, Header, MAX_HEADER, MAX_RECIPIENTS, MAX_SECTIONS,
-        Manifest, PREFIX, Trailer, Transcript, VERSION,
+        BundleHeader, BundleId, BundleManifest, BundleTrailer, FRAME_HEADER, FileKind, FrameHead, FrameKind,
+        MAX_HEADER, MAX_RECIPIENTS, MAX_SECTIONS, PREFIX, SectionHead, Transcript, VERSION,
     },
     note,
-    seal::{self, Key},
+    seal::{self, SectionKey},
 };
 use crate::domain::{DeviceId, SignedEvent};
 
-/// The most damages that are spelled out.
-const SPELLED_OUT: usize = 20;
+/// The most damages that are listed.
+const MAX_REPORTED: usize = 20;
 
 /// A part of a bundle, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
-    /// What it says of itself.
-    Manifest(Manifest),
-    /// The beginning of a section.
-    Head(u32, Head),
-    /// Events of a section, of sound form, their signatures not checked.
+pub enum BundleItem {
+    /// The description of the bundle.
+    Manifest(BundleManifest),
+    /// The head of a section.
+    Head(u32, SectionHead),
+    /// Events of a section. Their form is checked, their signatures are not.
     Events(u32, Vec<SignedEvent>),
 }
 
-/// How a bundle ended.
+/// The result of reading a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ending {
-    /// All of it was there, unchanged, and the signature of its maker verifies.
-    pub whole: bool,
+pub struct BundleReport {
+    /// Whether all of it was there and unchanged, and the signature of its maker is valid.
+    pub complete: bool,
     /// What could not be used, the first twenty.
-    pub damages: Vec<Damage>,
-    /// How many there were besides.
+    pub damages: Vec<BundleDamage>,
+    /// The number of further damages.
     pub more_damages: u64,
-    /// Sections that are not for this device.
-    pub closed: u64,
+    /// Sections that are not sealed to this device.
+    pub sealed_sections: u64,
 }
 
-/// A bundle that is being read.
+/// Reads a bundle.
 pub struct BundleReader<R> {
     input: R,
     id: BundleId,
-    header: Header,
-    /// Keys by section; `None` where the bundle is open.
-    keys: Option<BTreeMap<u32, Key>>,
+    header: BundleHeader,
+    /// Keys by section; `None` if the bundle is not encrypted.
+    keys: Option<BTreeMap<u32, SectionKey>>,
     transcript: Transcript,
     offset: u64,
     frames: u64,
-    /// The kind and section of the last frame: they only go forward.
+    /// The kind and section of the last frame, which must not go back.
     last: Option<(FrameKind, u32)>,
-    /// Events so far, by what their frames hold; of closed sections they are unknown.
+    /// Events so far; those of sealed sections are unknown.
     events: u64,
     ended: bool,
-    ending: Ending,
+    report: BundleReport,
 }
 
 impl<R: Read> BundleReader<R> {
-    /// Reads the header, and takes the keys that are sealed to the device whose key this is.
+    /// Reads the header, and opens the keys that are sealed to the device with this key.
     ///
     /// # Errors
-    /// What is wrong with the header, or that the bundle is not sealed to this device.
+    /// If the header is invalid, or the bundle is not sealed to this device.
     pub fn new(mut input: R, key: &SigningKey) -> Result<Self, BundleError> {
         let device = DeviceId(key.verifying_key().to_bytes());
         let bytes = note::read_prefixed(&mut input, FileKind::Bundle, VERSION, MAX_HEADER)?;
         let offset = (PREFIX + bytes.len()) as u64;
         let damaged = |what: String| BundleError::Header { offset, what };
-        let header: Header = minicbor::decode(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let header: BundleHeader = minicbor::decode(&bytes).map_err(|error| damaged(error.to_string()))?;
         if header.sections == 0 || header.sections as usize > MAX_SECTIONS {
             return Err(damaged(format!("{} sections; 1 to {MAX_SECTIONS} are possible", header.sections)));
         }
@@ -86,17 +86,17 @@ impl<R: Read> BundleReader<R> {
             Some(envelopes) => {
                 let Some(envelope) = envelopes.iter().find(|envelope| envelope.device == device) else {
                     let sealed_to = envelopes.iter().map(|envelope| envelope.device).collect();
-                    return Err(BundleError::NotForUs { sealed_to, device });
+                    return Err(BundleError::NotARecipient { sealed_to, device });
                 };
-                Some(seal::unwrap(envelope, (&header.nonce, header.team, header.from), key)?.into_iter().collect())
+                Some(seal::open_keys(envelope, (&header.nonce, header.team, header.from), key)?.into_iter().collect())
             }
         };
         let id = BundleId::of(&bytes);
-        let ending = Ending {
-            closed: keys.as_ref().map_or(0, |keys: &BTreeMap<u32, Key>| {
+        let report = BundleReport {
+            sealed_sections: keys.as_ref().map_or(0, |keys: &BTreeMap<u32, SectionKey>| {
                 (0..header.sections).filter(|section| !keys.contains_key(section)).count() as u64
             }),
-            ..Ending::default()
+            ..BundleReport::default()
         };
         Ok(Self {
             input,
@@ -109,48 +109,48 @@ impl<R: Read> BundleReader<R> {
             last: None,
             events: 0,
             ended: false,
-            ending,
+            report,
         })
     }
 
-    /// The bundle's name.
+    /// Returns the bundle's id.
     pub fn id(&self) -> BundleId {
         self.id
     }
 
-    /// What stands open at its beginning.
-    pub fn header(&self) -> &Header {
+    /// Returns the open header.
+    pub fn header(&self) -> &BundleHeader {
         &self.header
     }
 
-    /// Bytes read so far.
+    /// Returns the bytes read so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How it ended; of use once [`Iterator::next`] gave nothing more.
-    pub fn ending(self) -> Ending {
-        self.ending
+    /// Returns the result, once [`Iterator::next`] has returned `None`.
+    pub fn report(self) -> BundleReport {
+        self.report
     }
 
     fn damage(&mut self, offset: u64, what: impl Into<String>) {
-        if self.ending.damages.len() < SPELLED_OUT {
-            self.ending.damages.push(Damage { offset, frame: self.frames, what: what.into() });
+        if self.report.damages.len() < MAX_REPORTED {
+            self.report.damages.push(BundleDamage { offset, frame: self.frames, what: what.into() });
         } else {
-            self.ending.more_damages += 1;
+            self.report.more_damages += 1;
         }
     }
 
-    /// The rest cannot be read.
+    /// Stops reading: the rest is unreadable.
     fn stop(&mut self, offset: u64, what: impl Into<String>) {
         self.damage(offset, what);
         self.ended = true;
     }
 
-    /// One frame; `None` where it holds nothing for this device, is damaged, or is the end.
-    fn frame(&mut self) -> Option<Item> {
+    /// Reads one frame; `None` if it holds nothing for this device, is damaged, or is the end.
+    fn frame(&mut self) -> Option<BundleItem> {
         let begin = self.offset;
-        let mut bytes = [0; FRAME];
+        let mut bytes = [0; FRAME_HEADER];
         if let Err(error) = self.input.read_exact(&mut bytes) {
             self.stop(begin, cut(&error));
             return None;
@@ -158,7 +158,7 @@ impl<R: Read> BundleReader<R> {
         let (fields, check) = bytes.split_at(13);
         let (fields, check) = (fixed::<13>(fields), fixed::<32>(check));
         let Some(head) = FrameHead::read(&fields) else {
-            self.stop(begin, "the rest of the file cannot be read: no frame begins here");
+            self.stop(begin, "the rest of the file cannot be read: there is no frame here");
             return None;
         };
         if head.stored as usize > MAX_STORED || head.plain as usize > MAX_CHUNK_BYTES {
@@ -181,7 +181,7 @@ impl<R: Read> BundleReader<R> {
                 return None;
             }
         }
-        self.offset += (FRAME + stored.len()) as u64;
+        self.offset += (FRAME_HEADER + stored.len()) as u64;
         let sound = head.check(self.id, self.frames, &stored) == check;
         let item = if sound {
             self.sound_frame(begin, head, &stored)
@@ -199,11 +199,11 @@ impl<R: Read> BundleReader<R> {
         item
     }
 
-    fn sound_frame(&mut self, begin: u64, head: FrameHead, stored: &[u8]) -> Result<Option<Item>, String> {
+    fn sound_frame(&mut self, begin: u64, head: FrameHead, stored: &[u8]) -> Result<Option<BundleItem>, String> {
         let place = (head.kind, head.section);
         let follows = |last| if head.kind == FrameKind::Events { last <= place } else { last < place };
         if head.section >= self.header.sections || !self.last.is_none_or(follows) {
-            return Err("the frame stands where it does not belong".to_owned());
+            return Err("the frame is out of order".to_owned());
         }
         self.last = Some(place);
         let opened;
@@ -212,64 +212,64 @@ impl<R: Read> BundleReader<R> {
             (Some(keys), _) => {
                 let Some(key) = keys.get(&head.section) else { return Ok(None) };
                 opened = seal::open(key, head, self.id, self.frames, stored)
-                    .ok_or("the frame does not open: it was not sealed by the one who made the file")?;
+                    .ok_or("the frame does not open: it was not sealed by the maker of the file")?;
                 &opened
             }
         };
-        let plain = chunk::unpack(packed, head.plain as usize)?;
+        let plain = event_chunk::unpack(packed, head.plain as usize)?;
         let wrong = |error: minicbor::decode::Error| format!("the frame cannot be read: {error}");
         match head.kind {
-            FrameKind::Manifest => Ok(Some(Item::Manifest(minicbor::decode(&plain).map_err(wrong)?))),
+            FrameKind::Manifest => Ok(Some(BundleItem::Manifest(minicbor::decode(&plain).map_err(wrong)?))),
             FrameKind::Head => {
-                let section: Head = minicbor::decode(&plain).map_err(wrong)?;
+                let section: SectionHead = minicbor::decode(&plain).map_err(wrong)?;
                 section.scope.check().map_err(|error| error.to_string())?;
-                Ok(Some(Item::Head(head.section, section)))
+                Ok(Some(BundleItem::Head(head.section, section)))
             }
             FrameKind::Events => {
-                let (events, problems) = chunk::decode(&plain)?;
+                let (events, problems) = event_chunk::decode(&plain)?;
                 self.events += (events.len() + problems.len()) as u64;
                 for problem in problems {
                     self.damage(begin, problem);
                 }
-                Ok(Some(Item::Events(head.section, events)))
+                Ok(Some(BundleItem::Events(head.section, events)))
             }
             FrameKind::Trailer => {
                 self.ended = true;
-                let trailer: Trailer = minicbor::decode(&plain).map_err(wrong)?;
+                let trailer: BundleTrailer = minicbor::decode(&plain).map_err(wrong)?;
                 self.check_end(&trailer)?;
                 Ok(None)
             }
         }
     }
 
-    fn check_end(&mut self, trailer: &Trailer) -> Result<(), String> {
+    fn check_end(&mut self, trailer: &BundleTrailer) -> Result<(), String> {
         if trailer.frames != self.frames {
             return Err(format!("the file ends after {} frames of {}", self.frames, trailer.frames));
         }
-        if self.ending.closed == 0 && self.ending.damages.is_empty() && trailer.events != self.events {
+        if self.report.sealed_sections == 0 && self.report.damages.is_empty() && trailer.events != self.events {
             return Err(format!("the file holds {} events and should hold {}", self.events, trailer.events));
         }
         let message = self.transcript.message(trailer.frames, trailer.events);
         let signed = VerifyingKey::from_bytes(&self.header.from.0)
             .and_then(|key| key.verify_strict(&message, &Signature::from_bytes(&trailer.signature)));
         if signed.is_err() {
-            return Err("the signature of the one who made the file does not verify".to_owned());
+            return Err("the signature of the file's maker is invalid".to_owned());
         }
         let mut after = [0];
         match self.input.read(&mut after) {
             Ok(0) => {}
-            Ok(_) => return Err("something follows the end of the bundle".to_owned()),
+            Ok(_) => return Err("there are extra bytes after the end of the bundle".to_owned()),
             Err(error) => return Err(cut(&error)),
         }
-        self.ending.whole = self.ending.damages.is_empty();
+        self.report.complete = self.report.damages.is_empty();
         Ok(())
     }
 }
 
 impl<R: Read> Iterator for BundleReader<R> {
-    type Item = Item;
+    type Item = BundleItem;
 
-    fn next(&mut self) -> Option<Item> {
+    fn next(&mut self) -> Option<BundleItem> {
         while !self.ended {
             if let Some(item) = self.frame() {
                 return Some(item);
@@ -286,7 +286,7 @@ fn cut(error: &io::Error) -> String {
     }
 }
 
-/// An array of a slice whose length is known to be right.
+/// Copies a slice of the right length into an array.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().unwrap_or([0; N])
 }

@@ -1,8 +1,8 @@
-//! Keys of sections, and how recipients get them.
+//! The encryption of sections, and the keys for recipients.
 //!
-//! A device has one key pair, for ed25519. Its X25519 form is the standard birational map (RFC 7748, section 4.1), as used by age and
-//! libsodium; Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM" (2021), proves that the two uses do not
-//! disturb each other.
+//! A device has one ed25519 key pair. Its X25519 form is the standard birational map (RFC 7748, section 4.1),
+//! as used by age and libsodium; Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM"
+//! (2021), proves that the two uses do not weaken each other.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use minicbor::bytes::{ByteArray, ByteVec};
 
 use super::{
     error::BundleError,
-    format::{BundleId, Envelope, FrameHead},
+    format::{BundleId, FrameHead, KeyEnvelope},
 };
 use crate::domain::{DeviceId, EventId};
 
@@ -24,13 +24,13 @@ type Kem = hpke::kem::X25519HkdfSha256;
 type PublicKey = <Kem as hpke::Kem>::PublicKey;
 type PrivateKey = <Kem as hpke::Kem>::PrivateKey;
 
-/// Bytes that sealing adds to a frame.
+/// Bytes that encryption adds to a frame.
 pub(super) const TAG: usize = 16;
 
 /// The key of a section.
-pub(super) type Key = [u8; 32];
+pub(super) type SectionKey = [u8; 32];
 
-/// Random bytes drawn out of a seed by BLAKE3, so that whoever makes a bundle passes its randomness in once.
+/// Random bytes derived from a seed by BLAKE3, so that the maker of a bundle passes in randomness once.
 pub(super) struct Randomness(blake3::OutputReader);
 
 impl Randomness {
@@ -64,17 +64,17 @@ impl rand_core::TryRng for Randomness {
 
 impl rand_core::TryCryptoRng for Randomness {}
 
-/// What an envelope is bound to: this bundle of this maker, for this device.
+/// Returns what an envelope is bound to: this bundle of this maker, for this device.
 fn info(nonce: &[u8; 16], team: EventId, from: DeviceId, to: DeviceId) -> Vec<u8> {
     [b"ergo/bundle-seal/1".as_slice(), nonce, &team.0, &from.0, &to.0].concat()
 }
 
 /// Seals the keys of some sections to a device.
-pub(super) fn wrap(
-    keys: &[(u32, Key)],
+pub(super) fn seal_keys(
+    keys: &[(u32, SectionKey)],
     (nonce, team, from, to): (&[u8; 16], EventId, DeviceId, DeviceId),
     random: &mut Randomness,
-) -> Result<Envelope, BundleError> {
+) -> Result<KeyEnvelope, BundleError> {
     let point = VerifyingKey::from_bytes(&to.0).map_err(|_| BundleError::BadKey(to))?;
     let public = PublicKey::from_bytes(&point.to_montgomery().0).map_err(|_| BundleError::BadKey(to))?;
     let keys: Vec<(u32, ByteArray<32>)> = keys.iter().map(|(section, key)| (*section, ByteArray::from(*key))).collect();
@@ -89,15 +89,15 @@ pub(super) fn wrap(
     .map_err(|_| BundleError::BadKey(to))?;
     let mut bytes = [0; 32];
     encapsulated.write_exact(&mut bytes);
-    Ok(Envelope { device: to, encapsulated: ByteArray::from(bytes), keys: ByteVec::from(sealed) })
+    Ok(KeyEnvelope { device: to, encapsulated: ByteArray::from(bytes), keys: ByteVec::from(sealed) })
 }
 
-/// Opens the envelope of the device whose key this is.
-pub(super) fn unwrap(
-    envelope: &Envelope,
+/// Opens the envelope of the device with this key.
+pub(super) fn open_keys(
+    envelope: &KeyEnvelope,
     (nonce, team, from): (&[u8; 16], EventId, DeviceId),
     key: &SigningKey,
-) -> Result<Vec<(u32, Key)>, BundleError> {
+) -> Result<Vec<(u32, SectionKey)>, BundleError> {
     let bad = || BundleError::BadEnvelope(envelope.device);
     let private = PrivateKey::from_bytes(&key.to_scalar_bytes()).map_err(|_| bad())?;
     let encapsulated = <Kem as hpke::Kem>::EncappedKey::from_bytes(&*envelope.encapsulated).map_err(|_| bad())?;
@@ -115,7 +115,7 @@ pub(super) fn unwrap(
     Ok(keys.into_iter().map(|(section, key)| (section, *key)).collect())
 }
 
-/// The place of a frame as a nonce: no two frames of a bundle have the same, and no two bundles the same key.
+/// Returns the index of a frame as a nonce: unique within a bundle, and every bundle has its own keys.
 fn nonce(index: u64) -> Nonce {
     let mut bytes = [0; 12];
     for (to, from) in bytes.iter_mut().zip(index.to_le_bytes()) {
@@ -124,14 +124,14 @@ fn nonce(index: u64) -> Nonce {
     bytes.into()
 }
 
-/// Seals a frame's content.
-pub(super) fn seal(key: &Key, head: FrameHead, bundle: BundleId, index: u64, plain: &[u8]) -> Option<Vec<u8>> {
+/// Encrypts a frame's content.
+pub(super) fn seal(key: &SectionKey, head: FrameHead, bundle: BundleId, index: u64, plain: &[u8]) -> Option<Vec<u8>> {
     let aad = head.context(bundle, index);
     ChaCha20Poly1305::new(&(*key).into()).encrypt(&nonce(index), Payload { msg: plain, aad: &aad }).ok()
 }
 
-/// Opens a frame's content; `None` where it is not what the one who had the key sealed, at this place.
-pub(super) fn open(key: &Key, head: FrameHead, bundle: BundleId, index: u64, sealed: &[u8]) -> Option<Vec<u8>> {
+/// Decrypts a frame's content; `None` if it was not encrypted with this key at this position.
+pub(super) fn open(key: &SectionKey, head: FrameHead, bundle: BundleId, index: u64, sealed: &[u8]) -> Option<Vec<u8>> {
     let aad = head.context(bundle, index);
     ChaCha20Poly1305::new(&(*key).into()).decrypt(&nonce(index), Payload { msg: sealed, aad: &aad }).ok()
 }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_a_device_has_one_form_on_the_other_curve_whichever_half_it_is_made_from() {
+    fn both_halves_of_a_device_key_convert_to_one_x25519_pair() {
         for seed in 0..20 {
             let key = SigningKey::from_bytes(&[seed; 32]);
             let private = PrivateKey::from_bytes(&key.to_scalar_bytes()).unwrap();

@@ -67,10 +67,10 @@ fn chain(section: u32, count: u64) -> Vec<SignedEvent> {
         .collect()
 }
 
-fn head(section: u32, events: &[SignedEvent]) -> Head {
+fn head(section: u32, events: &[SignedEvent]) -> SectionHead {
     let chain = Chain { author: device(1), epoch: 9, adopted: false };
     let ends = vec![ChainEnd { chain, next: events.len() as u64, head: events.last().map(|event| event.id) }];
-    Head {
+    SectionHead {
         scope: scope(section),
         events: events.len() as u64,
         ends,
@@ -78,8 +78,13 @@ fn head(section: u32, events: &[SignedEvent]) -> Head {
     }
 }
 
-fn manifest() -> Manifest {
-    Manifest { team_name: "core".into(), from_name: "ada-laptop".into(), since: "all".into(), ..Manifest::default() }
+fn manifest() -> BundleManifest {
+    BundleManifest {
+        team_name: "core".into(),
+        from_name: "ada-laptop".into(),
+        since: "all".into(),
+        ..BundleManifest::default()
+    }
 }
 
 /// A bundle of device 1 with so many events in each section, for devices and the sections that each may open.
@@ -96,7 +101,7 @@ fn seeded(seed: [u8; 32], counts: &[u64], to: Option<&[(u8, &[u32])]>) -> Vec<u8
         };
         to.iter().map(recipient).collect()
     });
-    let plan = Plan {
+    let plan = BundlePlan {
         team: EventId([5; 32]),
         created: CREATED,
         seed,
@@ -115,24 +120,24 @@ fn seeded(seed: [u8; 32], counts: &[u64], to: Option<&[(u8, &[u32])]>) -> Vec<u8
 
 /// What a device reads out of a file.
 #[derive(Debug, Default, PartialEq)]
-struct Read1 {
-    manifest: Option<Manifest>,
-    heads: BTreeMap<u32, Head>,
+struct BundleContents {
+    manifest: Option<BundleManifest>,
+    heads: BTreeMap<u32, SectionHead>,
     events: BTreeMap<u32, Vec<SignedEvent>>,
-    ending: Ending,
+    report: BundleReport,
 }
 
-fn read(bytes: impl Read, n: u8) -> Result<Read1, BundleError> {
+fn read(bytes: impl Read, n: u8) -> Result<BundleContents, BundleError> {
     let mut reader = BundleReader::new(bytes, &key(n))?;
-    let mut found = Read1::default();
+    let mut found = BundleContents::default();
     for item in reader.by_ref() {
         match item {
-            Item::Manifest(manifest) => found.manifest = Some(manifest),
-            Item::Head(section, head) => drop(found.heads.insert(section, head)),
-            Item::Events(section, events) => found.events.entry(section).or_default().extend(events),
+            BundleItem::Manifest(manifest) => found.manifest = Some(manifest),
+            BundleItem::Head(section, head) => drop(found.heads.insert(section, head)),
+            BundleItem::Events(section, events) => found.events.entry(section).or_default().extend(events),
         }
     }
-    found.ending = reader.ending();
+    found.report = reader.report();
     Ok(found)
 }
 
@@ -142,17 +147,17 @@ fn frames(bytes: &[u8]) -> Vec<usize> {
     let mut places = vec![PREFIX + length(PREFIX - 4)];
     while *places.last().unwrap() < bytes.len() {
         let at = *places.last().unwrap();
-        places.push(at + FRAME + length(at + 5));
+        places.push(at + FRAME_HEADER + length(at + 5));
     }
     places
 }
 
 #[test]
-fn what_goes_in_comes_out_in_order_whole_and_signed() {
+fn events_come_out_as_they_went_in_and_signed() {
     for to in [None, Some([(1, [1, 2].as_slice()), (2, &[1, 2])].as_slice())] {
         let bytes = bundle(&[3, 1_500, 7], to);
         let found = read(bytes.as_slice(), 2).unwrap();
-        assert_eq!(found.ending, Ending { whole: true, ..Ending::default() });
+        assert_eq!(found.report, BundleReport { complete: true, ..BundleReport::default() });
         assert_eq!(found.manifest, Some(manifest()));
         for (section, count) in [(0, 3), (1, 1_500), (2, 7)] {
             assert_eq!(found.events[&section], chain(section, count));
@@ -164,24 +169,24 @@ fn what_goes_in_comes_out_in_order_whole_and_signed() {
 #[test]
 fn a_bundle_without_events_is_a_bundle() {
     let found = read(bundle(&[0, 0], Some(&[(2, &[1])])).as_slice(), 2).unwrap();
-    assert!(found.ending.whole && found.events.is_empty() && found.heads.len() == 2);
+    assert!(found.report.complete && found.events.is_empty() && found.heads.len() == 2);
 }
 
 #[test]
-fn each_recipient_opens_his_scopes_and_no_others() {
+fn each_recipient_opens_its_scopes_and_no_others() {
     let bytes = bundle(&[2, 3, 4], Some(&[(1, &[1, 2]), (2, &[1]), (3, &[])]));
     let found = read(bytes.as_slice(), 2).unwrap();
-    assert_eq!(found.ending, Ending { whole: true, closed: 1, ..Ending::default() });
+    assert_eq!(found.report, BundleReport { complete: true, sealed_sections: 1, ..BundleReport::default() });
     assert_eq!(found.events.keys().copied().collect::<Vec<_>>(), [0, 1]);
     let found = read(bytes.as_slice(), 3).unwrap();
-    assert_eq!((found.ending.closed, found.heads.len(), found.events.len()), (2, 1, 1));
+    assert_eq!((found.report.sealed_sections, found.heads.len(), found.events.len()), (2, 1, 1));
     let refused = read(bytes.as_slice(), 4).unwrap_err();
-    assert!(matches!(&refused, BundleError::NotForUs { sealed_to, .. } if sealed_to.len() == 3));
+    assert!(matches!(&refused, BundleError::NotARecipient { sealed_to, .. } if sealed_to.len() == 3));
     assert!(refused.to_string().contains(&device(1).short()) && refused.to_string().contains("--to"), "{refused}");
 }
 
 #[test]
-fn what_is_sealed_stands_nowhere_in_the_file() {
+fn sealed_text_is_nowhere_in_the_file() {
     let open = bundle(&[1, 1], None);
     let sealed = bundle(&[1, 1], Some(&[(2, &[1])]));
     // Few bytes are not packed by zstd, so that the words stand there as they are.
@@ -198,39 +203,39 @@ fn one_envelope_does_not_serve_another_device_or_another_bundle() {
     let mut input = bytes.as_slice();
     let plain = note::read_prefixed(&mut input, FileKind::Bundle, 1, MAX_HEADER).unwrap();
     let rest = input.to_vec();
-    let forge = |change: &dyn Fn(&mut Header)| {
-        let mut header: Header = minicbor::decode(&plain).unwrap();
+    let forge = |change: &dyn Fn(&mut BundleHeader)| {
+        let mut header: BundleHeader = minicbor::decode(&plain).unwrap();
         change(&mut header);
         let header = minicbor::to_vec(&header).unwrap();
         let length = (header.len() as u32).to_le_bytes();
         [&MAGIC, [1, 1].as_slice(), &length, &header, &rest].concat()
     };
-    assert!(read(forge(&|_| {}).as_slice(), 2).unwrap().ending.whole);
+    assert!(read(forge(&|_| {}).as_slice(), 2).unwrap().report.complete);
     let renamed = forge(&|header| header.envelopes.as_mut().unwrap()[0].device = device(3));
     assert!(matches!(read(renamed.as_slice(), 3), Err(BundleError::BadEnvelope(_))));
     let other_team = forge(&|header| header.team = EventId([6; 32]));
     assert!(matches!(read(other_team.as_slice(), 2), Err(BundleError::BadEnvelope(_))));
     // What no envelope is bound to is held by every frame.
     let older = read(forge(&|header| header.created = 1).as_slice(), 2).unwrap();
-    assert!(older.events.is_empty() && older.manifest.is_none() && !older.ending.damages.is_empty());
+    assert!(older.events.is_empty() && older.manifest.is_none() && !older.report.damages.is_empty());
     // Opened, the frames of a sealed bundle are no frames.
     let opened = read(forge(&|header| header.envelopes = None).as_slice(), 2).unwrap();
-    assert!(opened.events.is_empty() && !opened.ending.whole);
+    assert!(opened.events.is_empty() && !opened.report.complete);
 }
 
 #[test]
-fn a_cut_file_gives_its_whole_frames_and_says_where_it_ends() {
+fn a_truncated_file_gives_its_whole_frames() {
     let bytes = bundle(&[2, 2_100], Some(&[(2, &[1])]));
     let places = frames(&bytes);
     assert_eq!(places.len(), 1 + 3 + 1 + 3 + 1, "manifest, two heads, roster, three frames of events, the end");
     for (index, pair) in places.windows(2).enumerate() {
-        for cut in [pair[0], pair[0] + 1, pair[0] + FRAME, pair[1] - 1] {
+        for cut in [pair[0], pair[0] + 1, pair[0] + FRAME_HEADER, pair[1] - 1] {
             let found = read(&bytes[..cut], 2).unwrap();
             let count: usize = found.events.values().map(Vec::len).sum();
             let expected = [0, 0, 0, 0, 2, 2 + 1_024, 2 + 2_048, 2 + 2_100][index];
             assert_eq!(count, expected, "cut at {cut}");
-            assert!(!found.ending.whole);
-            let damage = &found.ending.damages[0];
+            assert!(!found.report.complete);
+            let damage = &found.report.damages[0];
             assert_eq!((damage.offset, damage.frame), (pair[0] as u64, index as u64), "{damage}");
             assert!(damage.what.contains("ends"), "{damage}");
         }
@@ -250,9 +255,9 @@ fn a_damaged_frame_is_named_and_the_others_are_used() {
         broken[places[5] - 3] ^= 1;
         let found = read(broken.as_slice(), 2).unwrap();
         assert_eq!(found.events[&1].len(), 2_100 - 1_024);
-        assert_eq!(found.ending.damages.len(), 1);
-        assert_eq!((found.ending.damages[0].frame, found.ending.damages[0].offset), (4, places[4] as u64));
-        assert!(!found.ending.whole);
+        assert_eq!(found.report.damages.len(), 1);
+        assert_eq!((found.report.damages[0].frame, found.report.damages[0].offset), (4, places[4] as u64));
+        assert!(!found.report.complete);
     }
 }
 
@@ -264,12 +269,12 @@ fn frames_that_change_places_are_not_used_there() {
         let swapped =
             [&bytes[..places[4]], &bytes[places[5]..places[6]], &bytes[places[4]..places[5]], &bytes[places[6]..]];
         let found = read(swapped.concat().as_slice(), 2).unwrap();
-        assert_eq!((found.events.len(), found.ending.damages.len()), (1, 3), "the roster alone, and no signature");
+        assert_eq!((found.events.len(), found.report.damages.len()), (1, 3), "the roster alone, and no signature");
         // Nor can one be repeated, or taken out of another bundle.
         let other = seeded([4; 32], &[2, 2_048], to);
         let foreign = [&bytes[..places[4]], &other[frames(&other)[4]..frames(&other)[5]], &bytes[places[5]..]];
         let found = read(foreign.concat().as_slice(), 2).unwrap();
-        assert_eq!((found.events[&1].len(), found.ending.whole), (1_024, false));
+        assert_eq!((found.events[&1].len(), found.report.complete), (1_024, false));
     }
 }
 
@@ -280,23 +285,23 @@ fn only_the_maker_can_end_a_bundle() {
     // An event is left out and the counts are made to fit: each frame is sound, and the whole is not signed.
     let id = BundleReader::new(bytes.as_slice(), &key(2)).unwrap().id();
     let mut forged = bytes[..places[2]].to_vec();
-    let trailer = Trailer { frames: 2, events: 0, signature: minicbor::bytes::ByteArray::from([7; 64]) };
+    let trailer = BundleTrailer { frames: 2, events: 0, signature: minicbor::bytes::ByteArray::from([7; 64]) };
     let plain = minicbor::to_vec(&trailer).unwrap();
-    let packed = chunk::pack(&plain).unwrap();
+    let packed = event_chunk::pack(&plain).unwrap();
     let head =
         FrameHead { kind: FrameKind::Trailer, section: 0, stored: packed.len() as u32, plain: plain.len() as u32 };
     forged.extend_from_slice(&head.bytes());
     forged.extend_from_slice(&head.check(id, 2, &packed));
     forged.extend_from_slice(&packed);
     let found = read(forged.as_slice(), 2).unwrap();
-    assert!(!found.ending.whole);
-    assert!(found.ending.damages[0].what.contains("signature"), "{}", found.ending.damages[0]);
+    assert!(!found.report.complete);
+    assert!(found.report.damages[0].what.contains("signature"), "{}", found.report.damages[0]);
     let longer = [bytes.as_slice(), b"more"].concat();
-    assert!(!read(longer.as_slice(), 2).unwrap().ending.whole);
+    assert!(!read(longer.as_slice(), 2).unwrap().report.complete);
 }
 
 #[test]
-fn lies_about_sizes_cost_nothing() {
+fn wrong_declared_sizes_cost_nothing() {
     let bytes = bundle(&[2], None);
     let places = frames(&bytes);
     let with = |at: usize, value: u32| {
@@ -306,7 +311,7 @@ fn lies_about_sizes_cost_nothing() {
     };
     for (at, what) in [(places[0] + 5, "at most"), (places[0] + 9, "at most")] {
         let found = read(with(at, u32::MAX).as_slice(), 2).unwrap();
-        assert!(found.ending.damages[0].what.contains(what), "{}", found.ending.damages[0]);
+        assert!(found.report.damages[0].what.contains(what), "{}", found.report.damages[0]);
     }
     let error = read(with(PREFIX - 4, u32::MAX).as_slice(), 2).unwrap_err();
     assert!(error.to_string().contains("at most"), "{error}");
@@ -334,15 +339,15 @@ fn with_content(plain: &[u8], declared: usize) -> Vec<u8> {
     let bytes = bundle(&[2], None);
     let places = frames(&bytes);
     let id = BundleReader::new(bytes.as_slice(), &key(2)).unwrap().id();
-    let packed = chunk::pack(plain).unwrap();
+    let packed = event_chunk::pack(plain).unwrap();
     let head = FrameHead { kind: FrameKind::Events, section: 0, stored: packed.len() as u32, plain: declared as u32 };
     [&bytes[..places[2]], &head.bytes(), &head.check(id, 2, &packed), &packed, &bytes[places[3]..]].concat()
 }
 
 #[test]
-fn bombs_in_a_frame_are_refused_before_they_go_off() {
+fn bombs_in_a_frame_are_rejected() {
     let events = chain(0, 2);
-    let good = chunk::encode(&events);
+    let good = event_chunk::encode(&events);
     assert_eq!(read(with_content(&good, good.len()).as_slice(), 2).unwrap().events[&0], events);
     let billion = [0x9a, 0x3b, 0x9a, 0xca, 0x00];
     let long_bytes = [0x81, 0x82, 0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
@@ -351,24 +356,24 @@ fn bombs_in_a_frame_are_refused_before_they_go_off() {
     for (plain, declared, what) in [
         (billion.as_slice(), billion.len(), "at most 1024"),
         (long_bytes.as_slice(), long_bytes.len(), "cannot be read"),
-        (&zeros, MAX_CHUNK_BYTES, "unpack"),
-        (&good, good.len() - 1, "unpack"),
+        (&zeros, MAX_CHUNK_BYTES, "decompress"),
+        (&good, good.len() - 1, "decompress"),
         (&good, good.len() + 1, "are declared"),
         (&nested, nested.len(), "cannot be read"),
         (b"\x80more", 5, "follows"),
         (b"", 0, "cannot be read"),
     ] {
         let found = read(with_content(plain, declared).as_slice(), 2).unwrap();
-        assert!(found.events.is_empty() && !found.ending.whole);
-        assert!(found.ending.damages[0].what.contains(what), "{} / {what}", found.ending.damages[0]);
+        assert!(found.events.is_empty() && !found.report.complete);
+        assert!(found.report.damages[0].what.contains(what), "{} / {what}", found.report.damages[0]);
     }
     // One event that is none does not take the others with it.
     let mut one_bad = events.clone();
     one_bad[0].header_bytes.push(0);
-    let plain = chunk::encode(&one_bad);
+    let plain = event_chunk::encode(&one_bad);
     let found = read(with_content(&plain, plain.len()).as_slice(), 2).unwrap();
     assert_eq!(found.events[&0], events[1..]);
-    assert!(found.ending.damages[0].what.contains("canonical"), "{}", found.ending.damages[0]);
+    assert!(found.report.damages[0].what.contains("canonical"), "{}", found.report.damages[0]);
 }
 
 #[test]
@@ -383,14 +388,14 @@ fn a_file_of_another_kind_says_what_it_is() {
     let mut newer = bundle(&[0], None);
     newer[9] = 2;
     assert!(matches!(read(newer.as_slice(), 2), Err(BundleError::Newer(2))));
-    assert_eq!(kind_of(&card), Some(FileKind::Card));
-    assert_eq!(kind_of(b"text"), None);
+    assert_eq!(file_kind(&card), Some(FileKind::Card));
+    assert_eq!(file_kind(b"text"), None);
 }
 
 #[test]
 fn a_card_is_what_its_device_signed() {
     let bytes = note::seal(b"ada's laptop", &key(1)).unwrap();
-    assert_eq!(note::open(&bytes).unwrap(), note::Note { device: device(1), payload: b"ada's laptop".to_vec() });
+    assert_eq!(note::open(&bytes).unwrap(), note::SignedNote { device: device(1), payload: b"ada's laptop".to_vec() });
     for index in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[index] ^= 0x10;
@@ -402,14 +407,14 @@ fn a_card_is_what_its_device_signed() {
 }
 
 #[test]
-fn counts_and_order_are_held_while_writing() {
-    let plan = |events| Plan {
+fn the_writer_checks_counts_and_order() {
+    let plan = |events| BundlePlan {
         team: EventId([5; 32]),
         created: CREATED,
         seed: [3; 32],
         recipients: None,
         manifest: manifest(),
-        heads: vec![Head { events, ..head(0, &[]) }, head(1, &[])],
+        heads: vec![SectionHead { events, ..head(0, &[]) }, head(1, &[])],
     };
     let event = chain(0, 1).remove(0);
     let mut writer = BundleWriter::new(Vec::new(), &key(1), plan(0)).unwrap();
@@ -420,6 +425,6 @@ fn counts_and_order_are_held_while_writing() {
     writer.push(0, event.clone()).unwrap();
     assert!(writer.push(1, event.clone()).is_ok());
     assert!(matches!(writer.push(0, event), Err(BundleError::Order(_))));
-    assert!(BundleWriter::new(Vec::new(), &key(1), Plan { heads: vec![], ..plan(0) }).is_err());
-    assert!(BundleWriter::new(Vec::new(), &key(1), Plan { recipients: Some(vec![]), ..plan(0) }).is_err());
+    assert!(BundleWriter::new(Vec::new(), &key(1), BundlePlan { heads: vec![], ..plan(0) }).is_err());
+    assert!(BundleWriter::new(Vec::new(), &key(1), BundlePlan { recipients: Some(vec![]), ..plan(0) }).is_err());
 }

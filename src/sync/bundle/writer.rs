@@ -1,4 +1,4 @@
-//! Writing a bundle, frame by frame.
+//! Writes a bundle, frame by frame.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,17 +9,17 @@ use ed25519_dalek::{Signer, SigningKey};
 use minicbor::bytes::ByteArray;
 
 use super::{
-    chunk::{self, FULL, MAX_CHUNK_BYTES, MAX_CHUNK_EVENTS},
     error::BundleError,
+    event_chunk::{self, FLUSH_BYTES, MAX_CHUNK_BYTES, MAX_CHUNK_EVENTS},
     format::{
-        BundleId, FileKind, FrameHead, FrameKind, Head, Header, MAGIC, MAX_HEADER, MAX_RECIPIENTS, MAX_SECTIONS,
-        Manifest, Trailer, Transcript, VERSION,
+        BundleHeader, BundleId, BundleManifest, BundleTrailer, FileKind, FrameHead, FrameKind, MAGIC, MAX_HEADER,
+        MAX_RECIPIENTS, MAX_SECTIONS, SectionHead, Transcript, VERSION,
     },
-    seal::{self, Key, Randomness},
+    seal::{self, Randomness, SectionKey},
 };
 use crate::domain::{DeviceId, EventId, SignedEvent};
 
-/// One whom a bundle is sealed to.
+/// A recipient of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipient {
     /// The device.
@@ -28,35 +28,35 @@ pub struct Recipient {
     pub sections: BTreeSet<u32>,
 }
 
-/// What a bundle is going to be.
+/// What to write into a bundle.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BundlePlan {
     /// The team.
     pub team: EventId,
-    /// Milliseconds since the Unix epoch.
+    /// The time in milliseconds since the Unix epoch.
     pub created: u64,
-    /// Fresh randomness: all keys come out of it.
+    /// Fresh randomness, from which all keys are derived.
     pub seed: [u8; 32],
-    /// Whom it is sealed to; `None`: whoever has the file can read it.
+    /// The recipients; `None` if the bundle is not encrypted.
     pub recipients: Option<Vec<Recipient>>,
-    /// What it says of itself.
-    pub manifest: Manifest,
-    /// Its sections, the roster first. Their counts must come true.
-    pub heads: Vec<Head>,
+    /// The description of the bundle.
+    pub manifest: BundleManifest,
+    /// The sections, the roster first. Their numbers of events must be met.
+    pub heads: Vec<SectionHead>,
 }
 
-/// A bundle that is being written: what is pushed goes out in frames.
+/// Writes a bundle: events are buffered and written in frames.
 pub struct BundleWriter<W> {
     out: W,
     maker: SigningKey,
     id: BundleId,
     transcript: Transcript,
     frames: u64,
-    heads: Vec<Head>,
-    /// Keys by section; none where the bundle is open.
-    keys: BTreeMap<u32, Key>,
+    heads: Vec<SectionHead>,
+    /// Keys by section; empty if the bundle is not encrypted.
+    keys: BTreeMap<u32, SectionKey>,
     section: u32,
-    /// Events of the section that were pushed.
+    /// Events of the current section so far.
     pushed: u64,
     total: u64,
     pending: Vec<SignedEvent>,
@@ -67,10 +67,10 @@ impl<W: Write> BundleWriter<W> {
     /// Writes the header and the heads of all sections.
     ///
     /// # Errors
-    /// [`BundleError::Limit`] where there are more sections or recipients than fit, [`BundleError::BadKey`] where a recipient's key is
-    /// none, and what the writer says.
-    pub fn new(mut out: W, maker: &SigningKey, plan: Plan) -> Result<Self, BundleError> {
-        let Plan { team, created, seed, recipients, manifest, heads } = plan;
+    /// [`BundleError::Limit`] if there are too many sections or recipients, [`BundleError::BadKey`] if a
+    /// recipient's key is invalid, and I/O errors.
+    pub fn new(mut out: W, maker: &SigningKey, plan: BundlePlan) -> Result<Self, BundleError> {
+        let BundlePlan { team, created, seed, recipients, manifest, heads } = plan;
         if heads.is_empty() || heads.len() > MAX_SECTIONS {
             let message =
                 format!("{} scopes in one bundle; at most {} fit: export fewer at once", heads.len(), MAX_SECTIONS - 1);
@@ -80,7 +80,7 @@ impl<W: Write> BundleWriter<W> {
         let from = DeviceId(maker.verifying_key().to_bytes());
         let mut random = Randomness::new(seed);
         let nonce = random.bytes();
-        let keys: BTreeMap<u32, Key> = match recipients {
+        let keys: BTreeMap<u32, SectionKey> = match recipients {
             Some(_) => (0..sections).map(|section| (section, random.bytes())).collect(),
             None => BTreeMap::new(),
         };
@@ -93,17 +93,17 @@ impl<W: Write> BundleWriter<W> {
             Some(recipients) => {
                 let wrap = |recipient: Recipient| {
                     let may = |section: &u32| *section == 0 || recipient.sections.contains(section);
-                    let his: Vec<(u32, Key)> = keys
+                    let his: Vec<(u32, SectionKey)> = keys
                         .iter()
                         .filter(|(section, _)| may(section))
                         .map(|(section, key)| (*section, *key))
                         .collect();
-                    seal::wrap(&his, (&nonce, team, from, recipient.device), &mut random)
+                    seal::seal_keys(&his, (&nonce, team, from, recipient.device), &mut random)
                 };
                 Some(recipients.into_iter().map(wrap).collect::<Result<Vec<_>, _>>()?)
             }
         };
-        let header = Header { nonce: ByteArray::from(nonce), team, from, created, sections, envelopes };
+        let header = BundleHeader { nonce: ByteArray::from(nonce), team, from, created, sections, envelopes };
         let header = minicbor::to_vec(&header).unwrap_or_default();
         if header.len() > MAX_HEADER {
             let message =
@@ -137,15 +137,15 @@ impl<W: Write> BundleWriter<W> {
         Ok(writer)
     }
 
-    /// The bundle's name.
+    /// Returns the bundle's id.
     pub fn id(&self) -> BundleId {
         self.id
     }
 
-    /// Adds an event; sections come in their order.
+    /// Adds an event; sections must come in order.
     ///
     /// # Errors
-    /// [`BundleError::Order`] where its section is behind or beyond the others, and what the writer says.
+    /// [`BundleError::Order`] if its section is already written or unknown, and I/O errors.
     pub fn push(&mut self, section: u32, event: SignedEvent) -> Result<(), BundleError> {
         if section < self.section || section as usize >= self.heads.len() {
             return Err(BundleError::Order(event.id));
@@ -153,26 +153,26 @@ impl<W: Write> BundleWriter<W> {
         while self.section < section {
             self.close_section()?;
         }
-        if self.pending.len() == MAX_CHUNK_EVENTS || self.pending_bytes >= FULL {
+        if self.pending.len() == MAX_CHUNK_EVENTS || self.pending_bytes >= FLUSH_BYTES {
             self.flush()?;
         }
-        self.pending_bytes += chunk::size(&event);
+        self.pending_bytes += event_chunk::size(&event);
         self.pending.push(event);
         self.pushed += 1;
         Ok(())
     }
 
-    /// Writes what is left and the signed end.
+    /// Writes the remaining events and the signed end.
     ///
     /// # Errors
-    /// [`BundleError::Limit`] where a section got another number of events than its head says, and what the writer says.
+    /// [`BundleError::Limit`] if the number of events of a section differs from its head, and I/O errors.
     pub fn finish(mut self) -> Result<(BundleId, W), BundleError> {
         while (self.section as usize) < self.heads.len() {
             self.close_section()?;
         }
         let message = self.transcript.message(self.frames, self.total);
         let signature = ByteArray::from(self.maker.sign(&message).to_bytes());
-        let trailer = Trailer { frames: self.frames, events: self.total, signature };
+        let trailer = BundleTrailer { frames: self.frames, events: self.total, signature };
         self.frame(FrameKind::Trailer, 0, &minicbor::to_vec(&trailer).unwrap_or_default())?;
         self.out.flush()?;
         Ok((self.id, self.out))
@@ -183,7 +183,7 @@ impl<W: Write> BundleWriter<W> {
         if let Some(head) = self.heads.get(self.section as usize)
             && head.events != self.pushed
         {
-            let message = format!("{} should give {} events and gave {}", head.scope, head.events, self.pushed);
+            let message = format!("{} should have {} events and has {}", head.scope, head.events, self.pushed);
             return Err(BundleError::Limit(message));
         }
         self.total += self.pushed;
@@ -196,7 +196,7 @@ impl<W: Write> BundleWriter<W> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let plain = chunk::encode(&self.pending);
+        let plain = event_chunk::encode(&self.pending);
         self.pending.clear();
         self.pending_bytes = 0;
         self.frame(FrameKind::Events, self.section, &plain)
@@ -204,16 +204,16 @@ impl<W: Write> BundleWriter<W> {
 
     fn frame(&mut self, kind: FrameKind, section: u32, plain: &[u8]) -> Result<(), BundleError> {
         if plain.len() > MAX_CHUNK_BYTES {
-            return Err(chunk::too_large("a scope's list of devices", plain.len()));
+            return Err(event_chunk::too_large("a scope's list of devices", plain.len()));
         }
-        let packed = chunk::pack(plain)?;
+        let packed = event_chunk::pack(plain)?;
         let key = self.keys.get(&section).filter(|_| kind != FrameKind::Trailer);
         let stored = packed.len() + key.map_or(0, |_| seal::TAG);
         let head = FrameHead { kind, section, stored: stored as u32, plain: plain.len() as u32 };
         let stored = match key {
             None => packed,
             Some(key) => seal::seal(key, head, self.id, self.frames, &packed)
-                .ok_or_else(|| chunk::too_large("a frame", plain.len()))?,
+                .ok_or_else(|| event_chunk::too_large("a frame", plain.len()))?,
         };
         let check = head.check(self.id, self.frames, &stored);
         self.out.write_all(&head.bytes())?;

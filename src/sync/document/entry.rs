@@ -1,16 +1,16 @@
-//! What goes into a document and comes out of it, as plain data.
+//! The entries of a document, and what is stored of it, as plain data.
 
 use minicbor::{Decode, Encode};
 
 use crate::domain::{EventId, SignedEvent};
 
-/// An event as it stands in a document.
+/// An event in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Entry {
+pub struct DocumentEntry {
     /// The hash of the header.
     #[n(0)]
     pub id: EventId,
-    /// The author's signature. Not verified by anything in here.
+    /// The author's signature. The document does not verify it.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub signature: [u8; 64],
     /// The header's canonical bytes.
@@ -18,8 +18,8 @@ pub struct Entry {
     pub header: Vec<u8>,
 }
 
-impl Entry {
-    /// The entry of an event.
+impl DocumentEntry {
+    /// Creates the entry of an event.
     pub fn of(event: &SignedEvent) -> Self {
         Self { id: event.id, signature: event.signature, header: event.header_bytes.clone() }
     }
@@ -28,33 +28,33 @@ impl Entry {
         [&self.signature, &*self.header].concat()
     }
 
-    /// Whether the author signed it.
+    /// Whether the author's signature is valid.
     pub(super) fn verifies(&self) -> bool {
         SignedEvent::from_parts(self.header.clone(), self.signature, None).is_ok_and(|event| event.verify().is_ok())
     }
 }
 
-/// What of a document is to be stored.
+/// How to store a change of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Chunk {
-    /// Behind what is stored.
+pub enum ChunkUpdate {
+    /// Append it to the stored chunks.
     #[n(0)]
     Append(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
-    /// Instead of all that is stored.
+    /// Replace all stored chunks.
     #[n(1)]
     Snapshot(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
 }
 
-/// What a document is.
+/// The size and heads of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Facts {
-    /// How many events it holds.
+pub struct DocumentSummary {
+    /// The number of events.
     #[n(0)]
     pub entries: u64,
-    /// BLAKE3 of its heads in ascending order: equal ones mean equal documents.
+    /// BLAKE3 of its heads in ascending order: equal hashes mean equal documents.
     #[cbor(n(1), with = "minicbor::bytes")]
     pub heads: [u8; 32],
-    /// Operations: entries, and those that came in by two ways once more.
+    /// The number of operations: entries, and once more those that arrived by two ways.
     #[n(2)]
     pub ops: u64,
 }

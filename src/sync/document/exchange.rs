@@ -1,4 +1,4 @@
-//! One meeting with a peer's document.
+//! The exchange of a document with a peer.
 
 use std::{
     collections::HashMap,
@@ -11,182 +11,187 @@ use automerge::{
 };
 use minicbor::{Decode, Encode};
 
-use super::{Document, Entry, Next, entries};
+use super::{DocumentEntry, IndexDocument, NextDocument, entries};
 use crate::{
     domain::EventId,
-    sync::gate::{Code, MAX_OPS, MAX_SESSION, Violation, inspect, scan},
+    sync::gate::{MAX_OPS, MAX_SESSION, Violation, ViolationCode, inspect, scan},
 };
 
-impl Document {
-    /// Begins to meet a peer's document, on a fork. `state` is what was kept of the last time with this peer. Where this side
-    /// `speaks` first, also what it says, which must be sent; both may.
-    pub fn meet(&self, state: Option<&[u8]>, speaks: bool) -> (Exchange, Option<Vec<u8>>) {
-        // What does not decode, or names changes of a history that was rebuilt since, only costs a longer message.
+impl IndexDocument {
+    /// Begins an exchange on a fork. `state` is the peer state of the last exchange with this peer. If this
+    /// side `initiates`, also returns the first message, which must be sent; both sides may.
+    pub fn begin_exchange(&self, state: Option<&[u8]>, initiates: bool) -> (DocumentExchange, Option<Vec<u8>>) {
+        // A state that is invalid, or names changes from before a rebuild, is dropped: this only makes a
+        // message longer.
         let state = state.and_then(|bytes| State::decode(bytes).ok());
-        let state = state.filter(|state| state.shared_heads.iter().all(|head| self.holds(head)));
-        let mut exchange = Exchange {
+        let state = state.filter(|state| state.shared_heads.iter().all(|head| self.contains_change(head)));
+        let mut exchange = DocumentExchange {
             base: self.doc.get_heads(),
             fork: Self { doc: self.doc.fork(), known: self.known.clone(), ..*self },
             state: state.unwrap_or_default(),
             ops: self.ops(),
             changes: HashMap::new(),
             new: Vec::new(),
-            came: Vec::new(),
+            received: Vec::new(),
             bytes: 0,
         };
-        let first = if speaks { exchange.say() } else { None };
+        let first = if initiates { exchange.next_message() } else { None };
         (exchange, first)
     }
 }
 
-/// A change that came in, as far as the end of the exchange asks for it.
-struct Came {
+/// What is needed of a received change at the end of the exchange.
+struct ReceivedChange {
     first: u64,
     last: u64,
     deps: Vec<ChangeHash>,
 }
 
-/// One meeting with a peer's document, on a fork that is thrown away unless it ends well.
-pub struct Exchange {
-    fork: Document,
+/// An exchange with a peer's document, on a fork that is dropped unless it ends well.
+pub struct DocumentExchange {
+    fork: IndexDocument,
     base: Vec<ChangeHash>,
     state: State,
-    /// How many operations the fork is to have, from what was counted.
+    /// The number of operations that the fork must have, as counted.
     ops: u64,
-    changes: HashMap<ChangeHash, Came>,
+    changes: HashMap<ChangeHash, ReceivedChange>,
     new: Vec<EventId>,
-    /// The changes that came, as they came: what is to be stored of the exchange.
-    came: Vec<u8>,
+    /// The received changes, byte for byte: what to store of the exchange.
+    received: Vec<u8>,
     bytes: usize,
 }
 
-impl std::fmt::Debug for Exchange {
+impl std::fmt::Debug for DocumentExchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Exchange").field("fork", &self.fork).field("new", &self.new.len()).finish_non_exhaustive()
     }
 }
 
-/// What a message came to.
+/// The result of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Step {
-    /// What to send back.
+pub struct ExchangeStep {
+    /// The message to send back.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub reply: Option<Vec<u8>>,
-    /// The entries that came with this message and are new here; signatures not verified.
+    /// The entries that this message added; signatures not verified.
     #[n(1)]
-    pub new: Vec<Entry>,
-    /// Both sides have told each other that they hold the same.
+    pub new: Vec<DocumentEntry>,
+    /// Whether both sides have announced equal heads.
     #[n(2)]
     pub converged: bool,
 }
 
-impl Exchange {
-    /// Takes a message from the peer. After an error nothing of this exchange may be used.
+impl DocumentExchange {
+    /// Applies a message of the peer. After an error the exchange must not be used.
     ///
     /// # Errors
     /// The rule that the peer broke.
-    pub fn receive(&mut self, bytes: &[u8]) -> Result<Step, Violation> {
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<ExchangeStep, Violation> {
         self.bytes += bytes.len();
         if self.bytes > MAX_SESSION {
-            return Err(Violation::new(Code::TooBig, format!("more than {MAX_SESSION} bytes in one session")));
+            return Err(Violation::new(ViolationCode::TooBig, format!("more than {MAX_SESSION} bytes in one session")));
         }
         let chunks = scan::message(bytes)?;
-        // What follows is automerge's code on a peer's bytes. A panic in it is theirs, and the fork is not used again.
+        // From here automerge reads a peer's bytes. A panic is the peer's fault, and the fork is not used
+        // again.
         let taken = catch_unwind(AssertUnwindSafe(|| self.take(bytes, &chunks)));
         taken.unwrap_or_else(|_| Err(Violation::malformed("automerge panicked")))
     }
 
-    fn take(&mut self, bytes: &[u8], chunks: &[&[u8]]) -> Result<Step, Violation> {
+    fn take(&mut self, bytes: &[u8], chunks: &[&[u8]]) -> Result<ExchangeStep, Violation> {
         let mut new = Vec::new();
         for chunk in chunks {
             let change = inspect::change(chunk)?;
-            // Known ones come again where a peer has lost its notes: also the one that began the document.
-            if self.changes.contains_key(&change.hash()) || self.fork.holds(&change.hash()) {
+            // A peer that lost its state sends known changes again, even the first of the document.
+            if self.changes.contains_key(&change.hash()) || self.fork.contains_change(&change.hash()) {
                 continue;
             }
             let entries = inspect::entries(&change)?;
             self.ops += entries.len() as u64;
             if self.ops > MAX_OPS {
-                return Err(Violation::new(Code::Full, format!("at most {MAX_OPS} operations")));
+                return Err(Violation::new(ViolationCode::Full, format!("at most {MAX_OPS} operations")));
             }
-            let came = Came { first: change.start_op().get(), last: change.max_op(), deps: change.deps().to_vec() };
-            self.changes.insert(change.hash(), came);
-            self.came.extend_from_slice(chunk);
+            let received =
+                ReceivedChange { first: change.start_op().get(), last: change.max_op(), deps: change.deps().to_vec() };
+            self.changes.insert(change.hash(), received);
+            self.received.extend_from_slice(chunk);
             for entry in entries {
                 if self.fork.known.insert(entry.id) {
                     self.new.push(entry.id);
                     new.push(entry);
-                } else if !self.same(&entry) && !entry.verifies() {
-                    // It came in by another way before. The author may have signed it twice, but nobody else.
-                    return Err(Violation::of(Code::BadSignature, entry.id, ""));
+                } else if !self.has_same_value(&entry) && !entry.verifies() {
+                    // It arrived by another way before. The author may have signed it twice, but nobody else
+                    // can.
+                    return Err(Violation::for_event(ViolationCode::BadSignature, entry.id, ""));
                 }
             }
         }
         let message = Message::decode(bytes).map_err(|error| Violation::malformed(error.to_string()))?;
         self.fork.doc.receive_sync_message(&mut self.state, message).map_err(|error| match error {
-            AutomergeError::DuplicateSeqNumber(..) => Violation::new(Code::DuplicateSeq, error.to_string()),
+            AutomergeError::DuplicateSeqNumber(..) => Violation::new(ViolationCode::DuplicateSeq, error.to_string()),
             error => Violation::malformed(error.to_string()),
         })?;
-        let reply = self.say();
+        let reply = self.next_message();
         let converged = self.state.their_heads.as_ref() == Some(&self.fork.doc.get_heads());
-        Ok(Step { reply, new, converged })
+        Ok(ExchangeStep { reply, new, converged })
     }
 
     /// Whether the document holds an entry with the same value.
-    fn same(&self, entry: &Entry) -> bool {
+    fn has_same_value(&self, entry: &DocumentEntry) -> bool {
         let held = self.fork.doc.get(entries(), entry.id.to_hex()).ok().flatten();
         held.is_some_and(|(value, _)| value.as_bytes() == Some(&*entry.value()))
     }
 
-    /// The next message to the peer, in the one form that it will take.
-    fn say(&mut self) -> Option<Vec<u8>> {
+    /// Returns the next message to the peer, in the version that the gate accepts.
+    fn next_message(&mut self) -> Option<Vec<u8>> {
         let mut message = self.fork.doc.generate_sync_message(&mut self.state)?;
-        // Whoever announces more is answered with whole documents, which cannot be inspected before they are taken.
+        // A side that announces more is answered with whole documents, which cannot be inspected.
         message.flags = None;
         Some(message.encode())
     }
 
-    /// Ends the exchange: `main` with what came, and what to keep for the next time with this peer.
+    /// Ends the exchange: returns `main` with the received changes, and the peer state to keep.
     ///
     /// # Errors
-    /// Where what came is not what it seemed to be, or does not go with what came from others meanwhile.
-    pub fn finish(mut self, main: &Document) -> Result<(Next, Vec<u8>), Violation> {
+    /// If the changes are not what they seemed to be, or conflict with changes of others.
+    pub fn finish(mut self, main: &IndexDocument) -> Result<(NextDocument, Vec<u8>), Violation> {
         let missing = self.fork.doc.get_missing_deps(&[]);
         if !missing.is_empty() {
-            return Err(Violation::new(Code::Gaps, format!("{} changes are missing", missing.len())));
+            return Err(Violation::new(ViolationCode::Gaps, format!("{} changes are missing", missing.len())));
         }
         if self.fork.ops() != self.ops {
-            let why = format!("{} operations where {} were announced", self.fork.ops(), self.ops);
+            let why = format!("{} operations, and {} were announced", self.fork.ops(), self.ops);
             return Err(Violation::malformed(why));
         }
-        self.counters()?;
+        self.check_counters()?;
         let state = self.state.encode();
         if main.doc.get_heads() == self.base {
             self.fork.doc.set_actor(main.doc.get_actor().clone());
-            return Ok((self.fork.after(main, Some(self.came), self.new), state));
+            return Ok((self.fork.next_after(main, Some(self.received), self.new), state));
         }
-        // Others came first. Their changes and these may only clash where an actor wrote twice under one number.
+        // Other changes were committed first. They conflict only if an actor used a sequence number twice.
         let mut document = main.clone();
         document
             .doc
             .merge(&mut self.fork.doc)
-            .map_err(|error| Violation::new(Code::DuplicateSeq, error.to_string()))?;
-        // Where the document was read anew since, the fork holds more that is new to it than what came.
+            .map_err(|error| Violation::new(ViolationCode::DuplicateSeq, error.to_string()))?;
+        // If the document was loaded again meanwhile, the fork holds more new events than this exchange
+        // brought.
         self.new = self.fork.known.iter().filter(|id| document.known.insert(**id)).copied().collect();
-        Ok((document.after(main, None, self.new), state))
+        Ok((document.next_after(main, None, self.new), state))
     }
 
-    /// Every change begins where the changes that it builds on end: a jump would use up the room for numbers.
-    fn counters(&self) -> Result<(), Violation> {
-        for came in self.changes.values() {
+    /// Checks that every change starts where its dependencies end: a jump would use up the counter.
+    fn check_counters(&self) -> Result<(), Violation> {
+        for received in self.changes.values() {
             let end = |dep: &ChangeHash| match self.changes.get(dep) {
-                Some(came) => came.last,
+                Some(received) => received.last,
                 None => self.fork.doc.get_change_meta_by_hash(dep).map_or(0, |change| change.max_op),
             };
-            let before = came.deps.iter().map(end).max().unwrap_or(0);
-            if came.first != before + 1 {
-                let why = format!("it begins at {} and follows {before}", came.first);
-                return Err(Violation::new(Code::Counter, why));
+            let before = received.deps.iter().map(end).max().unwrap_or(0);
+            if received.first != before + 1 {
+                let why = format!("it begins at {} and follows {before}", received.first);
+                return Err(Violation::new(ViolationCode::Counter, why));
             }
         }
         Ok(())

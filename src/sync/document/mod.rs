@@ -1,8 +1,9 @@
-//! The replication index of one team, scope and month: an automerge document with one map, from the id of an event to its
-//! signature and header.
+//! The replication index of one team, scope and month: an automerge document with one map, from the id of an
+//! event to its signature and header.
 //!
-//! It decides nothing and holds nothing that is not in the store: it says which events two peers lack of each other, and
-//! can be made anew from the events at any time. Only ever called in the worker process, see [`super::worker`].
+//! Architecture Invariant: a document holds nothing that is not in the store. It only tells which events two
+//! peers lack of each other, so it can be rebuilt from the events at any time. It is used in the worker process
+//! alone, see [`super::worker`].
 
 mod entry;
 mod exchange;
@@ -20,10 +21,10 @@ use automerge::{
 use super::gate::{MAX_ENTRIES_PER_CHANGE, scan};
 use crate::domain::EventId;
 
-pub use entry::{Chunk, Entry, Facts};
-pub use exchange::{Exchange, Step};
+pub use entry::{ChunkUpdate, DocumentEntry, DocumentSummary};
+pub use exchange::{DocumentExchange, ExchangeStep};
 
-/// The events after which a writer begins another part of the month.
+/// The number of events after which a writer begins another part of the month.
 pub const SOFT_ENTRIES: usize = 10_000;
 
 /// The most events that a writer puts into one document.
@@ -35,71 +36,71 @@ pub(super) const GENESIS_ACTOR: &[u8] = &[0; 16];
 /// The operation of [`GENESIS_ACTOR`] that made the map of entries.
 pub(super) const ENTRIES: u64 = 2;
 
-/// Values of one change, in bytes, after which another one is begun.
+/// Bytes of values after which another change begins.
 const CHANGE_BYTES: usize = 1024 * 1024;
 
-/// A document whose increments are that many is stored whole again; also one with so many bytes of them.
+/// The increments after which a document is stored as a snapshot, by number and by bytes.
 const MANY_INCREMENTS: usize = 500;
 const LARGE_INCREMENTS: usize = 4 * 1024 * 1024;
 
-/// The next state of a document, worked out and not yet taken.
+/// The next state of a document, not yet committed.
 #[derive(Debug)]
-pub struct Next {
+pub struct NextDocument {
     /// The document.
-    pub document: Document,
-    /// What is to be stored of it; `None` where nothing changed.
-    pub chunk: Option<Chunk>,
+    pub document: IndexDocument,
+    /// What to store; `None` if nothing changed.
+    pub chunk: Option<ChunkUpdate>,
     /// The events that are new in it.
     pub new: Vec<EventId>,
 }
 
-/// Bytes that are no document of ours.
+/// The stored bytes are not a valid document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored index cannot be read: {0}")]
-pub struct Unreadable(pub String);
+pub struct UnreadableDocument(pub String);
 
-/// Why entries were not put into a document.
+/// Why entries were not added to a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
-    /// It would hold so many, more than [`HARD_ENTRIES`].
-    #[error("the index would hold {0} events; at most {HARD_ENTRIES} go into one: begin another part of the month")]
+pub enum DocumentWriteError {
+    /// It would hold this many events, more than [`HARD_ENTRIES`].
+    #[error("the index would hold {0} events; at most {HARD_ENTRIES} fit: begin another part of the month")]
     Full(usize),
-    /// automerge said so.
-    #[error("the index took no entries: {0}")]
+    /// automerge rejected the entries.
+    #[error("the index rejected the entries: {0}")]
     Refused(String),
 }
 
-/// A replication index in memory, written to by an actor of its own.
+/// A replication index in memory, with an actor of its own.
 #[derive(Clone)]
-pub struct Document {
+pub struct IndexDocument {
     doc: Automerge,
     known: HashSet<EventId>,
-    /// How many increments are stored behind the last snapshot, and their bytes.
+    /// The increments that are stored after the last snapshot, and their bytes.
     increments: usize,
     increment_bytes: usize,
 }
 
-impl std::fmt::Debug for Document {
+impl std::fmt::Debug for IndexDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Document").field("entries", &self.known.len()).finish_non_exhaustive()
     }
 }
 
-/// The map of entries: the same operation in every document.
+/// Returns the map of entries: the same operation in every document.
 fn entries() -> ObjId {
     ObjId::Id(ENTRIES, ActorId::from(GENESIS_ACTOR), 0)
 }
 
-fn silent() -> CommitOptions {
+fn commit_options() -> CommitOptions {
     CommitOptions::default().with_time(0)
 }
 
-/// The document before anything was written: the same bytes everywhere, or documents could not meet.
+/// Returns the document before the first write: the same bytes everywhere, or documents could not be merged.
 fn genesis() -> Automerge {
     let mut doc = Automerge::new().with_actor(ActorId::from(GENESIS_ACTOR));
-    // Writing to a new document cannot fail; one without its map would hold nothing, and say so when it is written to.
+    // Writing to a new document cannot fail; without its map, the first write would fail.
     let made = doc.transact_with(
-        |()| silent(),
+        |()| commit_options(),
         |tx| {
             tx.put(ROOT, "v", 1_u64)?;
             tx.put_object(ROOT, "e", ObjType::Map).map(|_| ())
@@ -109,74 +110,74 @@ fn genesis() -> Automerge {
     doc
 }
 
-impl Document {
-    /// An empty document.
-    pub fn create() -> Self {
-        Self::over(genesis(), HashSet::new())
+impl IndexDocument {
+    /// Creates an empty document.
+    pub fn empty() -> Self {
+        Self::from_parts(genesis(), HashSet::new())
     }
 
-    fn over(doc: Automerge, known: HashSet<EventId>) -> Self {
-        // A new actor for every life of a document: one that came back with an older copy would write other changes under
-        // numbers that it has used, and the documents would never meet again.
+    fn from_parts(doc: Automerge, known: HashSet<EventId>) -> Self {
+        // Every instance gets a new actor: with the old one, a restored copy would reuse sequence numbers for
+        // other changes, and the documents could never be merged again.
         Self { doc: doc.with_actor(ActorId::random()), known, increments: 0, increment_bytes: 0 }
     }
 
-    /// The document in these chunks, in the order in which they were stored; an empty one where there are none.
+    /// Loads a document from its chunks, oldest first; an empty one if there are none.
     ///
     /// # Errors
-    /// Where they are not what [`Next::chunk`] gave.
-    pub fn load(chunks: &[Vec<u8>]) -> Result<Self, Unreadable> {
-        let Some(first) = chunks.first() else { return Ok(Self::create()) };
+    /// If they are not what [`NextDocument::chunk`] returned.
+    pub fn load(chunks: &[Vec<u8>]) -> Result<Self, UnreadableDocument> {
+        let Some(first) = chunks.first() else { return Ok(Self::empty()) };
         let whole = first.get(scan::TYPE_AT) == Some(&scan::DOCUMENT);
         let mut bytes = if whole { Vec::new() } else { genesis().save() };
         bytes.extend(chunks.iter().flatten());
-        let unreadable = |why: &dyn std::fmt::Display| Unreadable(why.to_string());
+        let unreadable = |why: &dyn std::fmt::Display| UnreadableDocument(why.to_string());
         let doc = Automerge::load(&bytes).map_err(|error| unreadable(&error))?;
         if !doc.get_missing_deps(&[]).is_empty() {
-            return Err(unreadable(&"a part of it is missing"));
+            return Err(unreadable(&"a chunk is missing"));
         }
-        // A document that began otherwise has its map elsewhere, and would take no entries.
+        // A document with another beginning has its map elsewhere, and could not be merged.
         let beginning = genesis().get_heads();
         if beginning.iter().any(|head| doc.get_change_meta_by_hash(head).is_none()) {
-            return Err(unreadable(&"it begins otherwise"));
+            return Err(unreadable(&"it has another beginning"));
         }
         let known = doc.keys(entries()).map(|key| key.parse()).collect::<Result<HashSet<EventId>, _>>();
         let known = known.map_err(|error| unreadable(&error))?;
         let increments = chunks.len() - usize::from(whole);
         let increment_bytes = chunks.iter().skip(usize::from(whole)).map(Vec::len).sum();
-        Ok(Self { increments, increment_bytes, ..Self::over(doc, known) })
+        Ok(Self { increments, increment_bytes, ..Self::from_parts(doc, known) })
     }
 
-    /// The document of these events and no others, in whatever order they come: the same bytes everywhere.
+    /// Creates the document of exactly these events, in any order: the same bytes everywhere.
     ///
     /// # Errors
-    /// Where automerge refuses them.
-    pub fn rebuild(mut events: Vec<Entry>) -> Result<Next, WriteError> {
+    /// If automerge rejects them.
+    pub fn rebuild(mut events: Vec<DocumentEntry>) -> Result<NextDocument, DocumentWriteError> {
         events.sort_unstable_by_key(|entry| entry.id);
         events.dedup_by_key(|entry| entry.id);
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/rebuild/1");
         for entry in &events {
-            // The signatures too: one actor must never write two different documents.
+            // Signatures, too: one actor must never write two different documents.
             hasher.update(&entry.id.0);
             hasher.update(&entry.signature);
         }
         let actor = ActorId::from(&hasher.finalize().as_bytes()[..GENESIS_ACTOR.len()]);
-        let mut document = Self::create();
+        let mut document = Self::empty();
         document.doc.set_actor(actor);
         document.put(&events)?;
-        document.renew();
-        let chunk = Some(Chunk::Snapshot(document.doc.save()));
-        Ok(Next { document, chunk, new: events.into_iter().map(|entry| entry.id).collect() })
+        document.renew_actor();
+        let chunk = Some(ChunkUpdate::Snapshot(document.doc.save()));
+        Ok(NextDocument { document, chunk, new: events.into_iter().map(|entry| entry.id).collect() })
     }
 
-    /// Writes as another actor from now on: what this one wrote last is neither known to be stored nor to be lost.
-    pub fn renew(&mut self) {
+    /// Continues with another actor, since it is unknown whether the last writes of this one were stored.
+    pub fn renew_actor(&mut self) {
         self.doc.set_actor(ActorId::random());
     }
 
-    /// What it is.
-    pub fn facts(&self) -> Facts {
+    /// Returns the size and heads.
+    pub fn summary(&self) -> DocumentSummary {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/heads/1");
         let mut heads = self.doc.get_heads();
@@ -184,16 +185,16 @@ impl Document {
         for head in heads {
             hasher.update(head.as_ref());
         }
-        Facts { entries: self.known.len() as u64, heads: *hasher.finalize().as_bytes(), ops: self.ops() }
+        DocumentSummary { entries: self.known.len() as u64, heads: *hasher.finalize().as_bytes(), ops: self.ops() }
     }
 
-    /// The events in it, in no order.
+    /// Returns the events, in no order.
     pub fn ids(&self) -> impl Iterator<Item = EventId> {
         self.known.iter().copied()
     }
 
-    /// An estimate of the memory that it takes, in bytes: 29 MB for 10,000 entries of 500.
-    pub fn weight(&self) -> usize {
+    /// Estimates its memory in bytes: 29 MB for 10,000 entries of 500 bytes.
+    pub fn estimated_bytes(&self) -> usize {
         64 * 1024 + 2900 * self.ops() as usize
     }
 
@@ -201,59 +202,59 @@ impl Document {
         self.doc.stats().num_ops
     }
 
-    fn holds(&self, change: &ChangeHash) -> bool {
+    fn contains_change(&self, change: &ChangeHash) -> bool {
         self.doc.get_change_meta_by_hash(change).is_some()
     }
 
-    /// With these events, those that it has left out.
+    /// Adds these events, except those that it holds.
     ///
     /// # Errors
-    /// Where there would be more than a document may hold.
-    pub fn with(&self, entries: &[Entry]) -> Result<Next, WriteError> {
+    /// If there would be more than a document may hold.
+    pub fn with_entries(&self, entries: &[DocumentEntry]) -> Result<NextDocument, DocumentWriteError> {
         let mut seen = HashSet::new();
-        let new: Vec<Entry> =
+        let new: Vec<DocumentEntry> =
             entries.iter().filter(|entry| !self.known.contains(&entry.id) && seen.insert(entry.id)).cloned().collect();
         if self.known.len() + new.len() > HARD_ENTRIES {
-            return Err(WriteError::Full(self.known.len() + new.len()));
+            return Err(DocumentWriteError::Full(self.known.len() + new.len()));
         }
         let mut document = self.clone();
         document.put(&new)?;
         let ids = new.into_iter().map(|entry| entry.id).collect();
-        Ok(document.after(self, None, ids))
+        Ok(document.next_after(self, None, ids))
     }
 
-    /// The same document, to be stored whole.
-    pub fn compacted(&self) -> Next {
+    /// Returns the same document, to be stored as a snapshot.
+    pub fn compacted(&self) -> NextDocument {
         let document = Self { increments: 0, increment_bytes: 0, ..self.clone() };
-        let chunk = Some(Chunk::Snapshot(document.doc.save()));
-        Next { document, chunk, new: Vec::new() }
+        let chunk = Some(ChunkUpdate::Snapshot(document.doc.save()));
+        NextDocument { document, chunk, new: Vec::new() }
     }
 
-    /// This document as the one that follows another one; `changes` are those between the two, where they are at hand.
-    fn after(mut self, before: &Self, changes: Option<Vec<u8>>, new: Vec<EventId>) -> Next {
+    /// Completes the state that follows `before`; `changes` are those between the two, if known.
+    fn next_after(mut self, before: &Self, changes: Option<Vec<u8>>, new: Vec<EventId>) -> NextDocument {
         let heads = before.doc.get_heads();
         if self.doc.get_heads() == heads {
-            return Next { document: self, chunk: None, new };
+            return NextDocument { document: self, chunk: None, new };
         }
         let chunk = if before.increments >= MANY_INCREMENTS || before.increment_bytes > LARGE_INCREMENTS {
             (self.increments, self.increment_bytes) = (0, 0);
-            Chunk::Snapshot(self.doc.save())
+            ChunkUpdate::Snapshot(self.doc.save())
         } else {
-            // automerge packs changes that it is asked for, and unpacks them again.
+            // automerge compresses changes that it is asked for, and would decompress them again.
             let bytes = changes.unwrap_or_else(|| self.doc.save_after(&heads));
             self.increments = before.increments + 1;
             self.increment_bytes = before.increment_bytes + bytes.len();
-            Chunk::Append(bytes)
+            ChunkUpdate::Append(bytes)
         };
-        Next { document: self, chunk: Some(chunk), new }
+        NextDocument { document: self, chunk: Some(chunk), new }
     }
 
-    /// Puts entries that it does not have.
-    fn put(&mut self, new: &[Entry]) -> Result<(), WriteError> {
+    /// Adds entries that it does not hold.
+    fn put(&mut self, new: &[DocumentEntry]) -> Result<(), DocumentWriteError> {
         let mut rest = new;
         while !rest.is_empty() {
             let mut bytes = 0;
-            let small = |entry: &&Entry| {
+            let small = |entry: &&DocumentEntry| {
                 bytes += entry.header.len();
                 bytes < CHANGE_BYTES
             };
@@ -263,10 +264,10 @@ impl Document {
             let map = entries();
             self.doc
                 .transact_with(
-                    |()| silent(),
+                    |()| commit_options(),
                     |tx| change.iter().try_for_each(|entry| tx.put(&map, entry.id.to_hex(), entry.value())),
                 )
-                .map_err(|failure| WriteError::Refused(failure.error.to_string()))?;
+                .map_err(|failure| DocumentWriteError::Refused(failure.error.to_string()))?;
             self.known.extend(change.iter().map(|entry| entry.id));
         }
         Ok(())

@@ -1,7 +1,8 @@
-//! Finding each other on the local network: mDNS under a service name of our own, on every network that this machine is in.
+//! Discovery of peers on the local networks: mDNS under ergo's own service name, on every network of this
+//! machine.
 //!
-//! What is announced, and on which networks, follows the endpoint's own addresses: a machine that comes into a network, or into another
-//! one, is found there without being started anew, and a network without a way out is as good as any.
+//! What is announced, and on which networks, follows the endpoint's own addresses. So a machine that changes
+//! networks is found on the new one without a restart, even if that network has no way out.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,105 +20,106 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{Listener, device_of, is_local};
+use super::{EndpointHandler, device_of, is_local};
 
-/// The name under which devices find each other.
+/// The mDNS service name.
 const SERVICE: &str = "ergo1";
 
-/// How often it is asked who is there while somebody is looked for: a peer that arrives is found within about this time.
-const SEEKING: Duration = Duration::from_secs(5);
+/// How often to query while a peer is missing: a peer that arrives is found within about this time.
+const SEEKING_CADENCE: Duration = Duration::from_secs(5);
 
-/// The same while everybody is connected. Who arrives asks by itself, and is answered at once.
-const AT_REST: Duration = Duration::from_mins(1);
+/// How often to query while all peers are connected. A peer that arrives queries by itself and is answered at
+/// once.
+const IDLE_CADENCE: Duration = Duration::from_mins(1);
 
-/// How long it is asked often after this device has come to another address: those who know the old one must learn of it.
-const ARRIVING: Duration = Duration::from_secs(20);
+/// How long to query often after this device's address changed: peers with the old one must learn of it.
+const ADDRESS_CHANGE_PERIOD: Duration = Duration::from_secs(20);
 
-/// Answers in a second that all devices of a network together aim at.
-const ANSWERS: f32 = 2.5;
+/// The target rate of responses a second, of all devices of a network together.
+const RESPONSE_RATE: f32 = 2.5;
 
-/// Addresses that are announced at most: the packet must stay one.
-const ANNOUNCED: usize = 16;
+/// The most addresses that are announced: they must fit into one packet.
+const MAX_ANNOUNCED: usize = 16;
 
-/// Discovery under way, until it is dropped.
+/// Runs discovery until it is dropped.
 pub(super) struct Discovery {
-    keeping: AbortHandle,
+    task: AbortHandle,
     seeking: watch::Sender<bool>,
 }
 
 impl Discovery {
-    /// Begins, looking for somebody.
-    pub(super) fn start(endpoint: &Endpoint, listener: Arc<dyn Listener>) -> Self {
+    /// Starts discovery, querying often.
+    pub(super) fn start(endpoint: &Endpoint, handler: Arc<dyn EndpointHandler>) -> Self {
         let (seeking, wanted) = watch::channel(true);
-        let keeping = tokio::spawn(keep(endpoint.clone(), listener, wanted)).abort_handle();
-        Self { keeping, seeking }
+        let task = tokio::spawn(run(endpoint.clone(), handler, wanted)).abort_handle();
+        Self { task, seeking }
     }
 
-    /// Whether somebody is looked for; else it only answers, and asks seldom.
-    pub(super) fn seek(&self, seeking: bool) {
+    /// Sets whether a peer is missing; if not, it queries rarely.
+    pub(super) fn set_seeking(&self, seeking: bool) {
         self.seeking.send_if_modified(|was| std::mem::replace(was, seeking) != seeking);
     }
 }
 
 impl Drop for Discovery {
     fn drop(&mut self) {
-        self.keeping.abort();
+        self.task.abort();
     }
 }
 
-/// How discovery runs; where this changes, it is started anew.
+/// The configuration of the running discovery; it is restarted when this changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Plan {
-    /// Where this device is reached on its networks.
+struct DiscoveryConfig {
+    /// The addresses of this device on its networks.
     announced: BTreeSet<SocketAddr>,
-    /// The networks' own addresses: one for each that is asked on.
+    /// The addresses of the networks to query on.
     networks: BTreeSet<Ipv4Addr>,
     cadence: Duration,
 }
 
-impl Plan {
+impl DiscoveryConfig {
     fn of(address: &EndpointAddr, seeking: bool) -> Self {
         let announced: BTreeSet<SocketAddr> = address
             .ip_addrs()
             .filter(|at| is_local(at.ip()) && !at.ip().is_loopback())
-            .take(ANNOUNCED)
+            .take(MAX_ANNOUNCED)
             .copied()
             .collect();
         let networks = announced.iter().filter_map(|at| match at.ip() {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
         });
-        Self { networks: networks.collect(), announced, cadence: if seeking { SEEKING } else { AT_REST } }
+        Self { networks: networks.collect(), announced, cadence: if seeking { SEEKING_CADENCE } else { IDLE_CADENCE } }
     }
 }
 
-async fn keep(endpoint: Endpoint, listener: Arc<dyn Listener>, mut seeking: watch::Receiver<bool>) {
+async fn run(endpoint: Endpoint, handler: Arc<dyn EndpointHandler>, mut seeking: watch::Receiver<bool>) {
     let (id, mut address) = (endpoint.id(), endpoint.watch_addr());
-    // The endpoint ends with its owner, not with us.
+    // The endpoint must close with its owner, not with this task.
     drop(endpoint);
-    let mut running: Option<(Plan, DropGuard)> = None;
-    let mut arriving: Option<Instant> = None;
+    let mut running: Option<(DiscoveryConfig, DropGuard)> = None;
+    let mut changed_until: Option<Instant> = None;
     loop {
-        let mut plan = Plan::of(&address.get(), *seeking.borrow_and_update());
-        if running.as_ref().is_some_and(|(is, _)| is.announced != plan.announced) {
-            arriving = Some(Instant::now() + ARRIVING);
+        let mut config = DiscoveryConfig::of(&address.get(), *seeking.borrow_and_update());
+        if running.as_ref().is_some_and(|(is, _)| is.announced != config.announced) {
+            changed_until = Some(Instant::now() + ADDRESS_CHANGE_PERIOD);
         }
-        if arriving.is_some() {
-            plan.cadence = SEEKING;
+        if changed_until.is_some() {
+            config.cadence = SEEKING_CADENCE;
         }
-        if running.as_ref().is_none_or(|(is, _)| *is != plan) {
-            // Its sockets go first.
+        if running.as_ref().is_none_or(|(is, _)| *is != config) {
+            // Closes its sockets first.
             drop(running.take());
-            match announce(id, &plan, Arc::clone(&listener)) {
-                Ok(guard) => running = Some((plan, guard)),
+            match announce(id, &config, Arc::clone(&handler)) {
+                Ok(guard) => running = Some((config, guard)),
                 Err(error) => tracing::warn!(%error, "peers on this network cannot be found by mDNS"),
             }
         }
         let over = tokio::select! {
             changed = address.updated() => changed.is_err(),
             changed = seeking.changed() => changed.is_err(),
-            () = sleep_until(arriving.unwrap_or_else(Instant::now)), if arriving.is_some() => {
-                arriving = None;
+            () = sleep_until(changed_until.unwrap_or_else(Instant::now)), if changed_until.is_some() => {
+                changed_until = None;
                 false
             }
         };
@@ -127,48 +129,52 @@ async fn keep(endpoint: Endpoint, listener: Arc<dyn Listener>, mut seeking: watc
     }
 }
 
-/// Says whenever this device is reached at other addresses than before.
-pub(super) async fn watch(mut address: impl Watcher<Value = EndpointAddr>, listener: Arc<dyn Listener>) {
+/// Reports each change of this device's addresses.
+pub(super) async fn watch(mut address: impl Watcher<Value = EndpointAddr>, handler: Arc<dyn EndpointHandler>) {
     let at = |address: &EndpointAddr| address.ip_addrs().copied().collect::<BTreeSet<SocketAddr>>();
     let mut known = at(&address.get());
     while let Ok(now) = address.updated().await {
         let now = at(&now);
         if now != known {
             known = now;
-            listener.moved();
+            handler.on_addresses_changed();
         }
     }
 }
 
-fn announce(id: EndpointId, plan: &Plan, listener: Arc<dyn Listener>) -> Result<DropGuard, Box<SpawnError>> {
-    tracing::debug!(?plan, "looking for peers by mDNS");
-    let mut seen = Seen::default();
+fn announce(
+    id: EndpointId,
+    config: &DiscoveryConfig,
+    handler: Arc<dyn EndpointHandler>,
+) -> Result<DropGuard, Box<SpawnError>> {
+    tracing::debug!(?config, "looking for peers by mDNS");
+    let mut known = KnownPeers::default();
     let mut discoverer = Discoverer::new(SERVICE.to_owned(), id.to_z32())
-        .with_cadence(plan.cadence)
-        .with_response_rate(ANSWERS)
-        .with_multicast_interfaces_v4(plan.networks.iter().copied().collect())
+        .with_cadence(config.cadence)
+        .with_response_rate(RESPONSE_RATE)
+        .with_multicast_interfaces_v4(config.networks.iter().copied().collect())
         .with_callback(move |name: &str, peer: &Peer| {
             let Ok(other) = EndpointId::from_z32(name) else { return };
             let addresses = peer.addrs().iter().map(|(ip, port)| SocketAddr::new(*ip, *port)).collect();
             if other != id
-                && let Some(addresses) = seen.news(other, addresses)
+                && let Some(addresses) = known.changed_addresses(other, addresses)
             {
-                listener.found(device_of(other), addresses);
+                handler.on_peer_found(device_of(other), addresses);
             }
         });
-    for at in &plan.announced {
+    for at in &config.announced {
         discoverer = discoverer.with_addrs(at.port(), [at.ip()]);
     }
     discoverer.spawn(&Handle::current()).map_err(Box::new)
 }
 
-/// Who was seen, and where: every answer comes again and again.
+/// The addresses of each discovered device: responses repeat them.
 #[derive(Default)]
-struct Seen(HashMap<EndpointId, BTreeSet<SocketAddr>>);
+struct KnownPeers(HashMap<EndpointId, BTreeSet<SocketAddr>>);
 
-impl Seen {
-    /// The addresses, if they are news; none at all means that the device has gone, and is news when it comes back.
-    fn news(&mut self, device: EndpointId, addresses: BTreeSet<SocketAddr>) -> Option<Vec<SocketAddr>> {
+impl KnownPeers {
+    /// Returns the addresses if they changed; an empty set means that the device has gone.
+    fn changed_addresses(&mut self, device: EndpointId, addresses: BTreeSet<SocketAddr>) -> Option<Vec<SocketAddr>> {
         if addresses.is_empty() {
             self.0.remove(&device);
             return None;
@@ -196,24 +202,24 @@ mod tests {
     fn what_is_announced_is_what_this_networks_can_reach() {
         let all = ["192.168.1.8:7", "10.0.0.2:7", "127.0.0.1:7", "8.8.8.8:7", "[fd00::1]:7", "[2001:db8::1]:7"];
         let addresses = all.map(|at| TransportAddr::Ip(at.parse().unwrap()));
-        let plan = Plan::of(&EndpointAddr::from_parts(id(1), addresses), true);
-        let told: Vec<String> = plan.announced.iter().map(ToString::to_string).collect();
+        let config = DiscoveryConfig::of(&EndpointAddr::from_parts(id(1), addresses), true);
+        let told: Vec<String> = config.announced.iter().map(ToString::to_string).collect();
         assert_eq!(told, ["10.0.0.2:7", "192.168.1.8:7", "[fd00::1]:7"]);
-        assert_eq!(plan.networks, BTreeSet::from(["192.168.1.8".parse().unwrap(), "10.0.0.2".parse().unwrap()]));
-        let rest = Plan::of(&EndpointAddr::from_parts(id(1), []), false);
-        assert!(rest.announced.is_empty() && rest.cadence > plan.cadence);
+        assert_eq!(config.networks, BTreeSet::from(["192.168.1.8".parse().unwrap(), "10.0.0.2".parse().unwrap()]));
+        let rest = DiscoveryConfig::of(&EndpointAddr::from_parts(id(1), []), false);
+        assert!(rest.announced.is_empty() && rest.cadence > config.cadence);
     }
 
     #[test]
-    fn who_is_seen_again_is_no_news_until_it_moves_or_comes_back() {
-        let mut seen = Seen::default();
+    fn a_device_is_reported_again_only_after_it_moved_or_left() {
+        let mut known = KnownPeers::default();
         let at = |port: u16| BTreeSet::from([SocketAddr::from(([10, 0, 0, 1], port))]);
-        assert!(seen.news(id(1), at(1)).is_some());
-        assert!(seen.news(id(1), at(1)).is_none());
-        assert!(seen.news(id(2), at(1)).is_some());
-        assert_eq!(seen.news(id(1), at(2)), Some(at(2).into_iter().collect()));
-        assert!(seen.news(id(1), BTreeSet::new()).is_none());
-        assert!(seen.news(id(1), at(2)).is_some());
+        assert!(known.changed_addresses(id(1), at(1)).is_some());
+        assert!(known.changed_addresses(id(1), at(1)).is_none());
+        assert!(known.changed_addresses(id(2), at(1)).is_some());
+        assert_eq!(known.changed_addresses(id(1), at(2)), Some(at(2).into_iter().collect()));
+        assert!(known.changed_addresses(id(1), BTreeSet::new()).is_none());
+        assert!(known.changed_addresses(id(1), at(2)).is_some());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One endpoint per device's key on a machine: two of them would take each other's packets.
+//! The lease of a device key: two endpoints with one key on a machine would take each other's packets.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -8,15 +8,15 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// The right to be this device on this machine, until it is dropped; the system drops it with the process.
+/// The exclusive use of the device's key on this machine. The system releases it with the process.
 #[derive(Debug)]
 pub(super) struct Lease(#[expect(dead_code, reason = "held for its lock alone")] File);
 
 impl Lease {
-    /// Takes the lease; `None` where another process has it.
+    /// Takes the lease; `None` if another process holds it.
     ///
     /// # Errors
-    /// Where the file cannot be opened: it belongs to somebody else, or the folder is not writable.
+    /// If the file cannot be opened: it belongs to somebody else, or the folder is not writable.
     pub(super) fn take(path: &Path) -> std::io::Result<Option<Self>> {
         let file = OpenOptions::new()
             .read(true)
@@ -24,7 +24,7 @@ impl Lease {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // The folder may be shared with others: their link is not followed.
+            // The folder may be shared with other users: do not follow their links.
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(path)?;
         match file.try_lock() {

@@ -1,13 +1,15 @@
-//! The network as sync sees it: one iroh endpoint under the device's own key, quiet by default.
+//! The network endpoint of sync: one iroh endpoint with the device's own key.
 //!
-//! On the local network it knows no relay, asks no name server, maps no port and probes nothing: it answers at its address, calls the
-//! members of its teams at theirs, and, where there is anyone to find, speaks mDNS under a service name of its own. Whatever it
-//! contacts is reported to the [`Listener`].
+//! It reports every address that it contacts to the [`EndpointHandler`].
+//!
+//! Architecture Invariant: in LAN mode it uses no relay, asks no name server and maps no port. It only listens,
+//! dials members of the teams at known addresses, and, if there are members, speaks mDNS. So a laptop in a café
+//! reveals nothing beyond its network.
 
+mod access;
 mod discovery;
-mod gatekeeper;
 mod lease;
-mod place;
+mod route;
 #[cfg(test)]
 mod tests;
 
@@ -30,44 +32,44 @@ use iroh::{
 };
 use tokio::task::AbortHandle;
 
+pub use access::FORBIDDEN;
+use access::{AccessPolicy, PairingGuard};
 use discovery::Discovery;
-pub use gatekeeper::FORBIDDEN;
-use gatekeeper::{Gatekeeper, OpenDoor};
 use lease::Lease;
-pub use place::{Path, Route, Traffic, is_local};
+pub use route::{PathKind, Route, Traffic, is_local};
 
 use super::frame::{ALPN_PAIR, ALPN_SYNC};
 use crate::domain::DeviceId;
 
-/// How long a call waits; a dead address would take iroh 30 s (measured).
-pub const DIAL: Duration = Duration::from_secs(5);
+/// The timeout of a dial; iroh would wait 30 s for a dead address (measured).
+pub const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a caller has for the handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The timeout of a caller's handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the end waits for peers to hear of it.
-const CLOSING: Duration = Duration::from_secs(2);
+/// How long to wait for peers to learn of the close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// After this long without a word a connection is over: three of the signs of life that both sides send every five seconds.
-const SILENCE: VarInt = VarInt::from_u32(15_000);
+/// A connection without packets for this time is closed. Both sides send a keep-alive every five seconds.
+const IDLE_TIMEOUT: VarInt = VarInt::from_u32(15_000);
 
-/// The code with which a connection is closed whose other end does not answer any more.
-const GONE: u32 = 410;
+/// The code with which an unresponsive connection is closed.
+const UNRESPONSIVE: u32 = 410;
 
 /// How far packets may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum NetworkMode {
     /// Nowhere.
     #[default]
     Off,
-    /// On the local network, VPNs included: no relay, no name server, no port mapping.
+    /// The local networks, VPNs included: no relay, no name server, no port mapping.
     Lan,
-    /// Anywhere, by a relay where there is no other way.
+    /// Anywhere, through a relay if there is no other path.
     Internet,
 }
 
-impl Mode {
-    /// The word in `config.toml`.
+impl NetworkMode {
+    /// Returns the word in `config.toml`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -77,27 +79,27 @@ impl Mode {
     }
 }
 
-/// How an endpoint is made.
+/// How to bind an endpoint.
 #[derive(Clone)]
-pub struct Options {
-    /// The device's key: its endpoint id is its device id.
+pub struct EndpointOptions {
+    /// The device's key: its endpoint id is the device id.
     pub key: SigningKey,
-    /// How far packets may go; not [`Mode::Off`].
-    pub mode: Mode,
-    /// The relay's address with [`Mode::Internet`]; n0's relays and its directory where absent.
+    /// How far packets may go; not [`NetworkMode::Off`].
+    pub mode: NetworkMode,
+    /// The URL of the relay with [`NetworkMode::Internet`]; if `None`, n0's relays and directory.
     pub relay: Option<String>,
-    /// The UDP port; where absent one that belongs to the key, or any where that is taken.
+    /// The UDP port; if `None`, one derived from the key, or any if that is taken.
     pub port: Option<u16>,
-    /// Only this machine, without mDNS: for tests.
+    /// Whether to use the loopback interface alone, without mDNS: for tests.
     pub loopback: bool,
-    /// The file whose lock says that this process is the device.
+    /// The lock file that keeps two processes from using the key.
     pub lease: Option<PathBuf>,
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for EndpointOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the key.
-        f.debug_struct("Options")
+        // The key must not be logged.
+        f.debug_struct("EndpointOptions")
             .field("mode", &self.mode)
             .field("relay", &self.relay)
             .field("port", &self.port)
@@ -106,113 +108,112 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What an endpoint tells its owner. Called on the runtime's thread: it must not block.
-pub trait Listener: Send + Sync + 'static {
-    /// A peer has been let in. The connection's protocol is `ergo/sync/1`, or `ergo/pair/1` while a window is open.
-    fn called(&self, connection: Connection);
-    /// A device was found on the local network; not necessarily one that we know.
-    fn found(&self, device: DeviceId, addresses: Vec<SocketAddr>);
-    /// This device is reached at other addresses than before: connections may have been lost with the old ones.
-    fn moved(&self);
-    /// Packets went to, or came from, an address. `what` is `dialled`, `accepted`, `discovery`, `relay`, `directory` or `names`.
-    fn contacted(&self, address: &str, what: &'static str);
+/// Handles the events of an endpoint. Called on a runtime thread: it must not block.
+pub trait EndpointHandler: Send + Sync + 'static {
+    /// A peer connected. The protocol is `ergo/sync/1`, or `ergo/pair/1` while a pairing window is open.
+    fn on_connection(&self, connection: Connection);
+    /// A device was discovered on the local network; it may be unknown.
+    fn on_peer_found(&self, device: DeviceId, addresses: Vec<SocketAddr>);
+    /// The addresses of this device changed: connections over the old ones may be lost.
+    fn on_addresses_changed(&self);
+    /// Packets went to, or came from, an address. `what` is `dialled`, `accepted`, `discovery`, `relay`,
+    /// `directory` or `names`.
+    fn on_contact(&self, address: &str, what: &'static str);
 }
 
-/// Why there is no connection, or no endpoint.
+/// Why a connection or an endpoint failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EndpointError {
-    /// Another process is this device.
-    #[error(
-        "another process on this machine syncs with this device's key ({0}): end it, or use a key of its own for it"
-    )]
-    Leased(PathBuf),
-    /// The relay's address is none.
+pub enum TransportError {
+    /// Another process uses the key.
+    #[error("another process on this machine syncs with this device's key ({0}): stop it, or give it a key of its own")]
+    KeyInUse(PathBuf),
+    /// The relay's URL is invalid.
     #[error("`sync.relay` is not an address such as https://relay.example.com: {0}")]
     Relay(String),
-    /// The system refuses.
+    /// The system refuses the port.
     #[error("cannot listen for peers: {0}")]
     Bind(String),
     /// No address of the peer is known that this mode may use.
-    #[error("no address is known")]
+    #[error("no address of the peer is known")]
     NoAddress,
-    /// Nobody answered.
+    /// The peer did not answer.
     #[error("nobody answered at {0}")]
-    Silent(String),
-    /// The peer does not know this device.
+    NoAnswer(String),
+    /// The peer does not accept this device.
     #[error("the peer does not know this device (not_paired)")]
     NotPaired,
     /// The peer does not speak this protocol.
     #[error("the peer's ergo is too old or too new: {0}")]
     Protocol(String),
-    /// Not a member, hence not called.
-    #[error("this device is no member of a team of ours")]
-    Stranger,
+    /// The device is not a member, so it is not dialled.
+    #[error("that device is not a member of any team of this device")]
+    NotAMember,
 }
 
-/// A live endpoint. Dropping it closes it; [`Transport::close`] tells the peers.
+/// A bound endpoint. Dropping it closes it; [`Transport::close`] also tells the peers.
 pub struct Transport {
     endpoint: Endpoint,
-    options: Options,
-    gate: Gatekeeper,
-    listener: Arc<dyn Listener>,
+    options: EndpointOptions,
+    access: AccessPolicy,
+    handler: Arc<dyn EndpointHandler>,
     mdns: Mutex<Option<Discovery>>,
     accepting: AbortHandle,
     watching: AbortHandle,
     _lease: Option<Lease>,
 }
 
-/// While it lives, strangers may pair.
+/// Devices outside the team may pair while this exists.
 #[derive(Debug)]
-pub struct Door {
-    _open: OpenDoor,
+pub struct PairingPermit {
+    _open: PairingGuard,
 }
 
 impl Transport {
-    /// Binds an endpoint and accepts calls.
+    /// Binds an endpoint and accepts connections.
     ///
     /// # Errors
-    /// Where another process is this device, the relay is no address, or the system refuses the port.
-    pub async fn bind(options: Options, listener: Arc<dyn Listener>) -> Result<Self, EndpointError> {
+    /// If another process uses the key, the relay's URL is invalid, or the system refuses the port.
+    pub async fn bind(options: EndpointOptions, handler: Arc<dyn EndpointHandler>) -> Result<Self, TransportError> {
         let lease = match &options.lease {
             None => None,
             Some(path) => match Lease::take(path) {
                 Ok(Some(lease)) => Some(lease),
-                Ok(None) => return Err(EndpointError::Leased(path.clone())),
+                Ok(None) => return Err(TransportError::KeyInUse(path.clone())),
                 Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "cannot make sure that only one process syncs");
+                    tracing::warn!(path = %path.display(), %error, "cannot lock the lease file: another process may sync with the same key");
                     None
                 }
             },
         };
-        let gate = Gatekeeper::default();
+        let access = AccessPolicy::default();
         let endpoint = match (options.port, options.loopback) {
-            (None, false) => match listen_at(&options, Some(own_port(&options.key)), &gate).await {
-                // Somebody else has it.
-                Err(EndpointError::Bind(_)) => listen_at(&options, None, &gate).await?,
+            (None, false) => match listen_at(&options, Some(default_port(&options.key)), &access).await {
+                // Another program uses the port.
+                Err(TransportError::Bind(_)) => listen_at(&options, None, &access).await?,
                 bound => bound?,
             },
-            (port, _) => listen_at(&options, port, &gate).await?,
+            (port, _) => listen_at(&options, port, &access).await?,
         };
-        for (address, what) in beyond(&options) {
-            listener.contacted(&address, what);
+        for (address, what) in external_contacts(&options) {
+            handler.on_contact(&address, what);
         }
         tracing::info!(addresses = ?endpoint.bound_sockets(), mode = options.mode.as_str(), "listening for peers");
-        let accepting = tokio::spawn(accept(endpoint.clone(), Arc::clone(&listener))).abort_handle();
-        let watching = tokio::spawn(discovery::watch(endpoint.watch_addr(), Arc::clone(&listener))).abort_handle();
-        Ok(Self { endpoint, options, gate, listener, mdns: Mutex::default(), accepting, watching, _lease: lease })
+        let accepting = tokio::spawn(accept(endpoint.clone(), Arc::clone(&handler))).abort_handle();
+        let watching = tokio::spawn(discovery::watch(endpoint.watch_addr(), Arc::clone(&handler))).abort_handle();
+        Ok(Self { endpoint, options, access, handler, mdns: Mutex::default(), accepting, watching, _lease: lease })
     }
 
-    /// This device.
+    /// Returns the id of this device.
     pub fn device(&self) -> DeviceId {
         device_of(self.endpoint.id())
     }
 
-    /// How far its packets may go.
-    pub fn mode(&self) -> Mode {
+    /// Returns how far packets may go.
+    pub fn mode(&self) -> NetworkMode {
         self.options.mode
     }
 
-    /// Where it is reached, as a person reads it.
+    /// Returns the addresses of this device, for people.
     pub fn addresses(&self) -> Vec<String> {
         let shown = |address: TransportAddr| match address {
             TransportAddr::Ip(address) => Some(address.to_string()),
@@ -222,45 +223,46 @@ impl Transport {
         self.address().addrs.into_iter().filter_map(shown).collect()
     }
 
-    /// Where this endpoint is reached: for a ticket.
+    /// Returns the addresses of this endpoint, for a ticket.
     pub fn address(&self) -> EndpointAddr {
         if self.options.loopback {
             let addresses = self.endpoint.bound_sockets().into_iter().map(TransportAddr::Ip);
             return EndpointAddr::from_parts(self.endpoint.id(), addresses);
         }
         let address = self.endpoint.addr();
-        if self.options.mode == Mode::Internet {
+        if self.options.mode == NetworkMode::Internet {
             return address;
         }
         let local = address.addrs.into_iter().filter(|to| matches!(to, TransportAddr::Ip(ip) if is_local(ip.ip())));
         EndpointAddr::from_parts(self.endpoint.id(), local)
     }
 
-    /// From now on these are the members: who may call, and whom we call. Open connections stay; the owner closes them.
+    /// Replaces the members: who may connect, and whom this device dials. Open connections stay; their owner
+    /// closes them.
     pub fn set_members(&self, members: impl IntoIterator<Item = DeviceId>) {
-        self.gate.set_members(members.into_iter().filter_map(endpoint_of).collect::<HashSet<_>>());
+        self.access.set_members(members.into_iter().filter_map(endpoint_of).collect::<HashSet<_>>());
     }
 
-    /// Lets strangers pair while the door lives.
-    pub fn open_door(&self) -> Door {
-        Door { _open: self.gate.open() }
+    /// Lets devices outside the team pair while the permit exists.
+    pub fn open_pairing(&self) -> PairingPermit {
+        PairingPermit { _open: self.access.open() }
     }
 
-    /// Looks for peers on the local networks by mDNS, and is found there; or stops.
+    /// Starts or stops mDNS on the local networks.
     pub fn discover(&self, on: bool) {
         let mut mdns = self.mdns.lock().unwrap_or_else(PoisonError::into_inner);
         if !on || self.options.loopback {
             *mdns = None;
         } else if mdns.is_none() {
-            self.listener.contacted("224.0.0.251:5353", "discovery");
-            *mdns = Some(Discovery::start(&self.endpoint, Arc::clone(&self.listener)));
+            self.handler.on_contact("224.0.0.251:5353", "discovery");
+            *mdns = Some(Discovery::start(&self.endpoint, Arc::clone(&self.handler)));
         }
     }
 
-    /// Whether anybody is missing: while nobody is, mDNS asks seldom.
-    pub fn seek(&self, missing: bool) {
+    /// Sets whether a peer is missing: if not, mDNS queries rarely.
+    pub fn set_seeking(&self, missing: bool) {
         if let Some(discovery) = &*self.mdns.lock().unwrap_or_else(PoisonError::into_inner) {
-            discovery.seek(missing);
+            discovery.set_seeking(missing);
         }
     }
 
@@ -269,56 +271,56 @@ impl Transport {
         self.mdns.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Calls a member for sync at these addresses and at those that the mode's directories know.
+    /// Dials a member for sync, at these addresses and those that the mode's directories know.
     ///
     /// # Errors
-    /// Within [`DIAL`]: where it does not answer, or refuses.
-    pub async fn call(&self, device: DeviceId, addresses: &[SocketAddr]) -> Result<Connection, EndpointError> {
-        let id = endpoint_of(device).ok_or(EndpointError::Stranger)?;
+    /// If it does not answer within [`DIAL_TIMEOUT`], or rejects the connection.
+    pub async fn call(&self, device: DeviceId, addresses: &[SocketAddr]) -> Result<Connection, TransportError> {
+        let id = endpoint_of(device).ok_or(TransportError::NotAMember)?;
         let to = EndpointAddr::from_parts(id, addresses.iter().copied().map(TransportAddr::Ip));
         self.connect(to, ALPN_SYNC).await
     }
 
-    /// Calls a device that invited us, for pairing.
+    /// Dials the device that invited this one, for pairing.
     ///
     /// # Errors
     /// As [`Transport::call`].
-    pub async fn call_to_pair(&self, inviter: EndpointAddr) -> Result<Connection, EndpointError> {
-        self.gate.expect(inviter.id);
+    pub async fn call_to_pair(&self, inviter: EndpointAddr) -> Result<Connection, TransportError> {
+        self.access.allow_inviter(inviter.id);
         self.connect(inviter, ALPN_PAIR).await
     }
 
-    async fn connect(&self, to: EndpointAddr, alpn: &'static [u8]) -> Result<Connection, EndpointError> {
-        if to.is_empty() && self.options.mode == Mode::Lan {
-            return Err(EndpointError::NoAddress);
+    async fn connect(&self, to: EndpointAddr, alpn: &'static [u8]) -> Result<Connection, TransportError> {
+        if to.is_empty() && self.options.mode == NetworkMode::Lan {
+            return Err(TransportError::NoAddress);
         }
         for address in &to.addrs {
             match address {
-                TransportAddr::Ip(address) => self.listener.contacted(&address.to_string(), "dialled"),
-                TransportAddr::Relay(relay) => self.listener.contacted(relay.as_str(), "relay"),
+                TransportAddr::Ip(address) => self.handler.on_contact(&address.to_string(), "dialled"),
+                TransportAddr::Relay(relay) => self.handler.on_contact(relay.as_str(), "relay"),
                 _ => {}
             }
         }
         let shown: Vec<String> = to.ip_addrs().map(ToString::to_string).collect();
         let shown = if shown.is_empty() { "any address".to_owned() } else { shown.join(", ") };
-        let connection = match tokio::time::timeout(DIAL, self.endpoint.connect(to, alpn)).await {
-            Err(_) => return Err(EndpointError::Silent(shown)),
-            Ok(Err(error)) => return Err(refused(&error, shown)),
+        let connection = match tokio::time::timeout(DIAL_TIMEOUT, self.endpoint.connect(to, alpn)).await {
+            Err(_) => return Err(TransportError::NoAnswer(shown)),
+            Ok(Err(error)) => return Err(connect_error(&error, shown)),
             Ok(Ok(connection)) => connection,
         };
         if let Some(error) = connection.close_reason() {
-            return Err(closed(&error));
+            return Err(close_error(&error));
         }
         Ok(connection)
     }
 
-    /// Ends in order: peers are told, for [`CLOSING`] at most.
+    /// Closes all connections; waits at most [`CLOSE_TIMEOUT`] for the peers to learn of it.
     pub async fn close(&self) {
         self.accepting.abort();
         self.watching.abort();
         drop(self.mdns.lock().unwrap_or_else(PoisonError::into_inner).take());
-        if tokio::time::timeout(CLOSING, self.endpoint.close()).await.is_err() {
-            tracing::debug!("peers were not told of the end");
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.endpoint.close()).await.is_err() {
+            tracing::debug!("closed before all peers were told");
         }
     }
 }
@@ -330,30 +332,30 @@ impl Drop for Transport {
     }
 }
 
-/// How a connection is routed now; `None` where it is closed.
+/// Returns the current route of a connection, or `None` if it is closed.
 pub fn route(connection: &Connection) -> Option<Route> {
     let paths = connection.paths();
     let path = paths.iter().find(iroh::endpoint::Path::is_selected).or_else(|| paths.iter().next())?;
     let kind = match path.remote_addr() {
-        TransportAddr::Ip(address) if is_local(address.ip()) => Path::Lan,
-        TransportAddr::Ip(_) => Path::Direct,
-        _ => Path::Relay,
+        TransportAddr::Ip(address) if is_local(address.ip()) => PathKind::Lan,
+        TransportAddr::Ip(_) => PathKind::Direct,
+        _ => PathKind::Relay,
     };
     Some(Route { path: kind, rtt: path.rtt() })
 }
 
-/// What has passed over a connection so far.
+/// Returns the bytes that a connection has carried so far.
 pub fn traffic(connection: &Connection) -> Traffic {
     let stats = connection.stats();
     Traffic { sent: stats.udp_tx.bytes, received: stats.udp_rx.bytes }
 }
 
-/// Gives up a connection whose other end does not answer.
-pub fn give_up(connection: &Connection) {
-    connection.close(GONE.into(), b"no answer");
+/// Closes a connection whose peer does not answer.
+pub fn close_unresponsive(connection: &Connection) {
+    connection.close(UNRESPONSIVE.into(), b"no answer");
 }
 
-/// The addresses at which a connected peer was reached.
+/// Returns the addresses at which a connected peer was reached.
 pub fn remote_addresses(connection: &Connection) -> Vec<SocketAddr> {
     let ip = |address: &TransportAddr| match address {
         TransportAddr::Ip(address) => Some(*address),
@@ -362,47 +364,50 @@ pub fn remote_addresses(connection: &Connection) -> Vec<SocketAddr> {
     connection.paths().iter().filter_map(|path| ip(path.remote_addr())).collect()
 }
 
-/// What a closed connection means.
-pub fn closed(error: &ConnectionError) -> EndpointError {
+/// Converts the reason of a closed connection.
+pub fn close_error(error: &ConnectionError) -> TransportError {
     match error {
-        ConnectionError::ApplicationClosed(close) if close.error_code == FORBIDDEN.into() => EndpointError::NotPaired,
+        ConnectionError::ApplicationClosed(close) if close.error_code == FORBIDDEN.into() => TransportError::NotPaired,
         ConnectionError::ConnectionClosed(_) | ConnectionError::VersionMismatch => {
-            EndpointError::Protocol(error.to_string())
+            TransportError::Protocol(error.to_string())
         }
-        other => EndpointError::Silent(other.to_string()),
+        other => TransportError::NoAnswer(other.to_string()),
     }
 }
 
-fn refused(error: &iroh::endpoint::ConnectError, shown: String) -> EndpointError {
+fn connect_error(error: &iroh::endpoint::ConnectError, shown: String) -> TransportError {
     use iroh::endpoint::{ConnectError, ConnectWithOptsError};
     match error {
-        ConnectError::Connect { source: ConnectWithOptsError::LocallyRejected { .. }, .. } => EndpointError::Stranger,
-        ConnectError::Connect { source: ConnectWithOptsError::NoAddress { .. }, .. } => EndpointError::NoAddress,
-        ConnectError::Connection { source, .. } => match closed(source) {
-            EndpointError::Silent(_) => EndpointError::Silent(shown),
+        ConnectError::Connect { source: ConnectWithOptsError::LocallyRejected { .. }, .. } => {
+            TransportError::NotAMember
+        }
+        ConnectError::Connect { source: ConnectWithOptsError::NoAddress { .. }, .. } => TransportError::NoAddress,
+        ConnectError::Connection { source, .. } => match close_error(source) {
+            TransportError::NoAnswer(_) => TransportError::NoAnswer(shown),
             other => other,
         },
         other => {
             let text = format!("{other:#}");
             // The TLS alert for an unknown protocol.
-            if text.contains("120") { EndpointError::Protocol(text) } else { EndpointError::Silent(shown) }
+            if text.contains("120") { TransportError::Protocol(text) } else { TransportError::NoAnswer(shown) }
         }
     }
 }
 
-/// The port that a device takes where none is set: always the same, so that peers find it again where mDNS does not get through. Below
-/// the range from which systems give out ports.
-fn own_port(key: &SigningKey) -> u16 {
+/// Returns the default port of a device: always the same, so that peers find it without mDNS, and below the
+/// range of ephemeral ports.
+fn default_port(key: &SigningKey) -> u16 {
     let [a, b, ..] = key.verifying_key().to_bytes();
     20_000 + u16::from_le_bytes([a, b]) % 12_000
 }
 
-/// Where n0's directory is, in which devices look each other up.
+/// n0's directory, in which devices look each other up.
 const DIRECTORY: &str = "https://dns.iroh.link/pkarr";
 
-/// What is contacted for being reached from beyond the local network, whoever is called: nothing but in [`Mode::Internet`].
-fn beyond(options: &Options) -> Vec<(String, &'static str)> {
-    if options.mode != Mode::Internet || options.loopback {
+/// Returns what is contacted to be reachable from outside the local network; empty except in
+/// [`NetworkMode::Internet`].
+fn external_contacts(options: &EndpointOptions) -> Vec<(String, &'static str)> {
+    if options.mode != NetworkMode::Internet || options.loopback {
         return Vec::new();
     }
     let names = ("the name servers of this machine".to_owned(), "names");
@@ -417,16 +422,24 @@ fn beyond(options: &Options) -> Vec<(String, &'static str)> {
     }
 }
 
-async fn listen_at(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<Endpoint, EndpointError> {
-    build(options, port, gate)?.bind().await.map_err(|error| EndpointError::Bind(format!("{error:#}")))
+async fn listen_at(
+    options: &EndpointOptions,
+    port: Option<u16>,
+    access: &AccessPolicy,
+) -> Result<Endpoint, TransportError> {
+    build(options, port, access)?.bind().await.map_err(|error| TransportError::Bind(format!("{error:#}")))
 }
 
-fn build(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<iroh::endpoint::Builder, EndpointError> {
-    let bind_error = |e: iroh::endpoint::InvalidSocketAddr| EndpointError::Bind(e.to_string());
+fn build(
+    options: &EndpointOptions,
+    port: Option<u16>,
+    access: &AccessPolicy,
+) -> Result<iroh::endpoint::Builder, TransportError> {
+    let bind_error = |e: iroh::endpoint::InvalidSocketAddr| TransportError::Bind(e.to_string());
     let mut builder = match (options.mode, &options.relay) {
-        (Mode::Internet, None) => Endpoint::builder(N0),
-        (Mode::Internet, Some(relay)) => {
-            let relay: RelayUrl = relay.parse().map_err(|_| EndpointError::Relay(relay.clone()))?;
+        (NetworkMode::Internet, None) => Endpoint::builder(N0),
+        (NetworkMode::Internet, Some(relay)) => {
+            let relay: RelayUrl = relay.parse().map_err(|_| TransportError::Relay(relay.clone()))?;
             Endpoint::builder(Minimal).relay_mode(RelayMode::custom([relay]))
         }
         _ => Endpoint::builder(Minimal)
@@ -438,8 +451,8 @@ fn build(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<iroh
         .secret_key(SecretKey::from_bytes(&options.key.to_bytes()))
         .alpns(vec![ALPN_SYNC.to_vec(), ALPN_PAIR.to_vec()])
         .portmapper_config(PortmapperConfig::Disabled)
-        .transport_config(QuicTransportConfig::builder().max_idle_timeout(Some(SILENCE.into())).build())
-        .hooks(gate.clone());
+        .transport_config(QuicTransportConfig::builder().max_idle_timeout(Some(IDLE_TIMEOUT.into())).build())
+        .hooks(access.clone());
     if options.loopback {
         return builder.clear_ip_transports().bind_addr((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).map_err(bind_error);
     }
@@ -450,33 +463,33 @@ fn build(options: &Options, port: Option<u16>, gate: &Gatekeeper) -> Result<iroh
     Ok(builder)
 }
 
-/// Accepts calls until the endpoint closes. The gatekeeper has decided by the time that a handshake is done.
-async fn accept(endpoint: Endpoint, listener: Arc<dyn Listener>) {
+/// Accepts connections until the endpoint closes. The access policy was applied during the handshake.
+async fn accept(endpoint: Endpoint, handler: Arc<dyn EndpointHandler>) {
     while let Some(incoming) = endpoint.accept().await {
-        let listener = Arc::clone(&listener);
+        let handler = Arc::clone(&handler);
         let from = TransportAddr::from(incoming.remote_addr());
         tokio::spawn(async move {
             let Ok(accepting) = incoming.accept() else { return };
-            match tokio::time::timeout(HANDSHAKE, accepting).await {
+            match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
                 Ok(Ok(connection)) => {
                     if let TransportAddr::Ip(address) = from {
-                        listener.contacted(&address.to_string(), "accepted");
+                        handler.on_contact(&address.to_string(), "accepted");
                     }
-                    listener.called(connection);
+                    handler.on_connection(connection);
                 }
-                Ok(Err(error)) => tracing::debug!(?from, %error, "a call came to nothing"),
-                Err(_) => tracing::debug!(?from, "a caller was too slow"),
+                Ok(Err(error)) => tracing::debug!(?from, %error, "an incoming connection failed"),
+                Err(_) => tracing::debug!(?from, "an incoming connection timed out"),
             }
         });
     }
 }
 
-/// The device with this endpoint id.
+/// Returns the device with this endpoint id.
 pub fn device_of(id: EndpointId) -> DeviceId {
     DeviceId(*id.as_bytes())
 }
 
-/// The endpoint id of a device; `None` where its id is no key.
+/// Returns the endpoint id of a device, or `None` if its id is not a valid key.
 pub fn endpoint_of(device: DeviceId) -> Option<EndpointId> {
     EndpointId::from_bytes(&device.0).ok()
 }

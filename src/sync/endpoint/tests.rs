@@ -2,22 +2,22 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-/// Sends on what it hears.
-struct Ear {
+/// Records the events of an endpoint.
+struct RecordingHandler {
     calls: mpsc::UnboundedSender<Connection>,
     contacts: Mutex<Vec<(String, &'static str)>>,
 }
 
-impl Listener for Ear {
-    fn called(&self, connection: Connection) {
+impl EndpointHandler for RecordingHandler {
+    fn on_connection(&self, connection: Connection) {
         drop(self.calls.send(connection));
     }
 
-    fn found(&self, _: DeviceId, _: Vec<SocketAddr>) {}
+    fn on_peer_found(&self, _: DeviceId, _: Vec<SocketAddr>) {}
 
-    fn moved(&self) {}
+    fn on_addresses_changed(&self) {}
 
-    fn contacted(&self, address: &str, what: &'static str) {
+    fn on_contact(&self, address: &str, what: &'static str) {
         self.contacts.lock().unwrap().push((address.to_owned(), what));
     }
 }
@@ -25,7 +25,7 @@ impl Listener for Ear {
 struct Node {
     transport: Transport,
     calls: mpsc::UnboundedReceiver<Connection>,
-    ear: Arc<Ear>,
+    handler: Arc<RecordingHandler>,
 }
 
 impl Node {
@@ -33,40 +33,42 @@ impl Node {
         self.transport.address().ip_addrs().copied().collect()
     }
 
-    async fn call(&self, other: &Self) -> Result<Connection, EndpointError> {
+    async fn call(&self, other: &Self) -> Result<Connection, TransportError> {
         self.transport.call(other.transport.device(), &other.addresses()).await
     }
 }
 
-fn options(n: u8) -> Options {
+fn options(n: u8) -> EndpointOptions {
     let key = SigningKey::from_bytes(&[n; 32]);
-    Options { key, mode: Mode::Lan, relay: None, port: None, loopback: true, lease: None }
+    EndpointOptions { key, mode: NetworkMode::Lan, relay: None, port: None, loopback: true, lease: None }
 }
 
 async fn node(n: u8) -> Node {
     let (send, calls) = mpsc::unbounded_channel();
-    let ear = Arc::new(Ear { calls: send, contacts: Mutex::default() });
-    let transport = Transport::bind(options(n), Arc::clone(&ear) as Arc<dyn Listener>).await.unwrap();
-    Node { transport, calls, ear }
+    let handler = Arc::new(RecordingHandler { calls: send, contacts: Mutex::default() });
+    let transport = Transport::bind(options(n), Arc::clone(&handler) as Arc<dyn EndpointHandler>).await.unwrap();
+    Node { transport, calls, handler }
 }
 
 #[test]
-fn what_is_contacted_beyond_the_network_depends_on_the_mode_and_the_relay() {
+fn external_contacts_depend_on_the_mode_and_the_relay() {
     let of = |mode, relay: Option<&str>| {
-        let options = Options { mode, relay: relay.map(str::to_owned), loopback: false, ..options(1) };
-        beyond(&options).into_iter().map(|(address, what)| format!("{what} {address}")).collect::<Vec<_>>()
+        let options = EndpointOptions { mode, relay: relay.map(str::to_owned), loopback: false, ..options(1) };
+        external_contacts(&options).into_iter().map(|(address, what)| format!("{what} {address}")).collect::<Vec<_>>()
     };
-    assert!(of(Mode::Lan, None).is_empty() && of(Mode::Lan, Some("https://relay.example.com")).is_empty());
-    assert_eq!(of(Mode::Internet, Some("https://198.51.100.9:8443")), ["relay https://198.51.100.9:8443"]);
-    let named = of(Mode::Internet, Some("https://relay.example.com"));
+    assert!(
+        of(NetworkMode::Lan, None).is_empty() && of(NetworkMode::Lan, Some("https://relay.example.com")).is_empty()
+    );
+    assert_eq!(of(NetworkMode::Internet, Some("https://198.51.100.9:8443")), ["relay https://198.51.100.9:8443"]);
+    let named = of(NetworkMode::Internet, Some("https://relay.example.com"));
     assert_eq!(named, ["relay https://relay.example.com", "names the name servers of this machine"]);
-    let usual = of(Mode::Internet, None);
+    let usual = of(NetworkMode::Internet, None);
     assert!(usual.iter().filter(|at| at.starts_with("relay https://")).count() > 1, "{usual:?}");
     assert!(usual.contains(&format!("directory {DIRECTORY}")) && usual.iter().any(|at| at.starts_with("names ")));
 }
 
 #[tokio::test]
-async fn members_meet_and_know_by_which_way() {
+async fn members_connect_and_know_the_route() {
     let (a, mut b) = (node(1).await, node(2).await);
     a.transport.set_members([b.transport.device()]);
     b.transport.set_members([a.transport.device()]);
@@ -79,46 +81,50 @@ async fn members_meet_and_know_by_which_way() {
     assert_eq!(connection.alpn(), ALPN_SYNC);
     let (_, mut receive) = connection.accept_bi().await.unwrap();
     assert_eq!(receive.read_to_end(10).await.unwrap(), b"hello");
-    assert_eq!(route(&connection).map(|route| route.path), Some(Path::Lan));
-    assert_eq!(a.ear.contacts.lock().unwrap().as_slice(), [(b.addresses()[0].to_string(), "dialled")]);
-    assert_eq!(b.ear.contacts.lock().unwrap()[0].1, "accepted");
+    assert_eq!(route(&connection).map(|route| route.path), Some(PathKind::Lan));
+    assert_eq!(a.handler.contacts.lock().unwrap().as_slice(), [(b.addresses()[0].to_string(), "dialled")]);
+    assert_eq!(b.handler.contacts.lock().unwrap()[0].1, "accepted");
     a.transport.close().await;
     b.transport.close().await;
 }
 
 #[tokio::test]
-async fn a_stranger_is_refused_at_the_handshake_for_every_protocol() {
+async fn a_non_member_is_rejected_at_the_handshake_for_every_protocol() {
     let (a, mut b) = (node(3).await, node(4).await);
     a.transport.set_members([b.transport.device()]);
-    a.transport.gate.expect(b.transport.endpoint.id());
+    a.transport.access.allow_inviter(b.transport.endpoint.id());
     for alpn in [ALPN_SYNC, ALPN_PAIR] {
         let connection = a.transport.connect(b.transport.address(), alpn).await;
-        // The dialler's handshake is over first: the refusal comes just after it.
-        let refused = match connection {
-            Ok(connection) => closed(&connection.closed().await),
+        // The dialler's handshake finishes first: the rejection arrives just after it.
+        let rejected = match connection {
+            Ok(connection) => close_error(&connection.closed().await),
             Err(error) => error,
         };
-        assert_eq!(refused, EndpointError::NotPaired, "{}", String::from_utf8_lossy(alpn));
+        assert_eq!(rejected, TransportError::NotPaired, "{}", String::from_utf8_lossy(alpn));
     }
     assert!(b.calls.try_recv().is_err(), "nothing of it reaches the session");
-    let door = b.transport.open_door();
+    let permit = b.transport.open_pairing();
     let paired = a.transport.call_to_pair(b.transport.address()).await.unwrap();
     assert_eq!(b.calls.recv().await.unwrap().alpn(), ALPN_PAIR);
-    drop((door, paired));
+    drop((permit, paired));
     a.transport.set_members([]);
-    assert_eq!(a.call(&b).await.unwrap_err(), EndpointError::Stranger, "and we do not call strangers");
+    assert_eq!(
+        a.call(&b).await.unwrap_err(),
+        TransportError::NotAMember,
+        "and devices that are not members are not dialled"
+    );
     a.transport.close().await;
     b.transport.close().await;
 }
 
 #[tokio::test]
-async fn an_unknown_protocol_comes_to_nothing() {
+async fn an_unknown_protocol_is_rejected() {
     let b = node(6).await;
-    let gate = Gatekeeper::default();
-    let other = build(&options(5), None, &gate).unwrap();
-    // Without our gatekeeper's say on what it calls.
+    let access = AccessPolicy::default();
+    let other = build(&options(5), None, &access).unwrap();
+    // Not restricted by the access policy of this side.
     let other = other.clear_ip_transports().bind_addr("127.0.0.1:0").unwrap().bind().await.unwrap();
-    gate.set_members([b.transport.endpoint.id()].into());
+    access.set_members([b.transport.endpoint.id()].into());
     b.transport.set_members([device_of(other.id())]);
     let raw = Endpoint::builder(Minimal)
         .clear_ip_transports()
@@ -129,7 +135,7 @@ async fn an_unknown_protocol_comes_to_nothing() {
         .await
         .unwrap();
     let error = raw.connect(b.transport.address(), b"ergo/sync/99").await.unwrap_err();
-    assert!(matches!(refused(&error, "here".to_owned()), EndpointError::Protocol(_)), "{error:#}");
+    assert!(matches!(connect_error(&error, "here".to_owned()), TransportError::Protocol(_)), "{error:#}");
     raw.close().await;
     other.close().await;
     b.transport.close().await;
@@ -138,26 +144,26 @@ async fn an_unknown_protocol_comes_to_nothing() {
 #[tokio::test]
 async fn a_device_is_one_process() {
     let dir = tempfile::tempdir().unwrap();
-    let with = |n| Options { lease: Some(dir.path().join("device.lease")), ..options(n) };
+    let with = |n| EndpointOptions { lease: Some(dir.path().join("device.lease")), ..options(n) };
     let (send, _calls) = mpsc::unbounded_channel();
-    let ear: Arc<dyn Listener> = Arc::new(Ear { calls: send, contacts: Mutex::default() });
-    let first = Transport::bind(with(7), Arc::clone(&ear)).await.unwrap();
-    let error = Transport::bind(with(7), Arc::clone(&ear)).await.err().unwrap();
-    assert!(matches!(error, EndpointError::Leased(_)) && error.to_string().contains("device.lease"), "{error}");
+    let handler: Arc<dyn EndpointHandler> = Arc::new(RecordingHandler { calls: send, contacts: Mutex::default() });
+    let first = Transport::bind(with(7), Arc::clone(&handler)).await.unwrap();
+    let error = Transport::bind(with(7), Arc::clone(&handler)).await.err().unwrap();
+    assert!(matches!(error, TransportError::KeyInUse(_)) && error.to_string().contains("device.lease"), "{error}");
     first.close().await;
     drop(first);
-    Transport::bind(with(7), ear).await.unwrap().close().await;
+    Transport::bind(with(7), handler).await.unwrap().close().await;
 }
 
 #[tokio::test]
 async fn without_an_address_nothing_is_sent() {
     let (a, b) = (node(8).await, node(9).await);
     a.transport.set_members([b.transport.device()]);
-    assert_eq!(a.transport.call(b.transport.device(), &[]).await.unwrap_err(), EndpointError::NoAddress);
-    assert!(a.ear.contacts.lock().unwrap().is_empty());
-    let wrong = Options { mode: Mode::Internet, relay: Some("not a relay".to_owned()), ..options(10) };
-    let error = Transport::bind(wrong, Arc::clone(&a.ear) as Arc<dyn Listener>).await.err().unwrap();
-    assert_eq!(error, EndpointError::Relay("not a relay".to_owned()));
+    assert_eq!(a.transport.call(b.transport.device(), &[]).await.unwrap_err(), TransportError::NoAddress);
+    assert!(a.handler.contacts.lock().unwrap().is_empty());
+    let wrong = EndpointOptions { mode: NetworkMode::Internet, relay: Some("not a relay".to_owned()), ..options(10) };
+    let error = Transport::bind(wrong, Arc::clone(&a.handler) as Arc<dyn EndpointHandler>).await.err().unwrap();
+    assert_eq!(error, TransportError::Relay("not a relay".to_owned()));
     a.transport.close().await;
     b.transport.close().await;
 }

@@ -24,9 +24,9 @@ fn scope() -> impl Strategy<Value = Scope> {
     (any::<String>(), any::<String>()).prop_map(|(org_id, project)| Scope { org_id, project })
 }
 
-fn document() -> impl Strategy<Value = DocOffer> {
+fn document() -> impl Strategy<Value = DocumentOffer> {
     (any::<u32>(), any::<u32>(), any::<u64>(), any::<[u8; 32]>(), any::<[u8; 32]>()).prop_map(
-        |(month, part, events, heads, digest)| DocOffer {
+        |(month, part, events, heads, digest)| DocumentOffer {
             month: Month(month),
             part,
             events,
@@ -36,32 +36,37 @@ fn document() -> impl Strategy<Value = DocOffer> {
     )
 }
 
-fn body() -> impl Strategy<Value = Body> {
-    (any::<[u8; 16]>(), vec(any::<u8>(), 0..900)).prop_map(|(salt, bytes)| Body { salt, bytes })
+fn body() -> impl Strategy<Value = WireBody> {
+    (any::<[u8; 16]>(), vec(any::<u8>(), 0..900)).prop_map(|(salt, bytes)| WireBody { salt, bytes })
 }
 
-fn events() -> impl Strategy<Value = Events> {
+fn events() -> impl Strategy<Value = EventPage> {
     let event = (vec(any::<u8>(), 0..60), any::<[u8; 32]>(), option::of(body())).prop_map(|(header, half, body)| {
         let mut signature = [0; 64];
         signature[..32].copy_from_slice(&half);
         WireEvent { header, signature, body }
     });
-    (vec(event, 0..4), any::<bool>(), option::of(scope())).prop_map(|(events, last, scope)| Events {
+    (vec(event, 0..4), any::<bool>(), option::of(scope())).prop_map(|(events, last, scope)| EventPage {
         events,
         last,
         scope,
     })
 }
 
-fn code() -> impl Strategy<Value = Code> {
-    prop_oneof![Just(Code::NotPaired), Just(Code::Busy), Just(Code::DocPoisoned), Just(Code::Other("novel".to_owned()))]
+fn code() -> impl Strategy<Value = RejectCode> {
+    prop_oneof![
+        Just(RejectCode::NotPaired),
+        Just(RejectCode::Busy),
+        Just(RejectCode::DocPoisoned),
+        Just(RejectCode::Other("novel".to_owned()))
+    ]
 }
 
 fn message() -> impl Strategy<Value = Message> {
     let hello = (any::<u32>(), vec(any::<String>(), 0..3), option::of(id()), any::<u64>(), chains(), any::<u64>());
     let offer = (vec((scope(), chains(), vec(document(), 0..3)), 0..3), any::<bool>());
     prop_oneof![
-        hello.prop_map(|(minor, features, team, instance, roster, clock)| Message::Hello(Hello {
+        hello.prop_map(|(minor, features, team, instance, roster, clock)| Message::Hello(SessionHello {
             minor,
             features,
             versions: vec![1],
@@ -80,12 +85,12 @@ fn message() -> impl Strategy<Value = Message> {
                 .collect()
         })),
         (scope(), any::<[u32; 2]>(), any::<u64>(), vec(vec(any::<u8>(), 0..2000), 0..3)).prop_map(
-            |(scope, [month, part], exchange, messages)| Message::Doc(DocMessage {
+            |(scope, [month, part], exchange, messages)| Message::Doc(DocumentMessage {
                 scope,
                 month: Month(month),
                 part,
                 exchange,
-                turn: Turn::Next,
+                turn: TurnKind::Next,
                 messages: messages.into_iter().map(Into::into).collect(),
             })
         ),
@@ -96,9 +101,9 @@ fn message() -> impl Strategy<Value = Message> {
         events().prop_map(Message::Events),
         (scope(), document()).prop_map(|(scope, document)| Message::Durable(Durable { scope, document })),
         any::<[u8; 32]>().prop_map(|state| Message::Nudge(Nudge { state })),
-        (code(), any::<String>(), option::of(id())).prop_map(|(code, words, document)| {
+        (code(), any::<String>(), option::of(id())).prop_map(|(code, reason, document)| {
             let document = document.map(|id| DocumentId(id.0));
-            Message::Error(Refused { code, words, document })
+            Message::Error(Rejection { code, reason, document })
         }),
         Just(Message::Bye),
         (15_u8..0x80).prop_map(Message::Unknown),
@@ -145,11 +150,11 @@ fn a_length_beyond_the_limit_is_refused_before_anything_is_read() {
     assert_eq!(length([0; 4]), Err(FrameError::Malformed("it is empty".to_owned())));
     assert_eq!(length((MAX_FRAME as u32).to_le_bytes()), Ok(MAX_FRAME));
     assert_eq!(length([0xff; 4]), Err(FrameError::TooLong(u64::from(u32::MAX))));
-    assert_eq!(length([0xff; 4]).unwrap_err().code(), Code::TooBig);
+    assert_eq!(length([0xff; 4]).unwrap_err().code(), RejectCode::TooBig);
 }
 
 #[test]
-fn a_bomb_is_unpacked_only_as_far_as_it_declares() {
+fn a_bomb_is_decompressed_only_to_its_declared_size() {
     let bomb = zstd::bulk::compress(&vec![0; MAX_BODY], LEVEL).unwrap();
     assert!(bomb.len() < 10_000, "{}", bomb.len());
     let declaring = |size: u32| {
@@ -174,16 +179,16 @@ fn a_bomb_is_unpacked_only_as_far_as_it_declares() {
 }
 
 #[test]
-fn small_parts_that_pack_to_nothing_do_not_become_much_memory() {
+fn small_compressed_messages_do_not_take_much_memory() {
     // Words without letters: a byte each on the wire, two dozen in memory.
-    let words = |kind: u8, count: usize| {
+    let reason = |kind: u8, count: usize| {
         let mut body = vec![0xa2, 0, 0, 1, 0x9a];
         body.extend((count as u32).to_be_bytes());
         body.resize(body.len() + count, 0x60);
         decode(inner(&frame(kind, &body).unwrap()))
     };
-    assert!(matches!(words(1, 1000), Ok(Message::Hello(hello)) if hello.features.len() == 1000));
-    assert_eq!(words(1, 8_000_000).unwrap_err().code(), Code::TooBig);
+    assert!(matches!(reason(1, 1000), Ok(Message::Hello(hello)) if hello.features.len() == 1000));
+    assert_eq!(reason(1, 8_000_000).unwrap_err().code(), RejectCode::TooBig);
     // Messages of nothing in a turn.
     let mut turn = vec![0xa1, 5, 0x9a];
     turn.extend(60_000_000_u32.to_be_bytes());
@@ -202,7 +207,8 @@ fn a_count_in_cbor_reserves_nothing() {
 #[test]
 fn a_message_that_is_too_long_is_not_written() {
     let messages = vec![vec![0; MAX_BODY].into()];
-    let long = DocMessage { scope: at(), month: Month(202_611), part: 0, exchange: 0, turn: Turn::First, messages };
+    let long =
+        DocumentMessage { scope: at(), month: Month(202_611), part: 0, exchange: 0, turn: TurnKind::First, messages };
     assert!(matches!(encode(&Message::Doc(long)), Err(FrameError::TooBig(_))));
     let mut noise = vec![0; MAX_FRAME + 1];
     blake3::Hasher::new().finalize_xof().fill(&mut noise);
@@ -217,10 +223,10 @@ fn a_newer_minor_version_is_understood() {
     e.u8(3).unwrap().encode(Some(EventId([5; 32]))).unwrap();
     e.u8(99).unwrap().array(2).unwrap().str("novel").unwrap().map(1).unwrap().str("x").unwrap().null().unwrap();
     let bytes = frame(1, &e.into_writer()).unwrap();
-    let expected = Hello { minor: 7, team: Some(EventId([5; 32])), ..Hello::default() };
+    let expected = SessionHello { minor: 7, team: Some(EventId([5; 32])), ..SessionHello::default() };
     assert_eq!(decode(inner(&bytes)), Ok(Message::Hello(expected)));
     assert_eq!(decode(&[77, 1, 2, 3]), Ok(Message::Unknown(77)));
-    let refused = Refused { code: "too_odd".parse().unwrap(), words: "no".to_owned(), document: None };
+    let refused = Rejection { code: "too_odd".parse().unwrap(), reason: "no".to_owned(), document: None };
     let bytes = encode(&Message::Error(refused.clone())).unwrap();
     assert_eq!(decode(inner(&bytes)), Ok(Message::Error(refused)));
 }
@@ -235,7 +241,7 @@ fn golden_frames() {
     let id = EventId([0xab; 32]);
     let chain = Chain { author: DeviceId([1; 32]), epoch: 2, adopted: false };
     let chain = ChainEnd { chain, next: 3, head: Some(id) };
-    let hello = Hello {
+    let hello = SessionHello {
         minor: 0,
         features: vec!["x".into()],
         versions: vec![1],
@@ -246,13 +252,15 @@ fn golden_frames() {
     };
     let month = Month(202_611);
     let messages = vec![vec![1, 2, 3].into()];
-    let doc = DocMessage { scope: at(), month, part: 0, exchange: 1, turn: Turn::First, messages };
-    let wire = WireEvent { header: vec![1], signature: [2; 64], body: Some(Body { salt: [3; 16], bytes: vec![4] }) };
-    let offer = DocOffer { month, part: 1, events: 2, heads: [0xcd; 32], digest: SetDigest([0xef; 32]) };
-    let refused = Refused { code: Code::TeamMismatch, words: "no".into(), document: Some(DocumentId([7; 32])) };
+    let doc = DocumentMessage { scope: at(), month, part: 0, exchange: 1, turn: TurnKind::First, messages };
+    let wire =
+        WireEvent { header: vec![1], signature: [2; 64], body: Some(WireBody { salt: [3; 16], bytes: vec![4] }) };
+    let offer = DocumentOffer { month, part: 1, events: 2, heads: [0xcd; 32], digest: SetDigest([0xef; 32]) };
+    let refused =
+        Rejection { code: RejectCode::TeamMismatch, reason: "no".into(), document: Some(DocumentId([7; 32])) };
     let messages = [
         Message::Hello(hello),
-        Message::Roster(Events { events: vec![wire], last: true, scope: None }),
+        Message::Roster(EventPage { events: vec![wire], last: true, scope: None }),
         Message::Offer(Offer {
             scopes: vec![ScopeOffer { scope: at(), chains: vec![chain], documents: vec![offer] }],
             reply: true,
@@ -262,7 +270,7 @@ fn golden_frames() {
         Message::Want(Want { scope: at(), events: vec![id] }),
         Message::Bodies(Bodies { scope: at(), bodies: vec![(id, None)] }),
         Message::WantSince(WantSince { scope: at(), chains: vec![] }),
-        Message::Events(Events { events: vec![], last: true, scope: Some(at()) }),
+        Message::Events(EventPage { events: vec![], last: true, scope: Some(at()) }),
         Message::Durable(Durable { scope: at(), document: offer }),
         Message::Nudge(Nudge { state: [8; 32] }),
         Message::Error(refused),

@@ -1,74 +1,78 @@
-//! The operations of a change: each is to put one new entry into the map of entries.
+//! Checks the operations of a change: each must put one new entry into the map of entries.
 
 use automerge::{
     Change, ScalarValue,
     legacy::{Key, ObjectId, Op, OpType},
 };
 
-use super::{Code, Violation, scan::TYPE_AT};
+use super::{Violation, ViolationCode, scan::TYPE_AT};
 use crate::{
     domain::{EventId, event::MAX_EVENT},
-    sync::document::{ENTRIES, Entry, GENESIS_ACTOR},
+    sync::document::{DocumentEntry, ENTRIES, GENESIS_ACTOR},
 };
 
 /// Bytes of a signature, with which every value begins.
 const SIGNATURE: usize = 64;
 
-/// Decodes a chunk that [`super::scan`] let through.
+/// Decodes a chunk that passed [`super::scan`].
 ///
 /// # Errors
-/// Where it is no change.
+/// If it is not a valid change.
 pub(in crate::sync) fn change(chunk: &[u8]) -> Result<Change, Violation> {
     let change = Change::try_from(chunk).map_err(|error| Violation::malformed(error.to_string()))?;
-    // automerge drops a change whose checksum is wrong, and whatever follows it, without a word.
+    // automerge silently drops a change with a wrong checksum, and whatever follows it.
     if chunk.get(TYPE_AT - 4..TYPE_AT) != change.hash().as_ref().get(..4) {
-        return Err(Violation::malformed("a change whose checksum is wrong"));
+        return Err(Violation::malformed("a change with a wrong checksum"));
     }
     Ok(change)
 }
 
-/// The entries that a change puts.
+/// Returns the entries that a change puts.
 ///
 /// # Errors
 /// The rule that it breaks.
-pub(in crate::sync) fn entries(change: &Change) -> Result<Vec<Entry>, Violation> {
+pub(in crate::sync) fn entries(change: &Change) -> Result<Vec<DocumentEntry>, Violation> {
     if change.actor_id().to_bytes() == GENESIS_ACTOR {
-        return Err(Violation::new(Code::DuplicateSeq, "the actor that began the document"));
+        return Err(Violation::new(ViolationCode::DuplicateSeq, "the actor that began the document"));
     }
     if change.author().is_some() || change.message().is_some() || !change.extra_bytes().is_empty() {
-        return Err(Violation::new(Code::Metadata, "an author or a text"));
+        return Err(Violation::new(ViolationCode::Metadata, "an author or a text"));
     }
     change.decode().operations.into_iter().map(entry).collect()
 }
 
-/// The entry that an operation puts.
-fn entry(op: Op) -> Result<Entry, Violation> {
+/// Returns the entry that an operation puts.
+fn entry(op: Op) -> Result<DocumentEntry, Violation> {
     let OpType::Put(value) = op.action else {
-        let code = if op.action == OpType::Delete { Code::Delete } else { Code::NotAPut };
+        let code = if op.action == OpType::Delete { ViolationCode::Delete } else { ViolationCode::NotAPut };
         return Err(Violation::new(code, ""));
     };
     if op.insert {
-        return Err(Violation::new(Code::NotAPut, "an item of a list"));
+        return Err(Violation::new(ViolationCode::NotAPut, "an item of a list"));
     }
     let in_entries = matches!(&op.obj, ObjectId::Id(id) if id.0 == ENTRIES && id.1.to_bytes() == GENESIS_ACTOR);
-    let Key::Map(key) = &op.key else { return Err(Violation::new(Code::NotAPut, "an item of a list")) };
-    // Only the one spelling: two keys must not mean one event.
+    let Key::Map(key) = &op.key else { return Err(Violation::new(ViolationCode::NotAPut, "an item of a list")) };
+    // Only the canonical spelling: two keys must not name one event.
     let id = key.parse::<EventId>().ok().filter(|id| in_entries && id.to_hex() == **key);
-    let Some(id) = id else { return Err(Violation::new(Code::ForeignKey, "")) };
+    let Some(id) = id else { return Err(Violation::new(ViolationCode::ForeignKey, "")) };
     if !op.pred.is_empty() {
-        return Err(Violation::of(Code::Overwrite, id, ""));
+        return Err(Violation::for_event(ViolationCode::Overwrite, id, ""));
     }
     let ScalarValue::Bytes(value) = value else {
-        return Err(Violation::of(Code::BadValue, id, "not bytes"));
+        return Err(Violation::for_event(ViolationCode::BadValue, id, "not bytes"));
     };
     if value.len() > MAX_EVENT {
-        return Err(Violation::of(Code::TooBig, id, format!("{} bytes; at most {MAX_EVENT}", value.len())));
+        return Err(Violation::for_event(
+            ViolationCode::TooBig,
+            id,
+            format!("{} bytes; at most {MAX_EVENT}", value.len()),
+        ));
     }
     let Some((signature, header)) = value.split_first_chunk::<SIGNATURE>() else {
-        return Err(Violation::of(Code::BadValue, id, format!("{} bytes", value.len())));
+        return Err(Violation::for_event(ViolationCode::BadValue, id, format!("{} bytes", value.len())));
     };
     if EventId::of_header(header) != id {
-        return Err(Violation::of(Code::WrongId, id, ""));
+        return Err(Violation::for_event(ViolationCode::WrongId, id, ""));
     }
-    Ok(Entry { id, signature: *signature, header: header.to_vec() })
+    Ok(DocumentEntry { id, signature: *signature, header: header.to_vec() })
 }

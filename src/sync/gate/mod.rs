@@ -1,11 +1,12 @@
-//! What a peer may put into a shared document, and what it may not.
+//! The gate: decides what a peer may put into a shared document.
 //!
-//! A document is one map, `e`: the id of an event → its signature and header. All that an honest peer ever does is put new
-//! keys into it. Whatever else automerge allows (deleting, overwriting, lists, counters, compressed chunks, whole
-//! documents) is refused here *before* it is applied: [`scan`] reads the bytes of a message without automerge, so that
-//! nothing can grow, and [`inspect`] the operations of each change.
+//! A document is one map, `e`, from the id of an event to its signature and header. An honest peer only ever
+//! puts new keys into it. Whatever else automerge allows (deletes, overwrites, lists, counters, compressed
+//! chunks, whole documents) is rejected: [`scan`] reads the bytes of a message, and [`inspect`] the operations
+//! of each change. Pure. Signatures are checked at import.
 //!
-//! Pure. Signatures are checked where events are imported, which verifies what comes in any other way too.
+//! Architecture Invariant: a message is checked before automerge reads it, by code that allocates nothing by
+//! what the bytes say. So hostile bytes cannot make automerge allocate or run without limit.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub(super) mod inspect;
@@ -21,60 +22,60 @@ pub const MAX_MESSAGE: usize = 32 * 1024 * 1024;
 /// The longest change, in bytes: 256 events of the largest size.
 pub const MAX_CHANGE: usize = MAX_ENTRIES_PER_CHANGE * (crate::domain::event::MAX_EVENT + 128);
 
-/// The most entries that one change brings.
+/// The most entries that one change adds.
 pub const MAX_ENTRIES_PER_CHANGE: usize = 256;
 
-/// The most operations that a document has. Peers that have not met fill a document apart, and one that was rebuilt brings its
-/// entries once more: hence far above [`super::document::HARD_ENTRIES`]. About 250 MB of memory.
+/// The most operations of a document. Peers that have not met fill a document independently, and a rebuilt one
+/// adds its entries once more, so this is far above [`super::document::HARD_ENTRIES`]. About 250 MB of memory.
 pub const MAX_OPS: u64 = 200_000;
 
-/// The most heads, of a document or of a change's dependencies: writers who have not seen each other.
+/// The most heads of a document, or dependencies of a change: concurrent writers.
 const MAX_HEADS: u64 = 4096;
 
-/// All messages of one session together, in bytes.
+/// The most bytes of all messages of a session.
 pub const MAX_SESSION: usize = 2 * MAX_MESSAGE;
 
-/// What is wrong with what a peer sent. The words are stable: they are stored and compared.
+/// The rule that a peer broke. The words are stable: they are stored and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
-    /// Not a message, or cut short, or its checksum is wrong.
+pub enum ViolationCode {
+    /// An invalid or truncated message, or a wrong checksum.
     Malformed,
-    /// A message of another version than the one that can be inspected.
+    /// A message of a version that cannot be inspected.
     Version,
-    /// Larger than allowed.
+    /// A size beyond its limit.
     TooBig,
-    /// A compressed chunk or a whole document where single changes are expected.
+    /// A compressed chunk or a whole document instead of single changes.
     Chunk,
-    /// A change with more operations than entries that it may bring.
+    /// A change with more operations than entries allowed.
     OpBomb,
-    /// A counter that would leave no room for later writes, or does not follow from what the change builds on.
+    /// A counter that leaves no room for later writes, or does not follow from the dependencies.
     Counter,
-    /// An author, message, time or foreign bytes on a change.
+    /// An author, message, time or other bytes attached to a change.
     Metadata,
-    /// Something was deleted.
+    /// A deletion.
     Delete,
-    /// An entry was overwritten.
+    /// An overwritten entry.
     Overwrite,
-    /// Neither a put nor a delete: a list, a counter, a mark, another map.
+    /// An operation that is neither a put nor a delete: a list, a counter, a mark, another map.
     NotAPut,
-    /// A key that is no event id, or outside the map of entries.
+    /// A key that is not an event id, or outside the map of entries.
     ForeignKey,
-    /// A value that is no signature and header.
+    /// A value that is not a signature and a header.
     BadValue,
     /// A value under the id of another event.
     WrongId,
-    /// A second value for an entry, whose signature does not verify.
+    /// A second value for an entry, with an invalid signature.
     BadSignature,
-    /// Two different changes under one actor and sequence number.
+    /// Two different changes with the same actor and sequence number.
     DuplicateSeq,
-    /// Changes that build on some that never came.
+    /// Changes whose dependencies never arrived.
     Gaps,
     /// More entries than a document may have.
     Full,
 }
 
-impl Code {
-    /// The word under which it is stored and sent.
+impl ViolationCode {
+    /// Returns the stable code under which it is stored and sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -117,91 +118,91 @@ impl Code {
         Self::Full,
     ];
 
-    /// The code with this word.
-    pub fn from_word(word: &str) -> Option<Self> {
+    /// Parses a stable code.
+    pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.as_str() == word)
     }
 
-    /// What the peer did, after "the peer …".
-    fn told(self) -> &'static str {
+    /// Returns what the peer did, to follow "the peer …".
+    fn description(self) -> &'static str {
         match self {
-            Self::Malformed => "sent bytes that are no message",
-            Self::Version => "sent a message in a form that cannot be inspected before it is taken",
-            Self::TooBig => "sent more than is allowed",
+            Self::Malformed => "sent an invalid message",
+            Self::Version => "sent a message in a format that cannot be inspected",
+            Self::TooBig => "exceeded a size limit",
             Self::Chunk => "sent a compressed chunk or a whole document, which could grow without limit",
             Self::OpBomb => "sent a change with more operations than entries",
             Self::Counter => "sent a change whose counter would leave no room for later ones",
-            Self::Metadata => "attached data to a change that has no place there",
+            Self::Metadata => "attached data to a change, which is not allowed",
             Self::Delete => "deleted from the shared index",
             Self::Overwrite => "overwrote an entry of the shared index",
             Self::NotAPut => "sent something other than new entries",
             Self::ForeignKey => "wrote outside the entries of the shared index",
-            Self::BadValue => "sent an entry that is no signed event",
+            Self::BadValue => "sent an entry that is not a signed event",
             Self::WrongId => "sent an event under the id of another one",
-            Self::BadSignature => "sent a second signature for an event, which does not verify",
+            Self::BadSignature => "sent an invalid second signature for an event",
             Self::DuplicateSeq => "sent two different changes under one number, as a restored or cloned copy does",
-            Self::Gaps => "kept back changes that others build on",
+            Self::Gaps => "did not send changes that others depend on",
             Self::Full => "filled the shared index beyond its limit",
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     fn advice(self) -> &'static str {
         match self {
             Self::Malformed | Self::Version => {
-                "update ergo on both machines; if it comes again, the peer's program is not ergo"
+                "update ergo on both machines; if it happens again, the peer does not run ergo"
             }
             Self::TooBig | Self::Full => "exchange a bundle instead: `ergo sync export` there, `ergo sync import` here",
             Self::DuplicateSeq => {
                 "exchange a bundle: `ergo sync export` there, `ergo sync import` here; its index is then rebuilt"
             }
-            Self::Gaps => "it is tried again with the next session; a bundle brings the events at once",
-            _ => "ask who uses that device; `ergo sync revoke` ends its access, and a bundle brings its honest events",
+            Self::Gaps => "the next session tries again; a bundle carries the events at once",
+            _ => "ask who uses that device; `ergo sync revoke` ends its access, and a bundle carries its valid events",
         }
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ViolationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// A peer broke a rule: nothing of its session is taken.
+/// A peer broke a rule: nothing of its session is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which rule.
-    pub code: Code,
-    /// The event that it is about, where it is about one.
+    /// The rule.
+    pub code: ViolationCode,
+    /// The event that it concerns, if any.
     pub event: Option<EventId>,
-    /// More of it, for a log: sizes, counts, what automerge said. May be empty.
+    /// Details for a log: sizes, counts, automerge's error. May be empty.
     pub detail: String,
 }
 
 impl Violation {
-    pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
+    pub(super) fn new(code: ViolationCode, detail: impl Into<String>) -> Self {
         Self { code, event: None, detail: detail.into() }
     }
 
-    pub(super) fn of(code: Code, event: EventId, detail: impl Into<String>) -> Self {
+    pub(super) fn for_event(code: ViolationCode, event: EventId, detail: impl Into<String>) -> Self {
         Self { code, event: Some(event), detail: detail.into() }
     }
 
     pub(super) fn malformed(detail: impl Into<String>) -> Self {
-        Self::new(Code::Malformed, detail)
+        Self::new(ViolationCode::Malformed, detail)
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the peer {}", self.code.told())?;
+        write!(f, "the peer {}", self.code.description())?;
         if let Some(event) = self.event {
             write!(f, " (event {})", event.short())?;
         }
         if !self.detail.is_empty() {
             write!(f, ": {}", self.detail)?;
         }
-        write!(f, ". Nothing of this session was taken; {}", self.code.advice())
+        write!(f, ". Nothing of this session was accepted; {}", self.code.advice())
     }
 }
 
@@ -212,14 +213,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_word_of_its_own_and_says_what_to_do() {
-        for (at, code) in Code::ALL.into_iter().enumerate() {
-            assert_eq!(Code::from_word(code.as_str()), Some(code));
-            assert!(!Code::ALL[..at].iter().any(|other| other.as_str() == code.as_str()), "{code} twice");
-            let violation = Violation::of(code, EventId([7; 32]), "3 of 2");
+    fn every_code_is_unique_and_gives_advice() {
+        for (at, code) in ViolationCode::ALL.into_iter().enumerate() {
+            assert_eq!(ViolationCode::parse(code.as_str()), Some(code));
+            assert!(!ViolationCode::ALL[..at].iter().any(|other| other.as_str() == code.as_str()), "{code} twice");
+            let violation = Violation::for_event(code, EventId([7; 32]), "3 of 2");
             let said = violation.to_string();
             assert!(said.contains("0707070707") && said.contains("3 of 2") && said.contains("Nothing"), "{said}");
         }
-        assert_eq!(Code::from_word("novel"), None);
+        assert_eq!(ViolationCode::parse("novel"), None);
     }
 }

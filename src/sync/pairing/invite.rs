@@ -1,168 +1,182 @@
-//! The inviter's side.
+//! The inviter's side of pairing.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    PairError, Refusal, STEP,
-    proof::{Binding, Kept},
-    wire::{self, Hello, LARGE, Message, PAGE, Page, SMALL, Welcome, WireEvent},
+    PairError, PairRefusal, STEP_TIMEOUT,
+    proof::{ChannelBinding, SecretHash},
+    wire::{
+        self, MAX_MESSAGE, MAX_ROSTER_MESSAGE, PAGE_BYTES, PairHello, PairMessage, PairWireEvent, RosterPage, Welcome,
+    },
 };
 use crate::domain::{EventId, Scope, SignedEvent, roster::MAX_NAME};
 
-/// What the inviter's side asks of its surroundings: the invites, the person, the team.
-pub trait Door: Send + Sync {
-    /// The invite of this name, whoever asks. Counts the try: a device that tries too often is refused.
-    fn find(&self, name: [u8; 8], binding: &Binding) -> impl Future<Output = Result<Invitation, Refusal>> + Send;
-    /// Binds the invite to the device, for good: the proof was right.
-    fn bind(&self, guest: &Guest) -> impl Future<Output = Result<(), Refusal>> + Send;
-    /// Asks a person whether the guest may come in. Dropped where the guest goes away.
-    fn ask(&self, guest: &Guest) -> impl Future<Output = Result<(), Refusal>> + Send;
-    /// Takes the guest into the team, unless it is in already, and gives the whole roster.
-    fn admit(&self, guest: &Guest) -> impl Future<Output = Result<Vec<SignedEvent>, Refusal>> + Send;
+/// What the inviter's side needs: the invitations, a person to confirm, and the team.
+pub trait Inviter: Send + Sync {
+    /// Finds an invitation by its id. Counts the attempt: a device that tries too often is refused.
+    fn find_invitation(
+        &self,
+        invite_id: [u8; 8],
+        binding: &ChannelBinding,
+    ) -> impl Future<Output = Result<Invitation, PairRefusal>> + Send;
+    /// Binds the invitation to the device for good, after its proof was verified.
+    fn bind_invitation(&self, joiner: &JoiningDevice) -> impl Future<Output = Result<(), PairRefusal>> + Send;
+    /// Asks a person whether the device may join. Cancelled if the device goes away.
+    fn confirm(&self, joiner: &JoiningDevice) -> impl Future<Output = Result<(), PairRefusal>> + Send;
+    /// Admits the device, unless it is a member already, and returns the whole roster.
+    fn admit(&self, joiner: &JoiningDevice) -> impl Future<Output = Result<Vec<SignedEvent>, PairRefusal>> + Send;
 }
 
-/// An invite, as far as the protocol needs it.
+/// An invitation, as the protocol needs it.
 #[derive(Clone)]
 pub struct Invitation {
     /// The hash of its secret.
-    pub kept: Kept,
+    pub secret_hash: SecretHash,
     /// The team.
     pub team: EventId,
     /// The team's name.
     pub team_name: String,
-    /// Whose device this is.
+    /// The inviting person.
     pub person: String,
-    /// What it is called.
+    /// The name of the inviting device.
     pub name: String,
     /// The role that is offered.
     pub role: String,
-    /// The scopes that will be seen; empty for all.
+    /// The scopes that are granted; empty for all.
     pub scopes: Vec<Scope>,
-    /// How long a person has to answer.
-    pub patience: Duration,
-    /// The device was let in before, and only did not hear of it: nobody is asked again.
+    /// How long a person has to confirm.
+    pub confirm_timeout: Duration,
+    /// Whether the device was admitted before and only missed the answer: nobody is asked again.
     pub admitted: bool,
 }
 
-/// Who proved to have the ticket.
+/// A device that has proved possession of the ticket.
 #[derive(Clone)]
-pub struct Guest {
-    /// The invite.
+pub struct JoiningDevice {
+    /// The invitation.
     pub invitation: Invitation,
     /// The connection, and so the device.
-    pub binding: Binding,
-    /// Whose device it says to be.
+    pub binding: ChannelBinding,
+    /// The person that it claims to belong to.
     pub person: String,
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: String,
 }
 
-/// Receives one who knocks. Ends when the guest has the roster, was refused, or went away.
+/// Serves a device that wants to join. Returns when it has the roster, was refused, or went away.
 ///
 /// # Errors
-/// Where the guest did not come in; it was told, as far as it could be.
-pub async fn receive<S>(stream: &mut S, binding: Binding, door: &impl Door) -> Result<Guest, PairError>
+/// If the device did not join; it was told, if possible.
+pub async fn serve_join<S>(
+    stream: &mut S,
+    binding: ChannelBinding,
+    inviter: &impl Inviter,
+) -> Result<JoiningDevice, PairError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    match admit(stream, binding, door).await {
+    match admit(stream, binding, inviter).await {
         Err(PairError::Refused(refusal)) => {
-            // It may be gone already.
-            let _gone = wire::send(stream, &Message::Refused(refusal.as_str().to_owned())).await;
+            // It may have gone away already.
+            let _gone = wire::send(stream, &PairMessage::Refused(refusal.as_str().to_owned())).await;
             Err(PairError::Refused(refusal))
         }
-        Err(PairError::Garbled(what)) => {
-            let _gone = wire::send(stream, &Message::Refused(Refusal::Version.as_str().to_owned())).await;
-            Err(PairError::Garbled(what))
+        Err(PairError::Protocol(what)) => {
+            let _gone = wire::send(stream, &PairMessage::Refused(PairRefusal::Version.as_str().to_owned())).await;
+            Err(PairError::Protocol(what))
         }
         other => other,
     }
 }
 
-async fn admit<S>(stream: &mut S, binding: Binding, door: &impl Door) -> Result<Guest, PairError>
+async fn admit<S>(stream: &mut S, binding: ChannelBinding, inviter: &impl Inviter) -> Result<JoiningDevice, PairError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let hello = match wire::receive(stream, SMALL, STEP).await? {
-        Message::Hello(hello) => hello,
-        other => return Err(wire::out_of_turn(&other)),
+    let hello = match wire::receive(stream, MAX_MESSAGE, STEP_TIMEOUT).await? {
+        PairMessage::Hello(hello) => hello,
+        other => return Err(wire::unexpected_message(&other)),
     };
-    let Hello { invite, proof, person, name } = hello;
-    let invitation = door.find(invite, &binding).await.map_err(PairError::Refused)?;
-    if !binding.admits(&invitation.kept, proof) {
-        return Err(PairError::Refused(Refusal::Unknown));
+    let PairHello { invite, proof, person, name } = hello;
+    let invitation = inviter.find_invitation(invite, &binding).await.map_err(PairError::Refused)?;
+    if !binding.verify_joiner(&invitation.secret_hash, proof) {
+        return Err(PairError::Refused(PairRefusal::Unknown));
     }
-    let guest = Guest { invitation, binding, person: short(&person), name: short(&name) };
-    door.bind(&guest).await.map_err(PairError::Refused)?;
+    let joiner = JoiningDevice { invitation, binding, person: sanitize_name(&person), name: sanitize_name(&name) };
+    inviter.bind_invitation(&joiner).await.map_err(PairError::Refused)?;
     let welcome = Welcome {
-        proof: binding.inviter_proof(&guest.invitation.kept),
-        team: guest.invitation.team,
-        team_name: guest.invitation.team_name.clone(),
-        person: guest.invitation.person.clone(),
-        name: guest.invitation.name.clone(),
-        role: guest.invitation.role.clone(),
-        scopes: guest.invitation.scopes.clone(),
-        patience: guest.invitation.patience.as_secs(),
+        proof: binding.inviter_proof(&joiner.invitation.secret_hash),
+        team: joiner.invitation.team,
+        team_name: joiner.invitation.team_name.clone(),
+        person: joiner.invitation.person.clone(),
+        name: joiner.invitation.name.clone(),
+        role: joiner.invitation.role.clone(),
+        scopes: joiner.invitation.scopes.clone(),
+        confirm_timeout: joiner.invitation.confirm_timeout.as_secs(),
     };
-    wire::send(stream, &Message::Welcome(welcome)).await?;
-    match wire::receive(stream, SMALL, STEP).await? {
-        Message::Ready => {}
-        other => return Err(wire::out_of_turn(&other)),
+    wire::send(stream, &PairMessage::Welcome(welcome)).await?;
+    match wire::receive(stream, MAX_MESSAGE, STEP_TIMEOUT).await? {
+        PairMessage::Ready => {}
+        other => return Err(wire::unexpected_message(&other)),
     }
-    if !guest.invitation.admitted {
-        answered(stream, &guest, door).await?;
+    if !joiner.invitation.admitted {
+        wait_for_confirmation(stream, &joiner, inviter).await?;
     }
-    let roster = door.admit(&guest).await.map_err(PairError::Refused)?;
+    let roster = inviter.admit(&joiner).await.map_err(PairError::Refused)?;
     for page in pages(&roster) {
-        wire::send(stream, &Message::Roster(page)).await?;
+        wire::send(stream, &PairMessage::Roster(page)).await?;
     }
-    match wire::receive(stream, SMALL, STEP).await? {
-        Message::Done => Ok(guest),
-        other => Err(wire::out_of_turn(&other)),
+    match wire::receive(stream, MAX_MESSAGE, STEP_TIMEOUT).await? {
+        PairMessage::Done => Ok(joiner),
+        other => Err(wire::unexpected_message(&other)),
     }
 }
 
-/// Waits for the person, as long as the guest does.
-async fn answered<S>(stream: &mut S, guest: &Guest, door: &impl Door) -> Result<(), PairError>
+/// Waits for the person's answer, as long as the device stays connected.
+async fn wait_for_confirmation<S>(
+    stream: &mut S,
+    joiner: &JoiningDevice,
+    inviter: &impl Inviter,
+) -> Result<(), PairError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let patience = guest.invitation.patience;
+    let confirm_timeout = joiner.invitation.confirm_timeout;
     tokio::select! {
-        answer = door.ask(guest) => answer.map_err(PairError::Refused),
-        () = tokio::time::sleep(patience) => Err(PairError::Refused(Refusal::Unanswered)),
-        // The guest has nothing to say now: whatever comes ends it.
-        said = wire::receive(stream, SMALL, patience + STEP) => Err(match said {
-            Ok(message) => wire::out_of_turn(&message),
+        answer = inviter.confirm(joiner) => answer.map_err(PairError::Refused),
+        () = tokio::time::sleep(confirm_timeout) => Err(PairError::Refused(PairRefusal::Unanswered)),
+        // The device has nothing to send now: any message ends the attempt.
+        said = wire::receive(stream, MAX_MESSAGE, confirm_timeout + STEP_TIMEOUT) => Err(match said {
+            Ok(message) => wire::unexpected_message(&message),
             Err(error) => error,
         }),
     }
 }
 
-fn pages(roster: &[SignedEvent]) -> Vec<Page> {
-    let mut pages = vec![Page { events: Vec::new(), last: false }];
+fn pages(roster: &[SignedEvent]) -> Vec<RosterPage> {
+    let mut pages = vec![RosterPage { events: Vec::new(), last: false }];
     let mut size = 0;
     for event in roster {
-        if size > 0 && size + event.size() > PAGE {
-            pages.push(Page { events: Vec::new(), last: false });
+        if size > 0 && size + event.size() > PAGE_BYTES {
+            pages.push(RosterPage { events: Vec::new(), last: false });
             size = 0;
         }
         size += event.size();
         if let Some(page) = pages.last_mut() {
-            page.events.push(WireEvent::from(event));
+            page.events.push(PairWireEvent::from(event));
         }
     }
     if let Some(page) = pages.last_mut() {
         page.last = true;
     }
-    const { assert!(PAGE + crate::domain::event::MAX_EVENT * 2 < LARGE) };
+    const { assert!(PAGE_BYTES + crate::domain::event::MAX_EVENT * 2 < MAX_ROSTER_MESSAGE) };
     pages
 }
 
-/// A name as a roster takes it.
-fn short(name: &str) -> String {
+/// Shortens and cleans a name as the roster requires.
+fn sanitize_name(name: &str) -> String {
     let mut out = String::new();
     for c in name.trim().chars().filter(|c| !c.is_control()) {
         if out.len() + c.len_utf8() > MAX_NAME {

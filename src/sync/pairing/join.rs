@@ -1,97 +1,102 @@
-//! The joiner's side.
+//! The joiner's side of pairing.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    PATIENCE, PairError, STEP,
-    proof::{Binding, Kept},
-    wire::{self, Hello, LARGE, MAX_ROSTER, Message, SMALL, Welcome},
+    CONFIRM_TIMEOUT, PairError, STEP_TIMEOUT,
+    proof::{ChannelBinding, SecretHash},
+    wire::{self, MAX_MESSAGE, MAX_ROSTER_EVENTS, MAX_ROSTER_MESSAGE, PairHello, PairMessage, Welcome},
 };
 use crate::{domain::SignedEvent, sync::ticket::Ticket};
 
-/// Who wants to come in, as the others will see it.
+/// The names under which this device joins.
 #[derive(Clone, Debug)]
-pub struct Me {
+pub struct JoinerIdentity {
     /// The person.
     pub person: String,
     /// The device's name.
     pub name: String,
 }
 
-/// A join that waits for the other side's answer, the words on both screens.
-pub struct Waiting<S> {
+/// An attempt to join that waits for the inviter's answer.
+pub struct JoinAttempt<S> {
     stream: S,
-    /// What the inviter told of the team.
+    /// What the inviter sent about the team.
     pub welcome: Welcome,
-    /// The words to compare.
-    pub words: Vec<String>,
-    /// How long the other side has to answer.
-    pub patience: Duration,
+    /// The words to compare with the other screen.
+    pub verification_code: Vec<String>,
+    /// How long the inviter has to confirm.
+    pub confirm_timeout: Duration,
 }
 
-/// Knocks with a ticket: after this the words are known.
+/// Asks to join with a ticket, and returns once the verification code is known.
 ///
 /// # Errors
-/// Where the other side refuses, is not the one that made the ticket, or goes away.
-pub async fn knock<S>(mut stream: S, ticket: &Ticket, binding: Binding, me: &Me) -> Result<Waiting<S>, PairError>
+/// If the other side refuses, did not make the ticket, or goes away.
+pub async fn request_join<S>(
+    mut stream: S,
+    ticket: &Ticket,
+    binding: ChannelBinding,
+    me: &JoinerIdentity,
+) -> Result<JoinAttempt<S>, PairError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let hello = Hello {
-        invite: Kept::of(&ticket.secret).name(),
+    let hello = PairHello {
+        invite: SecretHash::of(&ticket.secret).invite_id(),
         proof: binding.joiner_proof(&ticket.secret),
         person: me.person.clone(),
         name: me.name.clone(),
     };
-    wire::send(&mut stream, &Message::Hello(hello)).await?;
-    let welcome = match wire::receive(&mut stream, SMALL, STEP).await? {
-        Message::Welcome(welcome) => welcome,
-        other => return Err(wire::out_of_turn(&other)),
+    wire::send(&mut stream, &PairMessage::Hello(hello)).await?;
+    let welcome = match wire::receive(&mut stream, MAX_MESSAGE, STEP_TIMEOUT).await? {
+        PairMessage::Welcome(welcome) => welcome,
+        other => return Err(wire::unexpected_message(&other)),
     };
-    if !binding.trusts(&ticket.secret, welcome.proof) || welcome.team != ticket.team {
-        return Err(PairError::Impostor);
+    if !binding.verify_inviter(&ticket.secret, welcome.proof) || welcome.team != ticket.team {
+        return Err(PairError::WrongInviter);
     }
-    wire::send(&mut stream, &Message::Ready).await?;
-    let words = binding.words().map(str::to_owned).into();
-    let patience = Duration::from_secs(welcome.patience).min(PATIENCE * 2);
-    Ok(Waiting { stream, welcome, words, patience })
+    wire::send(&mut stream, &PairMessage::Ready).await?;
+    let verification_code = binding.verification_code().map(str::to_owned).into();
+    let confirm_timeout = Duration::from_secs(welcome.confirm_timeout).min(CONFIRM_TIMEOUT * 2);
+    Ok(JoinAttempt { stream, welcome, verification_code, confirm_timeout })
 }
 
-impl<S> Waiting<S>
+impl<S> JoinAttempt<S>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    /// Waits for the answer and hands the roster to `take`, which stores it; the other side hears of it after that.
+    /// Waits for the answer and passes the roster to `take`, which stores it; then tells the inviter.
     ///
     /// # Errors
-    /// Where the other side says no or goes away, or `take` fails.
+    /// If the other side refuses or goes away, or `take` fails.
     pub async fn finish<T>(
         mut self,
         take: impl AsyncFnOnce(Vec<SignedEvent>) -> Result<T, PairError>,
     ) -> Result<T, PairError> {
         let mut roster = Vec::new();
-        let mut patience = self.patience + STEP;
+        let mut confirm_timeout = self.confirm_timeout + STEP_TIMEOUT;
         loop {
-            let page = match wire::receive(&mut self.stream, LARGE, patience).await? {
-                Message::Roster(page) => page,
-                other => return Err(wire::out_of_turn(&other)),
+            let page = match wire::receive(&mut self.stream, MAX_ROSTER_MESSAGE, confirm_timeout).await? {
+                PairMessage::Roster(page) => page,
+                other => return Err(wire::unexpected_message(&other)),
             };
-            patience = STEP;
-            if page.events.is_empty() && !page.last || roster.len() + page.events.len() > MAX_ROSTER {
-                return Err(PairError::Garbled("a roster without end".to_owned()));
+            confirm_timeout = STEP_TIMEOUT;
+            if page.events.is_empty() && !page.last || roster.len() + page.events.len() > MAX_ROSTER_EVENTS {
+                return Err(PairError::Protocol("a roster that is too long".to_owned()));
             }
             for event in page.events {
-                roster.push(event.into_event().map_err(|error| PairError::Garbled(error.to_string()))?);
+                roster.push(event.into_event().map_err(|error| PairError::Protocol(error.to_string()))?);
             }
             if page.last {
                 break;
             }
         }
         let taken = take(roster).await?;
-        // This device is in the team: whether the other side hears of it now or at the first sync is all one.
-        let _gone = wire::send(&mut self.stream, &Message::Done).await;
+        // The device is in the team, even if the inviter learns of it only at the first sync.
+        let _gone = wire::send(&mut self.stream, &PairMessage::Done).await;
         Ok(taken)
     }
 }

@@ -1,17 +1,17 @@
-//! How a device comes into a team: the protocol `ergo/pair/1`, and the same by files where there is no network.
+//! Pairing: how a device joins a team, by the protocol `ergo/pair/1` or by files.
 //!
 //! ```text
 //! joiner                                    inviter
-//!   │ HELLO   invite, proof, person, name  ──▶ │  the ticket's secret, bound to this very connection; the invite is now this device's
-//!   │ ◀──  WELCOME  proof, team, role, scopes  │  the inviter has the invite, and so is who the ticket says
-//!   │ READY                                ──▶ │  both screens show the same six words; a person of the inviter's side compares them
-//!   │ ◀──────────────  ROSTER  events …        │  yes: `roster.add` is signed, and the whole roster sent
-//!   │ DONE                                 ──▶ │  the joiner is in the team on its own disk, too
+//!   │ HELLO   invite, proof, person, name  ──▶ │  proof of the ticket's secret on this connection; binds the invitation
+//!   │ ◀──  WELCOME  proof, team, role, scopes  │  proof that the inviter made the ticket
+//!   │ READY                                ──▶ │  both screens show the same six words; a person compares them
+//!   │ ◀──────────────  ROSTER  events …        │  yes: `roster.add` is signed, and the whole roster is sent
+//!   │ DONE                                 ──▶ │  the joiner has stored the roster
 //! ```
 //!
-//! Either side may send REFUSED in place of its turn. A connection that is cut leaves nothing behind: before the person's yes nothing has
-//! happened but that the invite is bound to one device, and after it the same device may come again with the same ticket, and gets
-//! the roster without anyone being asked twice.
+//! Either side may send REFUSED instead. An interrupted attempt leaves nothing behind: before the person
+//! confirms, only the invitation is bound to the device; after that, the same device may come again with the
+//! same ticket and gets the roster without another question.
 
 mod invite;
 mod join;
@@ -22,42 +22,42 @@ mod wire;
 
 use std::{fmt, time::Duration};
 
-pub use invite::{Door, Guest, Invitation, receive};
-pub use join::{Me, Waiting, knock};
+pub use invite::{Invitation, Inviter, JoiningDevice, serve_join};
+pub use join::{JoinAttempt, JoinerIdentity, request_join};
 pub use wire::Welcome;
 
 use super::ticket::TicketError;
 
-/// How long a side waits for the other's next message, where no person is asked.
-pub const STEP: Duration = Duration::from_secs(10);
+/// The timeout of the other side's next message, if no person is asked.
+pub const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a person has to compare the words.
-pub const PATIENCE: Duration = Duration::from_mins(5);
+pub const CONFIRM_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Why the other side was refused; the words are part of the protocol and never change.
+/// Why the joiner was refused; the words are part of the protocol and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    /// No such invite, or a wrong proof: which of them is not told.
+pub enum PairRefusal {
+    /// The invitation is unknown or the proof is wrong: which of them is not told.
     Unknown,
-    /// The invite held until earlier.
+    /// The invitation has expired.
     Expired,
-    /// Another device has redeemed it.
+    /// Another device has used the invitation.
     Used,
-    /// A person said no.
+    /// A person denied it.
     Denied,
-    /// No person answered in time.
+    /// Nobody answered in time.
     Unanswered,
-    /// Too many come at once, or too often.
+    /// Too many attempts.
     Busy,
-    /// The inviting device may no longer take anyone in.
+    /// The inviting device may no longer admit devices.
     NotAdmin,
-    /// It could not be done on the inviting side, through no fault of the other.
+    /// The inviting side failed, through no fault of the joiner.
     Failed,
     /// The message was not understood: another version.
     Version,
 }
 
-impl Refusal {
+impl PairRefusal {
     const ALL: [(Self, &'static str); 9] = [
         (Self::Unknown, "unknown"),
         (Self::Expired, "expired"),
@@ -70,7 +70,7 @@ impl Refusal {
         (Self::Version, "version"),
     ];
 
-    /// The word on the wire.
+    /// Returns the word of the protocol.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(refusal, _)| *refusal == self).map_or("", |(_, word)| word)
     }
@@ -80,44 +80,44 @@ impl Refusal {
     }
 }
 
-/// What the joiner is told, with what to do.
-impl fmt::Display for Refusal {
+/// The explanation for the joiner, with what to do.
+impl fmt::Display for PairRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "the other side does not know this ticket: it was used, taken back, or made by another device; ask for a new one",
+            Self::Unknown => "the other side does not know this ticket: it was used, cancelled, or made by another device; ask for a new one",
             Self::Expired => "this ticket has expired: ask for a new one",
-            Self::Used => "another device has used this ticket already: if that was not yours, tell the one who invited you; ask for a new one",
-            Self::Denied => "the other side said no: ask them whether the words were the same",
+            Self::Used => "another device has used this ticket already: if that was not yours, tell the person who invited you; ask for a new one",
+            Self::Denied => "the other side denied it: ask them whether the words were the same",
             Self::Unanswered => "nobody on the other side answered in time: try again with the same ticket while someone is there",
-            Self::Busy => "the other side is busy with others who want to come in: try again in a minute",
-            Self::NotAdmin => "the device that invited you may no longer take anyone in: ask another admin of the team",
-            Self::Failed => "the other side could not do it: its log says why (`ergo status` there names the file)",
-            Self::Version => "the other side did not understand: both need the same version of ergo",
+            Self::Busy => "the other side is busy with other joins: try again in a minute",
+            Self::NotAdmin => "the device that invited you may no longer admit devices: ask another admin of the team",
+            Self::Failed => "the other side failed: its log says why (`ergo status` there names the file)",
+            Self::Version => "the other side did not understand the message: both need the same version of ergo",
         })
     }
 }
 
-/// Why a pairing did not come about.
+/// Why a pairing failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairError {
     /// The ticket cannot be used.
     #[error(transparent)]
     Ticket(#[from] TicketError),
-    /// The other side said no.
+    /// The other side refused.
     #[error("{0}")]
-    Refused(Refusal),
-    /// The other side does not prove to be the one that made the ticket.
+    Refused(PairRefusal),
+    /// The other side cannot prove that it made the ticket.
     #[error(
-        "the device that answered is not the one that made this ticket: nothing was joined; ask for a new ticket over another channel"
+        "the device that answered did not make this ticket, which may be a man-in-the-middle attack: nothing was joined; ask for a new ticket over another channel"
     )]
-    Impostor,
-    /// The other side went away, or says nothing.
+    WrongInviter,
+    /// The other side went away, or does not answer.
     #[error("the connection was lost ({0}): nothing was joined; try again with the same ticket")]
-    Lost(String),
-    /// What the other side sent is no message.
-    #[error("what the other side sent is not understood ({0}): both need the same version of ergo")]
-    Garbled(String),
-    /// It could not be done on this side.
+    ConnectionLost(String),
+    /// The other side sent an invalid message.
+    #[error("the other side sent an invalid message ({0}): both need the same version of ergo")]
+    Protocol(String),
+    /// This side failed.
     #[error("{0}")]
-    Here(String),
+    Local(String),
 }

@@ -1,68 +1,70 @@
-//! The messages of `ergo/pair/1`: a length in four bytes, big endian, then CBOR. A stranger may say little: limits are small until it has
-//! proved something, and nothing is allocated for what was only announced.
+//! The messages of `ergo/pair/1`: a length in four bytes, big endian, then CBOR.
+//!
+//! Architecture Invariant: limits are small until the joiner has proved possession of the ticket, and a
+//! declared length allocates nothing.
 
 use std::time::Duration;
 
 use minicbor::{Decode, Encode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::{PairError, Refusal};
+use super::{PairError, PairRefusal};
 use crate::domain::{
     EventId, Scope, SignedEvent,
     event::{EventError, SealedBody},
 };
 
-/// The longest message but those with the roster, in bytes.
-pub(super) const SMALL: usize = 16 * 1024;
+/// The longest message without roster events, in bytes.
+pub(super) const MAX_MESSAGE: usize = 16 * 1024;
 
-/// The longest message with roster events, in bytes: an event has at most 32 KiB.
-pub(super) const LARGE: usize = 1024 * 1024;
+/// The longest message with roster events, in bytes; an event has at most 32 KiB.
+pub(super) const MAX_ROSTER_MESSAGE: usize = 1024 * 1024;
 
-/// How many bytes of roster events go into one message before the next is begun.
-pub(super) const PAGE: usize = 256 * 1024;
+/// Bytes of roster events after which another message begins.
+pub(super) const PAGE_BYTES: usize = 256 * 1024;
 
-/// The most roster events that are taken: a team has at most 64 peers.
-pub(super) const MAX_ROSTER: usize = 10_000;
+/// The most roster events that are accepted: a team has at most 64 peers.
+pub(super) const MAX_ROSTER_EVENTS: usize = 10_000;
 
-/// A message.
+/// A message of the pairing protocol.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) enum Message {
+pub(super) enum PairMessage {
     #[n(0)]
-    Hello(#[n(0)] Hello),
+    Hello(#[n(0)] PairHello),
     #[n(1)]
     Welcome(#[n(0)] Welcome),
     #[n(2)]
     Ready,
     #[n(3)]
-    Roster(#[n(0)] Page),
+    Roster(#[n(0)] RosterPage),
     #[n(4)]
     Done,
     #[n(5)]
     Refused(#[n(0)] String),
 }
 
-/// The joiner's first word.
+/// The joiner's first message.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub(super) struct Hello {
-    /// Which invite: [`super::proof::Kept::name`].
+pub(super) struct PairHello {
+    /// The id of the invitation: [`super::proof::SecretHash::invite_id`].
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(super) invite: [u8; 8],
     #[cbor(n(1), with = "minicbor::bytes")]
     pub(super) proof: [u8; 32],
-    /// Whose device it is.
+    /// The person that the device belongs to.
     #[n(2)]
     pub(super) person: String,
-    /// What it calls itself.
+    /// The device's name.
     #[n(3)]
     pub(super) name: String,
 }
 
-/// What the inviter tells of the team, once the joiner has proved to have the ticket.
+/// What the inviter sends about the team, after the joiner's proof was verified.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Welcome {
-    /// That it made the invite.
+    /// The inviter's proof that it made the invitation.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub(super) proof: [u8; 32],
     /// The team.
@@ -71,29 +73,29 @@ pub struct Welcome {
     /// The team's name.
     #[n(2)]
     pub team_name: String,
-    /// Whose device the inviter is.
+    /// The inviting person.
     #[n(3)]
     pub person: String,
-    /// What it is called.
+    /// The name of the inviting device.
     #[n(4)]
     pub name: String,
     /// The role that is offered: `reader`, `writer` or `admin`.
     #[n(5)]
     pub role: String,
-    /// The scopes that will be seen; empty for all.
+    /// The scopes that are granted; empty for all.
     #[n(6)]
     pub scopes: Vec<Scope>,
-    /// How long a person has to answer, in seconds.
+    /// How long a person has to confirm, in seconds.
     #[n(7)]
-    pub patience: u64,
+    pub confirm_timeout: u64,
 }
 
-/// Some of the roster's events.
+/// A page of roster events.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub(super) struct Page {
+pub(super) struct RosterPage {
     #[n(0)]
-    pub(super) events: Vec<WireEvent>,
+    pub(super) events: Vec<PairWireEvent>,
     #[n(1)]
     pub(super) last: bool,
 }
@@ -101,7 +103,7 @@ pub(super) struct Page {
 /// A signed event.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
-pub(super) struct WireEvent {
+pub(super) struct PairWireEvent {
     /// The header as it was signed.
     #[cbor(n(0), with = "minicbor::bytes")]
     header: Vec<u8>,
@@ -109,20 +111,20 @@ pub(super) struct WireEvent {
     signature: [u8; 64],
     #[cbor(n(2), with = "minicbor::bytes")]
     salt: Option<[u8; 16]>,
-    /// Absent once redacted.
+    /// Absent if redacted.
     #[cbor(n(3), with = "minicbor::bytes")]
     body: Option<Vec<u8>>,
 }
 
-impl From<&SignedEvent> for WireEvent {
+impl From<&SignedEvent> for PairWireEvent {
     fn from(event: &SignedEvent) -> Self {
         let (salt, body) = event.body.clone().map(|body| (body.salt, body.bytes)).unzip();
         Self { header: event.header_bytes.clone(), signature: event.signature, salt, body }
     }
 }
 
-impl WireEvent {
-    /// The event, its form checked, its signature not yet.
+impl PairWireEvent {
+    /// Returns the event after checking its form, not its signature.
     pub(super) fn into_event(self) -> Result<SignedEvent, EventError> {
         let body = self.salt.zip(self.body).map(|(salt, bytes)| SealedBody { salt, bytes });
         SignedEvent::from_parts(self.header, self.signature, body)
@@ -130,7 +132,7 @@ impl WireEvent {
 }
 
 /// Sends a message.
-pub(super) async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> Result<(), PairError> {
+pub(super) async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &PairMessage) -> Result<(), PairError> {
     let body = minicbor::to_vec(message).unwrap_or_default();
     let mut bytes = (body.len() as u32).to_be_bytes().to_vec();
     bytes.extend_from_slice(&body);
@@ -138,63 +140,63 @@ pub(super) async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &Messa
         stream.write_all(&bytes).await?;
         stream.flush().await
     };
-    match tokio::time::timeout(super::STEP, write).await {
+    match tokio::time::timeout(super::STEP_TIMEOUT, write).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(PairError::Lost(error.to_string())),
-        Err(_) => Err(silent(super::STEP)),
+        Ok(Err(error)) => Err(PairError::ConnectionLost(error.to_string())),
+        Err(_) => Err(timed_out(super::STEP_TIMEOUT)),
     }
 }
 
-/// Waits for the next message, of at most `limit` bytes. A refusal is an error.
+/// Receives the next message, of at most `limit` bytes. A refusal is an error.
 pub(super) async fn receive(
     stream: &mut (impl AsyncRead + Unpin),
     limit: usize,
-    patience: Duration,
-) -> Result<Message, PairError> {
+    confirm_timeout: Duration,
+) -> Result<PairMessage, PairError> {
     let read = async {
         let mut length = [0; 4];
         stream.read_exact(&mut length).await?;
         let length = u32::from_be_bytes(length) as usize;
         if length > limit {
-            return Ok(Err(PairError::Garbled(format!(
-                "a message of {length} bytes, where at most {limit} are allowed"
-            ))));
+            return Ok(Err(PairError::Protocol(format!("a message of {length} bytes; at most {limit} are allowed"))));
         }
         let mut body = Vec::new();
         (&mut *stream).take(length as u64).read_to_end(&mut body).await?;
         if body.len() < length {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(minicbor::decode(&body).map_err(|error| PairError::Garbled(error.to_string())))
+        Ok(minicbor::decode(&body).map_err(|error| PairError::Protocol(error.to_string())))
     };
-    match tokio::time::timeout(patience, read).await {
-        Ok(Ok(Ok(Message::Refused(word)))) => Err(PairError::Refused(Refusal::of(&word).unwrap_or(Refusal::Failed))),
+    match tokio::time::timeout(confirm_timeout, read).await {
+        Ok(Ok(Ok(PairMessage::Refused(word)))) => {
+            Err(PairError::Refused(PairRefusal::of(&word).unwrap_or(PairRefusal::Failed)))
+        }
         Ok(Ok(message)) => message,
         Ok(Err(error)) => Err(lost(&error)),
-        Err(_) => Err(silent(patience)),
+        Err(_) => Err(timed_out(confirm_timeout)),
     }
 }
 
 fn lost(error: &std::io::Error) -> PairError {
-    PairError::Lost(match error.kind() {
+    PairError::ConnectionLost(match error.kind() {
         std::io::ErrorKind::UnexpectedEof => "the other side went away".to_owned(),
         _ => error.to_string(),
     })
 }
 
-fn silent(patience: Duration) -> PairError {
-    PairError::Lost(format!("the other side said nothing for {} s", patience.as_secs()))
+fn timed_out(confirm_timeout: Duration) -> PairError {
+    PairError::ConnectionLost(format!("the other side sent nothing for {} s", confirm_timeout.as_secs()))
 }
 
-/// The error for a message that is not the next one.
-pub(super) fn out_of_turn(message: &Message) -> PairError {
+/// Returns the error for a message out of order.
+pub(super) fn unexpected_message(message: &PairMessage) -> PairError {
     let what = match message {
-        Message::Hello(_) => "HELLO",
-        Message::Welcome(_) => "WELCOME",
-        Message::Ready => "READY",
-        Message::Roster(_) => "ROSTER",
-        Message::Done => "DONE",
-        Message::Refused(_) => "REFUSED",
+        PairMessage::Hello(_) => "HELLO",
+        PairMessage::Welcome(_) => "WELCOME",
+        PairMessage::Ready => "READY",
+        PairMessage::Roster(_) => "ROSTER",
+        PairMessage::Done => "DONE",
+        PairMessage::Refused(_) => "REFUSED",
     };
-    PairError::Garbled(format!("{what} out of turn"))
+    PairError::Protocol(format!("{what} out of turn"))
 }

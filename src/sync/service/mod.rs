@@ -1,16 +1,18 @@
-//! Keeps the teams of this device in step: owned by the daemon, at rest where there is nobody to talk to.
+//! The sync service: keeps the teams of this device in sync. Owned by the daemon; it listens only if there is a
+//! peer or an open pairing window.
 //!
-//! One task, the [`conductor`], decides who is called, which session goes on and what is told to whom; sessions and calls are tasks of
-//! their own that report to it. Another puts what this device writes into the documents.
+//! One task, the [`scheduler`], decides who is dialled, which session is kept and what each is told. Sessions
+//! and dials are tasks of their own that report to it. Another task adds what this device writes to the
+//! documents.
 
-mod board;
-mod conductor;
+mod decisions;
+mod document_store;
 mod peers;
-mod schedule;
-mod shelf;
+mod report;
+mod scheduler;
+mod sessions;
 mod status;
 mod tasks;
-mod visits;
 
 use std::{
     fmt,
@@ -27,14 +29,14 @@ use futures_util::future::BoxFuture;
 use iroh::{EndpointAddr, endpoint::Connection};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use self::conductor::{Conductor, Event};
+use self::scheduler::{Scheduler, SchedulerEvent};
 pub use self::{
-    shelf::StoreShelf,
-    status::{PeerStatus, Status, Trouble},
+    document_store::EngineDocumentStore,
+    status::{NetworkStatus, PeerProblem, PeerStatus},
 };
 use super::{
-    endpoint::{Door, EndpointError, Mode},
-    session::{Context, Limits},
+    endpoint::{NetworkMode, PairingPermit, TransportError},
+    session::{SessionLimits, SyncContext},
     worker::{self, Documents},
 };
 use crate::{
@@ -42,29 +44,29 @@ use crate::{
     engine::Engine,
 };
 
-/// How the service is started.
+/// How to start the service.
 #[derive(Clone)]
-pub struct Settings {
-    /// How far packets may go, where the person said so; else on the local network once there is somebody to talk to.
-    pub mode: Option<Mode>,
-    /// The relay's address with [`Mode::Internet`]; n0's where absent.
+pub struct ServiceSettings {
+    /// How far packets may go; if `None`, the local network once there is a peer.
+    pub mode: Option<NetworkMode>,
+    /// The URL of the relay with [`NetworkMode::Internet`]; if `None`, n0's relays.
     pub relay: Option<String>,
-    /// The UDP port; one that belongs to this device where absent.
+    /// The UDP port; if `None`, one derived from the device's key.
     pub port: Option<u16>,
-    /// Only this machine: for tests and for the demonstration.
+    /// Whether to use the loopback interface alone: for tests and for the demonstration.
     pub loopback: bool,
     /// The device's key.
     pub key: SigningKey,
-    /// The folder of the lease that says which process is this device on this machine.
+    /// The folder of the lease file, which keeps two processes on this machine from syncing with the same key.
     pub leases: Option<PathBuf>,
-    /// The worker for documents.
-    pub worker: worker::Options,
-    /// What sessions may take.
-    pub limits: Limits,
+    /// The limits of the worker for documents.
+    pub worker: worker::WorkerOptions,
+    /// The limits of sessions.
+    pub limits: SessionLimits,
 }
 
-impl Settings {
-    /// The usual settings for a device.
+impl ServiceSettings {
+    /// Returns the default settings for a device.
     pub fn new(key: SigningKey) -> Self {
         Self {
             mode: None,
@@ -73,193 +75,195 @@ impl Settings {
             loopback: false,
             key,
             leases: None,
-            worker: worker::Options::usual(),
-            limits: Limits::default(),
+            worker: worker::WorkerOptions::standard(),
+            limits: SessionLimits::default(),
         }
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for ServiceSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the key.
-        f.debug_struct("Settings").field("mode", &self.mode).field("relay", &self.relay).finish_non_exhaustive()
+        // The key must not be logged.
+        f.debug_struct("ServiceSettings").field("mode", &self.mode).field("relay", &self.relay).finish_non_exhaustive()
     }
 }
 
-/// What the service tells its owner. Called on the runtime's thread: it must not block.
-pub trait Observer: Send + Sync + 'static {
-    /// A peer came, went, fell behind or caught up.
+/// Receives what the service observes. Called on a runtime thread: it must not block.
+pub trait ServiceObserver: Send + Sync + 'static {
+    /// A peer connected, disconnected, or has a new state.
     fn peer(&self, team: EventId, device: DeviceId);
-    /// A team's roster is another.
+    /// The roster of a team changed.
     fn roster(&self, team: EventId);
 }
 
-/// Nobody.
-impl Observer for () {
+/// Ignores everything.
+impl ServiceObserver for () {
     fn peer(&self, _: EventId, _: DeviceId) {}
     fn roster(&self, _: EventId) {}
 }
 
-/// Serves those who call for pairing.
+/// Serves connections of devices that want to join a team.
 pub trait PairHandler: Send + Sync + 'static {
-    /// A stranger, or a member, called for `ergo/pair/1`. The connection ends when the future does.
+    /// A device connected for `ergo/pair/1`. The connection ends with the future.
     fn accept(&self, connection: Connection) -> BoxFuture<'static, ()>;
 }
 
-/// The service. Cheap to clone; it ends with [`Service::stop`].
+/// The sync service. Cheap to clone; it runs until [`Service::stop`].
 #[derive(Clone)]
-pub struct Service(Arc<Shared>);
+pub struct Service(Arc<ServiceShared>);
 
-pub(super) struct Shared {
-    /// What [`Service::status`] shows; written by the conductor alone.
-    board: watch::Sender<Status>,
-    events: mpsc::UnboundedSender<Event>,
+pub(super) struct ServiceShared {
+    /// Published by [`Service::status`]; written by the scheduler alone.
+    status: watch::Sender<NetworkStatus>,
+    events: mpsc::UnboundedSender<SchedulerEvent>,
     dirty: Arc<Notify>,
     handler: Mutex<Option<Arc<dyn PairHandler>>>,
-    windows: AtomicUsize,
+    pairing_windows: AtomicUsize,
 }
 
-impl Shared {
+impl ServiceShared {
     fn handler(&self) -> Option<Arc<dyn PairHandler>> {
         self.handler.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// While it lives, strangers may pair.
-pub struct Window {
-    shared: Arc<Shared>,
-    door: Option<Door>,
+/// Devices outside the team may pair while this exists.
+pub struct PairingWindow {
+    shared: Arc<ServiceShared>,
+    permit: Option<PairingPermit>,
 }
 
-impl Drop for Window {
+impl Drop for PairingWindow {
     fn drop(&mut self) {
-        drop(self.door.take());
-        self.shared.windows.fetch_sub(1, Ordering::Relaxed);
-        // The service has ended before its last window: nothing to close.
-        drop(self.shared.events.send(Event::Refresh(None)));
+        drop(self.permit.take());
+        self.shared.pairing_windows.fetch_sub(1, Ordering::Relaxed);
+        // If the service has ended, there is nothing to close.
+        drop(self.shared.events.send(SchedulerEvent::Refresh(None)));
     }
 }
 
 impl Service {
-    /// Starts it, on the current runtime. What goes wrong with the network stands in [`Service::status`].
-    pub fn start(settings: Settings, engine: Arc<Engine>, observer: Arc<dyn Observer>) -> Self {
-        let (events, heard) = mpsc::unbounded_channel();
-        let (news, told) = mpsc::unbounded_channel();
-        let shelf = Arc::new(shelf::StoreShelf::new(Arc::clone(&engine)));
-        let context = Context {
-            documents: Documents::new(settings.worker.clone(), shelf),
+    /// Starts the service on the current runtime. Problems of the network appear in [`Service::status`].
+    pub fn start(settings: ServiceSettings, engine: Arc<Engine>, observer: Arc<dyn ServiceObserver>) -> Self {
+        let (events, received) = mpsc::unbounded_channel();
+        let (peer_events, session_events) = mpsc::unbounded_channel();
+        let documents = Arc::new(EngineDocumentStore::new(Arc::clone(&engine)));
+        let context = SyncContext {
+            documents: Documents::new(settings.worker.clone(), documents),
             engine,
             instance: tasks::random(),
             limits: settings.limits,
-            news,
+            peer_events,
         };
-        let shared = Arc::new(Shared {
-            board: watch::Sender::new(Status::default()),
+        let shared = Arc::new(ServiceShared {
+            status: watch::Sender::new(NetworkStatus::default()),
             events,
             dirty: Arc::new(Notify::new()),
             handler: Mutex::default(),
-            windows: AtomicUsize::new(0),
+            pairing_windows: AtomicUsize::new(0),
         });
-        tokio::spawn(tasks::news(told, shared.events.clone()));
-        tokio::spawn(Conductor::new(settings, context, Arc::clone(&shared), observer).run(heard));
+        tokio::spawn(tasks::forward_events(session_events, shared.events.clone()));
+        tokio::spawn(Scheduler::new(settings, context, Arc::clone(&shared), observer).run(received));
         let service = Self(shared);
-        service.tell(Event::Refresh(None));
+        service.send_event(SchedulerEvent::Refresh(None));
         service
     }
 
-    /// This device wrote something. Cheap.
+    /// Notes that this device wrote something. Cheap.
     pub fn changed(&self) {
         self.0.dirty.notify_one();
     }
 
-    /// A team was made, joined or left here, or its roster was changed here: listens or ceases to, calls new members, and ends the
-    /// sessions of those who are none any more. Returns when that is done.
+    /// Applies a change of the teams or rosters: starts or stops to listen, dials new members, and ends the
+    /// sessions with former members. Returns when that is done.
     pub async fn refresh(&self) {
-        self.ask(|done| Event::Refresh(Some(done))).await;
+        self.ask(|done| SchedulerEvent::Refresh(Some(done))).await;
     }
 
-    /// From now on packets go as far as this; `None` for the usual.
-    pub async fn set_mode(&self, mode: Option<Mode>) {
-        self.ask(|done| Event::SetMode(mode, done)).await;
+    /// Sets how far packets may go; `None` for the default.
+    pub async fn set_mode(&self, mode: Option<NetworkMode>) {
+        self.ask(|done| SchedulerEvent::SetMode(mode, done)).await;
     }
 
-    /// Calls every peer that is not connected, or the one named, and compares with those that are. Answers the number of this
-    /// round: it is over with a peer whose [`PeerStatus::round`] is no less.
+    /// Dials every peer that is not connected, or the one named, and compares with those that are. Returns the
+    /// number of this round: it is over for each peer whose [`PeerStatus::round`] is at least that.
     pub async fn sync_now(&self, only: Option<DeviceId>) -> u64 {
         let (send, receive) = oneshot::channel();
-        self.tell(Event::SyncNow(only, send));
+        self.send_event(SchedulerEvent::SyncNow(only, send));
         receive.await.unwrap_or_default()
     }
 
-    /// A peer may be reached at this address: a person says so.
+    /// Adds an address that a person gave for a peer.
     pub async fn add_address(&self, device: DeviceId, address: SocketAddr) {
-        self.ask(|done| Event::AddAddress(device, address, done)).await;
+        self.ask(|done| SchedulerEvent::AddAddress(device, address, done)).await;
     }
 
-    /// The network at this moment. No I/O.
-    pub fn status(&self) -> Status {
-        self.0.board.borrow().clone()
+    /// Returns the current state of the network. No I/O.
+    pub fn status(&self) -> NetworkStatus {
+        self.0.status.borrow().clone()
     }
 
-    /// The network as it changes.
-    pub fn watch(&self) -> watch::Receiver<Status> {
-        self.0.board.subscribe()
+    /// Returns the state of the network as it changes.
+    pub fn watch(&self) -> watch::Receiver<NetworkStatus> {
+        self.0.status.subscribe()
     }
 
-    /// Where this device is reached: for a ticket. Keep a [`Window`] while the address matters, or nothing may listen there.
+    /// Returns the addresses of this device, for a ticket. Hold a [`PairingWindow`] while the addresses matter,
+    /// or nothing may listen there.
     ///
     /// # Errors
-    /// Where the mode is off, or nothing can listen.
-    pub async fn address(&self) -> Result<EndpointAddr, EndpointError> {
+    /// If the mode is off, or the port cannot be bound.
+    pub async fn address(&self) -> Result<EndpointAddr, TransportError> {
         self.transport().await.map(|transport| transport.address())
     }
 
-    /// Lets strangers pair with `handler` while the window lives; there is one handler, the latest.
+    /// Lets devices outside the team pair with `handler` while the window exists. There is one handler, the
+    /// latest.
     ///
     /// # Errors
     /// As [`Service::address`].
-    pub async fn open_window(&self, handler: Arc<dyn PairHandler>) -> Result<Window, EndpointError> {
+    pub async fn open_pairing_window(&self, handler: Arc<dyn PairHandler>) -> Result<PairingWindow, TransportError> {
         *self.0.handler.lock().unwrap_or_else(PoisonError::into_inner) = Some(handler);
-        // From here on something listens, whoever else is there.
-        let mut window = self.window();
-        window.door = Some(self.transport().await?.open_door());
+        // From here on the endpoint listens, even without a peer.
+        let mut window = self.pairing_window();
+        window.permit = Some(self.transport().await?.open_pairing());
         Ok(window)
     }
 
-    /// Calls a device that invited this one. Hold the window as long as the connection.
+    /// Dials a device that invited this one. Hold the window as long as the connection.
     ///
     /// # Errors
-    /// Where the mode is off, or the device does not answer or refuses.
-    pub async fn dial_pair(&self, inviter: EndpointAddr) -> Result<(Connection, Window), EndpointError> {
-        let window = self.window();
+    /// If the mode is off, or the device does not answer or rejects the connection.
+    pub async fn dial_pair(&self, inviter: EndpointAddr) -> Result<(Connection, PairingWindow), TransportError> {
+        let window = self.pairing_window();
         let connection = self.transport().await?.call_to_pair(inviter).await?;
         Ok((connection, window))
     }
 
-    /// Says goodbye to every peer and ends.
+    /// Ends all sessions in order and stops the service.
     pub async fn stop(&self) {
-        self.ask(Event::Stop).await;
+        self.ask(SchedulerEvent::Stop).await;
     }
 
-    fn window(&self) -> Window {
-        self.0.windows.fetch_add(1, Ordering::Relaxed);
-        Window { shared: Arc::clone(&self.0), door: None }
+    fn pairing_window(&self) -> PairingWindow {
+        self.0.pairing_windows.fetch_add(1, Ordering::Relaxed);
+        PairingWindow { shared: Arc::clone(&self.0), permit: None }
     }
 
-    async fn transport(&self) -> Result<Arc<super::endpoint::Transport>, EndpointError> {
+    async fn transport(&self) -> Result<Arc<super::endpoint::Transport>, TransportError> {
         let (send, receive) = oneshot::channel();
-        self.tell(Event::Transport(send));
-        receive.await.unwrap_or_else(|_| Err(EndpointError::Bind("sync has ended".to_owned())))
+        self.send_event(SchedulerEvent::Transport(send));
+        receive.await.unwrap_or_else(|_| Err(TransportError::Bind("sync has ended".to_owned())))
     }
 
-    fn tell(&self, event: Event) {
-        // It has ended: there is nothing left to tell.
+    fn send_event(&self, event: SchedulerEvent) {
+        // A closed channel means that the service has ended.
         drop(self.0.events.send(event));
     }
 
-    async fn ask(&self, event: impl FnOnce(oneshot::Sender<()>) -> Event) {
+    async fn ask(&self, event: impl FnOnce(oneshot::Sender<()>) -> SchedulerEvent) {
         let (done, wait) = oneshot::channel();
-        self.tell(event(done));
+        self.send_event(event(done));
         drop(wait.await);
     }
 }

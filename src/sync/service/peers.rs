@@ -1,4 +1,4 @@
-//! What the conductor keeps of each peer.
+//! The scheduler's state of each peer.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -9,107 +9,107 @@ use tokio::{
 };
 
 use super::{
-    schedule,
-    status::{PeerStatus, Trouble},
+    decisions,
+    status::{PeerProblem, PeerStatus},
 };
 use crate::{
     domain::{DeviceId, EventId},
     store::PeerRow,
     sync::{
         endpoint,
-        session::{Command, Side, View},
+        session::{SessionCommand, SessionSide, SessionView},
     },
 };
 
-/// Addresses that are remembered of a peer; the oldest go first.
+/// The most addresses that are kept of a peer; the oldest are dropped first.
 const ADDRESSES: usize = 8;
 
-/// A peer in one team.
-pub(super) type Key = (EventId, DeviceId);
+/// A peer within a team.
+pub(super) type PeerKey = (EventId, DeviceId);
 
-/// A live session, as the conductor holds it.
-pub(super) struct Live {
-    /// Tells it from others with the same peer.
+/// The scheduler's handle to a running session.
+pub(super) struct SessionHandle {
+    /// Tells it from other sessions with the same peer.
     pub(super) id: u64,
-    pub(super) side: Side,
-    /// Of the peer.
+    pub(super) side: SessionSide,
+    /// The peer's [`SyncContext::instance`](crate::sync::session::SyncContext::instance).
     pub(super) instance: u64,
-    pub(super) commands: mpsc::UnboundedSender<Command>,
-    pub(super) view: watch::Receiver<View>,
-    /// Weak: the session's task holds the connection.
+    pub(super) commands: mpsc::UnboundedSender<SessionCommand>,
+    pub(super) view: watch::Receiver<SessionView>,
+    /// Weak: the session's task owns the connection.
     pub(super) connection: WeakConnectionHandle,
-    /// When the two compare again.
+    /// When the two compare next.
     pub(super) compare: Instant,
     /// When it began.
     pub(super) since: Instant,
-    /// Whether the other end is still there is not known: it has until then to be heard from beyond so many bytes.
-    pub(super) doubt: Option<(Instant, u64)>,
+    /// A pending liveness check: its deadline, and the bytes received when it began.
+    pub(super) liveness_check: Option<(Instant, u64)>,
 }
 
 /// Another member of a team.
 pub(super) struct Peer {
     pub(super) addresses: Vec<SocketAddr>,
-    pub(super) live: Option<Live>,
+    pub(super) live: Option<SessionHandle>,
     pub(super) dialling: bool,
     pub(super) failures: u32,
-    /// When it is called; `None` where there is no reason to.
+    /// When to dial it; `None` if there is no reason to.
     pub(super) due: Option<Instant>,
     pub(super) last_seen: Option<u64>,
     pub(super) last_sync: Option<u64>,
-    pub(super) lacks: (u64, u64),
-    pub(super) trouble: Option<Trouble>,
-    /// How it was reached last.
-    pub(super) via: Option<endpoint::Path>,
-    /// Events that sessions which are over stored here.
+    pub(super) missing: (u64, u64),
+    pub(super) problem: Option<PeerProblem>,
+    /// The kind of path of the last connection.
+    pub(super) via: Option<endpoint::PathKind>,
+    /// Events that finished sessions have stored here.
     pub(super) received: u64,
     /// The last round that a person asked for, and the last that ended without a session.
     pub(super) rounds: (u64, u64),
 }
 
 impl Peer {
-    /// A peer as it was remembered, to be called soon.
+    /// Creates a peer from its stored row; it is dialled soon.
     pub(super) fn new(me: DeviceId, device: DeviceId, row: Option<PeerRow>) -> Self {
         let row = row.as_ref();
         let addresses = row.map(|row| row.addresses.iter().filter_map(|address| address.parse().ok()).collect());
-        let trouble = row.and_then(|row| row.last_error.clone());
+        let problem = row.and_then(|row| row.last_error.clone());
         Self {
             addresses: addresses.unwrap_or_default(),
             live: None,
             dialling: false,
             failures: 0,
-            due: Some(Instant::now() + schedule::courtesy(me, device)),
+            due: Some(Instant::now() + decisions::first_call_delay(me, device)),
             last_seen: row.and_then(|row| row.last_seen),
             last_sync: row.and_then(|row| row.last_sync),
-            lacks: row.map_or((0, 0), |row| (row.behind, row.ahead)),
-            trouble: trouble.map(|words| Trouble { words, advice: None, quiet: true }),
+            missing: row.map_or((0, 0), |row| (row.behind, row.ahead)),
+            problem: problem.map(|message| PeerProblem { message, advice: None, transient: true }),
             via: None,
             received: 0,
             rounds: (0, 0),
         }
     }
 
-    /// A person wants to know how it stands: it is asked, or called.
+    /// Begins a round that a person asked for: compares if connected, else dials.
     pub(super) fn begin_round(&mut self, number: u64) {
         self.rounds.0 = number;
         if self.live.is_some() {
-            self.send(Command::Round(number));
+            self.send(SessionCommand::Round(number));
         } else {
-            self.hurry(Duration::ZERO);
+            self.call_soon(Duration::ZERO);
         }
     }
 
-    /// It was not reached, or the session came to an end: that is what came of the round.
+    /// Ends the round: the peer was not reached, or the session ended.
     pub(super) fn end_round(&mut self) {
         self.rounds.1 = self.rounds.0;
     }
 
-    /// What it said no to, or was told no: worth another try once something changed here.
+    /// Whether one side rejected the other: worth another try after a change here.
     pub(super) fn is_refused(&self) -> bool {
-        self.live.is_none() && self.trouble.as_ref().is_some_and(|trouble| !trouble.quiet)
+        self.live.is_none() && self.problem.as_ref().is_some_and(|problem| !problem.transient)
     }
 
-    /// It is wanted at once, or as soon as courtesy allows.
-    pub(super) fn hurry(&mut self, wait: Duration) {
+    /// Dials the peer after `wait`, or earlier if that is planned.
+    pub(super) fn call_soon(&mut self, wait: Duration) {
         self.failures = 0;
         if self.live.is_none() {
             let soon = Instant::now() + wait;
@@ -117,16 +117,16 @@ impl Peer {
         }
     }
 
-    /// A call or a session failed.
-    pub(super) fn fail(&mut self, trouble: Trouble, chance: f64) {
+    /// Records a failed dial or session, and plans the next dial.
+    pub(super) fn fail(&mut self, problem: PeerProblem, chance: f64) {
         self.end_round();
         self.failures = self.failures.saturating_add(1);
-        self.due = Some(Instant::now() + schedule::backoff(self.failures, chance));
-        self.trouble = Some(trouble);
+        self.due = Some(Instant::now() + decisions::backoff(self.failures, chance));
+        self.problem = Some(problem);
     }
 
-    /// Remembers addresses, the latest first.
-    pub(super) fn learn(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> bool {
+    /// Adds addresses, the latest first. Returns whether anything changed.
+    pub(super) fn add_addresses(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> bool {
         let before = self.addresses.clone();
         for address in addresses {
             self.addresses.retain(|known| *known != address);
@@ -136,9 +136,9 @@ impl Peer {
         before != self.addresses
     }
 
-    pub(super) fn send(&self, command: Command) {
+    pub(super) fn send(&self, command: SessionCommand) {
         if let Some(live) = &self.live {
-            // Its task is ending: it will say so.
+            // If its task is ending, it reports that itself.
             drop(live.commands.send(command));
         }
     }
@@ -147,35 +147,36 @@ impl Peer {
         self.live.as_ref().and_then(|live| live.connection.upgrade())
     }
 
-    /// The other end may be gone: it is asked for a sign of life, once.
-    pub(super) fn doubt(&mut self) {
+    /// Asks the peer to compare, and expects any packet before the deadline.
+    pub(super) fn liveness_check(&mut self) {
         let Some(connection) = self.connection() else { return };
-        self.send(Command::Compare);
+        self.send(SessionCommand::Compare);
         if let Some(live) = &mut self.live {
             let heard = endpoint::traffic(&connection).received;
-            live.doubt.get_or_insert((Instant::now() + schedule::ANSWER, heard));
+            live.liveness_check.get_or_insert((Instant::now() + decisions::LIVENESS_TIMEOUT, heard));
         }
     }
 
-    /// Gives up a session whose other end was asked and has not been heard from in time.
-    pub(super) fn end_doubt(&mut self, now: Instant) {
+    /// Closes the connection if the peer has sent nothing since the check began.
+    pub(super) fn check_liveness(&mut self, now: Instant) {
         let Some(connection) = self.connection() else { return };
         let Some(live) = &mut self.live else { return };
-        if let Some((_, heard)) = live.doubt.take_if(|(at, _)| *at <= now)
+        if let Some((_, heard)) = live.liveness_check.take_if(|(at, _)| *at <= now)
             && endpoint::traffic(&connection).received == heard
         {
-            endpoint::give_up(&connection);
+            endpoint::close_unresponsive(&connection);
         }
     }
 
-    pub(super) fn status(&self, (team, device): Key) -> PeerStatus {
+    pub(super) fn status(&self, (team, device): PeerKey) -> PeerStatus {
         let view = self.live.as_ref().map(|live| live.view.borrow().clone());
         let connection = self.connection();
         let route = connection.as_ref().and_then(endpoint::route);
         let traffic = connection.as_ref().map(endpoint::traffic).unwrap_or_default();
-        let (we_lack, they_lack) = view.as_ref().map_or(self.lacks, |view| (view.we_lack, view.they_lack));
-        let minor = view.as_ref().and_then(|view| view.trouble.clone());
-        let minor = minor.map(|words| Trouble { words, advice: None, quiet: false });
+        let (missing_here, missing_at_peer) =
+            view.as_ref().map_or(self.missing, |view| (view.missing_here, view.missing_at_peer));
+        let minor = view.as_ref().and_then(|view| view.problem.clone());
+        let minor = minor.map(|message| PeerProblem { message, advice: None, transient: false });
         PeerStatus {
             team,
             device,
@@ -185,20 +186,20 @@ impl Peer {
             addresses: self.addresses.clone(),
             last_seen: self.last_seen,
             last_sync: view.as_ref().and_then(|view| view.last_sync).max(self.last_sync),
-            we_lack,
-            they_lack,
-            equal: view.as_ref().is_some_and(|view| view.equal),
+            missing_here,
+            missing_at_peer,
+            in_sync: view.as_ref().is_some_and(|view| view.in_sync),
             received: self.received + view.as_ref().map_or(0, |view| view.received),
             round: view.as_ref().map_or(0, |view| view.round).max(self.rounds.1),
-            skew: view.as_ref().map(|view| view.skew),
+            clock_skew_ms: view.as_ref().map(|view| view.clock_skew_ms),
             quarantined: view.as_ref().map_or(0, |view| view.quarantined),
-            not_taken: view.as_ref().map_or(0, |view| view.not_taken),
-            trouble: minor.or_else(|| self.trouble.clone().filter(|_| self.live.is_none())),
+            not_accepted: view.as_ref().map_or(0, |view| view.not_accepted),
+            problem: minor.or_else(|| self.problem.clone().filter(|_| self.live.is_none())),
         }
     }
 
-    /// What is remembered of it.
-    pub(super) fn row(&self, key: Key) -> PeerRow {
+    /// Returns the row to store.
+    pub(super) fn row(&self, key: PeerKey) -> PeerRow {
         let status = self.status(key);
         PeerRow {
             device: status.device,
@@ -207,10 +208,10 @@ impl Peer {
             addresses: status.addresses.iter().map(ToString::to_string).collect(),
             last_seen: status.last_seen,
             last_sync: status.last_sync,
-            last_error: status.trouble.map(|trouble| trouble.words),
-            behind: status.we_lack,
-            ahead: status.they_lack,
-            digests_equal: status.equal,
+            last_error: status.problem.map(|problem| problem.message),
+            behind: status.missing_here,
+            ahead: status.missing_at_peer,
+            digests_equal: status.in_sync,
             via: self.via.map(|path| path.as_str().to_owned()),
         }
     }

@@ -1,151 +1,157 @@
-//! How the network stands, and what to do where it does not.
+//! The state of the network, as it is shown, and what to do about problems.
 
 use std::net::SocketAddr;
 
 use crate::{
     domain::{DeviceId, EventId},
     sync::{
-        endpoint::{EndpointError, Mode, Route, Traffic},
-        frame::Code,
-        session::{Ended, Phase},
+        endpoint::{NetworkMode, Route, Traffic, TransportError},
+        frame::RejectCode,
+        session::{SessionEnd, SessionPhase},
     },
 };
 
-/// The network at this moment.
+/// The state of the network.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Status {
-    /// How far packets may go; [`Mode::Off`] where nothing listens, whatever was asked for.
-    pub mode: Mode,
-    /// Where this device listens.
+pub struct NetworkStatus {
+    /// How far packets may go; [`NetworkMode::Off`] if nothing listens, whatever the settings say.
+    pub mode: NetworkMode,
+    /// The addresses of this device.
     pub addresses: Vec<String>,
-    /// Whether devices are looked for by mDNS.
+    /// Whether mDNS discovery runs.
     pub discovers: bool,
-    /// What is not as it should be, each with what to do.
+    /// Problems, each with what to do.
     pub problems: Vec<String>,
     /// The other active members of the teams of this device.
     pub peers: Vec<PeerStatus>,
 }
 
-/// How this device stands with another, in one team.
+/// The state of a peer in one team.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerStatus {
     /// The team.
     pub team: EventId,
-    /// The other device.
+    /// The peer.
     pub device: DeviceId,
-    /// How far its session has come; `None` where there is none.
-    pub session: Option<Phase>,
-    /// By which way.
+    /// The phase of its session; `None` if there is none.
+    pub session: Option<SessionPhase>,
+    /// The path of its connection.
     pub route: Option<Route>,
-    /// What has passed over its connection.
+    /// Bytes sent and received over its connection.
     pub traffic: Traffic,
-    /// Where it was reached, or may be.
+    /// Known addresses, the latest first.
     pub addresses: Vec<SocketAddr>,
     /// When it was last connected, in milliseconds since the Unix epoch.
     pub last_seen: Option<u64>,
-    /// When both last had the same, in milliseconds since the Unix epoch.
+    /// When both last had the same events, in milliseconds since the Unix epoch.
     pub last_sync: Option<u64>,
-    /// Events that it has and this device lacks, as far as is known.
-    pub we_lack: u64,
-    /// Events that this device has and it lacks, as far as is known.
-    pub they_lack: u64,
-    /// Both have the same; said of a live session alone.
-    pub equal: bool,
+    /// Events that it has and this device lacks, as far as known.
+    pub missing_here: u64,
+    /// Events that this device has and it lacks, as far as known.
+    pub missing_at_peer: u64,
+    /// Whether both have the same events; of a live session only.
+    pub in_sync: bool,
     /// Events that its sessions stored here since the service started.
     pub received: u64,
-    /// The last round that is over with it, however it ended: see [`super::Service::sync_now`].
+    /// The last round that is over with it, with or without success: see [`super::Service::sync_now`].
     pub round: u64,
-    /// How far its clock is ahead of ours, in milliseconds; said of a live session alone.
-    pub skew: Option<i64>,
-    /// Events that it brought and that were not let in.
+    /// How far its clock is ahead of ours, in milliseconds; of a live session only.
+    pub clock_skew_ms: Option<i64>,
+    /// Events of it in quarantine here.
     pub quarantined: u64,
-    /// Events that this device brought and that it did not let in, as it last said; said of a live session alone.
-    pub not_taken: u64,
-    /// What went wrong last.
-    pub trouble: Option<Trouble>,
+    /// Events of this device in its quarantine, as it last reported; of a live session only.
+    pub not_accepted: u64,
+    /// The last problem.
+    pub problem: Option<PeerProblem>,
 }
 
-/// What went wrong with a peer, and what to do.
+/// A problem with a peer, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct PeerProblem {
     /// What happened.
-    pub words: String,
-    /// What to do; nothing where it mends itself.
+    pub message: String,
+    /// What to do; `None` if nothing.
     pub advice: Option<String>,
-    /// It mends itself: the peer is asleep, or the network is gone.
-    pub quiet: bool,
+    /// Whether it ends by itself: the peer is asleep, or the network is gone.
+    pub transient: bool,
 }
 
-impl Trouble {
-    fn quiet(words: impl Into<String>) -> Self {
-        Self { words: words.into(), advice: None, quiet: true }
+impl PeerProblem {
+    fn transient(message: impl Into<String>) -> Self {
+        Self { message: message.into(), advice: None, transient: true }
     }
 
-    fn loud(words: impl Into<String>, advice: &str) -> Self {
-        Self { words: words.into(), advice: Some(advice.to_owned()), quiet: false }
+    fn persistent(message: impl Into<String>, advice: &str) -> Self {
+        Self { message: message.into(), advice: Some(advice.to_owned()), transient: false }
     }
 
-    /// What a call that came to nothing means.
-    pub(super) fn of_call(error: &EndpointError) -> Self {
-        let words = error.to_string();
+    /// Explains a failed dial.
+    pub(super) fn from_dial_error(error: &TransportError) -> Self {
+        let message = error.to_string();
         match error {
-            EndpointError::NotPaired => Self::loud(
-                words,
-                "it has not heard of this device yet, or this device was put out of the team: let it sync with the admin who invited \
+            TransportError::NotPaired => Self::persistent(
+                message,
+                "its roster does not have this device yet, or this device was revoked: let the peer sync with the admin who invited \
                  this device, or ask an admin for a new invite",
             ),
-            EndpointError::NoAddress => Self {
+            TransportError::NoAddress => Self {
                 advice: Some(
-                    "it is found by itself on the same network; where multicast is blocked, `ergo sync address` tells where it is, and \
-                     `ergo sync export` writes a file to carry"
+                    "on the same network it is discovered automatically; if multicast is blocked, add its address with `ergo sync address`, or \
+                     carry events as a file with `ergo sync export`"
                         .to_owned(),
                 ),
-                ..Self::quiet(words)
+                ..Self::transient(message)
             },
-            EndpointError::Protocol(_) => Self::loud(words, "install the same version of ergo on both devices"),
-            EndpointError::Silent(_) => Self {
-                advice: Some("it may be off or on another network; it is called again by itself".to_owned()),
-                ..Self::quiet(words)
+            TransportError::Protocol(_) => Self::persistent(message, "install the same version of ergo on both devices"),
+            TransportError::NoAnswer(_) => Self {
+                advice: Some("it may be off or on another network; ergo keeps trying".to_owned()),
+                ..Self::transient(message)
             },
-            _ => Self::loud(words, "`ergo doctor` says more"),
+            _ => Self::persistent(message, "`ergo doctor` says more"),
         }
     }
 
-    /// What the end of a session means; `None` where it ended in order.
-    pub(super) fn of_end(ended: &Ended) -> Option<Self> {
-        let (code, words, by_peer) = match ended {
-            Ended::Closed => return None,
-            Ended::Refused(Code::CannotStore, words) => {
-                let words = format!("what comes cannot be stored here: {words}");
-                return Some(Self::loud(words, "make room on this device's disk; it is tried again by itself"));
+    /// Explains the end of a session; `None` if it ended in order.
+    pub(super) fn from_session_end(ended: &SessionEnd) -> Option<Self> {
+        let (code, message, by_peer) = match ended {
+            SessionEnd::Closed => return None,
+            SessionEnd::Rejected(RejectCode::CannotStore, message) => {
+                let message = format!("received events cannot be stored here: {message}");
+                return Some(Self::persistent(message, "free space on this device's disk; ergo keeps trying"));
             }
-            Ended::RefusedByPeer(Code::CannotStore, words) => {
-                let words = format!("the peer cannot store what it is sent: {words}");
-                return Some(Self::loud(words, "make room on the disk of that device; it is tried again by itself"));
+            SessionEnd::RejectedByPeer(RejectCode::CannotStore, message) => {
+                let message = format!("the peer cannot store what this device sends: {message}");
+                return Some(Self::persistent(message, "free space on the disk of that device; ergo keeps trying"));
             }
-            Ended::Interrupted(words) => return Some(Self::quiet(format!("the connection was lost: {words}"))),
-            Ended::Refused(code, words) => (code, format!("this device refused: {words}"), false),
-            Ended::RefusedByPeer(code, words) => (code, format!("the peer refused: {words}"), true),
+            SessionEnd::Interrupted(message) => {
+                return Some(Self::transient(format!("the connection was lost: {message}")));
+            }
+            SessionEnd::Rejected(code, message) => (code, format!("this device rejected the peer: {message}"), false),
+            SessionEnd::RejectedByPeer(code, message) => {
+                (code, format!("the peer rejected this device: {message}"), true)
+            }
         };
         let advice = match code {
-            Code::Paused if by_peer => {
-                "an admin may have to say again what this device may do; whoever sits at the peer decides about what waits there"
+            RejectCode::Paused if by_peer => {
+                "somebody at the peer has to review its quarantine; an admin may have to grant this device its role again"
             }
-            Code::Paused => {
-                "`ergo sync quarantine list` shows them; discard them, or put the device that wrote them out of the team: then it is \
-                 heard again"
+            RejectCode::Paused => {
+                "`ergo sync quarantine list` shows them; discard them, or revoke the device that wrote them: then sync \
+                 continues"
             }
-            Code::NotPaired => "ask an admin of the team for a new invite, if this should not be so",
-            Code::TeamMismatch => "`ergo sync status` on both devices shows their teams",
-            Code::RosterStale => "sync with the admin who made the last change to the team, then again with this peer",
-            Code::TooBig | Code::BadEvent => {
-                "the peer sends what it must not: its ergo is damaged or changed; look at it before it syncs again"
+            RejectCode::NotPaired => "if your device should be in the team, ask an admin for a new invite",
+            RejectCode::TeamMismatch => "`ergo sync status` on both devices shows their teams",
+            RejectCode::RosterStale => {
+                "sync with the admin who made the last change to the team, then again with this peer"
             }
-            Code::DocPoisoned => "`ergo sync export` and `ergo sync import` carry the events past it",
-            Code::Version => "install the same version of ergo on both devices",
-            Code::Busy | Code::CannotStore | Code::Other(_) => "it is tried again by itself",
+            RejectCode::TooBig | RejectCode::BadEvent => {
+                "the peer broke the protocol: its ergo may be damaged or modified; check that device before it syncs again"
+            }
+            RejectCode::DocPoisoned => "carry the events as a file: `ergo sync export` there, `ergo sync import` here",
+            RejectCode::Version => "install the same version of ergo on both devices",
+            RejectCode::Busy | RejectCode::CannotStore | RejectCode::Other(_) => "ergo keeps trying",
         };
-        Some(Self::loud(words, advice))
+        Some(Self::persistent(message, advice))
     }
 }
 
@@ -154,27 +160,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_says_what_to_do_and_what_is_interrupted_is_quiet() {
-        assert_eq!(Trouble::of_end(&Ended::Closed), None);
-        let lost = Trouble::of_end(&Ended::Interrupted("reset".into())).unwrap();
-        assert!(lost.quiet && lost.advice.is_none());
-        for code in
-            [Code::NotPaired, Code::TeamMismatch, Code::TooBig, Code::Version, Code::Paused, Code::Other("x".into())]
-        {
-            for ended in [Ended::Refused(code.clone(), "no".into()), Ended::RefusedByPeer(code.clone(), "no".into())] {
-                let trouble = Trouble::of_end(&ended).unwrap();
-                assert!(!trouble.quiet && trouble.advice.is_some() && trouble.words.ends_with("refused: no"));
+    fn rejections_give_advice_and_interruptions_are_transient() {
+        assert_eq!(PeerProblem::from_session_end(&SessionEnd::Closed), None);
+        let lost = PeerProblem::from_session_end(&SessionEnd::Interrupted("reset".into())).unwrap();
+        assert!(lost.transient && lost.advice.is_none());
+        for code in [
+            RejectCode::NotPaired,
+            RejectCode::TeamMismatch,
+            RejectCode::TooBig,
+            RejectCode::Version,
+            RejectCode::Paused,
+            RejectCode::Other("x".into()),
+        ] {
+            for ended in
+                [SessionEnd::Rejected(code.clone(), "no".into()), SessionEnd::RejectedByPeer(code.clone(), "no".into())]
+            {
+                let problem = PeerProblem::from_session_end(&ended).unwrap();
+                assert!(!problem.transient && problem.advice.is_some() && problem.message.ends_with(": no"));
             }
         }
         let full = || "the disk that holds the store is full".to_owned();
-        let here = Trouble::of_end(&Ended::Refused(Code::CannotStore, full())).unwrap();
-        let there = Trouble::of_end(&Ended::RefusedByPeer(Code::CannotStore, full())).unwrap();
-        for (trouble, whose) in [(here, "this device's disk"), (there, "the disk of that device")] {
-            assert!(!trouble.quiet && trouble.words.ends_with("full"), "{trouble:?}");
-            assert!(trouble.advice.unwrap().contains(whose));
+        let here = PeerProblem::from_session_end(&SessionEnd::Rejected(RejectCode::CannotStore, full())).unwrap();
+        let there =
+            PeerProblem::from_session_end(&SessionEnd::RejectedByPeer(RejectCode::CannotStore, full())).unwrap();
+        for (problem, whose) in [(here, "this device's disk"), (there, "the disk of that device")] {
+            assert!(!problem.transient && problem.message.ends_with("full"), "{problem:?}");
+            assert!(problem.advice.unwrap().contains(whose));
         }
-        assert!(!Trouble::of_call(&EndpointError::NotPaired).quiet);
-        assert!(Trouble::of_call(&EndpointError::Silent("10.0.0.1:1".into())).quiet);
-        assert!(Trouble::of_call(&EndpointError::NoAddress).advice.unwrap().contains("multicast"));
+        assert!(!PeerProblem::from_dial_error(&TransportError::NotPaired).transient);
+        assert!(PeerProblem::from_dial_error(&TransportError::NoAnswer("10.0.0.1:1".into())).transient);
+        assert!(PeerProblem::from_dial_error(&TransportError::NoAddress).advice.unwrap().contains("multicast"));
     }
 }

@@ -1,4 +1,4 @@
-//! What runs beside the conductor, and reports to it.
+//! The tasks that run beside the scheduler and report to it.
 
 use std::{
     collections::HashMap,
@@ -13,106 +13,108 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::conductor::Event;
+use super::scheduler::SchedulerEvent;
 use crate::{
     domain::{DeviceId, EventId},
     sync::{
-        endpoint::{self, EndpointError, Listener, Transport},
+        endpoint::{self, EndpointHandler, Transport, TransportError},
         frame::ALPN_PAIR,
         index,
-        session::{self, Command, Context, Ended, Greeted, News, Side, View},
+        session::{
+            self, EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SessionSide, SessionView, SyncContext,
+        },
     },
 };
 
-/// Sessions, greetings included, that one peer may have open.
-const PER_PEER: usize = 4;
+/// The most sessions, handshakes included, that one peer may have open.
+const MAX_PER_PEER: usize = 4;
 
-/// Callers that are greeted at once.
-const GREETINGS: usize = 16;
+/// The most callers in a handshake at once.
+const MAX_HANDSHAKES: usize = 16;
 
-/// Between two rounds of putting events into documents: those of one burst go together.
-const GAP: Duration = Duration::from_millis(5);
+/// The pause between two flushes: events of one burst go into the same change.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The wait after a round that failed.
-const RETRY: Duration = Duration::from_secs(5);
+/// The delay after a flush that failed.
+const FLUSH_RETRY: Duration = Duration::from_secs(5);
 
-/// How long the end of a connection waits for the peer to have read the last words.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long to wait for the peer to read the last frames before the connection is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Passes the endpoint's news on, and greets callers.
-pub(super) struct Ear {
-    context: Context,
-    events: mpsc::UnboundedSender<Event>,
-    greeting: Arc<Semaphore>,
-    callers: Arc<Mutex<HashMap<DeviceId, usize>>>,
+/// Forwards the events of the endpoint to the scheduler, and performs the handshake with callers.
+pub(super) struct EventSender {
+    context: SyncContext,
+    events: mpsc::UnboundedSender<SchedulerEvent>,
+    handshake_slots: Arc<Semaphore>,
+    handshakes: Arc<Mutex<HashMap<DeviceId, usize>>>,
 }
 
-impl Ear {
-    pub(super) fn new(context: Context, events: mpsc::UnboundedSender<Event>) -> Self {
-        Self { context, events, greeting: Arc::new(Semaphore::new(GREETINGS)), callers: Arc::default() }
+impl EventSender {
+    pub(super) fn new(context: SyncContext, events: mpsc::UnboundedSender<SchedulerEvent>) -> Self {
+        Self { context, events, handshake_slots: Arc::new(Semaphore::new(MAX_HANDSHAKES)), handshakes: Arc::default() }
     }
 
-    fn tell(&self, event: Event) {
+    fn send_event(&self, event: SchedulerEvent) {
         drop(self.events.send(event));
     }
 }
 
-impl Listener for Ear {
-    fn called(&self, connection: Connection) {
+impl EndpointHandler for EventSender {
+    fn on_connection(&self, connection: Connection) {
         if connection.alpn() == ALPN_PAIR {
-            return self.tell(Event::CalledToPair(connection));
+            return self.send_event(SchedulerEvent::PairingCall(connection));
         }
         let peer = endpoint::device_of(connection.remote_id());
-        let Ok(permit) = Arc::clone(&self.greeting).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.handshake_slots).try_acquire_owned() else {
             return connection.close(0_u32.into(), b"busy");
         };
-        let Some(place) = Place::take(&self.callers, peer) else {
+        let Some(slot) = CallerSlot::take(&self.handshakes, peer) else {
             return connection.close(0_u32.into(), b"busy");
         };
         let (context, events) = (self.context.clone(), self.events.clone());
         tokio::spawn(async move {
             let opened = timeout(context.limits.handshake, connection.accept_bi()).await;
             let Ok(Ok((writer, reader))) = opened else { return connection.close(0_u32.into(), b"no stream") };
-            match session::greet(&context, Side::Acceptor, peer, None, reader, writer).await {
-                Ok(greeted) => drop(events.send(Event::Greeted(greeted, connection))),
+            match session::handshake(&context, SessionSide::Acceptor, peer, None, reader, writer).await {
+                Ok(established) => drop(events.send(SchedulerEvent::SessionEstablished(established, connection))),
                 Err(ended) => {
-                    farewell(&connection).await;
-                    drop(events.send(Event::NotGreeted(peer, None, ended)));
+                    wait_for_close(&connection).await;
+                    drop(events.send(SchedulerEvent::HandshakeFailed(peer, None, ended)));
                 }
             }
-            drop((permit, place));
+            drop((permit, slot));
         });
     }
 
-    fn found(&self, device: DeviceId, addresses: Vec<SocketAddr>) {
-        self.tell(Event::Found(device, addresses));
+    fn on_peer_found(&self, device: DeviceId, addresses: Vec<SocketAddr>) {
+        self.send_event(SchedulerEvent::PeerFound(device, addresses));
     }
 
-    fn moved(&self) {
-        self.tell(Event::Moved);
+    fn on_addresses_changed(&self) {
+        self.send_event(SchedulerEvent::AddressesChanged);
     }
 
-    fn contacted(&self, address: &str, what: &'static str) {
-        self.tell(Event::Contacted(address.to_owned(), what));
+    fn on_contact(&self, address: &str, what: &'static str) {
+        self.send_event(SchedulerEvent::AddressContacted(address.to_owned(), what));
     }
 }
 
-/// A peer's place among those who are being greeted.
-struct Place(Arc<Mutex<HashMap<DeviceId, usize>>>, DeviceId);
+/// A slot of a peer among the callers in a handshake.
+struct CallerSlot(Arc<Mutex<HashMap<DeviceId, usize>>>, DeviceId);
 
-impl Place {
-    fn take(callers: &Arc<Mutex<HashMap<DeviceId, usize>>>, peer: DeviceId) -> Option<Self> {
-        let mut counts = callers.lock().unwrap_or_else(PoisonError::into_inner);
+impl CallerSlot {
+    fn take(handshakes: &Arc<Mutex<HashMap<DeviceId, usize>>>, peer: DeviceId) -> Option<Self> {
+        let mut counts = handshakes.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(peer).or_default();
-        if *count >= PER_PEER {
+        if *count >= MAX_PER_PEER {
             return None;
         }
         *count += 1;
-        Some(Self(Arc::clone(callers), peer))
+        Some(Self(Arc::clone(handshakes), peer))
     }
 }
 
-impl Drop for Place {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.1) {
@@ -124,86 +126,89 @@ impl Drop for Place {
     }
 }
 
-/// Calls a peer and greets it.
+/// Dials a peer and performs the handshake.
 pub(super) async fn dial(
-    context: Context,
+    context: SyncContext,
     transport: Arc<Transport>,
     team: EventId,
     peer: DeviceId,
     addresses: Vec<SocketAddr>,
-    events: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedSender<SchedulerEvent>,
 ) {
     let event = match call(&context, &transport, team, peer, &addresses).await {
-        Ok((greeted, connection)) => Event::Greeted(greeted, connection),
-        Err(Failed::Call(error)) => Event::NotReached(team, peer, error),
-        Err(Failed::Greeting(ended)) => Event::NotGreeted(peer, Some(team), ended),
+        Ok((established, connection)) => SchedulerEvent::SessionEstablished(established, connection),
+        Err(DialError::Call(error)) => SchedulerEvent::DialFailed(team, peer, error),
+        Err(DialError::Handshake(ended)) => SchedulerEvent::HandshakeFailed(peer, Some(team), ended),
     };
     drop(events.send(event));
 }
 
-enum Failed {
-    Call(EndpointError),
-    Greeting(Ended),
+enum DialError {
+    Call(TransportError),
+    Handshake(SessionEnd),
 }
 
 async fn call(
-    context: &Context,
+    context: &SyncContext,
     transport: &Transport,
     team: EventId,
     peer: DeviceId,
     addresses: &[SocketAddr],
-) -> Result<(Greeted, Connection), Failed> {
-    let connection = transport.call(peer, addresses).await.map_err(Failed::Call)?;
-    let (writer, reader) = connection.open_bi().await.map_err(|error| Failed::Call(endpoint::closed(&error)))?;
-    match session::greet(context, Side::Dialler, peer, Some(team), reader, writer).await {
-        Ok(greeted) => Ok((greeted, connection)),
+) -> Result<(EstablishedSession, Connection), DialError> {
+    let connection = transport.call(peer, addresses).await.map_err(DialError::Call)?;
+    let (writer, reader) =
+        connection.open_bi().await.map_err(|error| DialError::Call(endpoint::close_error(&error)))?;
+    match session::handshake(context, SessionSide::Dialler, peer, Some(team), reader, writer).await {
+        Ok(established) => Ok((established, connection)),
         Err(ended) => {
-            // A refusal at the handshake arrives just after it: the connection knows better than the stream why it ended.
-            let refused = timeout(FAREWELL, connection.closed()).await.ok().map(|error| endpoint::closed(&error));
+            // A rejection by the access policy arrives just after the handshake: the connection knows the
+            // reason better than the stream.
+            let refused =
+                timeout(CLOSE_TIMEOUT, connection.closed()).await.ok().map(|error| endpoint::close_error(&error));
             Err(match refused {
-                Some(error @ (EndpointError::NotPaired | EndpointError::Protocol(_))) => Failed::Call(error),
-                _ => Failed::Greeting(ended),
+                Some(error @ (TransportError::NotPaired | TransportError::Protocol(_))) => DialError::Call(error),
+                _ => DialError::Handshake(ended),
             })
         }
     }
 }
 
-/// Runs a session and reports its end; what it shows is reported as it changes.
-pub(super) async fn attend(
-    context: Context,
-    greeted: Greeted,
+/// Runs a session, and reports each change of its view and its end.
+pub(super) async fn run_session(
+    context: SyncContext,
+    established: EstablishedSession,
     connection: Connection,
     id: u64,
-    commands: mpsc::UnboundedReceiver<Command>,
-    view: watch::Sender<View>,
-    events: mpsc::UnboundedSender<Event>,
+    commands: mpsc::UnboundedReceiver<SessionCommand>,
+    view: watch::Sender<SessionView>,
+    events: mpsc::UnboundedSender<SchedulerEvent>,
 ) {
-    let key = (greeted.team, greeted.peer);
-    let mut seen = view.subscribe();
-    let session = session::run(&context, greeted, commands, view);
+    let key = (established.team, established.peer);
+    let mut view_changed = view.subscribe();
+    let session = session::run(&context, established, commands, view);
     tokio::pin!(session);
     let ended = loop {
         tokio::select! {
             ended = &mut session => break ended,
-            Ok(()) = seen.changed() => drop(events.send(Event::Seen(key))),
+            Ok(()) = view_changed.changed() => drop(events.send(SchedulerEvent::ViewChanged(key))),
         }
     };
-    farewell(&connection).await;
-    drop(events.send(Event::Ended(key, id, ended)));
+    wait_for_close(&connection).await;
+    drop(events.send(SchedulerEvent::SessionEnded(key, id, ended)));
 }
 
-/// Lets the peer read the last words before the connection goes.
-async fn farewell(connection: &Connection) {
-    drop(timeout(FAREWELL, connection.closed()).await);
+/// Lets the peer read the last frames before the connection is closed.
+async fn wait_for_close(connection: &Connection) {
+    drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
     connection.close(0_u32.into(), b"bye");
 }
 
-/// Puts what this device writes into documents, whenever it is told that there is something.
+/// Adds new events of this device to documents whenever it is woken.
 pub(super) async fn flush(
-    context: Context,
+    context: SyncContext,
     teams: watch::Receiver<Vec<EventId>>,
     dirty: Arc<Notify>,
-    events: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedSender<SchedulerEvent>,
 ) {
     loop {
         dirty.notified().await;
@@ -211,40 +216,43 @@ pub(super) async fn flush(
         for team in all {
             match index::flush(&context, team).await {
                 Ok(documents) if documents.is_empty() => {}
-                Ok(documents) => drop(events.send(Event::Flushed(team, documents))),
-                Err(words) => {
-                    tracing::warn!(%words, "events wait for their document");
-                    drop(events.send(Event::NotFlushed(words)));
+                Ok(documents) => drop(events.send(SchedulerEvent::Flushed(team, documents))),
+                Err(message) => {
+                    tracing::warn!(%message, "cannot add events to a document; retrying");
+                    drop(events.send(SchedulerEvent::FlushFailed(message)));
                     dirty.notify_one();
-                    sleep(RETRY).await;
+                    sleep(FLUSH_RETRY).await;
                 }
             }
         }
         if events.is_closed() {
             return;
         }
-        sleep(GAP).await;
+        sleep(FLUSH_INTERVAL).await;
     }
 }
 
-/// Passes on what sessions say to each other.
-pub(super) async fn news(mut told: mpsc::UnboundedReceiver<News>, events: mpsc::UnboundedSender<Event>) {
-    while let Some(news) = told.recv().await {
-        if events.send(Event::News(news)).is_err() {
+/// Forwards the events of sessions to the scheduler.
+pub(super) async fn forward_events(
+    mut peer_events: mpsc::UnboundedReceiver<PeerEvent>,
+    events: mpsc::UnboundedSender<SchedulerEvent>,
+) {
+    while let Some(event) = peer_events.recv().await {
+        if events.send(SchedulerEvent::Peer(event)).is_err() {
             return;
         }
     }
 }
 
-/// A random number.
+/// Returns a random number.
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Without randomness nothing else works either; a repeated number only makes a restart harder to see.
+    // Without randomness nothing else works either; a repeated number only makes a restart harder to detect.
     let _unlikely = getrandom::fill(&mut bytes);
     u64::from_le_bytes(bytes)
 }
 
-/// A random number from 0 to 1.
+/// Returns a random number from 0 to 1.
 pub(super) fn chance() -> f64 {
     (random() >> 11) as f64 / (1_u64 << 53) as f64
 }

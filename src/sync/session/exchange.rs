@@ -1,11 +1,12 @@
-//! The reconciliation of one document: turns on a fork in the worker, then the bodies, then one transaction.
+//! The exchange of one document with the peer: turns on a fork in the worker, then the bodies, then one
+//! transaction.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    Place, Side, Stop,
-    live::Session,
-    plain::{self, Owed},
+    DocumentKey, SessionSide, StopReason,
+    events::{self, QueuedResponse},
+    message_loop::SyncSession,
 };
 use crate::{
     domain::{
@@ -16,57 +17,59 @@ use crate::{
     engine::Engine,
     store::{PeerDocument, SyncImport, SyncImported},
     sync::{
-        document::Entry,
-        frame::{Body, Code, DocMessage, DocOffer, Durable, Message, Refused, Turn, Want},
+        document::DocumentEntry,
+        frame::{DocumentMessage, DocumentOffer, Durable, Message, RejectCode, Rejection, TurnKind, Want, WireBody},
         index,
         worker::{self, DocumentError},
     },
 };
 
-/// Exchanges that a peer may have open at once, beside those that this side began.
+/// The most exchanges that the peer may have open, besides those that this side began.
 const MAX_OPEN: usize = 32;
 
-/// Events that one exchange may bring: the hard limit of a document.
+/// The most events that one exchange may bring: the hard limit of a document.
 const MAX_NEW: usize = crate::sync::document::HARD_ENTRIES;
 
-/// Bytes of bodies that one exchange may bring: they are in memory until all of it is stored. More comes plain, page by page.
+/// The most bytes of bodies that one exchange may bring: they stay in memory until all of it is stored. More is
+/// sent as events, page by page.
 const MAX_BODIES: usize = 128 * 1024 * 1024;
 
-/// What is said where an exchange would bring more than that.
-pub(super) const TOO_MANY_BODIES: &str = "more bodies than one exchange may hold: they come plain";
+/// The reason given if an exchange would bring more.
+pub(super) const TOO_MANY_BODIES: &str =
+    "the bodies exceed what one exchange may hold: they are sent as events instead";
 
 /// One document under reconciliation.
-pub(super) struct Exchange {
+pub(super) struct OpenExchange {
     number: u64,
-    place: Place,
-    /// This side began it.
+    key: DocumentKey,
+    /// Whether this side began it.
     mine: bool,
-    fork: worker::Session,
-    /// What came that this document did not have.
-    new: Vec<Entry>,
-    /// Of these the bodies are on their way.
+    fork: worker::DocumentSession,
+    /// Entries that are new to this document.
+    new: Vec<DocumentEntry>,
+    /// New events whose bodies are on their way.
     waiting: HashSet<EventId>,
-    /// Bodies that the peer sends unasked, in this order; `None` where the entry is not new.
-    follows: VecDeque<Option<EventId>>,
-    bodies: HashMap<EventId, Body>,
+    /// The bodies that follow without a request, in order; `None` if the entry is not new.
+    following: VecDeque<Option<EventId>>,
+    bodies: HashMap<EventId, WireBody>,
     body_bytes: usize,
     converged: bool,
-    /// The document changed here meanwhile: once more, afterwards.
+    /// Whether to repeat the exchange: the document changed here meanwhile.
     again: bool,
 }
 
-impl Exchange {
+impl OpenExchange {
     /// Whether it has this number.
     pub(super) fn is(&self, number: u64) -> bool {
         self.number == number
     }
 
-    /// Takes the next bodies that the peer sends unasked; `false` where there are more than it announced.
-    pub(super) fn take_following(&mut self, bodies: Vec<Option<Body>>) -> bool {
+    /// Adds the next following bodies. Returns `false` if there are more than were announced.
+    pub(super) fn add_following(&mut self, bodies: Vec<Option<WireBody>>) -> bool {
         bodies.into_iter().all(|body| {
-            let next = self.follows.pop_front();
+            let next = self.following.pop_front();
             if let Some(Some(id)) = next {
-                self.take_body(id, body);
+                self.add_body(id, body);
             }
             next.is_some()
         })
@@ -77,72 +80,72 @@ impl Exchange {
         self.waiting.contains(id)
     }
 
-    /// Takes a body, or the word that there is none.
-    pub(super) fn take_body(&mut self, id: EventId, body: Option<Body>) {
+    /// Adds a body, or notes that the peer has none.
+    pub(super) fn add_body(&mut self, id: EventId, body: Option<WireBody>) {
         self.waiting.remove(&id);
         if let Some(body) = body {
-            self.body_bytes += plain::size(&body);
+            self.body_bytes += events::size(&body);
             self.bodies.insert(id, body);
         }
     }
 
-    /// The document, where more came with it than one transaction may hold.
-    pub(super) fn too_big(&self) -> Option<Place> {
-        (self.body_bytes > MAX_BODIES).then(|| self.place.clone())
+    /// Returns the document if its bodies exceed what one transaction may hold.
+    pub(super) fn too_big(&self) -> Option<DocumentKey> {
+        (self.body_bytes > MAX_BODIES).then(|| self.key.clone())
     }
 }
 
-impl Session<'_> {
-    /// Puts a document in line for its exchange.
-    pub(super) fn enqueue(&mut self, place: Place) {
-        let document = place.document(self.team);
-        if self.paused.contains(&document) || !self.shares(&place.scope) || self.queue.contains(&place) {
+impl SyncSession<'_> {
+    /// Queues a document for an exchange.
+    pub(super) fn enqueue(&mut self, key: DocumentKey) {
+        let document = key.document_id(self.team);
+        if self.paused.contains(&document) || !self.shares(&key.scope) || self.queue.contains(&key) {
             return;
         }
         match self.exchanges.get_mut(&document) {
             Some(open) => open.again = true,
-            None => self.queue.push_back(place),
+            None => self.queue.push_back(key),
         }
     }
 
-    /// Begins what is in line, as far as there is room.
-    pub(super) async fn begin_queued(&mut self) -> Result<(), Stop> {
+    /// Begins queued exchanges up to the limit.
+    pub(super) async fn begin_queued(&mut self) -> Result<(), StopReason> {
         while self.exchanges.len() < self.context.limits.exchanges
-            && let Some(place) = self.queue.pop_front()
+            && let Some(key) = self.queue.pop_front()
         {
             let number = self.next_exchange;
             self.next_exchange += 2;
-            if let Some((exchange, first)) = self.begin(place.clone(), number, true).await? {
-                self.speak(&place, number, Turn::First, first.into_iter().collect()).await?;
+            if let Some((exchange, first)) = self.begin(key.clone(), number, true).await? {
+                self.send_turn(&key, number, TurnKind::First, first.into_iter().collect()).await?;
                 self.open(exchange);
             }
         }
         Ok(())
     }
 
-    fn open(&mut self, exchange: Exchange) {
-        self.begins_to_wait();
-        self.exchanges.insert(exchange.place.document(self.team), exchange);
+    fn open(&mut self, exchange: OpenExchange) {
+        self.start_waiting();
+        self.exchanges.insert(exchange.key.document_id(self.team), exchange);
     }
 
     async fn begin(
         &mut self,
-        place: Place,
+        key: DocumentKey,
         number: u64,
         mine: bool,
-    ) -> Result<Option<(Exchange, Option<Vec<u8>>)>, Stop> {
-        let (document, peer) = (place.document(self.team), self.peer);
+    ) -> Result<Option<(OpenExchange, Option<Vec<u8>>)>, StopReason> {
+        let (document, peer) = (key.document_id(self.team), self.peer);
         let state = self.context.engine(move |engine| engine.sync_read(|r| r.peer_document(&peer, &document))).await?;
         match self.context.documents.begin(document, state.map(|state| state.state), mine).await {
             Ok((fork, first)) => {
-                let exchange = Exchange {
+                let exchange = OpenExchange {
                     number,
-                    place,
+                    key,
                     mine,
                     fork,
                     new: Vec::new(),
                     waiting: HashSet::new(),
-                    follows: VecDeque::new(),
+                    following: VecDeque::new(),
                     bodies: HashMap::new(),
                     body_bytes: 0,
                     converged: false,
@@ -151,46 +154,56 @@ impl Session<'_> {
                 Ok(Some((exchange, first)))
             }
             Err(error) => {
-                self.failed(place, number, error).await?;
+                self.failed(key, number, error).await?;
                 Ok(None)
             }
         }
     }
 
-    /// Says a turn as it is.
-    pub(super) fn say_at(&self, place: &Place, exchange: u64, turn: Turn, messages: Vec<Vec<u8>>) -> Result<(), Stop> {
-        let Place { scope, month, part } = place.clone();
+    /// Sends a turn in the full encoding.
+    pub(super) fn send_full_turn(
+        &self,
+        key: &DocumentKey,
+        exchange: u64,
+        turn: TurnKind,
+        messages: Vec<Vec<u8>>,
+    ) -> Result<(), StopReason> {
+        let DocumentKey { scope, month, part } = key.clone();
         let messages = messages.into_iter().map(Into::into).collect();
-        Ok(self.wire.send(&Message::Doc(DocMessage { scope, month, part, exchange, turn, messages }))?)
+        Ok(self.stream.send(&Message::Doc(DocumentMessage { scope, month, part, exchange, turn, messages }))?)
     }
 
-    /// A turn of the peer, and the entries whose bodies follow it.
-    pub(super) async fn take_doc(&mut self, message: DocMessage, follow: Vec<EventId>) -> Result<(), Stop> {
-        let DocMessage { scope, month, part, exchange: number, turn, messages } = message;
-        let place = Place { scope, month, part };
-        let document = place.document(self.team);
-        if turn == Turn::Dropped {
-            self.forget_following(&place, Some(number));
+    /// Handles a turn of the peer; `follow` names the entries whose bodies follow it.
+    pub(super) async fn receive_turn(
+        &mut self,
+        message: DocumentMessage,
+        follow: Vec<EventId>,
+    ) -> Result<(), StopReason> {
+        let DocumentMessage { scope, month, part, exchange: number, turn, messages } = message;
+        let key = DocumentKey { scope, month, part };
+        let document = key.document_id(self.team);
+        if turn == TurnKind::Aborted {
+            self.forget_following(&key, Some(number));
             let given_up = self.exchanges.get(&document).is_some_and(|open| open.number == number);
             if given_up
                 && let Some(open) = self.exchanges.remove(&document)
                 && open.again
             {
-                self.enqueue(place);
+                self.enqueue(key);
             }
             return Ok(());
         }
-        if turn == Turn::First && !self.admit(&place, number)? {
+        if turn == TurnKind::First && !self.accept_exchange(&key, number)? {
             return Ok(());
         }
         let mut exchange = match self.exchanges.remove(&document) {
             Some(open) if open.number == number => open,
-            // Of an exchange that is over on this side: it said all that it had to.
+            // The turn belongs to an exchange that is over on this side.
             Some(other) => {
                 self.exchanges.insert(document, other);
                 return Ok(());
             }
-            None if turn == Turn::First => match self.begin(place.clone(), number, false).await? {
+            None if turn == TurnKind::First => match self.begin(key.clone(), number, false).await? {
                 Some((begun, _)) => begun,
                 None => return Ok(()),
             },
@@ -204,43 +217,47 @@ impl Session<'_> {
                     exchange.converged |= step.converged;
                     replies.extend(step.reply);
                 }
-                Err(error) => return self.failed(place, number, error).await,
+                Err(error) => return self.failed(key, number, error).await,
             }
         }
         if exchange.new.len() > MAX_NEW {
-            let words = format!("a document with more than {MAX_NEW} new events");
-            return self.failed(place, number, DocumentError::TooLarge { why: words }).await;
+            let reason = format!("a document with more than {MAX_NEW} new events");
+            return self.failed(key, number, DocumentError::TooLarge { why: reason }).await;
         }
         if !follow.is_empty() {
             let new: HashSet<EventId> = exchange.new.iter().skip(before).map(|entry| entry.id).collect();
-            exchange.follows.extend(follow.into_iter().map(|id| new.contains(&id).then_some(id)));
+            exchange.following.extend(follow.into_iter().map(|id| new.contains(&id).then_some(id)));
         }
         if !replies.is_empty() {
-            self.speak(&place, number, Turn::Next, replies).await?;
+            self.send_turn(&key, number, TurnKind::Next, replies).await?;
         }
         if exchange.converged {
-            self.want_bodies(&mut exchange).await?;
+            self.request_bodies(&mut exchange).await?;
         }
         self.open(exchange);
         self.finish_complete().await
     }
 
-    /// Whether an exchange that the peer begins is taken up.
-    fn admit(&mut self, place: &Place, number: u64) -> Result<bool, Stop> {
-        let document = place.document(self.team);
-        if !self.shares(&place.scope) {
-            let words = format!("{} is not shared with your device", place.scope);
-            self.wire.send(&Message::Error(Refused { code: Code::RosterStale, words, document: Some(document) }))?;
+    /// Whether to accept an exchange that the peer begins.
+    fn accept_exchange(&mut self, key: &DocumentKey, number: u64) -> Result<bool, StopReason> {
+        let document = key.document_id(self.team);
+        if !self.shares(&key.scope) {
+            let reason = format!("{} is not shared with your device", key.scope);
+            self.stream.send(&Message::Error(Rejection {
+                code: RejectCode::RosterStale,
+                reason,
+                document: Some(document),
+            }))?;
             return Ok(false);
         }
         if self.paused.contains(&document) || self.exchanges.len() >= MAX_OPEN + self.context.limits.exchanges {
-            self.say_at(place, number, Turn::Dropped, Vec::new())?;
+            self.send_full_turn(key, number, TurnKind::Aborted, Vec::new())?;
             return Ok(false);
         }
-        // Both began at the same time: the dialler's goes on.
+        // If both began at the same time, the dialler's exchange goes on.
         let mut again = false;
         if let Some(open) = self.exchanges.get(&document) {
-            if open.mine && self.side == Side::Dialler {
+            if open.mine && self.side == SessionSide::Dialler {
                 return Ok(false);
             }
             again = open.again || open.mine;
@@ -249,19 +266,19 @@ impl Session<'_> {
             && again
         {
             drop(open);
-            // What this side wanted to say goes with the peer's exchange, as it starts from the document as it is now.
-            self.queue.retain(|queued| queued != place);
+            // The peer's exchange starts from the current document, so it covers what this side had queued.
+            self.queue.retain(|queued| queued != key);
         }
         Ok(true)
     }
 
-    /// Asks for the bodies of what came, except for events that are here already.
-    async fn want_bodies(&mut self, exchange: &mut Exchange) -> Result<(), Stop> {
+    /// Requests the bodies of new events that are not already here.
+    async fn request_bodies(&mut self, exchange: &mut OpenExchange) -> Result<(), StopReason> {
         let mut seen = HashSet::new();
         exchange.new.retain(|entry| seen.insert(entry.id));
         let ids: Vec<EventId> = exchange.new.iter().map(|entry| entry.id).collect();
         let (known, ids) = self.context.engine(move |engine| Ok((engine.sync_read(|r| r.known(&ids))?, ids))).await?;
-        let (mut wanted, followed) = (Vec::new(), exchange.follows.iter().flatten().copied().collect::<HashSet<_>>());
+        let (mut wanted, followed) = (Vec::new(), exchange.following.iter().flatten().copied().collect::<HashSet<_>>());
         let here = |id: &EventId| known.contains(id) || exchange.bodies.contains_key(id);
         let missing: Vec<EventId> = ids.into_iter().filter(|id| !here(id)).collect();
         for id in missing {
@@ -269,22 +286,22 @@ impl Session<'_> {
                 exchange.waiting.insert(id);
                 continue;
             }
-            match self.stash.take(&id) {
+            match self.early_bodies.take(&id) {
                 Some(body) => drop(exchange.bodies.insert(id, body)),
                 None => wanted.push(id),
             }
         }
-        for page in wanted.chunks(plain::BODIES) {
-            self.wire.send(&Message::Want(Want { scope: exchange.place.scope.clone(), events: page.to_vec() }))?;
+        for page in wanted.chunks(events::BODIES) {
+            self.stream.send(&Message::Want(Want { scope: exchange.key.scope.clone(), events: page.to_vec() }))?;
         }
         exchange.waiting.extend(wanted);
         Ok(())
     }
 
-    /// Stores what has all that it waited for.
-    pub(super) async fn finish_complete(&mut self) -> Result<(), Stop> {
+    /// Stores every exchange that has all its bodies.
+    pub(super) async fn finish_complete(&mut self) -> Result<(), StopReason> {
         loop {
-            let complete = |(_, open): &(&DocumentId, &Exchange)| open.converged && open.waiting.is_empty();
+            let complete = |(_, open): &(&DocumentId, &OpenExchange)| open.converged && open.waiting.is_empty();
             let Some(document) = self.exchanges.iter().find(complete).map(|(id, _)| *id) else { return Ok(()) };
             if let Some(exchange) = self.exchanges.remove(&document) {
                 self.finish(document, exchange).await?;
@@ -292,170 +309,179 @@ impl Session<'_> {
         }
     }
 
-    /// One transaction: events, document, and what the peer is known to have. Then the peer is told.
-    async fn finish(&mut self, document: DocumentId, exchange: Exchange) -> Result<(), Stop> {
-        let Exchange { number, place, fork, new, bodies, again, .. } = exchange;
+    /// Stores events, document and peer state in one transaction, then tells the peer.
+    async fn finish(&mut self, document: DocumentId, exchange: OpenExchange) -> Result<(), StopReason> {
+        let OpenExchange { number, key, fork, new, bodies, again, .. } = exchange;
         if !new.is_empty() && self.peer_only_reads() {
             // The fork is dropped: a reader changes nothing here.
-            let offered = self.theirs.scopes.iter().find(|offer| offer.scope == place.scope);
-            let offered =
-                offered.and_then(|o| o.documents.iter().find(|d| (d.month, d.part) == (place.month, place.part)));
+            let offered = self.theirs.scopes.iter().find(|offer| offer.scope == key.scope);
+            let offered = offered.and_then(|o| o.documents.iter().find(|d| (d.month, d.part) == (key.month, key.part)));
             if let Some(offered) = offered {
-                self.left_aside.insert(document, offered.digest);
+                self.ignored_changes.insert(document, offered.digest);
             }
             return Ok(());
         }
         let staged = match fork.end().await {
             Ok(staged) => staged,
-            Err(error) => return self.failed(place, number, error).await,
+            Err(error) => return self.failed(key, number, error).await,
         };
         let events = match complete(new, bodies) {
             Ok(events) => events,
-            Err(words) => return self.refuse_document(place, Code::BadEvent, words),
+            Err(reason) => return self.refuse_document(key, RejectCode::BadEvent, reason),
         };
         let changes = !events.is_empty() || staged.chunk.is_some();
-        let digest = self.theirs_of(&place).map_or_else(Default::default, |offered| offered.digest);
+        let digest = self.theirs_of(&key).map_or_else(Default::default, |offered| offered.digest);
         let peer = staged.peer_state.clone().map(|state| PeerDocument { peer: self.peer, document, state, digest });
         let (team, from, now) = (self.team, self.peer, (self.context.engine.config().clock)());
-        let update = index::update(team, &place, &staged, []);
+        let update = index::update(team, &key, &staged, []);
         let import = SyncImport { team, from: Some(from), events, document: Some(update), peer, now };
         let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
         let (imported, row) = match stored {
             Ok(stored) => stored,
-            Err(Stop::Refuse(refused)) if refused.code != Code::CannotStore => {
-                return self.refuse_document(place, refused.code, refused.words);
+            Err(StopReason::Reject(refused)) if refused.code != RejectCode::CannotStore => {
+                return self.refuse_document(key, refused.code, refused.reason);
             }
-            Err(Stop::Stale(why)) => {
+            Err(StopReason::Stale(why)) => {
                 drop(staged);
-                return self.stale(place, number, why).await;
+                return self.stale(key, number, why).await;
             }
             Err(other) => return Err(other),
         };
         staged.commit().await;
         self.stale.remove(&document);
-        self.counted(&imported).await?;
+        self.record_import(&imported).await?;
         if let Some(document) = row {
             // After an exchange both documents are the same.
-            super::offer::note(&mut self.theirs, &place.scope, document);
-            super::offer::note(&mut self.mine, &place.scope, document);
-            self.wire.send(&Message::Durable(Durable { scope: place.scope.clone(), document }))?;
+            super::offer::set_document_offer(&mut self.theirs, &key.scope, document);
+            super::offer::set_document_offer(&mut self.mine, &key.scope, document);
+            self.stream.send(&Message::Durable(Durable { scope: key.scope.clone(), document }))?;
         }
         if changes && !self.exchanges.is_empty() {
-            // More is under way: how far it has come is shown.
-            self.look().await?;
+            // Other exchanges are open: update the progress that is shown.
+            self.refresh_offer().await?;
         }
         if changes {
             self.changed = true;
-            self.tell(imported.roster_changed, false);
+            self.publish(imported.roster_changed, false);
         }
         if again {
-            self.enqueue(place);
+            self.enqueue(key);
         }
         Ok(())
     }
 
-    fn theirs_of(&self, place: &Place) -> Option<&DocOffer> {
-        let offer = self.theirs.scopes.iter().find(|offer| offer.scope == place.scope)?;
-        offer.documents.iter().find(|document| (document.month, document.part) == (place.month, place.part))
+    fn theirs_of(&self, key: &DocumentKey) -> Option<&DocumentOffer> {
+        let offer = self.theirs.scopes.iter().find(|offer| offer.scope == key.scope)?;
+        offer.documents.iter().find(|document| (document.month, document.part) == (key.month, key.part))
     }
 
-    /// Pushes this device's new events: the bodies ahead, so that one turn is enough.
-    pub(super) async fn push(&mut self, documents: Vec<(Place, Vec<EventId>)>) -> Result<(), Stop> {
-        for (place, events) in documents {
-            if !self.shares(&place.scope) {
-                // It may be granted since this side last looked.
-                self.look().await?;
+    /// Pushes new events of this device: the bodies first, so that one turn is enough.
+    pub(super) async fn push(&mut self, documents: Vec<(DocumentKey, Vec<EventId>)>) -> Result<(), StopReason> {
+        for (key, events) in documents {
+            if !self.shares(&key.scope) {
+                // The scope may have been granted since the last look.
+                self.refresh_offer().await?;
             }
-            if !self.shares(&place.scope) || self.paused.contains(&place.document(self.team)) {
+            if !self.shares(&key.scope) || self.paused.contains(&key.document_id(self.team)) {
                 continue;
             }
             if (1..=index::BATCH).contains(&events.len()) {
-                for frame in self.bodies(place.scope.clone(), events).await? {
-                    self.wire.send_frame(frame)?;
+                for frame in self.bodies(key.scope.clone(), events).await? {
+                    self.stream.send_frame(frame)?;
                 }
             }
             self.changed = true;
-            self.enqueue(place);
+            self.enqueue(key);
         }
         Ok(())
     }
 
-    /// A document is not what this side took it for. The worker reads it anew, and the two begin again; what does not agree with itself
-    /// even then is made anew.
-    async fn stale(&mut self, place: Place, number: u64, why: String) -> Result<(), Stop> {
-        let document = place.document(self.team);
+    /// Handles a staged document that is based on another one than the stored: the first time the worker reads
+    /// it again and the exchange is repeated; the second time the document is rebuilt.
+    async fn stale(&mut self, key: DocumentKey, number: u64, why: String) -> Result<(), StopReason> {
+        let document = key.document_id(self.team);
         let first = self.stale.insert(document);
-        let error = if first { DocumentError::Interrupted } else { DocumentError::Broken { document, why } };
-        self.failed(place, number, error).await
+        let error = if first { DocumentError::Interrupted } else { DocumentError::Corrupt { document, why } };
+        self.failed(key, number, error).await
     }
 
-    /// The worker, or its rules, put an end to an exchange.
-    async fn failed(&mut self, place: Place, number: u64, error: DocumentError) -> Result<(), Stop> {
-        self.forget_following(&place, Some(number));
+    /// Handles an exchange that the worker ended.
+    async fn failed(&mut self, key: DocumentKey, number: u64, error: DocumentError) -> Result<(), StopReason> {
+        self.forget_following(&key, Some(number));
         match error {
             DocumentError::Interrupted => {
-                self.say_at(&place, number, Turn::Dropped, Vec::new())?;
-                self.enqueue(place);
+                self.send_full_turn(&key, number, TurnKind::Aborted, Vec::new())?;
+                self.enqueue(key);
                 Ok(())
             }
             DocumentError::Unavailable { .. } => {
-                self.trouble(error.to_string());
-                self.say_at(&place, number, Turn::Dropped, Vec::new())
+                self.problem(error.to_string());
+                self.send_full_turn(&key, number, TurnKind::Aborted, Vec::new())
             }
-            DocumentError::Broken { .. } => {
-                self.trouble(format!("a document of {} is made anew: {error}", place.scope));
-                self.say_at(&place, number, Turn::Dropped, Vec::new())?;
-                index::rebuild(self.context, self.team, &place).await.map_err(Stop::Here)?;
-                self.enqueue(place);
+            DocumentError::Corrupt { .. } => {
+                self.problem(format!("rebuilding a document of {}: {error}", key.scope));
+                self.send_full_turn(&key, number, TurnKind::Aborted, Vec::new())?;
+                index::rebuild(self.context, self.team, &key).await.map_err(StopReason::Local)?;
+                self.enqueue(key);
                 Ok(())
             }
             DocumentError::Violation(_) | DocumentError::Poisoned { .. } | DocumentError::TooLarge { .. } => {
-                self.refuse_document(place, Code::DocPoisoned, error.to_string())
+                self.refuse_document(key, RejectCode::DocPoisoned, error.to_string())
             }
         }
     }
 
-    /// Refuses a document of this peer for this session, and asks for its events instead; the session goes on.
-    pub(super) fn refuse_document(&mut self, place: Place, code: Code, words: String) -> Result<(), Stop> {
-        let document = place.document(self.team);
-        self.trouble(format!("{} of {}: {words}", place.scope, place.month));
-        self.wire.send(&Message::Error(Refused { code, words, document: Some(document) }))?;
+    /// Rejects a document of this peer for the rest of the session and requests its events instead; the session
+    /// continues.
+    pub(super) fn refuse_document(
+        &mut self,
+        key: DocumentKey,
+        code: RejectCode,
+        reason: String,
+    ) -> Result<(), StopReason> {
+        let document = key.document_id(self.team);
+        self.problem(format!("{} of {}: {reason}", key.scope, key.month));
+        self.stream.send(&Message::Error(Rejection { code, reason, document: Some(document) }))?;
         self.paused.insert(document);
         self.exchanges.remove(&document);
-        self.want_since(place.scope)
+        self.request_events(key.scope)
     }
 
-    /// The peer refuses a document.
-    pub(super) fn refused_document(&mut self, document: DocumentId, refused: Refused) -> Result<(), Stop> {
+    /// Handles a document that the peer rejected.
+    pub(super) fn refused_document(&mut self, document: DocumentId, refused: Rejection) -> Result<(), StopReason> {
         self.paused.insert(document);
         let team = self.team;
-        self.owed.retain(|owed| !matches!(owed, Owed::Following(rest) if rest.place.document(team) == document));
-        let open = self.exchanges.remove(&document).map(|open| open.place.scope);
-        self.trouble(format!("the peer refuses a document ({}): {}", refused.code, refused.words));
+        self.responses.retain(|response| !matches!(response, QueuedResponse::FollowingBodies(rest) if rest.key.document_id(team) == document));
+        let open = self.exchanges.remove(&document).map(|open| open.key.scope);
+        self.problem(format!("the peer rejected a document ({}): {}", refused.code, refused.reason));
         match open {
-            Some(scope) if refused.code == Code::DocPoisoned => self.want_since(scope),
+            Some(scope) if refused.code == RejectCode::DocPoisoned => self.request_events(scope),
             _ => Ok(()),
         }
     }
 }
 
-/// The events with their bodies. A body that is not the one that its header names is as good as forged.
-fn complete(new: Vec<Entry>, mut bodies: HashMap<EventId, Body>) -> Result<Vec<SignedEvent>, String> {
+/// Joins events and bodies. A body with another hash than its header says is treated as forged.
+fn complete(new: Vec<DocumentEntry>, mut bodies: HashMap<EventId, WireBody>) -> Result<Vec<SignedEvent>, String> {
     new.into_iter()
         .map(|entry| {
             let body = bodies.remove(&entry.id).map(SealedBody::from);
             let event =
                 SignedEvent::from_parts(entry.header, entry.signature, None).map_err(|error| error.to_string())?;
             if body.as_ref().is_some_and(|body| body_hash(body) != event.header.body_hash) {
-                return Err(format!("the body of event {} is not its own", event.id.short()));
+                return Err(format!("the body of event {} does not match its header", event.id.short()));
             }
             Ok(SignedEvent { body, ..event })
         })
         .collect()
 }
 
-fn stored(engine: &Engine, import: SyncImport, document: DocumentId) -> Result<(SyncImported, Option<DocOffer>), Stop> {
-    let imported = plain::store(engine, import)?;
+fn stored(
+    engine: &Engine,
+    import: SyncImport,
+    document: DocumentId,
+) -> Result<(SyncImported, Option<DocumentOffer>), StopReason> {
+    let imported = events::store(engine, import)?;
     let row = engine.sync_read(|r| r.document(&document))?;
     Ok((imported, row.and_then(|row| index::offered(&row))))
 }

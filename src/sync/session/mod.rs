@@ -1,35 +1,38 @@
-//! A session: two members of a team over one stream of bytes, until both have what the other may give, and on from there.
+//! A session: two members of a team exchange over one stream of bytes what each may read, and then every change.
 //!
 //! ```text
 //!  dialler  HELLO ────────▶            ◀──────── HELLO  acceptor        (team, rosters' ends)
-//!           ROSTER events ▶            ◀ ROSTER events                  then membership is judged anew
+//!           ROSTER events ▶            ◀ ROSTER events                  then membership is checked again
 //!           OFFER ────────▶            ◀──────── OFFER                  (chains and documents, by scope)
-//!   per document that differs:  DOC ⇄ DOC … until both say the same heads
+//!   per document that differs:  DOC ⇄ DOC … until both have the same heads
 //!                               WANT ▶ ◀ BODIES, one transaction, DURABLE
-//!                               (much at once: LEAN instead of DOC, and FOLLOWING bodies unasked)
-//!   and then: pushes (BODIES, DOC …), NUDGE with a hash of all that is offered, OFFER where the hashes differ
+//!                               (much at once: COMPACT instead of DOC, then FOLLOWING_BODIES)
+//!   and then: pushes (BODIES, DOC …), NUDGE with a hash of all that is offered, OFFER if the hashes differ
 //! ```
 //!
-//! A session knows no socket: it takes anything that reads and writes bytes. Whatever ends it, what reached the disk is whole.
+//! A session knows no socket: it takes anything that reads and writes bytes.
+//!
+//! Architecture Invariant: what a session stores is stored in whole transactions. So it may be cut at any
+//! frame, and the next session continues.
 
+mod bulk;
+mod end;
+mod events;
 mod exchange;
-mod fault;
-mod following;
-mod greet;
-mod live;
+mod handshake;
+mod message_loop;
 mod offer;
-mod plain;
 mod step;
-mod wire;
+mod stream;
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{mpsc, watch};
 
-pub use fault::Ended;
-use fault::Stop;
-pub use greet::{Greeted, greet};
-pub use offer::Place;
+pub use end::SessionEnd;
+use end::StopReason;
+pub use handshake::{EstablishedSession, handshake};
+pub use offer::DocumentKey;
 
 use super::worker::Documents;
 use crate::{
@@ -37,31 +40,31 @@ use crate::{
     domain::{DeviceId, EventId},
     engine::Engine,
     store::MOST_QUARANTINED,
-    sync::frame::Refused,
+    sync::frame::Rejection,
 };
 
-/// What a session may take.
+/// The limits of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The greeting, and the rosters' exchange, each.
+pub struct SessionLimits {
+    /// Timeout of the handshake, and of the exchange of rosters.
     pub handshake: Duration,
-    /// How long an answer, or the rest of a frame, may take.
+    /// Timeout of an answer, and of the rest of a frame.
     pub idle: Duration,
-    /// How long a session may be at work without anything reaching the disk.
+    /// How long a session may work without storing anything.
     pub progress: Duration,
-    /// Documents that are reconciled at once; each costs the worker a copy.
+    /// Documents that are exchanged at once; each costs the worker a copy.
     pub exchanges: usize,
     /// Bytes that may wait to be sent before more is read from the store.
     pub queue: usize,
-    /// Events that a peer brought and that wait in quarantine, until it is heard no more.
+    /// The most events of a peer in quarantine before the peer is rejected.
     pub quarantined: usize,
-    /// Sessions at once, with all peers together.
+    /// The most sessions at once, with all peers together.
     pub sessions: usize,
-    /// Peers that are spoken with, in turns where they are more than sessions.
+    /// The most peers to sync with; they take turns if there are more than sessions.
     pub peers: usize,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     fn default() -> Self {
         Self {
             handshake: Duration::from_secs(10),
@@ -76,23 +79,23 @@ impl Default for Limits {
     }
 }
 
-/// What every session of this device works with.
+/// What all sessions of this device share.
 #[derive(Clone)]
-pub struct Context {
-    /// The owner of the store.
+pub struct SyncContext {
+    /// The engine, which owns the store.
     pub engine: Arc<Engine>,
     /// The worker that merges documents.
     pub documents: Documents,
-    /// Random, new with each start of the service.
+    /// A random number, new with each start of the service.
     pub instance: u64,
-    /// What sessions may take.
-    pub limits: Limits,
-    /// Where a session says that it changed what is stored here.
-    pub news: mpsc::UnboundedSender<News>,
+    /// The limits of each session.
+    pub limits: SessionLimits,
+    /// Receives what sessions changed in the store.
+    pub peer_events: mpsc::UnboundedSender<PeerEvent>,
 }
 
-impl Context {
-    /// Works on the engine on a thread that may block.
+impl SyncContext {
+    /// Runs work of the engine on a thread that may block.
     pub(in crate::sync) async fn engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
@@ -101,106 +104,106 @@ impl Context {
         match tokio::task::spawn_blocking(move || work(&engine)).await {
             Ok(result) => result,
             Err(error) => {
-                tracing::error!(%error, "the store failed under a session");
-                Err(ApiError::internal("the store failed under a sync session"))
+                tracing::error!(%error, "the store failed during a session");
+                Err(ApiError::internal("the store failed during a sync session"))
             }
         }
     }
 }
 
-/// What a session did to this device's store, for the other sessions.
+/// A change that a session made to this device's store, for the other sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct PeerEvent {
     /// The team.
     pub team: EventId,
-    /// Who brought it.
+    /// The peer that sent it.
     pub from: DeviceId,
-    /// The roster is another.
+    /// The roster changed.
     pub roster: bool,
-    /// Events came that stand in no document yet.
+    /// Events arrived that are in no document yet.
     pub undocumented: bool,
-    /// Bodies came of events that stood here without.
+    /// Bodies arrived of events that were here without them.
     pub bodies: bool,
 }
 
-/// Which side of the connection this is.
+/// Which side of the connection this device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// It called.
+pub enum SessionSide {
+    /// It dialled.
     Dialler,
-    /// It was called.
+    /// It accepted.
     Acceptor,
 }
 
-/// What a session is asked to do.
+/// A command to a session.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// These documents have new events of this device, which are not to wait.
-    Push(Vec<(Place, Vec<EventId>)>),
-    /// Something else changed, or a minute has passed: compare.
+pub enum SessionCommand {
+    /// These documents have new events of this device: send them at once.
+    Push(Vec<(DocumentKey, Vec<EventId>)>),
+    /// Something else changed, or a minute has passed: compare with the peer.
     Compare,
-    /// A person asks: compare, and say in [`View::round`] that this is done.
+    /// A person asked for a sync: compare, and report the end in [`SessionView::round`].
     Round(u64),
-    /// Bodies came that others may lack: whoever does asks for them once it is offered something.
+    /// Bodies arrived that the peer may lack: offer, and it requests them.
     Offer,
-    /// The roster has changed here.
+    /// The roster changed here.
     Roster,
     /// End in order.
     Stop,
-    /// End with this refusal.
-    Refuse(Refused),
+    /// End with this rejection.
+    Reject(Rejection),
 }
 
 /// How far a session has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// Rosters are compared.
+pub enum SessionPhase {
+    /// The rosters are exchanged.
     #[default]
     Greeting,
-    /// Events are on their way.
+    /// Events are exchanged.
     Syncing,
-    /// What was asked for has been answered; changes are sent as they come.
+    /// Everything requested was answered; changes are sent as they come.
     Live,
 }
 
-/// What a session knows of its peer.
+/// The state of a session, as others see it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct View {
+pub struct SessionView {
     /// How far it has come.
-    pub phase: Phase,
+    pub phase: SessionPhase,
     /// Events that the peer has and this device lacks.
-    pub we_lack: u64,
+    pub missing_here: u64,
     /// Events that this device has and the peer lacks.
-    pub they_lack: u64,
-    /// Both have the same events of all that both may read.
-    pub equal: bool,
-    /// When that was last so, in milliseconds since the Unix epoch.
+    pub missing_at_peer: u64,
+    /// Whether both have the same events of all that both may read.
+    pub in_sync: bool,
+    /// When both last had the same events, in milliseconds since the Unix epoch.
     pub last_sync: Option<u64>,
     /// Events that this session stored here.
     pub received: u64,
-    /// Events that it brought and that were not let in.
+    /// Events of the peer that went into quarantine here.
     pub quarantined: u64,
-    /// Events that this device brought and that the peer did not let in, as it last said.
-    pub not_taken: u64,
+    /// Events of this device in the peer's quarantine, as it last reported.
+    pub not_accepted: u64,
     /// How far the peer's clock is ahead of ours, in milliseconds.
-    pub skew: i64,
-    /// The last [`Command::Round`] that is over: the two compared, and have the same.
+    pub clock_skew_ms: i64,
+    /// The last [`SessionCommand::Round`] that is over: the two compared, and have the same.
     pub round: u64,
-    /// The last thing that went wrong without ending the session, in words.
-    pub trouble: Option<String>,
+    /// The last problem that did not end the session.
+    pub problem: Option<String>,
 }
 
-/// Runs a session that was greeted, until it ends.
+/// Runs an established session until it ends.
 pub async fn run(
-    context: &Context,
-    greeted: Greeted,
-    commands: mpsc::UnboundedReceiver<Command>,
-    view: watch::Sender<View>,
-) -> Ended {
-    let Greeted { wire, team, peer, side, hello } = greeted;
-    let mut session = live::Session::new(context, wire, team, peer, side, hello, view);
-    let stop = match session.agree().await {
-        Ok(()) => session.live(commands).await,
+    context: &SyncContext,
+    established: EstablishedSession,
+    commands: mpsc::UnboundedReceiver<SessionCommand>,
+    view: watch::Sender<SessionView>,
+) -> SessionEnd {
+    let EstablishedSession { stream, team, peer, side, hello } = established;
+    let mut session = message_loop::SyncSession::new(context, stream, team, peer, side, hello, view);
+    let stop = match session.exchange_rosters().await {
+        Ok(()) => session.run(commands).await,
         Err(stop) => stop,
     };
     session.end(stop).await

@@ -1,4 +1,4 @@
-//! What two sides have of a team, compared.
+//! Offers: what each side has of a team, and how two offers differ.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,29 +9,29 @@ use crate::{
         roster::Roster,
     },
     store::{Reader, StoreError},
-    sync::frame::{DocOffer, Offer, ScopeOffer},
+    sync::frame::{DocumentOffer, Offer, ScopeOffer},
 };
 
-/// A document of a team, by its place.
+/// Identifies a document within a team.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct DocumentKey {
     /// The scope, under the team's name.
     pub scope: Scope,
     /// The month of its events.
     pub month: Month,
-    /// Which of the month's documents.
+    /// Which of the month's documents, from 0.
     pub part: u32,
 }
 
-impl Place {
-    /// The document's id.
-    pub fn document(&self, team: EventId) -> DocumentId {
+impl DocumentKey {
+    /// Returns the document's id.
+    pub fn document_id(&self, team: EventId) -> DocumentId {
         DocumentId::of(team, &self.scope, self.month, self.part)
     }
 }
 
-/// What this device may give `peer`, and take from it: the scopes that both may read.
-pub(super) fn of_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Result<Offer, StoreError> {
+/// Returns what this device offers `peer`: the scopes that both may read.
+pub(super) fn for_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Result<Offer, StoreError> {
     let team = roster.team();
     let mut scopes = Vec::new();
     for row in reader.team_scopes(&team)? {
@@ -40,7 +40,13 @@ pub(super) fn of_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Resu
         }
         let documents = reader.documents(&team, Some(&row.scope))?.into_iter().filter_map(|row| {
             let heads = row.heads.as_slice().try_into().ok()?;
-            Some(DocOffer { month: row.month, part: row.part, events: row.events as u64, heads, digest: row.digest })
+            Some(DocumentOffer {
+                month: row.month,
+                part: row.part,
+                events: row.events as u64,
+                heads,
+                digest: row.digest,
+            })
         });
         let documents = documents.collect();
         scopes.push(ScopeOffer { chains: reader.vector(&team, &row.scope)?, scope: row.scope, documents });
@@ -49,34 +55,34 @@ pub(super) fn of_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Resu
     Ok(Offer { scopes, reply: false, waiting })
 }
 
-/// The documents of the scopes that both offer, in both states.
-fn documents<'a>(mine: &'a Offer, theirs: &'a Offer) -> HashMap<Place, [Option<&'a DocOffer>; 2]> {
+/// Returns the documents of the scopes that both offer, each with both states.
+fn documents<'a>(mine: &'a Offer, theirs: &'a Offer) -> HashMap<DocumentKey, [Option<&'a DocumentOffer>; 2]> {
     let theirs: HashMap<&Scope, &ScopeOffer> = theirs.scopes.iter().map(|offer| (&offer.scope, offer)).collect();
-    let mut all: HashMap<Place, [Option<&DocOffer>; 2]> = HashMap::new();
+    let mut all: HashMap<DocumentKey, [Option<&DocumentOffer>; 2]> = HashMap::new();
     for my in &mine.scopes {
         let Some(their) = theirs.get(&my.scope) else { continue };
         for (side, offer) in [my, *their].into_iter().enumerate() {
             for document in &offer.documents {
-                let place = Place { scope: my.scope.clone(), month: document.month, part: document.part };
-                all.entry(place).or_default()[side] = Some(document);
+                let key = DocumentKey { scope: my.scope.clone(), month: document.month, part: document.part };
+                all.entry(key).or_default()[side] = Some(document);
             }
         }
     }
     all
 }
 
-/// The documents of which one side has events that the other lacks: the latest months first, since that is what people look at.
-pub(super) fn differing(mine: &Offer, theirs: &Offer) -> Vec<Place> {
-    let digest = |offer: Option<&DocOffer>| offer.map_or_else(SetDigest::default, |document| document.digest);
+/// Returns the documents with events that one side lacks, latest months first, since people look at those.
+pub(super) fn differing(mine: &Offer, theirs: &Offer) -> Vec<DocumentKey> {
+    let digest = |offer: Option<&DocumentOffer>| offer.map_or_else(SetDigest::default, |document| document.digest);
     let all = documents(mine, theirs);
-    let mut places: Vec<Place> =
-        all.into_iter().filter(|(_, [my, their])| digest(*my) != digest(*their)).map(|(place, _)| place).collect();
-    places.sort_unstable_by(|a, b| (b.month, &a.scope, a.part).cmp(&(a.month, &b.scope, b.part)));
-    places
+    let mut keys: Vec<DocumentKey> =
+        all.into_iter().filter(|(_, [my, their])| digest(*my) != digest(*their)).map(|(key, _)| key).collect();
+    keys.sort_unstable_by(|a, b| (b.month, &a.scope, a.part).cmp(&(a.month, &b.scope, b.part)));
+    keys
 }
 
-/// How many events each side lacks, as their chains say: mine, theirs.
-pub(super) fn lacking(mine: &Offer, theirs: &Offer) -> (u64, u64) {
+/// Returns how many events each side lacks, by its chains: this side, then the other.
+pub(super) fn count_missing(mine: &Offer, theirs: &Offer) -> (u64, u64) {
     let mut lacks = (0, 0);
     for my in &mine.scopes {
         let Some(their) = theirs.scopes.iter().find(|their| their.scope == my.scope) else { continue };
@@ -86,7 +92,7 @@ pub(super) fn lacking(mine: &Offer, theirs: &Offer) -> (u64, u64) {
     lacks
 }
 
-/// How many events of `other` lie beyond `known`.
+/// Counts the events of `other` beyond `known`.
 fn beyond(known: &[ChainEnd], other: &[ChainEnd]) -> u64 {
     let known: HashMap<_, _> = known.iter().map(|end| (end.chain, end.next)).collect();
     other
@@ -95,8 +101,8 @@ fn beyond(known: &[ChainEnd], other: &[ChainEnd]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// A hash over the sets of events in the scopes that both offer: equal on both sides exactly where nothing is missing.
-pub(super) fn state(mine: &Offer, theirs: &Offer) -> [u8; 32] {
+/// Hashes the sets of events in the scopes that both offer: equal on both sides exactly if nothing is missing.
+pub(super) fn state_hash(mine: &Offer, theirs: &Offer) -> [u8; 32] {
     let common: HashSet<&Scope> = theirs.scopes.iter().map(|offer| &offer.scope).collect();
     let mut lines: Vec<_> = mine
         .scopes
@@ -121,8 +127,8 @@ pub(super) fn state(mine: &Offer, theirs: &Offer) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Notes what a document of the other side has become.
-pub(super) fn note(theirs: &mut Offer, scope: &Scope, document: DocOffer) {
+/// Updates what is known of a document in an offer.
+pub(super) fn set_document_offer(theirs: &mut Offer, scope: &Scope, document: DocumentOffer) {
     let Some(offer) = theirs.scopes.iter_mut().find(|offer| offer.scope == *scope) else {
         return theirs.scopes.push(ScopeOffer { scope: scope.clone(), chains: Vec::new(), documents: vec![document] });
     };
@@ -142,13 +148,13 @@ mod tests {
         Scope { org_id: "acme".into(), project: project.into() }
     }
 
-    fn document(month: u32, ids: &[u8]) -> DocOffer {
+    fn document(month: u32, ids: &[u8]) -> DocumentOffer {
         let ids: Vec<_> = ids.iter().map(|n| EventId([*n; 32])).collect();
         let digest = SetDigest::of(&ids);
-        DocOffer { month: Month(month), part: 0, events: ids.len() as u64, heads: [0; 32], digest }
+        DocumentOffer { month: Month(month), part: 0, events: ids.len() as u64, heads: [0; 32], digest }
     }
 
-    fn offer(project: &str, next: u64, documents: Vec<DocOffer>) -> ScopeOffer {
+    fn offer(project: &str, next: u64, documents: Vec<DocumentOffer>) -> ScopeOffer {
         let chain = Chain { author: DeviceId([1; 32]), epoch: 1, adopted: false };
         ScopeOffer { scope: scope(project), chains: vec![ChainEnd { chain, next, head: None }], documents }
     }
@@ -167,21 +173,25 @@ mod tests {
             offer("api", 3, vec![document(202_610, &[1, 4]), document(202_611, &[3, 2]), document(202_612, &[5])]),
             offer("theirs", 9, vec![document(202_611, &[8])]),
         ]);
-        let months: Vec<u32> = differing(&mine, &theirs).into_iter().map(|place| place.month.0).collect();
+        let months: Vec<u32> = differing(&mine, &theirs).into_iter().map(|key| key.month.0).collect();
         assert_eq!(months, [202_612, 202_610], "equal sets are equal, whatever their order");
-        assert_eq!(lacking(&mine, &theirs), (0, 2));
-        assert_eq!(lacking(&theirs, &mine), (2, 0));
+        assert_eq!(count_missing(&mine, &theirs), (0, 2));
+        assert_eq!(count_missing(&theirs, &mine), (2, 0));
     }
 
     #[test]
     fn equal_states_mean_that_nothing_differs() {
         let mine = offers(vec![offer("api", 5, vec![document(202_611, &[1, 2])]), offer("web", 1, vec![])]);
         let mut theirs = offers(vec![offer("api", 4, vec![document(202_611, &[1]), document(202_610, &[])])]);
-        assert_ne!(state(&mine, &theirs), state(&theirs, &mine));
-        note(&mut theirs, &scope("api"), document(202_611, &[2, 1]));
-        assert_eq!(state(&mine, &theirs), state(&theirs, &mine), "an empty document is none, and web is not common");
+        assert_ne!(state_hash(&mine, &theirs), state_hash(&theirs, &mine));
+        set_document_offer(&mut theirs, &scope("api"), document(202_611, &[2, 1]));
+        assert_eq!(
+            state_hash(&mine, &theirs),
+            state_hash(&theirs, &mine),
+            "an empty document is none, and web is not common"
+        );
         assert_eq!(differing(&mine, &theirs), []);
-        note(&mut theirs, &scope("web"), document(202_611, &[7]));
+        set_document_offer(&mut theirs, &scope("web"), document(202_611, &[7]));
         assert_eq!(differing(&mine, &theirs).len(), 1);
     }
 }

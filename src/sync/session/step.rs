@@ -1,32 +1,33 @@
-//! The steps of a session by name, such as `say DURABLE`, `hear WANT`, `store` or `stored`, so that a test can end a daemon at each of them.
+//! The steps of a session by name, such as `send DURABLE`, `receive WANT`, `store` or `stored`, so that a test
+//! can end a daemon at each of them.
 
 use std::fmt;
 
 use crate::{steps, sync::frame::name};
 
-/// A step of the protocol.
+/// A step of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// A message of this type is ready to be said; the peer has not heard it.
-    Say(u8),
-    /// A message of this type was heard, and nothing was done about it.
-    Hear(u8),
-    /// Events that came are about to be stored.
+pub(super) enum SessionStep {
+    /// A message of this type is about to be sent.
+    Send(u8),
+    /// A message of this type was received and not handled yet.
+    Receive(u8),
+    /// Received events are about to be stored.
     Store,
-    /// They are on the disk, and nobody was told.
+    /// They are stored, and the peer was not told yet.
     Stored,
 }
 
-/// The session is at a step.
-pub(super) fn at(step: Step) {
+/// Marks that a step was reached.
+pub(super) fn at(step: SessionStep) {
     steps::reached(step);
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for SessionStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Say(kind) => write!(f, "say {}", name(*kind)),
-            Self::Hear(kind) => write!(f, "hear {}", name(*kind)),
+            Self::Send(kind) => write!(f, "send {}", name(*kind)),
+            Self::Receive(kind) => write!(f, "receive {}", name(*kind)),
             Self::Store => f.write_str("store"),
             Self::Stored => f.write_str("stored"),
         }

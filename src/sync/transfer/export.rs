@@ -1,4 +1,4 @@
-//! A bundle out of the store.
+//! Exports a bundle from the store.
 
 use std::{
     collections::BTreeSet,
@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    DeviceName, active, device_name, member, refused,
-    since::{Said, Since},
+    DeviceName, active, bundle_error, device_name, member,
+    since::{ExportSince, ParsedSince},
     team,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     domain::{DeviceId, EventId, Roster, Scope, SignedEvent, roster::MemberState},
     engine::Engine,
     store::{Reader, TeamScopeRow},
-    sync::bundle::{BundleId, BundleWriter, Head, Manifest, Plan, Recipient},
+    sync::bundle::{BundleId, BundleManifest, BundlePlan, BundleWriter, Recipient, SectionHead},
 };
 
 /// Events that are read at a time.
@@ -24,74 +24,76 @@ const PAGE: usize = 1_000;
 /// Writes what a team shares as a bundle: one state of the store, sealed to those who may read it.
 ///
 /// # Errors
-/// Where the request names what is not there, nobody may read what it asks for, or the file cannot be written.
+/// If the request names something unknown, nobody may read what it asks for, or the file cannot be written.
 pub fn export(engine: &Engine, request: &ExportRequest, out: impl Write) -> Result<ExportOutcome, ApiError> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| ApiError::internal(format!("the system has no randomness: {error}")))?;
     let config = engine.config();
-    let work = Work { request, key: &config.device, now: (config.clock)(), seed };
-    engine.sync_read(|reader| Ok(work.write(reader, out)))?
+    let job = ExportJob { request, key: &config.device, now: (config.clock)(), seed };
+    engine.sync_read(|reader| Ok(job.write(reader, out)))?
 }
 
-struct Work<'a> {
+struct ExportJob<'a> {
     request: &'a ExportRequest,
     key: &'a ed25519_dalek::SigningKey,
     now: u64,
     seed: [u8; 32],
 }
 
-/// Who gets what.
+/// Who receives what.
 struct Audience {
-    /// The devices it is sealed to; `None`: it is open.
+    /// The recipients; `None` if the bundle is not sealed.
     devices: Option<Vec<DeviceId>>,
     scopes: Vec<TeamScopeRow>,
     left_out: Vec<Scope>,
 }
 
-impl Work<'_> {
+impl ExportJob<'_> {
     fn write(&self, reader: &Reader, out: impl Write) -> Result<ExportOutcome, ApiError> {
         let team = team(reader, self.request.team.as_deref())?;
         if team.left_at.is_some() {
-            let message = format!("this device does not belong to “{}” any more", team.name);
-            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can let it in again"));
+            let message = format!("this device no longer belongs to “{}”", team.name);
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can admit it again"));
         }
         let roster = reader.roster(&team.id)?.ok_or_else(|| ApiError::not_found("the team's roster is not here"))?;
-        let said = Said::of(self.request, &roster, self.key)?;
+        let parsed = ParsedSince::of(self.request, &roster, self.key)?;
         let answers = self.request.receipt_for.as_deref().map(bundle_id).transpose()?;
         let audience = self.audience(&roster, reader.team_scopes(&team.id)?)?;
-        let mut heads = vec![self.head(reader, &said.since, team.id, roster.scope())?];
+        let mut heads = vec![self.head(reader, &parsed.since, team.id, roster.scope())?];
         for row in &audience.scopes {
-            heads.push(self.head(reader, &said.since, team.id, &row.scope)?);
+            heads.push(self.head(reader, &parsed.since, team.id, &row.scope)?);
         }
         let me = DeviceId(self.key.verifying_key().to_bytes());
-        let plan = Plan {
+        let plan = BundlePlan {
             team: team.id,
             created: self.now,
             seed: self.seed,
             recipients: audience.devices.as_ref().map(|devices| recipients(&roster, devices, &audience.scopes, me)),
-            manifest: Manifest {
+            manifest: BundleManifest {
                 team_name: team.name.clone(),
                 from_name: device_name(Some(&roster), me).name,
-                since: said.words.clone(),
-                previous: said.previous,
+                since: parsed.description.clone(),
+                previous: parsed.previous,
                 answers,
             },
             heads: heads.clone(),
         };
-        let mut bundle = BundleWriter::new(Counted(out, 0), self.key, plan).map_err(refused)?;
+        let mut bundle = BundleWriter::new(CountingWriter(out, 0), self.key, plan).map_err(bundle_error)?;
         for (section, head) in (0..).zip(&heads) {
             if head.events > 0 {
-                each(reader, &said.since, team.id, &head.scope, |event| bundle.push(section, event).map_err(refused))?;
+                for_each_event(reader, &parsed.since, team.id, &head.scope, |event| {
+                    bundle.push(section, event).map_err(bundle_error)
+                })?;
             }
         }
-        let (id, out) = bundle.finish().map_err(refused)?;
+        let (id, out) = bundle.finish().map_err(bundle_error)?;
         let counts = audience.scopes.iter().zip(heads.iter().skip(1));
         Ok(ExportOutcome {
             bundle: id.to_string(),
             team: team.id,
             team_name: team.name,
             sealed_to: audience.devices.map(|devices| names(&roster, &devices)),
-            since: said.words,
+            since: parsed.description,
             roster_events: heads.first().map_or(0, |head| head.events),
             scopes: counts.map(|(row, head)| ExportedScope { scope: row.scope.clone(), events: head.events }).collect(),
             left_out: audience.left_out,
@@ -99,7 +101,7 @@ impl Work<'_> {
         })
     }
 
-    /// Whom it is for, and which scopes that leaves.
+    /// Returns the recipients, and the scopes that they may read.
     fn audience(&self, roster: &Roster, rows: Vec<TeamScopeRow>) -> Result<Audience, ApiError> {
         let me = DeviceId(self.key.verifying_key().to_bytes());
         let named = self.request.to.iter().map(|name| {
@@ -107,8 +109,8 @@ impl Work<'_> {
             match found.state {
                 MemberState::Active => Ok(found.device),
                 state => {
-                    let message = format!("{} does not belong to the team any more ({})", found.name, state.as_str());
-                    Err(ApiError::field("to", message).hint("nothing is made for a device that was taken out"))
+                    let message = format!("{} no longer belongs to the team ({})", found.name, state.as_str());
+                    Err(ApiError::field("to", message).hint("a bundle can be sealed to active members only"))
                 }
             }
         });
@@ -123,7 +125,7 @@ impl Work<'_> {
         for row in self.chosen(rows)? {
             let reads = |device: &DeviceId| roster.may_read(device, &row.scope);
             let readable = match (self.request.open, others.is_empty()) {
-                // Without a seal, everybody whom it is for reads everything.
+                // Without a seal, every named device must be allowed to read everything.
                 (true, _) => named.iter().all(reads),
                 (false, true) => true,
                 (false, false) => others.iter().any(reads),
@@ -133,59 +135,63 @@ impl Work<'_> {
             } else if self.request.scopes.is_empty() {
                 left_out.push(row.scope);
             } else {
-                let message = format!("nobody whom the bundle is for may read {}", row.scope);
+                let message = format!("no recipient of the bundle may read {}", row.scope);
                 return Err(ApiError::field("scopes", message).hint("an admin grants a scope with `ergo sync grant`"));
             }
         }
-        // The maker can always open what he made: to look into it, and to say later what went with it.
+        // The maker can always open its bundle: to inspect it, and to prove later what it held.
         let devices = (!self.request.open).then(|| others.into_iter().chain([me]).collect());
         Ok(Audience { devices, scopes, left_out })
     }
 
-    /// The scopes that were asked for, by the team's name or the local one.
+    /// Returns the requested scopes, by the team's name or the local one.
     fn chosen(&self, rows: Vec<TeamScopeRow>) -> Result<Vec<TeamScopeRow>, ApiError> {
         let mut rows: Vec<_> = rows.into_iter().filter(|row| !row.is_roster).collect();
         if self.request.roster_only {
             return Ok(Vec::new());
         }
         for name in &self.request.scopes {
-            if !rows.iter().any(|row| is_called(row, name)) {
+            if !rows.iter().any(|row| is_named(row, name)) {
                 let known: Vec<_> = rows.iter().map(|row| row.scope.to_string()).collect();
                 let hint = if known.is_empty() {
-                    "the team shares no scope with this device yet: `ergo sync adopt` takes one in".to_owned()
+                    "the team shares no scope with this device yet: `ergo sync adopt` adds one".to_owned()
                 } else {
                     format!("it shares: {}", known.join(", "))
                 };
                 return Err(ApiError::field("scopes", format!("the team does not share “{name}”")).hint(hint));
             }
         }
-        rows.retain(|row| {
-            self.request.scopes.is_empty() || self.request.scopes.iter().any(|name| is_called(row, name))
-        });
+        rows.retain(|row| self.request.scopes.is_empty() || self.request.scopes.iter().any(|name| is_named(row, name)));
         Ok(rows)
     }
 
-    fn head(&self, reader: &Reader, since: &Since, team: EventId, scope: &Scope) -> Result<Head, ApiError> {
+    fn head(
+        &self,
+        reader: &Reader,
+        since: &ExportSince,
+        team: EventId,
+        scope: &Scope,
+    ) -> Result<SectionHead, ApiError> {
         let mut events = 0;
         if self.request.receipt_for.is_none() {
-            each(reader, since, team, scope, |_| {
+            for_each_event(reader, since, team, scope, |_| {
                 events += 1;
                 Ok(())
             })?;
         }
         let (_, digest) = reader.set(&team, scope)?;
-        Ok(Head { scope: scope.clone(), events, ends: reader.vector(&team, scope)?, digest })
+        Ok(SectionHead { scope: scope.clone(), events, ends: reader.vector(&team, scope)?, digest })
     }
 }
 
-fn is_called(row: &TeamScopeRow, name: &str) -> bool {
+fn is_named(row: &TeamScopeRow, name: &str) -> bool {
     row.scope.to_string() == name || row.local.to_string() == name
 }
 
-/// Gives every event that the export takes of a scope, chain by chain.
-fn each(
+/// Calls `give` with every exported event of a scope, chain by chain.
+fn for_each_event(
     reader: &Reader,
-    since: &Since,
+    since: &ExportSince,
     team: EventId,
     scope: &Scope,
     mut give: impl FnMut(SignedEvent) -> Result<(), ApiError>,
@@ -207,7 +213,7 @@ fn each(
     }
 }
 
-/// Each device with the sections that its grant covers; the maker has all.
+/// Returns each device with the sections that its grant covers; the maker has all.
 fn recipients(roster: &Roster, devices: &[DeviceId], scopes: &[TeamScopeRow], me: DeviceId) -> Vec<Recipient> {
     let sections = |device: &DeviceId| {
         let readable = |(_, row): &(u32, &TeamScopeRow)| *device == me || roster.may_read(device, &row.scope);
@@ -224,10 +230,10 @@ fn bundle_id(text: &str) -> Result<BundleId, ApiError> {
     text.parse::<EventId>().map(|id| BundleId(id.0)).map_err(|error| ApiError::field("receipt_for", error.to_string()))
 }
 
-/// Counts what is written.
-struct Counted<W>(W, u64);
+/// Counts the bytes that are written.
+struct CountingWriter<W>(W, u64);
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let length = self.0.write(bytes)?;
         self.1 += length as u64;

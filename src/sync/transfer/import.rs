@@ -1,51 +1,52 @@
-//! A bundle into the store.
+//! Imports a bundle into the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Read,
 };
 
-use super::{device_name, learn, refused};
+use super::{bundle_error, device_name, peer_progress};
 use crate::{
     api::{ApiError, CardStatus, ErrorCode, ImportOutcome, ImportedScope, RefusedEvent},
     domain::{CardId, ClaimId, DeviceId, EventId, Roster, Scope, SignedEvent, roster::Refusal},
     engine::Engine,
     store::{SyncImport, SyncImported},
-    sync::bundle::{BundleReader, Ending, Head, Header, Item, MAX_CHUNK_EVENTS},
+    sync::bundle::{BundleHeader, BundleItem, BundleReader, BundleReport, MAX_CHUNK_EVENTS, SectionHead},
 };
 
 /// The most events of one transaction.
 const BATCH: usize = 5_000;
 
-/// The most refused events and cards that are named.
-const NAMED: usize = 20;
+/// The most refused events and cards that are listed.
+const MAX_LISTED: usize = 20;
 
-/// Takes a bundle in: the roster first, then scope by scope, at most 5,000 events a transaction, by the rules of the team.
+/// Imports a bundle by the rules of the team: the roster first, then scope by scope, at most 5,000 events a
+/// transaction.
 ///
 /// # Errors
-/// Where the file is no bundle, is not for this device, or is of a team that it does not belong to. What is wrong inside is no error: the
-/// answer names it, and the rest is imported.
+/// If the file is not a bundle, is not sealed to this device, or is of a team that it does not belong to.
+/// Damage within the file is no error: the outcome names it, and the rest is imported.
 pub fn import(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiError> {
-    let mut bundle = BundleReader::new(input, &engine.config().device).map_err(refused)?;
+    let mut bundle = BundleReader::new(input, &engine.config().device).map_err(bundle_error)?;
     let header = bundle.header().clone();
-    let mut intake = Intake::new(engine, &header)?;
-    let taken = intake.take(&mut bundle);
+    let mut job = ImportJob::new(engine, &header)?;
+    let taken = job.take(&mut bundle);
     let id = bundle.id().to_string();
-    taken.map_err(|error| intake.interrupted(error))?;
-    intake.outcome(&header, id, bundle.ending())
+    taken.map_err(|error| job.interrupted(error))?;
+    job.outcome(&header, id, bundle.report())
 }
 
-struct Intake<'a> {
+struct ImportJob<'a> {
     engine: &'a Engine,
     team: EventId,
-    heads: BTreeMap<u32, Head>,
-    /// The section that is being read, and what of it waits to be stored.
+    heads: BTreeMap<u32, SectionHead>,
+    /// The section that is being read, and its events that are not stored yet.
     section: u32,
     waiting: Vec<SignedEvent>,
     arrived: BTreeMap<u32, u64>,
     stored: BTreeMap<u32, u64>,
     known: u64,
-    /// Devices of which something was here before.
+    /// Devices with events in the store before the import.
     before: BTreeSet<DeviceId>,
     authors: BTreeSet<DeviceId>,
     quarantined: Vec<(SignedEvent, Refusal)>,
@@ -58,8 +59,8 @@ struct Intake<'a> {
     problems: Vec<String>,
 }
 
-impl<'a> Intake<'a> {
-    fn new(engine: &'a Engine, header: &Header) -> Result<Self, ApiError> {
+impl<'a> ImportJob<'a> {
+    fn new(engine: &'a Engine, header: &BundleHeader) -> Result<Self, ApiError> {
         let team = header.team;
         let before = engine.sync_read(|reader| {
             let Some(found) = reader.teams()?.into_iter().find(|row| row.id == team) else { return Ok(None) };
@@ -72,11 +73,11 @@ impl<'a> Intake<'a> {
         let Some((found, before)) = before else {
             let message = format!("this device does not belong to the team of the bundle ({})", team.short());
             return Err(ApiError::new(ErrorCode::BadRequest, message)
-                .hint("if it is a grant for this device, `ergo sync join FILE` joins the team; else an admin lets it in first"));
+                .hint("if it is a grant for this device, `ergo sync join FILE` joins the team; otherwise an admin has to admit it first"));
         };
         if found.left_at.is_some() {
-            let message = format!("this device does not belong to “{}” any more", found.name);
-            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can let it in again"));
+            let message = format!("this device no longer belongs to “{}”", found.name);
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can admit it again"));
         }
         Ok(Self {
             engine,
@@ -103,9 +104,9 @@ impl<'a> Intake<'a> {
     fn take<R: Read>(&mut self, bundle: &mut BundleReader<R>) -> Result<(), ApiError> {
         for item in bundle {
             match item {
-                Item::Manifest(_) => {}
-                Item::Head(section, head) => drop(self.heads.insert(section, head)),
-                Item::Events(section, events) => {
+                BundleItem::Manifest(_) => {}
+                BundleItem::Head(section, head) => drop(self.heads.insert(section, head)),
+                BundleItem::Events(section, events) => {
                     if section != self.section || self.waiting.len() + MAX_CHUNK_EVENTS > BATCH {
                         self.store()?;
                     }
@@ -118,7 +119,7 @@ impl<'a> Intake<'a> {
         self.store()
     }
 
-    /// Stores what waits, in one transaction.
+    /// Stores the waiting events in one transaction.
     fn store(&mut self) -> Result<(), ApiError> {
         let events = std::mem::take(&mut self.waiting);
         if events.is_empty() {
@@ -127,7 +128,7 @@ impl<'a> Intake<'a> {
         let done = match self.engine.import_synced(self.as_import(events.clone())) {
             Ok(done) => done,
             Err(error) => {
-                // One forged event refuses them all: it is left out and named, and the others are taken.
+                // One forged event rejects the transaction: store the others, and name it.
                 let (sound, forged): (Vec<_>, Vec<_>) =
                     events.iter().cloned().map(|event| (event.verify(), event)).partition(|(ok, _)| ok.is_ok());
                 if forged.is_empty() {
@@ -154,7 +155,7 @@ impl<'a> Intake<'a> {
         self.authors.extend(done.stored.iter().filter_map(|id| by_id.get(id)).map(|event| event.header.author));
         self.quarantined_total += (done.quarantined.len() + done.withdrawn.len()) as u64;
         let named = done.quarantined.iter().filter_map(|(id, why)| Some(((*by_id.get(id)?).clone(), *why)));
-        self.quarantined.extend(named.take(NAMED.saturating_sub(self.quarantined.len())));
+        self.quarantined.extend(named.take(MAX_LISTED.saturating_sub(self.quarantined.len())));
         self.withdrawn.extend(done.withdrawn);
         self.readmitted += done.readmitted.len() as u64;
         self.claims.extend(done.claims);
@@ -162,7 +163,7 @@ impl<'a> Intake<'a> {
         self.forks += done.forks.len() as u64;
     }
 
-    /// An error on the way: what was stored before it stays.
+    /// Adds to an error that earlier batches stay stored.
     fn interrupted(&self, error: ApiError) -> ApiError {
         let stored: u64 = self.stored.values().sum();
         let hint = format!("{stored} events were imported before it; run the same import again, nothing is done twice");
@@ -170,19 +171,24 @@ impl<'a> Intake<'a> {
         error.hint(hint)
     }
 
-    fn outcome(mut self, header: &Header, bundle: String, ending: Ending) -> Result<ImportOutcome, ApiError> {
+    fn outcome(
+        mut self,
+        header: &BundleHeader,
+        bundle: String,
+        report: BundleReport,
+    ) -> Result<ImportOutcome, ApiError> {
         let (engine, team) = (self.engine, self.team);
         let roster = engine.sync_read(|reader| reader.roster(&team))?;
         let member = roster.as_ref().and_then(|roster| roster.member(&header.from));
         let is_member = roster.as_ref().is_some_and(|roster| roster.is_member(&header.from));
-        if ending.whole && is_member {
-            let heads: Vec<Head> = self.heads.values().cloned().collect();
-            learn::note(engine, team, header.from, &heads, header.created)?;
+        if report.complete && is_member {
+            let heads: Vec<SectionHead> = self.heads.values().cloned().collect();
+            peer_progress::record_progress(engine, team, header.from, &heads, header.created)?;
         }
-        let damages = ending.damages.iter().map(ToString::to_string);
+        let damages = report.damages.iter().map(ToString::to_string);
         let mut problems: Vec<String> = damages.chain(std::mem::take(&mut self.problems)).collect();
-        if ending.more_damages > 0 {
-            problems.push(format!("{} more parts of the file could not be used", ending.more_damages));
+        if report.more_damages > 0 {
+            problems.push(format!("{} more parts of the file could not be used", report.more_damages));
         }
         let scopes = self.scopes()?;
         let cards = self.open_cards()?;
@@ -194,10 +200,10 @@ impl<'a> Intake<'a> {
             from: device_name(roster.as_ref(), header.from),
             from_state: member.map_or("unknown", |member| member.state.as_str()).to_owned(),
             created: header.created,
-            receipt: self.heads.iter().all(|(section, head)| *section == 0 || head.events == 0) && ending.whole,
-            whole: ending.whole,
+            receipt: self.heads.iter().all(|(section, head)| *section == 0 || head.events == 0) && report.complete,
+            whole: report.complete,
             problems,
-            closed_scopes: ending.closed,
+            closed_scopes: report.sealed_sections,
             stored: self.stored.values().sum(),
             known: self.known,
             quarantined: self.refused(roster.as_ref())?,
@@ -228,7 +234,7 @@ impl<'a> Intake<'a> {
                     arrived: of(&self.arrived),
                     stored: of(&self.stored),
                     in_step: digest == head.digest,
-                    maker_lacks: learn::lacking(&reader.vector(&team, &head.scope)?, &head.ends),
+                    maker_lacks: peer_progress::count_missing(&reader.vector(&team, &head.scope)?, &head.ends),
                 });
             }
             Ok(scopes)
@@ -241,7 +247,7 @@ impl<'a> Intake<'a> {
             match self.engine.card(&id.to_hex()) {
                 Ok(card) if card.summary.status == CardStatus::Open => open.push(card.summary),
                 Ok(_) => {}
-                // It was opened and closed again on the way.
+                // It was opened and resolved within this import.
                 Err(error) if error.code == ErrorCode::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -249,7 +255,7 @@ impl<'a> Intake<'a> {
         Ok(open)
     }
 
-    /// What the team does not take, with names.
+    /// Returns the events that went into quarantine, with names.
     fn refused(&self, roster: Option<&Roster>) -> Result<Vec<RefusedEvent>, ApiError> {
         let named = |scope: &Scope, event: &SignedEvent, refusal: Refusal| RefusedEvent {
             id: event.id,
@@ -261,11 +267,12 @@ impl<'a> Intake<'a> {
         };
         let mut refused: Vec<_> =
             self.quarantined.iter().map(|(event, why)| named(&event.header.scope, event, *why)).collect();
-        if refused.len() < NAMED && !self.withdrawn.is_empty() {
+        if refused.len() < MAX_LISTED && !self.withdrawn.is_empty() {
             let team = self.team;
-            let rows = self.engine.sync_read(|reader| reader.quarantined(&team, self.withdrawn.len().max(NAMED), 0))?;
+            let rows =
+                self.engine.sync_read(|reader| reader.quarantined(&team, self.withdrawn.len().max(MAX_LISTED), 0))?;
             let gone = rows.iter().filter(|row| self.withdrawn.contains_key(&row.event.id));
-            let room = NAMED - refused.len();
+            let room = MAX_LISTED - refused.len();
             refused.extend(gone.take(room).map(|row| named(&row.event.header.scope, &row.event, row.refusal)));
         }
         Ok(refused)

@@ -1,23 +1,25 @@
 //! Bundles out of a store and into one.
 //!
-//! What arrives in a file passes the same admission, in the same transaction, as what arrives from a peer: a bundle only carries. Importing
-//! is idempotent and knows no order; cut short anywhere, it is simply done again.
+//! An import is idempotent and independent of order; an interrupted one is simply repeated.
+//!
+//! Architecture Invariant: events from a file pass the same admission, in the same transaction, as events from
+//! a peer. So a bundle can only carry events, never bypass the roster.
 
+mod dry_run;
 mod export;
 mod import;
-mod learn;
-mod rehearse;
+mod peer_progress;
 mod since;
 
 use std::io::{self, Read};
 
 use ed25519_dalek::SigningKey;
 
+pub use dry_run::dry_run;
 pub use export::export;
 pub use import::import;
-pub use rehearse::rehearse;
 
-use super::bundle::{BundleError, BundleReader, Item};
+use super::bundle::{BundleError, BundleItem, BundleReader};
 use crate::{
     api::{ApiError, DeviceName, ErrorCode},
     domain::{
@@ -27,7 +29,7 @@ use crate::{
     store::{Reader, TeamRow},
 };
 
-/// What a file brings of a roster, before anything of it is believed.
+/// The roster in a file; not trusted yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RosterFile {
     /// The team.
@@ -36,41 +38,41 @@ pub struct RosterFile {
     pub from: DeviceId,
     /// The roster's events; their signatures verify.
     pub events: Vec<SignedEvent>,
-    /// The file was complete and unchanged, and its signature verifies.
+    /// Whether the file was complete and its signature verifies.
     pub whole: bool,
 }
 
-/// Reads the roster out of a bundle that is sealed to the device whose key this is: what a grant brings to a device that does not
-/// belong to the team yet.
+/// Reads the roster from a bundle that is sealed to the device with this key: a grant for a device that is not
+/// in the team yet.
 ///
 /// # Errors
-/// Where the file is no bundle, or not for this device.
+/// If the file is not a bundle, or not sealed to this device.
 pub fn roster_in(input: impl Read, key: &SigningKey) -> Result<RosterFile, ApiError> {
-    let mut bundle = BundleReader::new(input, key).map_err(refused)?;
+    let mut bundle = BundleReader::new(input, key).map_err(bundle_error)?;
     let (team, from) = (bundle.header().team, bundle.header().from);
     let mut events = Vec::new();
     for item in bundle.by_ref() {
-        if let Item::Events(0, roster) = item {
+        if let BundleItem::Events(0, roster) = item {
             events.extend(roster.into_iter().filter(|event| event.verify().is_ok()));
         }
     }
-    Ok(RosterFile { team, from, events, whole: bundle.ending().whole })
+    Ok(RosterFile { team, from, events, whole: bundle.report().complete })
 }
 
-/// What is wrong with a file, as an answer.
-fn refused(error: BundleError) -> ApiError {
+/// Converts the error of a file into an API error.
+fn bundle_error(error: BundleError) -> ApiError {
     match error {
-        BundleError::Io(error) => broken(&error),
+        BundleError::Io(error) => io_error(&error),
         error => ApiError::new(ErrorCode::BadRequest, error.to_string()),
     }
 }
 
-fn broken(error: &io::Error) -> ApiError {
+fn io_error(error: &io::Error) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, format!("the file cannot be read or written: {error}"))
-        .hint("free the disk or mend what is wrong with it, then do the same again: nothing is lost or done twice")
+        .hint("free disk space or repair the disk, then repeat the command: nothing is lost or done twice")
 }
 
-/// The team that is meant: by name, id or prefix, or the only one.
+/// Finds the team by name, id or prefix; if none is named, the only one.
 fn team(reader: &Reader, named: Option<&str>) -> Result<TeamRow, ApiError> {
     let mut teams = reader.teams()?;
     if let Some(named) = named {
@@ -81,20 +83,20 @@ fn team(reader: &Reader, named: Option<&str>) -> Result<TeamRow, ApiError> {
         teams.retain(|team| team.left_at.is_none());
     }
     match (teams.len(), named) {
-        (1, _) => teams.pop().ok_or_else(|| ApiError::internal("a team went away")),
+        (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team disappeared")),
         (0, None) => Err(ApiError::not_found("this device belongs to no team")
-            .hint("`ergo sync create` makes one, `ergo sync join` joins one")),
+            .hint("`ergo sync create` creates one, `ergo sync join` joins one")),
         (0, Some(named)) => Err(ApiError::field("team", format!("there is no team “{named}” here"))
             .hint("`ergo sync status` lists the teams of this device")),
         _ => {
             let names: Vec<_> = teams.iter().map(|team| format!("{} ({})", team.name, team.id.short())).collect();
-            Err(ApiError::field("team", format!("more than one team is meant: {}", names.join(", ")))
-                .hint("name one with `--team`, by its id where the names are the same"))
+            Err(ApiError::field("team", format!("more than one team matches: {}", names.join(", ")))
+                .hint("name one with `--team`, by its id if the names are the same"))
         }
     }
 }
 
-/// The member of a team that is meant: by name, id or prefix.
+/// Finds a member by name, id or prefix.
 fn member<'a>(roster: &'a Roster, field: &str, named: &str) -> Result<&'a Member, ApiError> {
     let prefix = named.to_ascii_lowercase();
     let meant = |member: &&Member| {
@@ -123,7 +125,7 @@ fn active(roster: &Roster) -> impl Iterator<Item = &Member> {
     roster.members().filter(|member| member.state == MemberState::Active)
 }
 
-/// A device with its name, where the team knows one.
+/// Returns a device with its name, if the team knows it.
 fn device_name(roster: Option<&Roster>, device: DeviceId) -> DeviceName {
     let name = roster.and_then(|roster| roster.member(&device)).map(|member| member.name.clone());
     DeviceName { device, name: name.unwrap_or_default() }

@@ -1,72 +1,72 @@
-//! What an export leaves out, since the other side has it.
+//! The `--since` of an export: what it leaves out because the other side has it.
 
 use std::collections::BTreeMap;
 
 use ed25519_dalek::SigningKey;
 use jiff::{civil::Date, tz::TimeZone};
 
-use super::{member, refused};
+use super::{bundle_error, member};
 use crate::{
     api::{ApiError, ExportRequest, MAX_SINCE_FILE},
     domain::{DeviceId, EventId, Roster, Scope, SignedEvent, replica::ChainEnd},
     store::Reader,
-    sync::bundle::{BundleId, BundleReader, Item},
+    sync::bundle::{BundleId, BundleItem, BundleReader},
 };
 
 /// What an export leaves out.
-pub(super) enum Since {
+pub(super) enum ExportSince {
     /// Nothing.
     All,
-    /// Events that say they are from before this time, in milliseconds since the Unix epoch. The roster is whole.
+    /// Events dated before this time, in milliseconds since the Unix epoch. The roster is exported whole.
     Time(u64),
-    /// What a device has: all that is known of it.
+    /// What a device is known to have.
     Peer(EventId, DeviceId),
     /// What the maker of a file had when it was made.
     File(BTreeMap<Scope, Vec<ChainEnd>>),
 }
 
-/// What was meant, in words, and the bundle that it refers to.
-pub(super) struct Said {
-    pub(super) since: Since,
-    pub(super) words: String,
+/// A parsed `--since`, with its description and the bundle that it refers to.
+pub(super) struct ParsedSince {
+    pub(super) since: ExportSince,
+    pub(super) description: String,
     pub(super) previous: Option<BundleId>,
 }
 
-impl Said {
-    fn new(since: Since, words: impl Into<String>) -> Self {
-        Self { since, words: words.into(), previous: None }
+impl ParsedSince {
+    fn new(since: ExportSince, description: impl Into<String>) -> Self {
+        Self { since, description: description.into(), previous: None }
     }
 
-    /// What the request says.
+    /// Parses the request.
     pub(super) fn of(request: &ExportRequest, roster: &Roster, key: &SigningKey) -> Result<Self, ApiError> {
         if !request.since_file.is_empty() {
             return Self::file(&request.since_file, roster, key);
         }
-        let Some(text) = request.since.as_deref().map(str::trim) else { return Ok(Self::new(Since::All, "all")) };
+        let Some(text) = request.since.as_deref().map(str::trim) else { return Ok(Self::new(ExportSince::All, "all")) };
         if text == "all" {
-            return Ok(Self::new(Since::All, "all"));
+            return Ok(Self::new(ExportSince::All, "all"));
         }
         if let Ok(date) = text.parse::<Date>() {
             let begin = date.to_zoned(TimeZone::UTC).map_err(|error| ApiError::field("since", error.to_string()))?;
             let wall = u64::try_from(begin.timestamp().as_millisecond()).unwrap_or_default();
-            return Ok(Self::new(Since::Time(wall), format!("{date}")));
+            return Ok(Self::new(ExportSince::Time(wall), format!("{date}")));
         }
         let peer = member(roster, "since", text).map_err(|error| {
             let hint = "`--since` takes `all`, a date like 2026-11-01, a device of the team, or the file of a bundle or receipt";
             let hint = error.hint.as_deref().map_or_else(|| hint.to_owned(), |more| format!("{hint}; {more}"));
             error.hint(hint)
         })?;
-        Ok(Self::new(Since::Peer(roster.team(), peer.device), format!("what {} has", peer.name)))
+        Ok(Self::new(ExportSince::Peer(roster.team(), peer.device), format!("what {} has", peer.name)))
     }
 
     fn file(pieces: &[String], roster: &Roster, key: &SigningKey) -> Result<Self, ApiError> {
         let wrong = |why: &str| ApiError::field("since_file", format!("the file of `--since` {why}"));
         let bytes = hex::decode(pieces.concat()).map_err(|_| wrong("was not sent as hexadecimal"))?;
         if bytes.len() > MAX_SINCE_FILE {
-            return Err(wrong("was sent with more than its beginning"));
+            return Err(wrong("was sent with more than its first part"));
         }
         let mut bundle = BundleReader::new(bytes.as_slice(), key)
-            .map_err(|error| ApiError { field: Some("since".to_owned()), ..refused(error) })?;
+            .map_err(|error| ApiError { field: Some("since".to_owned()), ..bundle_error(error) })?;
         if bundle.header().team != roster.team() {
             return Err(wrong("is of another team"));
         }
@@ -75,27 +75,27 @@ impl Said {
         let mut heads = 0;
         for item in bundle.by_ref() {
             match item {
-                Item::Head(_, head) => {
+                BundleItem::Head(_, head) => {
                     heads += 1;
                     ends.insert(head.scope, head.ends);
                 }
-                Item::Manifest(_) => {}
-                // What it held besides does not matter here.
-                Item::Events(..) => break,
+                BundleItem::Manifest(_) => {}
+                // The heads come first: the events do not matter here.
+                BundleItem::Events(..) => break,
             }
         }
-        if heads + (bundle.ending().closed as usize) < sections {
-            return Err(wrong("does not say in its beginning how far its maker was")
-                .hint("name the device itself: `--since NAME` uses what is known of it"));
+        if heads + (bundle.report().sealed_sections as usize) < sections {
+            return Err(wrong("does not contain the progress of its maker in its first part")
+                .hint("name the device instead: `--since NAME` uses what is known of it"));
         }
         let name = roster.member(&from).map_or_else(|| from.short(), |member| member.name.clone());
         let words = format!("what {name} had in {}", id.short());
-        Ok(Self { previous: Some(id), ..Self::new(Since::File(ends), words) })
+        Ok(Self { previous: Some(id), ..Self::new(ExportSince::File(ends), words) })
     }
 }
 
-impl Since {
-    /// How far the other side is known to have a scope.
+impl ExportSince {
+    /// Returns how far the other side is known to have a scope.
     pub(super) fn ends(&self, reader: &Reader, scope: &Scope) -> Result<Vec<ChainEnd>, ApiError> {
         Ok(match self {
             Self::All | Self::Time(_) => Vec::new(),
@@ -104,7 +104,7 @@ impl Since {
         })
     }
 
-    /// Whether an event belongs into the export.
+    /// Whether to export an event.
     pub(super) fn takes(&self, event: &SignedEvent) -> bool {
         match self {
             Self::Time(wall) => event.header.clock.wall >= *wall,

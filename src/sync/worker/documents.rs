@@ -1,4 +1,4 @@
-//! Documents as the daemon has them: bytes in its store, and a worker that understands them.
+//! The daemon's side of documents: their bytes are in the store, and a worker process reads and merges them.
 
 use std::{
     collections::HashMap,
@@ -10,29 +10,30 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::{
     error::DocumentError,
-    link::{Link, Options, Silence, WorkerInfo},
-    wire::{NextState, Said, What},
+    link::{DocumentWorkerInfo, WorkerFailure, WorkerLink, WorkerOptions},
+    wire::{NextState, WorkerCommand, WorkerReply},
 };
 use crate::{
     domain::{EventId, replica::DocumentId},
-    sync::document::{Chunk, Entry, Facts, Step},
+    sync::document::{ChunkUpdate, DocumentEntry, DocumentSummary, ExchangeStep},
 };
 
-/// Where the stored bytes of documents are.
-pub trait Shelf: Send + Sync {
-    /// What was stored of a document ([`Staged::chunk`]), in its order; nothing for one that does not exist yet. May block.
+/// Provides the stored bytes of documents.
+pub trait DocumentStore: Send + Sync {
+    /// Returns the stored chunks of a document ([`StagedDocument::chunk`]), oldest first; none if the document
+    /// does not exist yet. May block.
     ///
     /// # Errors
-    /// In words, where it cannot be read now.
+    /// If the store cannot be read now.
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String>;
 }
 
-/// Documents, by way of the worker. Cheap to clone. Needs a tokio runtime.
+/// Documents, edited by way of the worker. Cheap to clone. Needs a tokio runtime.
 #[derive(Clone)]
 pub struct Documents {
-    link: Arc<Link>,
-    shelf: Arc<dyn Shelf>,
-    /// One change of a document at a time: from working it out until it is stored or dropped.
+    link: Arc<WorkerLink>,
+    store: Arc<dyn DocumentStore>,
+    /// Serialises the changes of each document: a change holds the lock until it is committed or dropped.
     changing: Arc<Mutex<HashMap<DocumentId, Arc<AsyncMutex<()>>>>>,
 }
 
@@ -43,22 +44,23 @@ impl std::fmt::Debug for Documents {
 }
 
 impl Documents {
-    /// Documents whose bytes are on `shelf`. Nothing is started before the first call.
-    pub fn new(options: Options, shelf: Arc<dyn Shelf>) -> Self {
-        Self::over(Link::new(options), shelf)
+    /// Creates the documents of `store`. The worker is started by the first call.
+    pub fn new(options: WorkerOptions, store: Arc<dyn DocumentStore>) -> Self {
+        Self::with_link(WorkerLink::new(options), store)
     }
 
-    pub(super) fn over(link: Arc<Link>, shelf: Arc<dyn Shelf>) -> Self {
-        Self { link, shelf, changing: Arc::default() }
+    pub(super) fn with_link(link: Arc<WorkerLink>, store: Arc<dyn DocumentStore>) -> Self {
+        Self { link, store, changing: Arc::default() }
     }
 
-    /// What is known of the worker.
-    pub fn info(&self) -> WorkerInfo {
+    /// Returns the state of the worker process.
+    pub fn info(&self) -> DocumentWorkerInfo {
         self.link.info()
     }
 
-    /// Begins to exchange a document with a peer, on a copy. `state` is what was kept of the last time
-    /// ([`Staged::peer_state`]). Whoever `speaks` first gets a message that must be sent; the other side waits for it.
+    /// Begins an exchange of a document with a peer, on a fork. `state` is the peer state that the last
+    /// exchange returned ([`StagedDocument::peer_state`]). The side that `initiates` gets the first message,
+    /// which it must send; the other side waits for it.
     ///
     /// # Errors
     /// Any but [`DocumentError::Violation`] and [`DocumentError::Poisoned`].
@@ -66,66 +68,75 @@ impl Documents {
         &self,
         document: DocumentId,
         state: Option<Vec<u8>>,
-        speaks: bool,
-    ) -> Result<(Session, Option<Vec<u8>>), DocumentError> {
+        initiates: bool,
+    ) -> Result<(DocumentSession, Option<Vec<u8>>), DocumentError> {
         let state = state.map(ByteVec::from);
-        let what = || What::Begin { document, state: state.clone(), speaks };
-        match self.ask(document, None, what).await? {
-            (Said::Begun { session, first }, worker) => {
-                let session = Session { documents: self.clone(), document, worker, number: session };
+        let command = || WorkerCommand::Begin { document, state: state.clone(), initiates };
+        match self.ask(document, None, command).await? {
+            (WorkerReply::Begun { session, first }, worker) => {
+                let session = DocumentSession { documents: self.clone(), document, worker, number: session };
                 Ok((session, first.map(Into::into)))
             }
-            (said, _) => Err(unexpected(said)),
+            (reply, _) => Err(unexpected(reply)),
         }
     }
 
-    /// A document with these events; those that it has are left out.
+    /// Stages a document with these events added; events that it already holds are skipped.
     ///
     /// # Errors
-    /// [`DocumentError::TooLarge`] where it would hold too many, and any that [`Documents::begin`] has.
-    pub async fn append(&self, document: DocumentId, entries: Vec<Entry>) -> Result<Staged, DocumentError> {
-        self.change(document, move || What::Append { document, entries: entries.clone() }).await
+    /// [`DocumentError::TooLarge`] if it would hold too many events, and those of [`Documents::begin`].
+    pub async fn append(
+        &self,
+        document: DocumentId,
+        entries: Vec<DocumentEntry>,
+    ) -> Result<StagedDocument, DocumentError> {
+        self.change(document, move || WorkerCommand::Append { document, entries: entries.clone() }).await
     }
 
-    /// A document of exactly these events, whatever is stored of it: the same bytes on every machine. What was kept of peers
-    /// ([`Staged::peer_state`]) means nothing to it.
+    /// Stages a document of exactly these events, replacing whatever is stored. The bytes are the same on every
+    /// machine; peer states of earlier exchanges ([`StagedDocument::peer_state`]) do not apply to it.
     ///
     /// # Errors
     /// As [`Documents::append`].
-    pub async fn rebuild(&self, document: DocumentId, entries: Vec<Entry>) -> Result<Staged, DocumentError> {
-        self.change(document, move || What::Rebuild { document, entries: entries.clone() }).await
+    pub async fn rebuild(
+        &self,
+        document: DocumentId,
+        entries: Vec<DocumentEntry>,
+    ) -> Result<StagedDocument, DocumentError> {
+        self.change(document, move || WorkerCommand::Rebuild { document, entries: entries.clone() }).await
     }
 
-    /// The same document as one chunk.
+    /// Stages the same document as one chunk.
     ///
     /// # Errors
     /// As [`Documents::begin`].
-    pub async fn compact(&self, document: DocumentId) -> Result<Staged, DocumentError> {
-        self.change(document, move || What::Compact(document)).await
+    pub async fn compact(&self, document: DocumentId) -> Result<StagedDocument, DocumentError> {
+        self.change(document, move || WorkerCommand::Compact(document)).await
     }
 
-    /// What a document is.
+    /// Returns the size and heads of a document.
     ///
     /// # Errors
     /// As [`Documents::begin`].
-    pub async fn facts(&self, document: DocumentId) -> Result<Facts, DocumentError> {
-        match self.ask(document, None, || What::Facts(document)).await? {
-            (Said::Facts(facts), _) => Ok(facts),
-            (said, _) => Err(unexpected(said)),
+    pub async fn summary(&self, document: DocumentId) -> Result<DocumentSummary, DocumentError> {
+        match self.ask(document, None, || WorkerCommand::Summarize(document)).await? {
+            (WorkerReply::Summary(summary), _) => Ok(summary),
+            (reply, _) => Err(unexpected(reply)),
         }
     }
 
     async fn change(
         &self,
         document: DocumentId,
-        what: impl Fn() -> What + Send + Sync + 'static,
-    ) -> Result<Staged, DocumentError> {
+        command: impl Fn() -> WorkerCommand + Send + Sync + 'static,
+    ) -> Result<StagedDocument, DocumentError> {
         let documents = self.clone();
-        // To its end, also where nobody waits any more: what was worked out for nobody is undone by dropping it.
+        // Runs to completion even if the caller is cancelled: dropping the result then discards the staged
+        // state.
         let changed = tokio::spawn(async move {
-            let guard = documents.exclusive(document).await;
-            let (said, worker) = documents.ask(document, Some(&guard), what).await?;
-            documents.staged(document, guard, said, worker)
+            let guard = documents.lock_document(document).await;
+            let (reply, worker) = documents.ask(document, Some(&guard), command).await?;
+            documents.staged(document, guard, reply, worker)
         });
         changed.await.unwrap_or_else(|gone| Err(DocumentError::Unavailable { why: gone.to_string() }))
     }
@@ -134,17 +145,19 @@ impl Documents {
         &self,
         document: DocumentId,
         guard: OwnedMutexGuard<()>,
-        said: Said,
+        reply: WorkerReply,
         worker: u64,
-    ) -> Result<Staged, DocumentError> {
-        let Said::Staged(NextState { chunk, facts, new, state, before }) = said else { return Err(unexpected(said)) };
+    ) -> Result<StagedDocument, DocumentError> {
+        let WorkerReply::Staged(NextState { chunk, summary, new, state, before }) = reply else {
+            return Err(unexpected(reply));
+        };
         let peer_state = state.map(Into::into);
-        let pending = Some(Pending { link: Arc::clone(&self.link), document, worker, _guard: guard });
-        Ok(Staged { chunk, facts, before, new, peer_state, pending })
+        let pending = Some(PendingCommit { link: Arc::clone(&self.link), document, worker, _guard: guard });
+        Ok(StagedDocument { chunk, summary, before, new, peer_state, pending })
     }
 
     /// Waits until nobody else changes a document.
-    async fn exclusive(&self, document: DocumentId) -> OwnedMutexGuard<()> {
+    async fn lock_document(&self, document: DocumentId) -> OwnedMutexGuard<()> {
         let mutex = {
             let mut changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
             changing.retain(|_, mutex| Arc::strong_count(mutex) > 1);
@@ -153,185 +166,191 @@ impl Documents {
         mutex.lock_owned().await
     }
 
-    /// Asks something about a document, which is loaded first where the worker does not hold it. `guard` says that this call
-    /// changes the document; others wait for whoever does before they load it.
+    /// Sends a command about a document; loads the document first if the worker does not hold it. A caller that
+    /// changes the document passes its `guard`; others wait for such a caller before they load it.
     async fn ask(
         &self,
         document: DocumentId,
         guard: Option<&OwnedMutexGuard<()>>,
-        what: impl Fn() -> What + Send + Sync,
-    ) -> Result<(Said, u64), DocumentError> {
-        let broken = |why| DocumentError::Broken { document, why };
-        let (said, worker) = self.ask_again(&what).await.map_err(|silence| of_ours(silence, broken))?;
-        if said != Said::Absent {
-            return Ok((said, worker));
+        command: impl Fn() -> WorkerCommand + Send + Sync,
+    ) -> Result<(WorkerReply, u64), DocumentError> {
+        let broken = |why| DocumentError::Corrupt { document, why };
+        let (reply, worker) = self.ask_with_retry(&command).await.map_err(|failure| own_data_error(failure, broken))?;
+        if reply != WorkerReply::NotLoaded {
+            return Ok((reply, worker));
         }
-        let _waited = if guard.is_none() { Some(self.exclusive(document).await) } else { None };
+        let _waited = if guard.is_none() { Some(self.lock_document(document).await) } else { None };
         self.load(document).await?;
-        let (said, worker) = self.ask_again(&what).await.map_err(|silence| of_ours(silence, broken))?;
-        if said == Said::Absent {
-            return Err(DocumentError::Unavailable { why: "there is no room for one more document".to_owned() });
+        let (reply, worker) = self.ask_with_retry(&command).await.map_err(|failure| own_data_error(failure, broken))?;
+        if reply == WorkerReply::NotLoaded {
+            return Err(DocumentError::Unavailable { why: "the worker cannot hold one more document".to_owned() });
         }
-        Ok((said, worker))
+        Ok((reply, worker))
     }
 
-    /// Asks once more where the worker ended: what it was asked is of our own making, and its end may have been chance.
-    async fn ask_again(&self, what: impl Fn() -> What + Send + Sync) -> Result<(Said, u64), Silence> {
-        match self.link.ask(what(), None).await {
-            Err(Silence::Died(_)) => self.link.ask(what(), None).await,
+    /// Retries once if the worker exited: the command carries only our own bytes, so the exit may have been
+    /// chance.
+    async fn ask_with_retry(
+        &self,
+        command: impl Fn() -> WorkerCommand + Send + Sync,
+    ) -> Result<(WorkerReply, u64), WorkerFailure> {
+        match self.link.ask(command(), None).await {
+            Err(WorkerFailure::Died(_)) => self.link.ask(command(), None).await,
             answered => answered,
         }
     }
 
     async fn load(&self, document: DocumentId) -> Result<(), DocumentError> {
-        let shelf = Arc::clone(&self.shelf);
-        let chunks = tokio::task::spawn_blocking(move || shelf.chunks(document)).await;
+        let store = Arc::clone(&self.store);
+        let chunks = tokio::task::spawn_blocking(move || store.chunks(document)).await;
         let unavailable = |why| DocumentError::Unavailable { why };
         let chunks = chunks.map_err(|gone| unavailable(gone.to_string()))?.map_err(unavailable)?;
         let chunks: Vec<ByteVec> = chunks.into_iter().map(ByteVec::from).collect();
-        let broken = |why| DocumentError::Broken { document, why };
-        let what = || What::Load { document, chunks: chunks.clone() };
-        match self.ask_again(what).await.map_err(|silence| of_ours(silence, broken))?.0 {
-            Said::Done => Ok(()),
-            Said::Unreadable(why) => Err(broken(why)),
-            said => Err(unexpected(said)),
+        let broken = |why| DocumentError::Corrupt { document, why };
+        let command = || WorkerCommand::Load { document, chunks: chunks.clone() };
+        match self.ask_with_retry(command).await.map_err(|failure| own_data_error(failure, broken))?.0 {
+            WorkerReply::Done => Ok(()),
+            WorkerReply::Unreadable(why) => Err(broken(why)),
+            reply => Err(unexpected(reply)),
         }
     }
 }
 
-/// What a call on our own bytes hears of a worker that gave no answer.
-fn of_ours(silence: Silence, died: impl FnOnce(String) -> DocumentError) -> DocumentError {
-    match silence {
-        Silence::Died(why) => died(format!("the process that reads it {why}")),
-        Silence::Replaced => DocumentError::Interrupted,
-        Silence::Unavailable(why) => DocumentError::Unavailable { why },
-        Silence::TooLarge(why) => DocumentError::TooLarge { why },
+/// Returns the error of a call that carried our own bytes.
+fn own_data_error(failure: WorkerFailure, died: impl FnOnce(String) -> DocumentError) -> DocumentError {
+    match failure {
+        WorkerFailure::Died(why) => died(format!("the worker process {why}")),
+        WorkerFailure::Replaced => DocumentError::Interrupted,
+        WorkerFailure::Unavailable(why) => DocumentError::Unavailable { why },
+        WorkerFailure::TooLarge(why) => DocumentError::TooLarge { why },
     }
 }
 
-/// The same for a call on a peer's bytes.
-fn of_theirs(silence: Silence) -> DocumentError {
-    match silence {
-        Silence::Died(why) => DocumentError::Poisoned { why: format!("it {why}") },
-        other => of_ours(other, |why| DocumentError::Poisoned { why }),
+/// Returns the error of a call that carried a peer's bytes.
+fn peer_data_error(failure: WorkerFailure) -> DocumentError {
+    match failure {
+        WorkerFailure::Died(why) => DocumentError::Poisoned { why: format!("it {why}") },
+        other => own_data_error(other, |why| DocumentError::Poisoned { why }),
     }
 }
 
-/// An answer that is a refusal, or one to another question.
-fn unexpected(said: Said) -> DocumentError {
-    match said {
-        Said::Violation(broken) => DocumentError::Violation(broken.into()),
-        Said::Full(why) => DocumentError::TooLarge { why },
-        Said::Busy(why) | Said::Refused(why) => DocumentError::Unavailable { why },
-        _ => DocumentError::Unavailable { why: "its process gave an answer to another question".to_owned() },
+/// Returns the error for a reply that is a refusal, or does not fit the command.
+fn unexpected(reply: WorkerReply) -> DocumentError {
+    match reply {
+        WorkerReply::Violation(broken) => DocumentError::Violation(broken.into()),
+        WorkerReply::Full(why) => DocumentError::TooLarge { why },
+        WorkerReply::Busy(why) | WorkerReply::Refused(why) => DocumentError::Unavailable { why },
+        _ => DocumentError::Unavailable { why: "the worker's reply does not fit the command".to_owned() },
     }
 }
 
-/// One exchange with a peer. Dropping it leaves the document as it was.
+/// One exchange with a peer. Dropping it leaves the document unchanged.
 #[derive(Debug)]
-pub struct Session {
+pub struct DocumentSession {
     documents: Documents,
     document: DocumentId,
     worker: u64,
     number: u64,
 }
 
-impl Session {
-    /// The document.
+impl DocumentSession {
+    /// Returns the id of the document.
     pub fn document(&self) -> DocumentId {
         self.document
     }
 
-    /// Takes a message from the peer. After an error the session is over.
+    /// Applies a message of the peer. After an error the session is over.
     ///
     /// # Errors
-    /// [`DocumentError::Violation`] and [`DocumentError::Poisoned`] where the peer is at fault, [`DocumentError::Interrupted`]
-    /// where nobody here is.
-    pub async fn message(&mut self, bytes: Vec<u8>) -> Result<Step, DocumentError> {
-        let what = What::Receive { session: self.number, bytes: bytes.into() };
-        match self.documents.link.ask(what, Some(self.worker)).await.map_err(of_theirs)? {
-            (Said::Step(step), _) => Ok(step),
-            (said, _) => Err(unexpected(said)),
+    /// [`DocumentError::Violation`] and [`DocumentError::Poisoned`] if the peer is at fault,
+    /// [`DocumentError::Interrupted`] if nobody is.
+    pub async fn message(&mut self, bytes: Vec<u8>) -> Result<ExchangeStep, DocumentError> {
+        let command = WorkerCommand::Receive { session: self.number, bytes: bytes.into() };
+        match self.documents.link.ask(command, Some(self.worker)).await.map_err(peer_data_error)? {
+            (WorkerReply::Step(step), _) => Ok(step),
+            (reply, _) => Err(unexpected(reply)),
         }
     }
 
-    /// Ends the exchange, once a [`Step`] has said that both sides agree: the document's next state.
+    /// Ends the exchange after an [`ExchangeStep`] that converged, and stages the merged document.
     ///
     /// # Errors
-    /// As [`Session::message`].
-    pub async fn end(self) -> Result<Staged, DocumentError> {
-        // To its end, also where nobody waits any more.
+    /// As [`DocumentSession::message`].
+    pub async fn end(self) -> Result<StagedDocument, DocumentError> {
+        // Runs to completion even if the caller is cancelled.
         let ended = tokio::spawn(async move {
             let documents = &self.documents;
-            let guard = documents.exclusive(self.document).await;
-            let mut said = Said::Absent;
+            let guard = documents.lock_document(self.document).await;
+            let mut reply = WorkerReply::NotLoaded;
             for loads in 0..2 {
-                let what = What::End(self.number);
-                said = documents.link.ask(what, Some(self.worker)).await.map_err(of_theirs)?.0;
-                if said != Said::Absent || loads > 0 {
+                let command = WorkerCommand::End(self.number);
+                reply = documents.link.ask(command, Some(self.worker)).await.map_err(peer_data_error)?.0;
+                if reply != WorkerReply::NotLoaded || loads > 0 {
                     break;
                 }
                 documents.load(self.document).await?;
             }
-            documents.staged(self.document, guard, said, self.worker)
+            documents.staged(self.document, guard, reply, self.worker)
         });
         ended.await.unwrap_or_else(|gone| Err(DocumentError::Unavailable { why: gone.to_string() }))
     }
 }
 
-impl Drop for Session {
+impl Drop for DocumentSession {
     fn drop(&mut self) {
-        self.documents.link.leave(self.worker, self.number);
+        self.documents.link.abandon_session(self.worker, self.number);
     }
 }
 
-/// The next state of a document, worked out and not yet taken: store it, then [`Staged::commit`]. Dropping it instead leaves
-/// the document as it is stored, and has it read anew. Until then other changes of this document wait.
+/// The next state of a document, not yet committed: store it, then call [`StagedDocument::commit`]. Dropping it
+/// discards the state, and the worker loads the document again. Until then other changes of this document wait.
 #[derive(Debug)]
-pub struct Staged {
-    /// What is to be stored; `None` where nothing changed.
-    pub chunk: Option<Chunk>,
-    /// What the document will be.
-    pub facts: Facts,
-    /// What the document was where this was worked out: it goes with no other. `None` where it takes the place of any.
-    pub before: Option<Facts>,
+pub struct StagedDocument {
+    /// What to store; `None` if nothing changed.
+    pub chunk: Option<ChunkUpdate>,
+    /// The document after the change.
+    pub summary: DocumentSummary,
+    /// The document that the change is based on: the store rejects the change if it holds another. `None` if
+    /// any may be replaced.
+    pub before: Option<DocumentSummary>,
     /// The events that are new in it.
     pub new: Vec<EventId>,
-    /// What is to be kept of the peer; of a session only.
+    /// The peer state to keep for the next exchange; only from a session.
     pub peer_state: Option<Vec<u8>>,
-    pending: Option<Pending>,
+    pending: Option<PendingCommit>,
 }
 
-struct Pending {
-    link: Arc<Link>,
+struct PendingCommit {
+    link: Arc<WorkerLink>,
     document: DocumentId,
     worker: u64,
     _guard: OwnedMutexGuard<()>,
 }
 
-impl std::fmt::Debug for Pending {
+impl std::fmt::Debug for PendingCommit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pending").field("document", &self.document).finish_non_exhaustive()
     }
 }
 
-impl Staged {
-    /// Takes it: what is stored is what the worker holds. A worker that is gone will load what was stored.
+impl StagedDocument {
+    /// Tells the worker that the state was stored. If the worker has exited meanwhile, its successor loads what
+    /// was stored.
     pub async fn commit(mut self) {
         if let Some(pending) = self.pending.take() {
             let committed = tokio::spawn(async move {
-                let what = What::Commit(pending.document);
-                drop(pending.link.ask(what, Some(pending.worker)).await);
+                let command = WorkerCommand::Commit(pending.document);
+                drop(pending.link.ask(command, Some(pending.worker)).await);
             });
             drop(committed.await);
         }
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedDocument {
     fn drop(&mut self) {
         if let Some(pending) = self.pending.take() {
-            pending.link.undo(pending.worker, pending.document);
+            pending.link.discard_staged(pending.worker, pending.document);
         }
     }
 }

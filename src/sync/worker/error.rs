@@ -1,56 +1,54 @@
-//! What may become of a call.
+//! The errors of the replication index.
 
 use crate::{domain::replica::DocumentId, sync::gate::Violation};
 
-/// Why the replication index did not do what it was asked. Display is for people.
+/// Why the replication index rejected or failed a call. Display is for people.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// The peer broke a rule: nothing of its session was taken. Stop exchanging this document with it.
+    /// The peer broke a rule: nothing of its session was accepted. Stop exchanging this document with it.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// The process that reads documents ended, hung or ran out of memory on this call, which carried a peer's bytes. Stop
-    /// exchanging this document with that peer.
+    /// The worker exited, hung or ran out of memory on a call with a peer's bytes. Stop exchanging this
+    /// document with that peer.
     #[error(
-        "what the peer sent ended the process that reads it ({why}). Nothing of it was taken, and everything else goes on; exchange a bundle instead"
+        "a message of the peer crashed the worker that reads it ({why}). Nothing of it was accepted, and other documents still sync; exchange a bundle instead"
     )]
     Poisoned {
-        /// How it ended.
+        /// How the worker ended.
         why: String,
     },
-    /// The stored bytes of a document cannot be read: rebuild it from the events.
-    #[error(
-        "the stored index {document:?} cannot be read ({why}); it is made anew from the events, of which none is lost"
-    )]
-    Broken {
-        /// Which one.
+    /// The stored bytes of a document are invalid: rebuild it from the events.
+    #[error("the stored index {document:?} cannot be read ({why}); it is rebuilt from the events, and none is lost")]
+    Corrupt {
+        /// The document.
         document: DocumentId,
         /// What is wrong with it.
         why: String,
     },
-    /// The worker was replaced through no fault of this session: begin it anew.
-    #[error("the exchange was interrupted, and begins anew")]
+    /// The worker was replaced, through no fault of this session: begin the exchange again.
+    #[error("the exchange was interrupted, and begins again")]
     Interrupted,
-    /// There is no worker, or it has no room: try later.
-    #[error("the index cannot be worked on now: {why}")]
+    /// The worker cannot be started, or has no capacity: try later.
+    #[error("the index is unavailable now: {why}")]
     Unavailable {
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// More than a document or a message holds.
+    /// A document or a message would exceed its limit.
     #[error("{why}")]
     TooLarge {
-        /// What, and how much is allowed.
+        /// The size and the limit.
         why: String,
     },
 }
 
 impl DocumentError {
-    /// The word under which it is stored and sent.
+    /// Returns the stable code under which it is stored and sent.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Violation(violation) => violation.code.as_str(),
             Self::Poisoned { .. } => "poisoned",
-            Self::Broken { .. } => "broken",
+            Self::Corrupt { .. } => "broken",
             Self::Interrupted => "interrupted",
             Self::Unavailable { .. } => "unavailable",
             Self::TooLarge { .. } => "too_large",

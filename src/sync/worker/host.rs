@@ -1,4 +1,4 @@
-//! The worker's side: documents and sessions in memory, and nothing else.
+//! The worker's side: holds documents and sessions in memory, and nothing else.
 
 use std::{
     collections::HashMap,
@@ -9,210 +9,232 @@ use std::{
 use minicbor::bytes::ByteVec;
 use rustix::process::Resource;
 
-use super::wire::{Answer, Ask, Hello, MAX_FRAME, NextState, Said, VERSION, What};
+use super::wire::{
+    MAX_FRAME, NextState, VERSION, WorkerCommand, WorkerHello, WorkerReply, WorkerRequest, WorkerResponse,
+};
 use crate::{
     domain::replica::DocumentId,
-    sync::document::{Document, Exchange, Facts, Next, Unreadable, WriteError},
+    sync::document::{
+        DocumentExchange, DocumentSummary, DocumentWriteError, IndexDocument, NextDocument, UnreadableDocument,
+    },
     worker::{frame, host},
 };
 
 /// The most sessions at one time: four for each of sixteen peers.
 const MAX_SESSIONS: usize = 64;
 
-/// Serves the daemon at the other end of standard input and output until it goes away.
+/// Serves the daemon over standard input and output until it closes them.
 ///
 /// # Errors
-/// Where the daemon is of another version or speaks nonsense.
+/// If the daemon has another version or sends an invalid frame.
 pub fn serve() -> io::Result<()> {
-    let mut output = host::begin()?;
-    let asks = host::listen::<Ask>(MAX_FRAME, Some)?;
-    let Some(Ask { id, what: What::Hello(hello), .. }) = asks.recv().ok() else { return Err(host::not_by_hand()) };
-    frame::write(&mut output, MAX_FRAME, &Answer { id, said: Said::Ready(VERSION) })?;
+    let mut output = host::enter()?;
+    let requests = host::listen::<WorkerRequest>(MAX_FRAME, Some)?;
+    let Some(WorkerRequest { id, command: WorkerCommand::Hello(hello), .. }) = requests.recv().ok() else {
+        return Err(host::not_started_by_daemon());
+    };
+    frame::write(&mut output, MAX_FRAME, &WorkerResponse { id, reply: WorkerReply::Ready(VERSION) })?;
     if hello.version != VERSION {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the daemon is of another version"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the daemon has another version"));
     }
-    host::limit(Resource::As, hello.memory);
-    let mut processor = Processor { seconds: hello.seconds, used: Duration::ZERO };
-    let mut host = Host::new(&hello);
-    for ask in asks {
+    host::set_limit(Resource::As, hello.memory);
+    let mut processor = CpuBudget { seconds: hello.seconds, used: Duration::ZERO };
+    let mut host = DocumentHost::new(&hello);
+    for ask in requests {
         let begin = processor.begin();
         let id = ask.id;
-        let said = host.answer(ask);
+        let reply = host.answer(ask);
         processor.used += begin.elapsed();
-        frame::write(&mut output, MAX_FRAME, &Answer { id, said })?;
+        frame::write(&mut output, MAX_FRAME, &WorkerResponse { id, reply })?;
     }
     Ok(())
 }
 
-/// A limit on processor time for every call anew. The system counts from the process's start, so that the limit moves up.
-struct Processor {
+/// Limits the processor time of each call. The system counts from the start of the process, so the limit is
+/// raised for every call.
+struct CpuBudget {
     seconds: u64,
-    /// Time that calls have taken: at least what the processor spent on them.
+    /// Wall-clock time of all calls: an upper bound of the processor time that they used.
     used: Duration,
 }
 
-impl Processor {
+impl CpuBudget {
     fn begin(&self) -> Instant {
-        host::renew(Resource::Cpu, self.used.as_secs() + 1 + self.seconds);
+        host::set_soft_limit(Resource::Cpu, self.used.as_secs() + 1 + self.seconds);
         Instant::now()
     }
 }
 
 /// A document in memory.
-struct Held {
-    document: Document,
-    /// Counts up; the document with the lowest number is forgotten first.
+struct LoadedDocument {
+    document: IndexDocument,
+    /// Use counter of the last access: the document with the lowest one is evicted first.
     used: u64,
 }
 
-/// What this process holds.
-pub(super) struct Host {
-    room: usize,
-    documents: HashMap<DocumentId, Held>,
-    staged: HashMap<DocumentId, Document>,
-    sessions: HashMap<u64, (DocumentId, Exchange)>,
+/// The documents and sessions that this process holds.
+pub(super) struct DocumentHost {
+    capacity: usize,
+    documents: HashMap<DocumentId, LoadedDocument>,
+    staged: HashMap<DocumentId, IndexDocument>,
+    sessions: HashMap<u64, (DocumentId, DocumentExchange)>,
     uses: u64,
 }
 
-impl Host {
-    pub(super) fn new(hello: &Hello) -> Self {
-        let room = usize::try_from(hello.loaded).unwrap_or(usize::MAX);
+impl DocumentHost {
+    pub(super) fn new(hello: &WorkerHello) -> Self {
+        let capacity = usize::try_from(hello.idle_documents).unwrap_or(usize::MAX);
         let (documents, staged, sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { room, documents, staged, sessions, uses: 0 }
+        Self { capacity, documents, staged, sessions, uses: 0 }
     }
 
-    pub(super) fn answer(&mut self, ask: Ask) -> Said {
-        for session in ask.left {
+    pub(super) fn answer(&mut self, ask: WorkerRequest) -> WorkerReply {
+        for session in ask.abandoned {
             self.sessions.remove(&session);
         }
-        for document in ask.undone {
-            self.undo(document);
+        for document in ask.discarded {
+            self.discard_staged(document);
         }
-        match ask.what {
-            What::Load { document, chunks } => self.load(document, chunks),
-            What::Begin { document, state, speaks } => {
-                self.begin(document, state.as_deref().map(Vec::as_slice), speaks)
+        match ask.command {
+            WorkerCommand::Load { document, chunks } => self.load(document, chunks),
+            WorkerCommand::Begin { document, state, initiates } => {
+                self.begin(document, state.as_deref().map(Vec::as_slice), initiates)
             }
-            What::Receive { session, bytes } => self.receive(session, &bytes),
-            What::End(session) => self.end(session),
-            What::Append { document, entries } => match self.document(document) {
+            WorkerCommand::Receive { session, bytes } => self.receive(session, &bytes),
+            WorkerCommand::End(session) => self.end(session),
+            WorkerCommand::Append { document, entries } => match self.document(document) {
                 Some(held) => {
-                    let (before, next) = (held.facts(), held.with(&entries));
+                    let (before, next) = (held.summary(), held.with_entries(&entries));
                     self.stage_written(document, Some(before), next)
                 }
-                None => Said::Absent,
+                None => WorkerReply::NotLoaded,
             },
-            What::Rebuild { document, entries } => self.stage_written(document, None, Document::rebuild(entries)),
-            What::Compact(document) => match self.document(document) {
+            WorkerCommand::Rebuild { document, entries } => {
+                self.stage_written(document, None, IndexDocument::rebuild(entries))
+            }
+            WorkerCommand::Compact(document) => match self.document(document) {
                 Some(held) => {
-                    let (before, next) = (held.facts(), held.compacted());
+                    let (before, next) = (held.summary(), held.compacted());
                     self.stage(document, Some(before), next, None)
                 }
-                None => Said::Absent,
+                None => WorkerReply::NotLoaded,
             },
-            What::Facts(document) => self.document(document).map_or(Said::Absent, |held| Said::Facts(held.facts())),
-            What::Commit(document) => {
-                if let Some(next) = self.staged.remove(&document) {
-                    self.hold(document, next);
-                }
-                Said::Done
+            WorkerCommand::Summarize(document) => {
+                self.document(document).map_or(WorkerReply::NotLoaded, |held| WorkerReply::Summary(held.summary()))
             }
-            What::Hello(_) => Said::Refused("not now".to_owned()),
+            WorkerCommand::Commit(document) => {
+                if let Some(next) = self.staged.remove(&document) {
+                    self.keep_loaded(document, next);
+                }
+                WorkerReply::Done
+            }
+            WorkerCommand::Hello(_) => WorkerReply::Refused("HELLO comes once".to_owned()),
         }
     }
 
-    fn document(&mut self, id: DocumentId) -> Option<&Document> {
+    fn document(&mut self, id: DocumentId) -> Option<&IndexDocument> {
         self.uses += 1;
         let held = self.documents.get_mut(&id)?;
         held.used = self.uses;
         Some(&held.document)
     }
 
-    /// Keeps a document, and forgets those that were not used for longest.
-    fn hold(&mut self, id: DocumentId, document: Document) {
+    /// Keeps a document, and evicts the least recently used ones if they take too much memory.
+    fn keep_loaded(&mut self, id: DocumentId, document: IndexDocument) {
         self.uses += 1;
-        self.documents.insert(id, Held { document, used: self.uses });
-        let weight = |held: &Held| held.document.weight();
-        while self.documents.values().map(weight).sum::<usize>() > self.room && self.documents.len() > 1 {
+        self.documents.insert(id, LoadedDocument { document, used: self.uses });
+        let weight = |held: &LoadedDocument| held.document.estimated_bytes();
+        while self.documents.values().map(weight).sum::<usize>() > self.capacity && self.documents.len() > 1 {
             let oldest = self.documents.iter().min_by_key(|(_, held)| held.used).map(|(id, _)| *id);
             oldest.map(|id| self.documents.remove(&id));
         }
     }
 
-    fn load(&mut self, id: DocumentId, chunks: Vec<ByteVec>) -> Said {
+    fn load(&mut self, id: DocumentId, chunks: Vec<ByteVec>) -> WorkerReply {
         if self.document(id).is_some() {
-            return Said::Done;
+            return WorkerReply::Done;
         }
         let chunks: Vec<Vec<u8>> = chunks.into_iter().map(Into::into).collect();
-        match Document::load(&chunks) {
+        match IndexDocument::load(&chunks) {
             Ok(document) => {
-                self.hold(id, document);
-                Said::Done
+                self.keep_loaded(id, document);
+                WorkerReply::Done
             }
-            Err(Unreadable(why)) => Said::Unreadable(why),
+            Err(UnreadableDocument(why)) => WorkerReply::Unreadable(why),
         }
     }
 
-    fn begin(&mut self, id: DocumentId, state: Option<&[u8]>, speaks: bool) -> Said {
+    fn begin(&mut self, id: DocumentId, state: Option<&[u8]>, initiates: bool) -> WorkerReply {
         if self.sessions.len() >= MAX_SESSIONS {
-            return Said::Busy(format!("{MAX_SESSIONS} sessions are under way"));
+            return WorkerReply::Busy(format!("the worker already has {MAX_SESSIONS} sessions"));
         }
-        let Some(document) = self.document(id) else { return Said::Absent };
-        let (exchange, first) = document.meet(state, speaks);
+        let Some(document) = self.document(id) else { return WorkerReply::NotLoaded };
+        let (exchange, first) = document.begin_exchange(state, initiates);
         self.uses += 1;
         let session = self.uses;
         self.sessions.insert(session, (id, exchange));
-        Said::Begun { session, first: first.map(ByteVec::from) }
+        WorkerReply::Begun { session, first: first.map(ByteVec::from) }
     }
 
-    fn receive(&mut self, session: u64, bytes: &[u8]) -> Said {
-        let Some((_, exchange)) = self.sessions.get_mut(&session) else { return unknown() };
+    fn receive(&mut self, session: u64, bytes: &[u8]) -> WorkerReply {
+        let Some((_, exchange)) = self.sessions.get_mut(&session) else { return unknown_session() };
         match exchange.receive(bytes) {
-            Ok(step) => Said::Step(step),
+            Ok(step) => WorkerReply::Step(step),
             Err(violation) => {
                 self.sessions.remove(&session);
-                Said::Violation(violation.into())
+                WorkerReply::Violation(violation.into())
             }
         }
     }
 
-    fn end(&mut self, session: u64) -> Said {
-        let Some((id, exchange)) = self.sessions.remove(&session) else { return unknown() };
+    fn end(&mut self, session: u64) -> WorkerReply {
+        let Some((id, exchange)) = self.sessions.remove(&session) else { return unknown_session() };
         let Some(document) = self.document(id) else {
             self.sessions.insert(session, (id, exchange));
-            return Said::Absent;
+            return WorkerReply::NotLoaded;
         };
-        let before = document.facts();
+        let before = document.summary();
         match exchange.finish(document) {
             Ok((next, state)) => self.stage(id, Some(before), next, Some(state)),
-            Err(violation) => Said::Violation(violation.into()),
+            Err(violation) => WorkerReply::Violation(violation.into()),
         }
     }
 
-    fn stage_written(&mut self, id: DocumentId, before: Option<Facts>, next: Result<Next, WriteError>) -> Said {
+    fn stage_written(
+        &mut self,
+        id: DocumentId,
+        before: Option<DocumentSummary>,
+        next: Result<NextDocument, DocumentWriteError>,
+    ) -> WorkerReply {
         match next {
             Ok(next) => self.stage(id, before, next, None),
-            Err(error @ WriteError::Full(_)) => Said::Full(error.to_string()),
-            Err(error) => Said::Refused(error.to_string()),
+            Err(error @ DocumentWriteError::Full(_)) => WorkerReply::Full(error.to_string()),
+            Err(error) => WorkerReply::Refused(error.to_string()),
         }
     }
 
-    fn stage(&mut self, id: DocumentId, before: Option<Facts>, next: Next, state: Option<Vec<u8>>) -> Said {
-        let Next { document, chunk, new } = next;
-        let facts = document.facts();
+    fn stage(
+        &mut self,
+        id: DocumentId,
+        before: Option<DocumentSummary>,
+        next: NextDocument,
+        state: Option<Vec<u8>>,
+    ) -> WorkerReply {
+        let NextDocument { document, chunk, new } = next;
+        let summary = document.summary();
         self.staged.insert(id, document);
-        Said::Staged(NextState { chunk, facts, new, state: state.map(ByteVec::from), before })
+        WorkerReply::Staged(NextState { chunk, summary, new, state: state.map(ByteVec::from), before })
     }
 
-    /// Forgets the next state of a document. Whether it was stored, or something else meanwhile, is not known: the document is forgotten
-    /// as well, and loaded when it is needed.
-    fn undo(&mut self, id: DocumentId) {
+    /// Discards the staged state of a document. Whether it was stored is unknown, so the document is dropped as
+    /// well and loaded again when it is needed.
+    fn discard_staged(&mut self, id: DocumentId) {
         if self.staged.remove(&id).is_some() {
             self.documents.remove(&id);
         }
     }
 }
 
-fn unknown() -> Said {
-    Said::Refused("that session is over".to_owned())
+fn unknown_session() -> WorkerReply {
+    WorkerReply::Refused("the session has ended".to_owned())
 }

@@ -1,8 +1,11 @@
-//! The replication index in a process of its own, `ergo worker sync`: the only place where automerge reads bytes.
+//! The replication index in a worker process, `ergo worker sync`.
 //!
-//! 182 bytes can cost 730 MB and seconds there, and a mistake in its decoders is a panic. The gate refuses what is known to do
-//! that; whatever is not known ends the worker and costs one call. The daemon holds documents as bytes, and asks through
-//! [`Documents`].
+//! automerge turns 182 hostile bytes into 730 MB of memory, and panics on a mistake in its decoders. The gate
+//! rejects what is known to do that; anything else ends the worker and costs one call. The daemon holds
+//! documents as bytes and edits them through [`Documents`].
+//!
+//! Architecture Invariant: automerge reads bytes in the worker process alone. So a peer cannot crash the
+//! daemon.
 
 mod documents;
 mod error;
@@ -13,7 +16,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use documents::{Documents, Session, Shelf, Staged};
+pub use documents::{DocumentSession, DocumentStore, Documents, StagedDocument};
 pub use error::DocumentError;
 pub use host::serve;
-pub use link::{Options, WorkerInfo};
+pub use link::{DocumentWorkerInfo, WorkerOptions};

@@ -11,18 +11,18 @@ use std::{
 };
 
 use super::{
-    host::Host,
-    link::Link,
-    wire::{Answer, Ask, Said, VERSION, What},
+    host::DocumentHost,
+    link::WorkerLink,
+    wire::{VERSION, WorkerCommand, WorkerReply, WorkerRequest, WorkerResponse},
     *,
 };
 use crate::{
     domain::replica::DocumentId,
     sync::{
-        document::{Chunk, Entry, tests::entries},
-        gate::Code,
+        document::{ChunkUpdate, DocumentEntry, tests::entries},
+        gate::ViolationCode,
     },
-    worker::process::{Event, Launch, Sink, Worker},
+    worker::process::{EventSink, LaunchWorker, WorkerEvent, WorkerHandle},
 };
 
 const ONE: DocumentId = DocumentId([1; 32]);
@@ -35,33 +35,35 @@ const ENDLESS: &[u8] = b"hang";
 struct FakeLaunch(Arc<AtomicU64>);
 
 struct FakeWorker {
-    host: Option<Host>,
-    sink: Sink<Answer>,
+    host: Option<DocumentHost>,
+    sink: EventSink<WorkerResponse>,
 }
 
-impl Launch<Ask, Answer> for FakeLaunch {
-    fn launch(&self, sink: Sink<Answer>) -> io::Result<Box<dyn Worker<Ask>>> {
+impl LaunchWorker<WorkerRequest, WorkerResponse> for FakeLaunch {
+    fn launch(&self, sink: EventSink<WorkerResponse>) -> io::Result<Box<dyn WorkerHandle<WorkerRequest>>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(FakeWorker { host: None, sink }))
     }
 }
 
-impl Worker<Ask> for FakeWorker {
-    fn send(&mut self, ask: Ask) {
+impl WorkerHandle<WorkerRequest> for FakeWorker {
+    fn send(&mut self, ask: WorkerRequest) {
         let id = ask.id;
-        match &ask.what {
-            What::Hello(hello) => {
-                self.host = Some(Host::new(hello));
-                (self.sink)(Event::Answer(Answer { id, said: Said::Ready(VERSION) }));
+        match &ask.command {
+            WorkerCommand::Hello(hello) => {
+                self.host = Some(DocumentHost::new(hello));
+                (self.sink)(WorkerEvent::Answer(WorkerResponse { id, reply: WorkerReply::Ready(VERSION) }));
             }
-            What::Receive { bytes, .. } if ***bytes == *DEADLY => (self.sink)(Event::Gone("was killed".to_owned())),
-            What::Load { chunks, .. } if chunks.first().is_some_and(|chunk| ***chunk == *DEADLY) => {
-                (self.sink)(Event::Gone("was killed".to_owned()));
+            WorkerCommand::Receive { bytes, .. } if ***bytes == *DEADLY => {
+                (self.sink)(WorkerEvent::Exited("was killed".to_owned()))
             }
-            What::Receive { bytes, .. } if ***bytes == *ENDLESS => {}
+            WorkerCommand::Load { chunks, .. } if chunks.first().is_some_and(|chunk| ***chunk == *DEADLY) => {
+                (self.sink)(WorkerEvent::Exited("was killed".to_owned()));
+            }
+            WorkerCommand::Receive { bytes, .. } if ***bytes == *ENDLESS => {}
             _ => {
-                let said = self.host.as_mut().unwrap().answer(ask);
-                (self.sink)(Event::Answer(Answer { id, said }));
+                let reply = self.host.as_mut().unwrap().answer(ask);
+                (self.sink)(WorkerEvent::Answer(WorkerResponse { id, reply }));
             }
         }
     }
@@ -79,7 +81,7 @@ impl Worker<Ask> for FakeWorker {
 #[derive(Default)]
 struct Store(Mutex<HashMap<DocumentId, Vec<Vec<u8>>>>);
 
-impl Shelf for Store {
+impl DocumentStore for Store {
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
         Ok(self.0.lock().unwrap().get(&document).cloned().unwrap_or_default())
     }
@@ -96,40 +98,40 @@ impl Side {
         Self::with_room(u64::MAX)
     }
 
-    fn with_room(loaded: u64) -> Self {
+    fn with_room(idle_documents: u64) -> Self {
         let (store, starts) = (Arc::new(Store::default()), Arc::default());
-        let options = Options { loaded, deadline: Duration::from_secs(1), ..Options::usual() };
-        let link = Link::over(Arc::new(FakeLaunch(Arc::clone(&starts))), options);
-        Self { documents: Documents::over(link, Arc::clone(&store) as Arc<dyn Shelf>), store, starts }
+        let options = WorkerOptions { idle_documents, deadline: Duration::from_secs(1), ..WorkerOptions::standard() };
+        let link = WorkerLink::with_launcher(Arc::new(FakeLaunch(Arc::clone(&starts))), options);
+        Self { documents: Documents::with_link(link, Arc::clone(&store) as Arc<dyn DocumentStore>), store, starts }
     }
 
-    async fn take(&self, document: DocumentId, staged: Staged) {
+    async fn take(&self, document: DocumentId, staged: StagedDocument) {
         self.keep(document, &staged);
         staged.commit().await;
     }
 
     /// Stores without telling the worker.
-    fn keep(&self, document: DocumentId, staged: &Staged) {
+    fn keep(&self, document: DocumentId, staged: &StagedDocument) {
         let mut store = self.store.0.lock().unwrap();
         match staged.chunk.clone() {
-            Some(Chunk::Append(bytes)) => store.entry(document).or_default().push(bytes),
-            Some(Chunk::Snapshot(bytes)) => _ = store.insert(document, vec![bytes]),
+            Some(ChunkUpdate::Append(bytes)) => store.entry(document).or_default().push(bytes),
+            Some(ChunkUpdate::Snapshot(bytes)) => _ = store.insert(document, vec![bytes]),
             None => {}
         }
     }
 
-    async fn write(&self, document: DocumentId, new: &[Entry]) {
+    async fn write(&self, document: DocumentId, new: &[DocumentEntry]) {
         let staged = self.documents.append(document, new.to_vec()).await.unwrap();
         self.take(document, staged).await;
     }
 
     async fn count(&self, document: DocumentId) -> u64 {
-        self.documents.facts(document).await.unwrap().entries
+        self.documents.summary(document).await.unwrap().entries
     }
 }
 
 /// Two sides exchange a document until both agree, and what each would store.
-async fn exchange(a: &Side, b: &Side, document: DocumentId) -> (Staged, Staged) {
+async fn exchange(a: &Side, b: &Side, document: DocumentId) -> (StagedDocument, StagedDocument) {
     let (mut ours, mut message) = a.documents.begin(document, None, true).await.unwrap();
     let (mut theirs, _) = b.documents.begin(document, None, false).await.unwrap();
     let mut agreed = [false, false];
@@ -150,7 +152,7 @@ async fn two_sides_exchange_a_document_and_keep_it() {
     b.write(ONE, &entries(2, 0..4)).await;
     let (ours, theirs) = exchange(&a, &b, ONE).await;
     assert_eq!((ours.new.len(), theirs.new.len()), (4, 30));
-    assert_eq!(ours.facts.heads, theirs.facts.heads);
+    assert_eq!(ours.summary.heads, theirs.summary.heads);
     let state = ours.peer_state.clone().unwrap();
     a.take(ONE, ours).await;
     b.take(ONE, theirs).await;
@@ -164,21 +166,24 @@ async fn two_sides_exchange_a_document_and_keep_it() {
 }
 
 #[tokio::test]
-async fn what_is_not_stored_never_happened() {
+async fn a_change_that_was_not_stored_is_discarded() {
     let side = Side::new();
     side.write(ONE, &entries(1, 0..3)).await;
     drop(side.documents.append(ONE, entries(1, 3..5)).await.unwrap());
     assert_eq!(side.count(ONE).await, 3);
     // It was stored, and only the word of it was lost: what is written next must go with it, and from it.
     let staged = side.documents.append(ONE, entries(1, 3..5)).await.unwrap();
-    assert_eq!(staged.before.map(|facts| facts.entries), Some(3));
+    assert_eq!(staged.before.map(|summary| summary.entries), Some(3));
     side.keep(ONE, &staged);
     drop(staged);
     assert_eq!(side.count(ONE).await, 5);
     side.write(ONE, &entries(1, 5..6)).await;
-    let fresh = Side { documents: Documents::over(Link::new(Options::usual()), Arc::clone(&side.store) as _), ..side };
-    let loaded = crate::sync::document::Document::load(&fresh.store.chunks(ONE).unwrap()).unwrap();
-    assert_eq!(loaded.facts().entries, 6);
+    let fresh = Side {
+        documents: Documents::with_link(WorkerLink::new(WorkerOptions::standard()), Arc::clone(&side.store) as _),
+        ..side
+    };
+    let idle_documents = crate::sync::document::IndexDocument::load(&fresh.store.chunks(ONE).unwrap()).unwrap();
+    assert_eq!(idle_documents.summary().entries, 6);
 }
 
 #[tokio::test]
@@ -193,13 +198,13 @@ async fn a_second_change_waits_for_the_first() {
     assert!(tokio::time::timeout(Duration::from_millis(50), &mut second).await.is_err());
     side.take(ONE, first).await;
     let second = second.await.unwrap();
-    assert_eq!(second.facts.entries, 2);
+    assert_eq!(second.summary.entries, 2);
     side.take(ONE, second).await;
     assert_eq!(side.count(ONE).await, 2);
 }
 
 #[tokio::test]
-async fn documents_without_room_are_loaded_again() {
+async fn evicted_documents_are_loaded_again() {
     let side = Side::with_room(1);
     for (document, device) in [(ONE, 1), (TWO, 2)] {
         side.write(document, &entries(device, 0..5)).await;
@@ -219,7 +224,7 @@ async fn documents_without_room_are_loaded_again() {
     // Meanwhile another document took the room.
     assert_eq!(side.count(TWO).await, 5);
     let staged = ours.end().await.unwrap();
-    assert_eq!(staged.facts.entries, 7);
+    assert_eq!(staged.summary.entries, 7);
     side.take(ONE, staged).await;
     assert_eq!((side.count(TWO).await, side.count(ONE).await), (5, 7));
 }
@@ -231,7 +236,10 @@ async fn a_peer_that_breaks_a_rule_is_told_from_the_others() {
     let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();
     let (mut good, first) = side.documents.begin(ONE, None, true).await.unwrap();
     let error = bad.message(b"\x43nonsense".to_vec()).await.unwrap_err();
-    assert!(matches!(&error, DocumentError::Violation(violation) if violation.code == Code::Version), "{error}");
+    assert!(
+        matches!(&error, DocumentError::Violation(violation) if violation.code == ViolationCode::Version),
+        "{error}"
+    );
     assert_eq!(error.code(), "version");
     assert!(matches!(bad.message(vec![0x42]).await, Err(DocumentError::Unavailable { .. })), "its session is over");
     let peer = Side::new();
@@ -267,10 +275,10 @@ async fn stored_bytes_that_cannot_be_read_are_rebuilt() {
     for (bytes, starts) in [(b"nonsense".to_vec(), 1), (DEADLY.to_vec(), 3)] {
         let side = Side::new();
         side.store.0.lock().unwrap().insert(ONE, vec![bytes]);
-        let error = side.documents.facts(ONE).await.unwrap_err();
-        assert!(matches!(error, DocumentError::Broken { document: ONE, .. }), "{error}");
+        let error = side.documents.summary(ONE).await.unwrap_err();
+        assert!(matches!(error, DocumentError::Corrupt { document: ONE, .. }), "{error}");
         let staged = side.documents.rebuild(ONE, entries(1, 0..4)).await.unwrap();
-        assert!(matches!(staged.chunk, Some(Chunk::Snapshot(_))));
+        assert!(matches!(staged.chunk, Some(ChunkUpdate::Snapshot(_))));
         side.take(ONE, staged).await;
         assert_eq!(side.count(ONE).await, 4);
         assert_eq!(side.starts.load(Ordering::SeqCst), starts, "once may be chance");
@@ -278,7 +286,7 @@ async fn stored_bytes_that_cannot_be_read_are_rebuilt() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_calls_that_nobody_waits_for() {
+async fn cancelled_calls_leave_nothing_behind() {
     let side = Side::new();
     let documents = side.documents.clone();
     let given_up = tokio::spawn(async move {
@@ -293,7 +301,7 @@ async fn nothing_is_left_of_calls_that_nobody_waits_for() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_for_a_message_is_said() {
+async fn a_message_that_is_too_large_is_an_error() {
     let side = Side::new();
     let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
     let error = session.message(vec![0; wire::MAX_FRAME]).await.unwrap_err();

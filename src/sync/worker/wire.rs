@@ -1,42 +1,42 @@
-//! What the daemon and the worker that holds documents say to each other.
+//! The messages between the daemon and the worker of the replication index.
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
 use crate::domain::{EventId, replica::DocumentId};
 use crate::sync::{
-    document::{Chunk, Entry, Facts, Step},
-    gate::{Code, MAX_MESSAGE, Violation},
+    document::{ChunkUpdate, DocumentEntry, DocumentSummary, ExchangeStep},
+    gate::{MAX_MESSAGE, Violation, ViolationCode},
 };
 
 /// The version of these messages: raised with every change of their form.
 pub(super) const VERSION: u32 = 2;
 
-/// The longest message, in bytes: a peer's message with room around it, and far above a stored document.
+/// The longest message, in bytes: several times a peer's message, and far more than a stored document.
 pub(super) const MAX_FRAME: usize = 3 * MAX_MESSAGE;
 
-/// A message to the worker.
+/// A request to the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) struct Ask {
-    /// Counts up; the answer bears the same.
+pub(super) struct WorkerRequest {
+    /// Counts up; the response carries the same number.
     #[n(0)]
     pub(super) id: u64,
-    /// Sessions that ended without being taken.
+    /// Sessions that their owner dropped.
     #[n(1)]
-    pub(super) left: Vec<u64>,
-    /// Documents whose next state was not stored.
+    pub(super) abandoned: Vec<u64>,
+    /// Documents whose staged state was not stored.
     #[n(2)]
-    pub(super) undone: Vec<DocumentId>,
+    pub(super) discarded: Vec<DocumentId>,
     #[n(3)]
-    pub(super) what: What,
+    pub(super) command: WorkerCommand,
 }
 
-/// What the worker is to do.
+/// What the worker is asked to do.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) enum What {
-    /// Once, first.
+pub(super) enum WorkerCommand {
+    /// The greeting: once, and first.
     #[n(0)]
-    Hello(#[n(0)] Hello),
-    /// Hold this document.
+    Hello(#[n(0)] WorkerHello),
+    /// Loads a document from its stored chunks.
     #[n(1)]
     Load {
         #[n(0)]
@@ -44,7 +44,7 @@ pub(super) enum What {
         #[n(1)]
         chunks: Vec<ByteVec>,
     },
-    /// Begin a session with a peer's copy of it.
+    /// Begins an exchange with a peer's copy of a document.
     #[n(2)]
     Begin {
         #[n(0)]
@@ -52,7 +52,7 @@ pub(super) enum What {
         #[n(1)]
         state: Option<ByteVec>,
         #[n(2)]
-        speaks: bool,
+        initiates: bool,
     },
     #[n(3)]
     Receive {
@@ -68,59 +68,59 @@ pub(super) enum What {
         #[n(0)]
         document: DocumentId,
         #[n(1)]
-        entries: Vec<Entry>,
+        entries: Vec<DocumentEntry>,
     },
     #[n(6)]
     Rebuild {
         #[n(0)]
         document: DocumentId,
         #[n(1)]
-        entries: Vec<Entry>,
+        entries: Vec<DocumentEntry>,
     },
     #[n(7)]
     Compact(#[n(0)] DocumentId),
     #[n(8)]
-    Facts(#[n(0)] DocumentId),
-    /// The next state of a document was stored.
+    Summarize(#[n(0)] DocumentId),
+    /// The staged state of a document was stored.
     #[n(9)]
     Commit(#[n(0)] DocumentId),
 }
 
-/// How the worker is to behave.
+/// The limits that the worker obeys.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(super) struct Hello {
+pub(super) struct WorkerHello {
     /// [`VERSION`] of the daemon.
     #[n(0)]
     pub(super) version: u32,
-    /// The most memory, in bytes of address space.
+    /// The limit of its address space, in bytes.
     #[n(1)]
     pub(super) memory: u64,
-    /// How much of it documents may take that nobody works on, in bytes.
+    /// How much memory idle documents may take, in bytes.
     #[n(2)]
-    pub(super) loaded: u64,
-    /// The most seconds of processor time for one call.
+    pub(super) idle_documents: u64,
+    /// The limit of processor time for one call, in seconds.
     #[n(3)]
     pub(super) seconds: u64,
 }
 
-/// A message from the worker.
+/// A response of the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) struct Answer {
+pub(super) struct WorkerResponse {
     #[n(0)]
     pub(super) id: u64,
     #[n(1)]
-    pub(super) said: Said,
+    pub(super) reply: WorkerReply,
 }
 
-/// What the worker answers.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) enum Said {
-    /// To [`What::Hello`]: the worker's [`VERSION`].
+pub(super) enum WorkerReply {
+    /// To [`WorkerCommand::Hello`]: the worker's [`VERSION`].
     #[n(0)]
     Ready(#[n(0)] u32),
-    /// It does not hold that document (any more): [`What::Load`] it, and ask again.
+    /// The document is not loaded (any more): [`WorkerCommand::Load`] it and repeat the command.
     #[n(1)]
-    Absent,
+    NotLoaded,
     #[n(2)]
     Done,
     #[n(3)]
@@ -131,47 +131,47 @@ pub(super) enum Said {
         first: Option<ByteVec>,
     },
     #[n(4)]
-    Step(#[n(0)] Step),
+    Step(#[n(0)] ExchangeStep),
     #[n(5)]
     Staged(#[n(0)] NextState),
     #[n(6)]
-    Facts(#[n(0)] Facts),
+    Summary(#[n(0)] DocumentSummary),
     /// The peer broke a rule; the session is over.
     #[n(7)]
-    Violation(#[n(0)] Broken),
-    /// The bytes to load are no document.
+    Violation(#[n(0)] WireViolation),
+    /// The bytes to load are not a document.
     #[n(8)]
     Unreadable(#[n(0)] String),
-    /// A document holds no more.
+    /// The document is full.
     #[n(9)]
     Full(#[n(0)] String),
-    /// There is no room for one more session.
+    /// There is no capacity for one more session.
     #[n(11)]
     Busy(#[n(0)] String),
-    /// It cannot be done, in words.
+    /// The command failed; the text says why.
     #[n(10)]
     Refused(#[n(0)] String),
 }
 
-/// The next state of a document, as the worker keeps it until it is stored.
+/// The staged state of a document, which the worker keeps until it is stored.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub(super) struct NextState {
     #[n(0)]
-    pub(super) chunk: Option<Chunk>,
+    pub(super) chunk: Option<ChunkUpdate>,
     #[n(1)]
-    pub(super) facts: Facts,
+    pub(super) summary: DocumentSummary,
     #[n(2)]
     pub(super) new: Vec<EventId>,
     #[n(3)]
     pub(super) state: Option<ByteVec>,
-    /// What the document was; `None` where that does not matter.
+    /// The document before the change; `None` if it does not matter.
     #[n(4)]
-    pub(super) before: Option<Facts>,
+    pub(super) before: Option<DocumentSummary>,
 }
 
-/// A [`Violation`] for the wire.
+/// A [`Violation`] as it is sent.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) struct Broken {
+pub(super) struct WireViolation {
     #[n(0)]
     code: String,
     #[n(1)]
@@ -180,15 +180,15 @@ pub(super) struct Broken {
     detail: String,
 }
 
-impl From<Violation> for Broken {
+impl From<Violation> for WireViolation {
     fn from(violation: Violation) -> Self {
         let Violation { code, event, detail } = violation;
         Self { code: code.as_str().to_owned(), event, detail }
     }
 }
 
-impl From<Broken> for Violation {
-    fn from(Broken { code, event, detail }: Broken) -> Self {
-        Self { code: Code::from_word(&code).unwrap_or(Code::Malformed), event, detail }
+impl From<WireViolation> for Violation {
+    fn from(WireViolation { code, event, detail }: WireViolation) -> Self {
+        Self { code: ViolationCode::parse(&code).unwrap_or(ViolationCode::Malformed), event, detail }
     }
 }

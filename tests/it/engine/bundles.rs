@@ -262,7 +262,7 @@ fn a_dry_run_says_what_would_be_and_does_nothing() {
             .collect::<std::collections::BTreeSet<_>>()
     };
     let there = names();
-    let would = transfer::rehearse(&b.engine, file.as_slice()).unwrap();
+    let would = transfer::dry_run(&b.engine, file.as_slice()).unwrap();
     assert_eq!((would.dry_run, would.stored, would.cards.len()), (true, 2, 1));
     assert!(would.cards[0].headline.contains("Kafka"), "{}", would.cards[0].headline);
     assert_eq!((b.engine.counts().unwrap().events, b.open_cards()), (before, 0));

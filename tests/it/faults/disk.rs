@@ -35,14 +35,14 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
     println!("bob says: {}", told());
     // Both sides say what it is, and what to do.
     let doctor = bob.run(&["doctor"]).stdout;
-    assert!(doctor.contains("is full") && doctor.contains("make room"), "{doctor}");
+    assert!(doctor.contains("is full") && doctor.contains("free "), "{doctor}");
     let at_ada = || {
         let peer = ada.status()["teams"][0]["peers"][0].clone();
         (peer["last_error"].to_string(), peer["advice"].to_string())
     };
     until_within(Duration::from_mins(1), "ada says that bob's disk is full", || at_ada().0.contains("full"));
     let (error, advice) = at_ada();
-    assert!(error.contains("the peer cannot store") && advice.contains("make room"), "{error} {advice}");
+    assert!(error.contains("the peer cannot store") && advice.contains("free "), "{error} {advice}");
     let doctor = || ada.run(&["doctor"]).stdout.contains("bob-laptop: the peer cannot store");
     until_within(Duration::from_mins(1), "ada's doctor says so", doctor);
     let there = bob.set().0;

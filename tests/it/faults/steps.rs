@@ -17,28 +17,29 @@ use crate::support::{Daemon, block_on, fact, laptop::Laptop, until_within};
 
 /// What each side says and hears where both wrote something.
 const STEPS: [&str; 18] = [
-    "say HELLO",
-    "hear HELLO",
-    "say ROSTER",
-    "hear ROSTER",
-    "say OFFER",
-    "hear OFFER",
-    "say DOC",
-    "hear DOC",
-    "say WANT",
-    "hear WANT",
-    "say BODIES",
-    "hear BODIES",
+    "send HELLO",
+    "receive HELLO",
+    "send ROSTER",
+    "receive ROSTER",
+    "send OFFER",
+    "receive OFFER",
+    "send DOC",
+    "receive DOC",
+    "send WANT",
+    "receive WANT",
+    "send BODIES",
+    "receive BODIES",
     "store",
     "stored",
-    "say DURABLE",
-    "hear DURABLE",
-    "say NUDGE",
-    "hear NUDGE",
+    "send DURABLE",
+    "receive DURABLE",
+    "send NUDGE",
+    "receive NUDGE",
 ];
 
 /// What they say instead where both wrote much.
-const STEPS_OF_MUCH: [&str; 4] = ["say LEAN", "hear LEAN", "say FOLLOWING", "hear FOLLOWING"];
+const STEPS_OF_MUCH: [&str; 4] =
+    ["send COMPACT", "receive COMPACT", "send FOLLOWING_BODIES", "receive FOLLOWING_BODIES"];
 
 /// More than are pushed one by one.
 const MUCH: usize = 300;

@@ -112,7 +112,7 @@ fn three_laptops_find_each_other_and_what_was_written_in_a_partition_meets() {
 }
 
 #[test]
-fn who_comes_into_a_network_later_or_moves_in_it_is_found() {
+fn a_device_that_joins_or_moves_in_a_network_is_found() {
     let Some(mut network) = Network::new("who comes later") else { return };
     let (here, later) = (network.plugged(), network.place());
     let [mut ada, mut bob] = team(["ada", "bob"]);

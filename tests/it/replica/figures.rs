@@ -51,7 +51,7 @@ async fn first_exchange_and_one_event_more() {
         println!("  first exchange {seconds:.2} s; {ours:.2} s processor sender, {theirs:.2} s receiver");
         println!("  peak {} MB sender, {} MB receiver", peak(&a), peak(&b));
         let staged = a.documents.compact(document(0)).await.unwrap();
-        let Some(Chunk::Snapshot(whole)) = &staged.chunk else { panic!("a snapshot") };
+        let Some(ChunkUpdate::Snapshot(whole)) = &staged.chunk else { panic!("a snapshot") };
         println!("  10,000 entries stored whole: {} KiB", whole.len() / 1024);
     }
 }
@@ -86,7 +86,10 @@ async fn one_event_at_ten_thousand() {
     println!("  {each:.1} ms processor for one, both sides; peak {} MB sender, {} MB receiver", peak(&a), peak(&b));
     let restart = Instant::now();
     let fresh = Side {
-        documents: Documents::new(Options { program: PROGRAM.into(), ..Options::usual() }, Arc::clone(&a.store) as _),
+        documents: Documents::new(
+            WorkerOptions { program: PROGRAM.into(), ..WorkerOptions::standard() },
+            Arc::clone(&a.store) as _,
+        ),
         ..a
     };
     assert_eq!(fresh.count(ONE).await, 10_200);

@@ -6,8 +6,8 @@ use ergo::{
     domain::EventId,
     sync::{
         index,
-        service::StoreShelf,
-        session::{Command, Context, Limits, Phase, Side, View},
+        service::EngineDocumentStore,
+        session::{SessionCommand, SessionLimits, SessionPhase, SessionSide, SessionView, SyncContext},
         worker::Documents,
     },
 };
@@ -24,16 +24,16 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// What the sessions of one device work with.
 struct Station {
-    context: Context,
+    context: SyncContext,
 }
 
 impl Station {
     fn new(peer: &Peer) -> Self {
-        let (news, _none) = mpsc::unbounded_channel();
+        let (peer_events, _none) = mpsc::unbounded_channel();
         let engine = peer.shared_engine();
-        let documents = Documents::new(bed::worker(), Arc::new(StoreShelf::new(Arc::clone(&engine))));
-        let limits = Limits { handshake: LONGEST, ..Limits::default() };
-        Self { context: Context { engine, documents, instance: u64::from(peer.number), limits, news } }
+        let documents = Documents::new(bed::worker(), Arc::new(EngineDocumentStore::new(Arc::clone(&engine))));
+        let limits = SessionLimits { handshake: LONGEST, ..SessionLimits::default() };
+        Self { context: SyncContext { engine, documents, instance: u64::from(peer.number), limits, peer_events } }
     }
 }
 
@@ -49,7 +49,7 @@ impl Meetings {
         Self { runtime, stations: Vec::new() }
     }
 
-    fn station(&mut self, peer: &Peer) -> Context {
+    fn station(&mut self, peer: &Peer) -> SyncContext {
         let at = usize::from(peer.number);
         if self.stations.len() <= at {
             self.stations.resize_with(at + 1, || None);
@@ -83,12 +83,12 @@ impl Meetings {
                 index::flush(context, team).await.unwrap();
             }
             let (one, other, _) = bed::pipe(frames);
-            let x = bed::session(&contexts[0], Side::Dialler, devices[1], team, one);
-            let y = bed::session(&contexts[1], Side::Acceptor, devices[0], team, other);
+            let x = bed::session(&contexts[0], SessionSide::Dialler, devices[1], team, one);
+            let y = bed::session(&contexts[1], SessionSide::Acceptor, devices[0], team, other);
             let mut sides = [x, y];
             drop(timeout(LONGEST, settled(&mut sides)).await);
             for side in &sides {
-                drop(side.commands.send(Command::Stop));
+                drop(side.commands.send(SessionCommand::Stop));
             }
             let [x, y] = sides;
             drop((x.end().await, y.end().await));
@@ -102,13 +102,13 @@ impl Meetings {
 
 /// Both have the same; or they have said what there was to say, or one of them has ended it.
 async fn settled(sides: &mut [bed::Running; 2]) {
-    let level = |view: &View| view.phase == Phase::Live && view.equal;
+    let level = |view: &SessionView| view.phase == SessionPhase::Live && view.in_sync;
     loop {
         let [x, y] = sides;
         if x.ended.is_finished() || y.ended.is_finished() || level(&x.seen.borrow()) && level(&y.seen.borrow()) {
             return;
         }
-        let live = x.seen.borrow().phase == Phase::Live && y.seen.borrow().phase == Phase::Live;
+        let live = x.seen.borrow().phase == SessionPhase::Live && y.seen.borrow().phase == SessionPhase::Live;
         let change = async {
             tokio::select! {
                 changed = x.seen.changed() => changed.is_ok(),

@@ -20,8 +20,11 @@ use ergo::{
     store::{DocumentChunk, RosterDraft},
     sync::{
         frame, index,
-        session::{self, Command, Context, Ended, Limits, News, Phase, Side, View},
-        worker::{Documents, Options, Shelf},
+        session::{
+            self, PeerEvent, SessionCommand, SessionEnd, SessionLimits, SessionPhase, SessionSide, SessionView,
+            SyncContext,
+        },
+        worker::{DocumentStore, Documents, WorkerOptions},
     },
 };
 use tempfile::TempDir;
@@ -39,13 +42,13 @@ pub fn scope(project: &str) -> Scope {
     Scope { org_id: "acme".into(), project: project.into() }
 }
 
-pub fn worker() -> Options {
-    Options { program: PROGRAM.into(), ..Options::usual() }
+pub fn worker() -> WorkerOptions {
+    WorkerOptions { program: PROGRAM.into(), ..WorkerOptions::standard() }
 }
 
-struct StoreShelf(Arc<Engine>);
+struct NodeDocuments(Arc<Engine>);
 
-impl Shelf for StoreShelf {
+impl DocumentStore for NodeDocuments {
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
         let chunks = self.0.sync_read(|r| r.document_chunks(&document)).map_err(|error| error.to_string())?;
         let bytes = |chunk| match chunk {
@@ -60,26 +63,26 @@ pub struct Node {
     dir: TempDir,
     pub key: SigningKey,
     pub engine: Arc<Engine>,
-    pub context: Context,
-    pub news: mpsc::UnboundedReceiver<News>,
+    pub context: SyncContext,
+    pub peer_events: mpsc::UnboundedReceiver<PeerEvent>,
     ops: AtomicUsize,
 }
 
 impl Node {
     pub fn new(n: u8) -> Self {
-        Self::with(n, Limits::default())
+        Self::with(n, SessionLimits::default())
     }
 
-    pub fn with(n: u8, limits: Limits) -> Self {
+    pub fn with(n: u8, limits: SessionLimits) -> Self {
         Self::made(n, limits, None)
     }
 
     /// One whose clock is so far from everybody's, in milliseconds; it can be set right.
     pub fn with_clock(n: u8, away: &Arc<AtomicI64>) -> Self {
-        Self::made(n, Limits::default(), Some(Arc::clone(away)))
+        Self::made(n, SessionLimits::default(), Some(Arc::clone(away)))
     }
 
-    fn made(n: u8, limits: Limits, away: Option<Arc<AtomicI64>>) -> Self {
+    fn made(n: u8, limits: SessionLimits, away: Option<Arc<AtomicI64>>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let key = SigningKey::from_bytes(&[n; 32]);
         let mut config = EngineConfig { durable: false, ..EngineConfig::new(dir.path().join("ergo.db"), key.clone()) };
@@ -88,10 +91,11 @@ impl Node {
             config.clock = Arc::new(move || right().saturating_add_signed(away.load(Ordering::Relaxed)));
         }
         let engine = Arc::new(Engine::open(config).unwrap());
-        let (send, news) = mpsc::unbounded_channel();
-        let documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&engine))));
-        let context = Context { engine: Arc::clone(&engine), documents, instance: u64::from(n), limits, news: send };
-        Self { dir, key, engine, context, news, ops: AtomicUsize::new(0) }
+        let (send, peer_events) = mpsc::unbounded_channel();
+        let documents = Documents::new(worker(), Arc::new(NodeDocuments(Arc::clone(&engine))));
+        let context =
+            SyncContext { engine: Arc::clone(&engine), documents, instance: u64::from(n), limits, peer_events: send };
+        Self { dir, key, engine, context, peer_events, ops: AtomicUsize::new(0) }
     }
 
     pub fn device(&self) -> DeviceId {
@@ -100,14 +104,14 @@ impl Node {
 
     /// With a worker that has nothing in memory, as after a restart.
     pub fn restarted(mut self) -> Self {
-        self.context.documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&self.engine))));
+        self.context.documents = Documents::new(worker(), Arc::new(NodeDocuments(Arc::clone(&self.engine))));
         self
     }
 
     /// Another worker on the same store, which knows nothing of what the first holds.
-    pub fn beside(&self) -> Context {
-        let documents = Documents::new(worker(), Arc::new(StoreShelf(Arc::clone(&self.engine))));
-        Context { documents, ..self.context.clone() }
+    pub fn beside(&self) -> SyncContext {
+        let documents = Documents::new(worker(), Arc::new(NodeDocuments(Arc::clone(&self.engine))));
+        SyncContext { documents, ..self.context.clone() }
     }
 
     pub fn change(&self, team: Option<EventId>, change: RosterChange) -> EventId {
@@ -132,7 +136,7 @@ impl Node {
     }
 
     /// Lets another device in, and hands it the roster.
-    pub fn let_in(&self, team: EventId, other: &Self, role: Role, projects: Option<&[&str]>) {
+    pub fn admit(&self, team: EventId, other: &Self, role: Role, projects: Option<&[&str]>) {
         let scopes = projects.map_or(Granted::All, |all| Granted::Only(all.iter().map(|p| scope(p)).collect()));
         let device = other.device();
         let name = format!("device-{}", device.short());
@@ -199,21 +203,27 @@ impl Node {
     }
 
     /// Greets and runs one side of a session.
-    pub fn session(&self, side: Side, peer: &Self, team: EventId, stream: DuplexStream) -> Running {
+    pub fn session(&self, side: SessionSide, peer: &Self, team: EventId, stream: DuplexStream) -> Running {
         session(&self.context, side, peer.device(), team, stream)
     }
 }
 
 /// Greets a peer and runs one side of a session with it.
-pub fn session(context: &Context, side: Side, peer: DeviceId, team: EventId, stream: DuplexStream) -> Running {
+pub fn session(
+    context: &SyncContext,
+    side: SessionSide,
+    peer: DeviceId,
+    team: EventId,
+    stream: DuplexStream,
+) -> Running {
     let (commands, heard) = mpsc::unbounded_channel();
-    let (view, seen) = watch::channel(View::default());
+    let (view, seen) = watch::channel(SessionView::default());
     let context = context.clone();
-    let team = (side == Side::Dialler).then_some(team);
+    let team = (side == SessionSide::Dialler).then_some(team);
     let ended = tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(stream);
-        match session::greet(&context, side, peer, team, reader, writer).await {
-            Ok(greeted) => session::run(&context, greeted, heard, view).await,
+        match session::handshake(&context, side, peer, team, reader, writer).await {
+            Ok(established) => session::run(&context, established, heard, view).await,
             Err(ended) => ended,
         }
     });
@@ -222,14 +232,14 @@ pub fn session(context: &Context, side: Side, peer: DeviceId, team: EventId, str
 
 /// One side of a session under way.
 pub struct Running {
-    pub commands: mpsc::UnboundedSender<Command>,
-    pub seen: watch::Receiver<View>,
-    pub ended: tokio::task::JoinHandle<Ended>,
+    pub commands: mpsc::UnboundedSender<SessionCommand>,
+    pub seen: watch::Receiver<SessionView>,
+    pub ended: tokio::task::JoinHandle<SessionEnd>,
 }
 
 impl Running {
     /// Waits until what it shows is so.
-    pub async fn until(&mut self, so: impl FnMut(&View) -> bool) -> View {
+    pub async fn until(&mut self, so: impl FnMut(&SessionView) -> bool) -> SessionView {
         match tokio::time::timeout(PATIENCE, self.seen.wait_for(so)).await {
             Ok(Ok(view)) => return view.clone(),
             Ok(Err(_)) => panic!("the session is over"),
@@ -238,11 +248,11 @@ impl Running {
         panic!("it did not come to that: {:?}", self.seen.borrow());
     }
 
-    pub async fn level(&mut self) -> View {
-        self.until(|view| view.phase == Phase::Live && view.equal).await
+    pub async fn synced(&mut self) -> SessionView {
+        self.until(|view| view.phase == SessionPhase::Live && view.in_sync).await
     }
 
-    pub async fn end(self) -> Ended {
+    pub async fn end(self) -> SessionEnd {
         tokio::time::timeout(PATIENCE, self.ended).await.expect("the session goes on").unwrap()
     }
 }
@@ -250,24 +260,24 @@ impl Running {
 /// A session between two devices that are let in: `a` dials.
 pub fn connect(a: &Node, b: &Node, team: EventId) -> (Running, Running) {
     let (one, other) = duplex(64 * 1024);
-    (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other))
+    (a.session(SessionSide::Dialler, b, team, one), b.session(SessionSide::Acceptor, a, team, other))
 }
 
 /// Lets two devices sync until both say that they have the same.
-pub async fn meet(a: &Node, b: &Node, team: EventId) -> (View, View) {
+pub async fn meet(a: &Node, b: &Node, team: EventId) -> (SessionView, SessionView) {
     a.flush(team).await;
     b.flush(team).await;
     let (mut x, mut y) = connect(a, b, team);
-    let views = (x.level().await, y.level().await);
-    x.commands.send(Command::Stop).unwrap();
-    assert_eq!((x.end().await, y.end().await), (Ended::Closed, Ended::Closed));
+    let views = (x.synced().await, y.synced().await);
+    x.commands.send(SessionCommand::Stop).unwrap();
+    assert_eq!((x.end().await, y.end().await), (SessionEnd::Closed, SessionEnd::Closed));
     views
 }
 
 /// A connection that is cut once so many frames have gone through, in both directions together. Answers whether it came to that.
 pub fn connect_cut(a: &Node, b: &Node, team: EventId, frames: usize) -> (Running, Running, Arc<AtomicUsize>) {
     let (one, other, passed) = pipe(frames);
-    (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other), passed)
+    (a.session(SessionSide::Dialler, b, team, one), b.session(SessionSide::Acceptor, a, team, other), passed)
 }
 
 /// The two ends of a stream that is cut once so many frames have gone through it, and the count of those that did.

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use ergo::{domain::roster::Role, sync::session::Phase};
+use ergo::{domain::roster::Role, sync::session::SessionPhase};
 
 use super::bed::{Node, connect};
 
@@ -16,36 +16,41 @@ async fn talk(
     a: &Node,
     b: &Node,
     team: ergo::domain::EventId,
-) -> (ergo::sync::session::View, ergo::sync::session::View) {
+) -> (ergo::sync::session::SessionView, ergo::sync::session::SessionView) {
     a.flush(team).await;
     b.flush(team).await;
     let (mut x, mut y) = connect(a, b, team);
     // Where something waits in quarantine the two never say that they have the same.
-    let idle = |view: &ergo::sync::session::View| view.phase == Phase::Live;
+    let idle = |view: &ergo::sync::session::SessionView| view.phase == SessionPhase::Live;
     x.until(idle).await;
     y.until(idle).await;
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let views = (x.until(idle).await, y.until(idle).await);
-    x.commands.send(ergo::sync::session::Command::Stop).unwrap();
+    x.commands.send(ergo::sync::session::SessionCommand::Stop).unwrap();
     drop((x.end().await, y.end().await));
     views
 }
 
 #[tokio::test]
-async fn what_a_clock_ten_days_ahead_dates_waits_and_both_see_why() {
+async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
     let away = Arc::new(AtomicI64::new(0));
     let (a, b) = (Node::with_clock(71, &away), Node::new(72));
     let team = b.found(&["api"]);
-    b.let_in(team, &a, Role::Writer, None);
+    b.admit(team, &a, Role::Writer, None);
     a.fact("api", "before", "dated right");
     away.store(TEN_DAYS, Ordering::Relaxed);
     a.fact("api", "ahead", "dated in ten days");
     b.fact("api", "other", "by the other");
     let (x, y) = talk(&a, &b, team).await;
     assert_eq!(y.quarantined, 1, "{y:?}");
-    assert!(y.skew > TEN_DAYS - 60_000 && x.skew < 60_000 - TEN_DAYS, "both see it: {} {}", y.skew, x.skew);
+    assert!(
+        y.clock_skew_ms > TEN_DAYS - 60_000 && x.clock_skew_ms < 60_000 - TEN_DAYS,
+        "both see it: {} {}",
+        y.clock_skew_ms,
+        x.clock_skew_ms
+    );
     assert_eq!((a.set(team, "api").0, b.set(team, "api").0), (3, 2));
-    assert_eq!((x.not_taken, y.not_taken), (1, 0), "whoever brought it hears that it waits there: {x:?}");
+    assert_eq!((x.not_accepted, y.not_accepted), (1, 0), "whoever brought it hears that it waits there: {x:?}");
     let waiting = b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap();
     assert_eq!(waiting, 1, "it waits, and is not lost");
     // The clock is set right: what is written now is taken at once, though what came before it still waits.
@@ -60,11 +65,11 @@ async fn what_a_clock_ten_days_ahead_dates_waits_and_both_see_why() {
 }
 
 #[tokio::test]
-async fn who_is_ten_days_behind_takes_everything_once_its_clock_is_right() {
+async fn a_clock_ten_days_behind_accepts_everything_once_it_is_right() {
     let away = Arc::new(AtomicI64::new(0));
     let (a, b) = (Node::new(73), Node::with_clock(74, &away));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     away.store(-TEN_DAYS, Ordering::Relaxed);
     a.facts("api", "now", 5);
     b.facts("api", "past", 5);

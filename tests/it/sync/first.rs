@@ -9,9 +9,11 @@ use ergo::{
     domain::{EventId, SignedEvent, roster::Role},
     store::DocumentRow,
     sync::{
-        document::Entry,
-        frame::{self, Body, Code, DocMessage, Following, LeanDoc, Message, Refused, Turn},
-        session::{Command, Ended, Phase, Side},
+        document::DocumentEntry,
+        frame::{
+            self, CompactDocument, DocumentMessage, FollowingBodies, Message, RejectCode, Rejection, TurnKind, WireBody,
+        },
+        session::{SessionCommand, SessionEnd, SessionPhase, SessionSide},
         worker,
     },
 };
@@ -68,11 +70,12 @@ async fn meet_tapped(a: &Node, b: &Node, team: EventId, change: fn(Message) -> M
     a.flush(team).await;
     b.flush(team).await;
     let (one, other, seen) = tapped(change);
-    let (mut x, mut y) = (a.session(Side::Dialler, b, team, one), b.session(Side::Acceptor, a, team, other));
-    x.level().await;
-    y.level().await;
-    x.commands.send(Command::Stop).unwrap();
-    assert_eq!((x.end().await, y.end().await), (Ended::Closed, Ended::Closed));
+    let (mut x, mut y) =
+        (a.session(SessionSide::Dialler, b, team, one), b.session(SessionSide::Acceptor, a, team, other));
+    x.synced().await;
+    y.synced().await;
+    x.commands.send(SessionCommand::Stop).unwrap();
+    assert_eq!((x.end().await, y.end().await), (SessionEnd::Closed, SessionEnd::Closed));
     let seen = seen.lock().unwrap();
     seen.clone()
 }
@@ -98,8 +101,8 @@ fn deflated(node: &Node, team: EventId) -> usize {
 async fn a_first_sync_costs_no_more_than_its_events_deflated() {
     let (a, b, late) = (Node::new(150), Node::new(151), Node::new(152));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    a.let_in(team, &late, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &late, Role::Writer, None);
     a.facts("api", "mine", 700);
     let frames = meet_tapped(&b, &a, team, |hello| hello).await;
     assert_eq!(b.set(team, "api"), a.set(team, "api"));
@@ -122,12 +125,12 @@ async fn a_first_sync_costs_no_more_than_its_events_deflated() {
 async fn a_peer_that_does_not_know_these_messages_gets_everything_as_before() {
     let (a, b) = (Node::new(153), Node::new(154));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     a.facts("api", "mine", 400);
     b.facts("api", "theirs", 300);
     // Each takes the other for the first version, which says nothing of what it can.
     let frames = meet_tapped(&b, &a, team, |hello| match hello {
-        Message::Hello(hello) => Message::Hello(frame::Hello { minor: 0, features: vec![], ..hello }),
+        Message::Hello(hello) => Message::Hello(frame::SessionHello { minor: 0, features: vec![], ..hello }),
         other => other,
     })
     .await;
@@ -137,17 +140,17 @@ async fn a_peer_that_does_not_know_these_messages_gets_everything_as_before() {
 }
 
 #[tokio::test]
-async fn a_first_sync_that_is_cut_at_any_frame_is_taken_up_again() {
+async fn a_first_sync_that_is_cut_at_any_frame_is_resumed() {
     let (a, b) = (Node::new(155), Node::new(156));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     a.facts("api", "mine", 300);
     a.flush(team).await;
     let mut cuts = 0;
     for frames in 0..60 {
         let (mut x, y, passed) = connect_cut(&b, &a, team, frames);
         let level = tokio::select! {
-            seen = x.seen.wait_for(|view| view.phase == Phase::Live && view.equal) => seen.is_ok(),
+            seen = x.seen.wait_for(|view| view.phase == SessionPhase::Live && view.in_sync) => seen.is_ok(),
             _ = &mut x.ended => false,
         };
         drop(x.commands);
@@ -155,7 +158,10 @@ async fn a_first_sync_that_is_cut_at_any_frame_is_taken_up_again() {
             break;
         }
         let ended = y.end().await;
-        assert!(matches!(ended, Ended::Interrupted(_) | Ended::Closed), "cut after {frames} frames: {ended:?}");
+        assert!(
+            matches!(ended, SessionEnd::Interrupted(_) | SessionEnd::Closed),
+            "cut after {frames} frames: {ended:?}"
+        );
         assert!(passed.load(Ordering::SeqCst) >= frames);
         let there = b.set(team, "api").0;
         assert!(there == 0 || there == 300, "{there} after {frames} frames: all of it, or nothing");
@@ -174,13 +180,13 @@ fn row(node: &Node, team: EventId) -> DocumentRow {
 }
 
 /// Speaks for `bad` until it has said all of its document lean; the entries, in their order.
-async fn say_lean(
+async fn send_compact(
     hand: &mut Hand,
-    mut fork: worker::Session,
+    mut fork: worker::DocumentSession,
     first: Option<Vec<u8>>,
     row: &DocumentRow,
-) -> (LeanDoc, Vec<EventId>) {
-    let turn = |turn, message: Vec<u8>| DocMessage {
+) -> (CompactDocument, Vec<EventId>) {
+    let turn = |turn, message: Vec<u8>| DocumentMessage {
         scope: scope("api"),
         month: row.month,
         part: row.part,
@@ -188,17 +194,17 @@ async fn say_lean(
         turn,
         messages: vec![message.into()],
     };
-    hand.say(&Message::Doc(turn(Turn::First, first.unwrap()))).await;
+    hand.say(&Message::Doc(turn(TurnKind::First, first.unwrap()))).await;
     loop {
         let Message::Doc(answer) = hand.hear(|message| matches!(message, Message::Doc(_))).await else {
             unreachable!()
         };
         for message in answer.messages {
             let Some(reply) = fork.message(message.into()).await.unwrap().reply else { continue };
-            let next = turn(Turn::Next, reply);
-            let (lean, ids) = LeanDoc::of(&next).unwrap();
+            let next = turn(TurnKind::Next, reply);
+            let (compact, ids) = CompactDocument::of(&next).unwrap();
             if !ids.is_empty() {
-                return (lean, ids);
+                return (compact, ids);
             }
             // It seemed that the other side had them already.
             hand.say(&Message::Doc(next)).await;
@@ -206,8 +212,8 @@ async fn say_lean(
     }
 }
 
-fn following(row: &DocumentRow, bodies: Vec<Option<Body>>) -> Message {
-    let mut following = Following {
+fn following(row: &DocumentRow, bodies: Vec<Option<WireBody>>) -> Message {
+    let mut following = FollowingBodies {
         scope: scope("api"),
         month: row.month,
         part: row.part,
@@ -219,34 +225,34 @@ fn following(row: &DocumentRow, bodies: Vec<Option<Body>>) -> Message {
     for body in bodies {
         following.push(body);
     }
-    Message::Following(following)
+    Message::FollowingBodies(following)
 }
 
-fn bodies(node: &Node, team: EventId, ids: &[EventId]) -> Vec<Option<Body>> {
+fn bodies(node: &Node, team: EventId, ids: &[EventId]) -> Vec<Option<WireBody>> {
     let found = node.engine.sync_read(|r| r.bodies(&team, &scope("api"), ids)).unwrap();
-    found.iter().map(|(_, body)| body.as_ref().map(Body::from)).collect()
+    found.iter().map(|(_, body)| body.as_ref().map(WireBody::from)).collect()
 }
 
 /// `bad` has three facts in its document, and is about to say them.
-async fn about_to_say(good: &Node, bad: &Node, team: EventId) -> (Hand, DocumentRow, LeanDoc, Vec<EventId>) {
+async fn about_to_say(good: &Node, bad: &Node, team: EventId) -> (Hand, DocumentRow, CompactDocument, Vec<EventId>) {
     bad.flush(team).await;
     let row = row(bad, team);
     let mut hand = Hand::agreed(good, bad, team).await;
     let (fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
-    let (lean, ids) = say_lean(&mut hand, fork, first, &row).await;
-    (hand, row, lean, ids)
+    let (compact, ids) = send_compact(&mut hand, fork, first, &row).await;
+    (hand, row, compact, ids)
 }
 
 #[tokio::test]
-async fn a_hand_that_says_it_right_is_understood() {
+async fn a_correct_compact_turn_is_accepted() {
     let (good, bad, team) = two(160);
     bad.facts("api", "theirs", 3);
-    let (mut hand, row, lean, ids) = about_to_say(&good, &bad, team).await;
+    let (mut hand, row, compact, ids) = about_to_say(&good, &bad, team).await;
     // Of an exchange that there is not: passed over.
-    let Message::Following(mut other) = following(&row, vec![None]) else { unreachable!() };
+    let Message::FollowingBodies(mut other) = following(&row, vec![None]) else { unreachable!() };
     other.exchange = 98;
-    hand.say(&Message::Following(other)).await;
-    hand.say(&Message::Lean(lean)).await;
+    hand.say(&Message::FollowingBodies(other)).await;
+    hand.say(&Message::Compact(compact)).await;
     let all = bodies(&bad, team, &ids);
     hand.say(&following(&row, all[..1].to_vec())).await;
     hand.say(&following(&row, all[1..].to_vec())).await;
@@ -259,42 +265,42 @@ async fn a_hand_that_says_it_right_is_understood() {
 async fn what_breaks_a_rule_of_a_first_sync_ends_the_session_and_changes_nothing() {
     let (good, bad, team) = two(162);
     bad.facts("api", "theirs", 3);
-    type Say = fn(LeanDoc, &DocumentRow) -> Vec<Message>;
-    let cases: [(&str, Say, Code); 4] = [
+    type Say = fn(CompactDocument, &DocumentRow) -> Vec<Message>;
+    let cases: [(&str, Say, RejectCode); 4] = [
         (
             "more bodies than entries",
-            |lean, row| vec![Message::Lean(lean), following(row, vec![None, None, None, None])],
-            Code::Version,
+            |compact, row| vec![Message::Compact(compact), following(row, vec![None, None, None, None])],
+            RejectCode::Version,
         ),
         (
             "parts that do not fit",
-            |mut lean, _| {
-                lean.messages[0].lengths[0] += 1;
-                vec![Message::Lean(lean)]
+            |mut compact, _| {
+                compact.messages[0].header_lengths[0] += 1;
+                vec![Message::Compact(compact)]
             },
-            Code::Version,
+            RejectCode::Version,
         ),
         (
             "more than a message holds",
-            |mut lean, _| {
-                lean.messages[0].rest.resize(40 * 1024 * 1024, 0);
-                vec![Message::Lean(lean)]
+            |mut compact, _| {
+                compact.messages[0].skeleton.resize(40 * 1024 * 1024, 0);
+                vec![Message::Compact(compact)]
             },
-            Code::TooBig,
+            RejectCode::TooBig,
         ),
         (
             "bodies that do not fit",
-            |lean, row| {
-                let Message::Following(mut bodies) = following(row, vec![None]) else { unreachable!() };
+            |compact, row| {
+                let Message::FollowingBodies(mut bodies) = following(row, vec![None]) else { unreachable!() };
                 bodies.bytes = vec![1, 2, 3];
-                vec![Message::Lean(lean), Message::Following(bodies)]
+                vec![Message::Compact(compact), Message::FollowingBodies(bodies)]
             },
-            Code::Version,
+            RejectCode::Version,
         ),
     ];
     for (case, say, code) in cases {
-        let (mut hand, row, lean, _) = about_to_say(&good, &bad, team).await;
-        for message in say(lean, &row) {
+        let (mut hand, row, compact, _) = about_to_say(&good, &bad, team).await;
+        for message in say(compact, &row) {
             hand.say(&message).await;
         }
         hand.refused(code, case).await;
@@ -306,7 +312,7 @@ async fn what_breaks_a_rule_of_a_first_sync_ends_the_session_and_changes_nothing
 }
 
 /// The document is refused, and the session goes on.
-async fn refuses_the_document(hand: &mut Hand, row: &DocumentRow) -> Refused {
+async fn refuses_the_document(hand: &mut Hand, row: &DocumentRow) -> Rejection {
     let told = hand.refusal().await;
     assert_eq!(told.document, Some(row.id), "{told:?}");
     told
@@ -316,12 +322,12 @@ async fn refuses_the_document(hand: &mut Hand, row: &DocumentRow) -> Refused {
 async fn a_body_that_follows_and_is_not_the_events_own_refuses_the_document() {
     let (good, bad, team) = two(164);
     bad.facts("api", "theirs", 3);
-    let (mut hand, row, lean, ids) = about_to_say(&good, &bad, team).await;
-    hand.say(&Message::Lean(lean)).await;
+    let (mut hand, row, compact, ids) = about_to_say(&good, &bad, team).await;
+    hand.say(&Message::Compact(compact)).await;
     let mut all = bodies(&bad, team, &ids);
     all.swap(0, 2);
     hand.say(&following(&row, all)).await;
-    assert_eq!(refuses_the_document(&mut hand, &row).await.code, Code::BadEvent);
+    assert_eq!(refuses_the_document(&mut hand, &row).await.code, RejectCode::BadEvent);
     assert_eq!(good.set(team, "api").0, 0, "nothing of it was stored");
 }
 
@@ -329,10 +335,10 @@ async fn a_body_that_follows_and_is_not_the_events_own_refuses_the_document() {
 async fn a_bit_that_was_changed_on_the_way_is_noticed_before_anything_is_taken() {
     let (good, bad, team) = two(166);
     bad.facts("api", "theirs", 3);
-    let (mut hand, row, mut lean, _) = about_to_say(&good, &bad, team).await;
-    lean.messages[0].noise[5] ^= 1;
-    hand.say(&Message::Lean(lean)).await;
-    assert_eq!(refuses_the_document(&mut hand, &row).await.code, Code::DocPoisoned);
+    let (mut hand, row, mut compact, _) = about_to_say(&good, &bad, team).await;
+    compact.messages[0].incompressible[5] ^= 1;
+    hand.say(&Message::Compact(compact)).await;
+    assert_eq!(refuses_the_document(&mut hand, &row).await.code, RejectCode::DocPoisoned);
     assert_eq!(good.set(team, "api").0, 0);
 }
 
@@ -348,15 +354,15 @@ async fn with_entry(
     let row = row(bad, team);
     let honest = bad.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;
     let spoiled = spoil(&honest[0], bad);
-    let entry = Entry { id: spoiled.id, signature: spoiled.signature, header: spoiled.header_bytes.clone() };
+    let entry = DocumentEntry { id: spoiled.id, signature: spoiled.signature, header: spoiled.header_bytes.clone() };
     let staged = bad.context.documents.rebuild(row.id, vec![entry]).await.unwrap();
     staged.commit().await;
     let mut hand = Hand::agreed(good, bad, team).await;
     let (fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
-    let (lean, ids) = say_lean(&mut hand, fork, first, &row).await;
+    let (compact, ids) = send_compact(&mut hand, fork, first, &row).await;
     assert_eq!(ids, [spoiled.id]);
-    hand.say(&Message::Lean(lean)).await;
-    hand.say(&following(&row, vec![spoiled.body.as_ref().map(Body::from)])).await;
+    hand.say(&Message::Compact(compact)).await;
+    hand.say(&following(&row, vec![spoiled.body.as_ref().map(WireBody::from)])).await;
     (hand, row)
 }
 
@@ -370,13 +376,13 @@ async fn an_event_whose_author_did_not_sign_it_refuses_the_document() {
         SignedEvent::sign(header, body, &ed25519_dalek::SigningKey::from_bytes(&[99; 32])).unwrap()
     })
     .await;
-    assert_eq!(refuses_the_document(&mut hand, &row).await.code, Code::BadEvent);
+    assert_eq!(refuses_the_document(&mut hand, &row).await.code, RejectCode::BadEvent);
     assert_eq!(good.set(team, "api").0, 0);
     good.assert_sound();
 }
 
 #[tokio::test]
-async fn an_event_of_another_team_is_not_let_in_and_both_sides_are_told() {
+async fn an_event_of_another_team_is_quarantined_and_both_sides_are_told() {
     let (good, bad, team) = two(170);
     let (mut hand, _) = with_entry(&good, &bad, team, |event, bad| {
         let header = ergo::domain::Header { team: Some(EventId([9; 32])), ..event.header.clone() };
@@ -393,10 +399,10 @@ async fn an_event_of_another_team_is_not_let_in_and_both_sides_are_told() {
 }
 
 #[tokio::test]
-async fn a_redacted_body_follows_as_none_and_the_rest_comes() {
+async fn a_redacted_body_is_sent_as_none() {
     let (a, b) = (Node::new(172), Node::new(173));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     a.facts("api", "mine", 300);
     let gone = a.fact("api", "secret", "not for anybody");
     let caller = ergo::api::Caller {

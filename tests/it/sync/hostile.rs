@@ -6,9 +6,10 @@ use ergo::{
     domain::{EventId, SignedEvent, replica::Month, roster::Role},
     sync::{
         frame::{
-            self, Bodies, Body, Code, DocMessage, Events, Hello, Message, Nudge, Offer, Refused, Turn, Want, WireEvent,
+            self, Bodies, DocumentMessage, EventPage, Message, Nudge, Offer, RejectCode, Rejection, SessionHello,
+            TurnKind, Want, WireBody, WireEvent,
         },
-        session::{Ended, Limits, Phase, Side},
+        session::{SessionEnd, SessionLimits, SessionPhase, SessionSide},
     },
 };
 use tokio::{
@@ -33,7 +34,7 @@ impl Hand {
     /// [`Hand::new`] through a pipe that holds so many bytes.
     pub(super) fn through(room: usize, good: &Node, bad: &Node, team: EventId) -> Self {
         let (one, other) = duplex(room);
-        Self { stream: one, good: good.session(Side::Acceptor, bad, team, other) }
+        Self { stream: one, good: good.session(SessionSide::Acceptor, bad, team, other) }
     }
 
     /// Greeted, rosters exchanged.
@@ -43,7 +44,7 @@ impl Hand {
 
     pub(super) async fn agree(mut self, team: EventId) -> Self {
         self.say(&hello(team)).await;
-        self.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+        self.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
         self.hear(|message| matches!(message, Message::Offer(_))).await;
         self
     }
@@ -78,7 +79,7 @@ impl Hand {
         timeout(PATIENCE, listen).await.expect("it says nothing of the kind")
     }
 
-    pub(super) async fn refusal(&mut self) -> Refused {
+    pub(super) async fn refusal(&mut self) -> Rejection {
         match self.hear(|message| matches!(message, Message::Error(_))).await {
             Message::Error(refused) => refused,
             _ => unreachable!(),
@@ -86,34 +87,34 @@ impl Hand {
     }
 
     /// The session is refused with this code, and says so on both sides.
-    pub(super) async fn refused(mut self, code: Code, case: &str) {
+    pub(super) async fn refused(mut self, code: RejectCode, case: &str) {
         let told = self.refusal().await;
         assert_eq!((told.code, told.document), (code.clone(), None), "{case}");
-        assert!(!told.words.is_empty(), "{case}");
+        assert!(!told.reason.is_empty(), "{case}");
         match self.good.end().await {
-            Ended::Refused(shown, _) => assert_eq!(shown, code, "{case}"),
+            SessionEnd::Rejected(shown, _) => assert_eq!(shown, code, "{case}"),
             other => panic!("{case}: {other:?}"),
         }
     }
 }
 
 fn hello(team: EventId) -> Message {
-    Message::Hello(Hello { team: Some(team), versions: vec![1], ..Hello::default() })
+    Message::Hello(SessionHello { team: Some(team), versions: vec![1], ..SessionHello::default() })
 }
 
-fn events(events: &[SignedEvent], last: bool) -> Events {
-    Events { events: events.iter().map(WireEvent::from).collect(), last, scope: None }
+fn events(events: &[SignedEvent], last: bool) -> EventPage {
+    EventPage { events: events.iter().map(WireEvent::from).collect(), last, scope: None }
 }
 
 /// A team of two that shares `api`, which is empty, and keeps `web` from the second.
 pub(super) fn two(n: u8) -> (Node, Node, EventId) {
-    two_with(n, Limits::default())
+    two_with(n, SessionLimits::default())
 }
 
-fn two_with(n: u8, limits: Limits) -> (Node, Node, EventId) {
+fn two_with(n: u8, limits: SessionLimits) -> (Node, Node, EventId) {
     let (good, bad) = (Node::with(n, limits), Node::new(n + 1));
     let team = good.found(&["api", "web"]);
-    good.let_in(team, &bad, Role::Writer, Some(&["api"]));
+    good.admit(team, &bad, Role::Writer, Some(&["api"]));
     (good, bad, team)
 }
 
@@ -136,19 +137,19 @@ async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
     asked.scope = Some(scope("api"));
     let mut nonsense = frame::encode(&Message::Nudge(Nudge { state: [0; 32] })).unwrap();
     nonsense[6] ^= 0xff;
-    let cases: Vec<(&str, Vec<u8>, Code)> = vec![
-        ("a forged event", frame::encode(&Message::Roster(events(&forged, true))).unwrap(), Code::BadEvent),
+    let cases: Vec<(&str, Vec<u8>, RejectCode)> = vec![
+        ("a forged event", frame::encode(&Message::Roster(events(&forged, true))).unwrap(), RejectCode::BadEvent),
         (
             "a claim among roster events",
             frame::encode(&Message::Roster(events(&claims, true))).unwrap(),
-            Code::BadEvent,
+            RejectCode::BadEvent,
         ),
-        ("events that nobody asked for", frame::encode(&Message::Events(asked)).unwrap(), Code::Version),
-        ("a scope that was not granted", frame::encode(&Message::Want(not_granted)).unwrap(), Code::NotPaired),
-        ("too many bodies", frame::encode(&Message::Want(too_many)).unwrap(), Code::TooBig),
-        ("a second greeting", frame::encode(&hello(team)).unwrap(), Code::Version),
-        ("an oversized frame", u32::MAX.to_le_bytes().to_vec(), Code::TooBig),
-        ("nonsense", nonsense, Code::Version),
+        ("events that nobody asked for", frame::encode(&Message::Events(asked)).unwrap(), RejectCode::Version),
+        ("a scope that was not granted", frame::encode(&Message::Want(not_granted)).unwrap(), RejectCode::NotPaired),
+        ("too many bodies", frame::encode(&Message::Want(too_many)).unwrap(), RejectCode::TooBig),
+        ("a second greeting", frame::encode(&hello(team)).unwrap(), RejectCode::Version),
+        ("an oversized frame", u32::MAX.to_le_bytes().to_vec(), RejectCode::TooBig),
+        ("nonsense", nonsense, RejectCode::Version),
     ];
     for (case, bytes, code) in cases {
         let mut hand = Hand::agreed(&good, &bad, team).await;
@@ -164,68 +165,68 @@ async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_session_begins_with_a_greeting_in_time() {
-    let limits = Limits { handshake: Duration::from_millis(300), ..Limits::default() };
+    let limits = SessionLimits { handshake: Duration::from_millis(300), ..SessionLimits::default() };
     let (good, bad, team) = two_with(52, limits);
     let mut hand = Hand::new(&good, &bad, team);
     hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, Ended::Closed);
+    assert_eq!(hand.good.end().await, SessionEnd::Closed);
     let mut hand = Hand::new(&good, &bad, team);
     hand.say(&Message::Nudge(Nudge { state: [0; 32] })).await;
-    hand.refused(Code::Version, "no greeting").await;
+    hand.refused(RejectCode::Version, "no greeting").await;
     let silent = Hand::new(&good, &bad, team);
-    assert!(matches!(silent.good.end().await, Ended::Interrupted(_)), "a caller that says nothing");
+    assert!(matches!(silent.good.end().await, SessionEnd::Interrupted(_)), "a caller that says nothing");
     let mut half = Hand::new(&good, &bad, team);
     half.say(&hello(team)).await;
-    assert!(matches!(half.good.end().await, Ended::Interrupted(_)), "a caller that stops before the roster");
+    assert!(matches!(half.good.end().await, SessionEnd::Interrupted(_)), "a caller that stops before the roster");
     drop(half.stream);
 }
 
 #[tokio::test]
-async fn a_newer_minor_version_is_spoken_with() {
+async fn a_newer_minor_version_can_sync() {
     let (good, bad, team) = two(54);
     let mut hand = Hand::new(&good, &bad, team);
-    let newer = Hello {
+    let newer = SessionHello {
         minor: 9,
         features: vec!["telepathy".into()],
         versions: vec![1, 2],
         team: Some(team),
-        ..Hello::default()
+        ..SessionHello::default()
     };
     hand.say(&Message::Hello(newer)).await;
     hand.say(&Message::Unknown(99)).await;
-    hand.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+    hand.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
     hand.say(&Message::Unknown(100)).await;
     hand.say(&Message::Offer(Offer::default())).await;
-    hand.good.until(|view| view.phase == Phase::Live).await;
+    hand.good.until(|view| view.phase == SessionPhase::Live).await;
     hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, Ended::Closed);
+    assert_eq!(hand.good.end().await, SessionEnd::Closed);
 }
 
 #[tokio::test]
-async fn a_document_that_is_none_is_refused_and_its_events_are_asked_for_plain() {
+async fn an_invalid_document_is_rejected_and_its_events_are_requested() {
     let (good, bad, team) = two(56);
     bad.facts("api", "theirs", 4);
     let claims = written(&bad, team);
     let mut hand = Hand::agreed(&good, &bad, team).await;
     let month = Month::of(claims[0].header.clock);
-    let poison = DocMessage {
+    let poison = DocumentMessage {
         scope: scope("api"),
         month,
         part: 0,
         exchange: 0,
-        turn: Turn::First,
+        turn: TurnKind::First,
         messages: vec![b"no message of any document".to_vec().into()],
     };
     hand.say(&Message::Doc(poison)).await;
     let told = hand.refusal().await;
-    assert_eq!(told.code, Code::DocPoisoned);
+    assert_eq!(told.code, RejectCode::DocPoisoned);
     assert!(told.document.is_some(), "the session goes on");
     hand.hear(|message| matches!(message, Message::WantSince(_))).await;
     let mut page = events(&claims, true);
     page.scope = Some(scope("api"));
     hand.say(&Message::Events(page)).await;
     let view = hand.good.until(|view| view.received == 4).await;
-    assert!(view.trouble.is_some(), "and it is said");
+    assert!(view.problem.is_some(), "and it is said");
     assert_eq!(good.set(team, "api"), bad.set(team, "api"));
     // The others are unaffected, and so is the next session.
     drop(hand);
@@ -242,7 +243,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
     let mut hand = Hand::agreed(&good, &bad, team).await;
     let (mut fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
     let turn = |turn, message: Vec<u8>| {
-        Message::Doc(DocMessage {
+        Message::Doc(DocumentMessage {
             scope: scope("api"),
             month: row.month,
             part: row.part,
@@ -251,18 +252,18 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
             messages: vec![message.into()],
         })
     };
-    hand.say(&turn(Turn::First, first.unwrap())).await;
+    hand.say(&turn(TurnKind::First, first.unwrap())).await;
     let refused = loop {
         match hand.hear(|_| true).await {
             Message::Doc(answer) => {
                 for message in answer.messages {
                     if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
-                        hand.say(&turn(Turn::Next, reply)).await;
+                        hand.say(&turn(TurnKind::Next, reply)).await;
                     }
                 }
             }
             Message::Want(want) => {
-                let body = || Some(Body { salt: [0; 16], bytes: vec![0xa0] });
+                let body = || Some(WireBody { salt: [0; 16], bytes: vec![0xa0] });
                 let bodies = want.events.into_iter().map(|id| (id, body())).collect();
                 hand.say(&Message::Bodies(Bodies { scope: scope("api"), bodies })).await;
             }
@@ -270,7 +271,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
             _ => {}
         }
     };
-    assert_eq!((refused.code, refused.document), (Code::BadEvent, Some(row.id)));
+    assert_eq!((refused.code, refused.document), (RejectCode::BadEvent, Some(row.id)));
     assert_eq!(good.set(team, "api").0, 0, "nothing of it was stored");
     drop(hand);
     meet(&bad, &good, team).await;
@@ -279,7 +280,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
 
 #[tokio::test]
 async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
-    let limits = Limits { idle: Duration::from_millis(400), ..Limits::default() };
+    let limits = SessionLimits { idle: Duration::from_millis(400), ..SessionLimits::default() };
     let (good, bad, team) = two_with(60, limits);
     good.facts("api", "mine", 1);
     good.flush(team).await;
@@ -288,19 +289,19 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
     let (_fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
     let messages = vec![first.unwrap().into()];
     let (month, part) = (row.month, row.part);
-    let begun = DocMessage { scope: scope("api"), month, part, exchange: 0, turn: Turn::First, messages };
+    let begun = DocumentMessage { scope: scope("api"), month, part, exchange: 0, turn: TurnKind::First, messages };
     hand.say(&Message::Doc(begun)).await;
     hand.hear(|message| matches!(message, Message::Doc(_))).await;
     let Hand { stream, good: session } = hand;
     match session.end().await {
-        Ended::Interrupted(words) => assert!(words.contains("longer than"), "{words}"),
+        SessionEnd::Interrupted(reason) => assert!(reason.contains("longer than"), "{reason}"),
         other => panic!("{other:?}"),
     }
     drop(stream);
 }
 
 #[tokio::test]
-async fn an_older_minor_version_is_spoken_with() {
+async fn an_older_minor_version_can_sync() {
     let (good, bad, team) = two(62);
     bad.facts("api", "theirs", 3);
     good.facts("api", "mine", 2);
@@ -309,7 +310,7 @@ async fn an_older_minor_version_is_spoken_with() {
     let mut hello = vec![0xa2, 0x00, 0x00, 0x03];
     minicbor::encode(team, &mut hello).unwrap();
     hand.raw(&frame::frame(1, &hello).unwrap()).await;
-    hand.say(&Message::Roster(Events { events: vec![], last: true, scope: None })).await;
+    hand.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
     hand.hear(|message| matches!(message, Message::Offer(_))).await;
     // It knows no documents yet: it offers none, asks for plain events, and sends its own when it is asked.
     let chains = bad.engine.sync_read(|r| r.vector(&team, &scope("api"))).unwrap();
@@ -321,18 +322,18 @@ async fn an_older_minor_version_is_spoken_with() {
         unreachable!()
     };
     assert_eq!((page.events.len(), page.last), (2, true), "it gets what there is");
-    hand.good.until(|view| view.phase == Phase::Live).await;
+    hand.good.until(|view| view.phase == SessionPhase::Live).await;
     hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, Ended::Closed);
+    assert_eq!(hand.good.end().await, SessionEnd::Closed);
     good.assert_sound();
 }
 
 #[tokio::test]
-async fn one_slow_peer_does_not_hold_the_others_and_is_let_go() {
-    let limits = Limits { idle: Duration::from_secs(2), ..Limits::default() };
+async fn one_slow_peer_does_not_block_the_others_and_is_dropped() {
+    let limits = SessionLimits { idle: Duration::from_secs(2), ..SessionLimits::default() };
     let (good, slow, team) = two_with(64, limits);
     let third = Node::new(66);
-    good.let_in(team, &third, Role::Writer, None);
+    good.admit(team, &third, Role::Writer, None);
     good.facts("api", "mine", 3_000);
     let mut hand = Hand::through(4 * 1024, &good, &slow, team).agree(team).await;
     // It asks for everything, and reads none of it.
@@ -346,7 +347,7 @@ async fn one_slow_peer_does_not_hold_the_others_and_is_let_go() {
     println!("the others took {:?}", begun.elapsed());
     // It has not read for longer than it may: the session ends by itself, though nothing more is for it.
     match hand.good.end().await {
-        Ended::Interrupted(_) => {}
+        SessionEnd::Interrupted(_) => {}
         other => panic!("the slow one is let go in the end: {other:?}"),
     }
 }

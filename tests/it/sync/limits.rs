@@ -8,21 +8,21 @@ use ergo::{
     },
     store::{Act, Draft, SyncImport},
     sync::{
-        frame::Code,
+        frame::RejectCode,
         index,
-        session::{Command, Ended, Limits},
+        session::{SessionCommand, SessionEnd, SessionLimits},
     },
 };
 
 use super::bed::{Node, connect, meet, scope};
 
 #[tokio::test]
-async fn a_peer_of_which_too_much_waits_is_paused_until_a_person_has_looked() {
-    let a = Node::with(60, Limits { quarantined: 3, ..Limits::default() });
+async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
+    let a = Node::with(60, SessionLimits { quarantined: 3, ..SessionLimits::default() });
     let (b, c) = (Node::new(61), Node::new(62));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    a.let_in(team, &c, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &c, Role::Writer, None);
     c.fact("api", "early", "known to all");
     meet(&a, &c, team).await;
     meet(&a, &b, team).await;
@@ -34,9 +34,9 @@ async fn a_peer_of_which_too_much_waits_is_paused_until_a_person_has_looked() {
     for round in 0..2 {
         let (at_a, at_b) = connect(&a, &b, team);
         let ended = at_a.end().await;
-        let Ended::Refused(Code::Paused, words) = &ended else { panic!("round {round}: {ended:?}") };
+        let SessionEnd::Rejected(RejectCode::Paused, words) = &ended else { panic!("round {round}: {ended:?}") };
         assert!(words.contains("4 events"), "{words}");
-        assert!(matches!(at_b.end().await, Ended::RefusedByPeer(Code::Paused, _)));
+        assert!(matches!(at_b.end().await, SessionEnd::RejectedByPeer(RejectCode::Paused, _)));
     }
     assert_eq!(a.engine.sync_read(|r| r.quarantined_by(&team)).unwrap().get(&Some(b.device())), Some(&4));
     assert!(
@@ -66,11 +66,11 @@ fn reads(node: &Node, id: EventId) -> bool {
 }
 
 #[tokio::test]
-async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
+async fn bodies_return_to_all_when_a_redaction_does_not_count() {
     let (a, b, c, d) = (Node::new(63), Node::new(64), Node::new(65), Node::new(66));
     let team = a.found(&["api"]);
     for other in [&b, &c, &d] {
-        a.let_in(team, other, Role::Writer, None);
+        a.admit(team, other, Role::Writer, None);
     }
     let id = a.fact("api", "database", "PostgreSQL 17");
     for other in [&b, &c, &d] {
@@ -86,11 +86,11 @@ async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
     // d sits in a live session with a, and so does c: only c has the words.
     a.flush(team).await;
     let (mut at_a, mut at_d) = connect(&a, &d, team);
-    at_a.level().await;
-    at_d.level().await;
+    at_a.synced().await;
+    at_d.synced().await;
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
     assert!(!reads(&a, id), "the redaction counts no more, but the words are gone");
-    at_a.commands.send(Command::Roster).unwrap();
+    at_a.commands.send(SessionCommand::Roster).unwrap();
     meet(&a, &c, team).await;
     for _ in 0..500 {
         if reads(&a, id) {
@@ -100,7 +100,7 @@ async fn words_that_a_redaction_took_come_back_to_all_when_it_does_not_count() {
     }
     assert!(reads(&a, id), "c gave them");
     // The service tells the other sessions as this does.
-    at_a.commands.send(Command::Offer).unwrap();
+    at_a.commands.send(SessionCommand::Offer).unwrap();
     for _ in 0..500 {
         if reads(&d, id) {
             break;
@@ -141,8 +141,8 @@ fn many(node: &Node, acts: u64, facts: usize, apart: u64) {
 async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_history_is_not() {
     let (a, flood, history) = (Node::new(75), Node::new(76), Node::new(77));
     let team = a.found(&["api"]);
-    a.let_in(team, &flood, Role::Writer, None);
-    a.let_in(team, &history, Role::Writer, None);
+    a.admit(team, &flood, Role::Writer, None);
+    a.admit(team, &history, Role::Writer, None);
     let told = |limit: usize| {
         let says = a.engine.team_notes(team).unwrap().says;
         says.iter().filter(|said| said.contains(&format!("wrote {limit} events in one hour"))).count()
@@ -181,7 +181,7 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
 async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     let (a, eve) = (Node::new(78), Node::new(79));
     let team = a.found(&["api"]);
-    a.let_in(team, &eve, Role::Writer, None);
+    a.admit(team, &eve, Role::Writer, None);
     a.facts("api", "mine", 5);
     many(&eve, 2, 100, 0);
     hand(&eve, &a, team);
@@ -196,7 +196,7 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     assert_eq!(a.engine.sync_read(ergo::store::Reader::projection).unwrap(), before, "as if they had never come");
     // A second time finds no trace of the first.
     let again = Node::new(80);
-    a.let_in(team, &again, Role::Writer, None);
+    a.admit(team, &again, Role::Writer, None);
     many(&again, 1, 100, 0);
     hand(&again, &a, team);
     a.change(Some(team), RosterChange::Revoke { device: again.device(), cuts: vec![] });
@@ -205,17 +205,17 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn documents_in_many_pieces_are_put_together_when_nothing_else_is_to_do() {
+async fn fragmented_documents_are_compacted_when_idle() {
     let (a, b) = (Node::new(67), Node::new(68));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    for n in 0..index::PIECES + 2 {
+    a.admit(team, &b, Role::Writer, None);
+    for n in 0..index::FRAGMENTED + 2 {
         a.fact("api", &format!("key{n}"), "one at a time");
         a.flush(team).await;
     }
     let pieces = || a.engine.sync_read(|r| r.documents(&team, None)).unwrap()[0].chunks;
-    assert!(pieces() >= index::PIECES);
-    index::tidy(a.context.clone(), vec![team]).await;
+    assert!(pieces() >= index::FRAGMENTED);
+    index::compact_fragmented(a.context.clone(), vec![team]).await;
     assert_eq!(pieces(), 1);
     meet(&a, &b, team).await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));

@@ -13,9 +13,9 @@ use ergo::{
         roster::{Role, RosterChange},
     },
     sync::{
-        endpoint::{Mode, Path},
-        service::{Observer, PeerStatus, Service, Settings, Status},
-        session::Phase,
+        endpoint::{NetworkMode, PathKind},
+        service::{NetworkStatus, PeerStatus, Service, ServiceObserver, ServiceSettings},
+        session::SessionPhase,
     },
 };
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ struct Bell {
     rosters: Mutex<Vec<EventId>>,
 }
 
-impl Observer for Bell {
+impl ServiceObserver for Bell {
     fn peer(&self, _: EventId, _: DeviceId) {
         self.rung.notify_one();
     }
@@ -51,19 +51,19 @@ impl Daemon {
         Self::with(node, |_| {})
     }
 
-    fn with(node: Node, set: impl FnOnce(&mut Settings)) -> Self {
+    fn with(node: Node, set: impl FnOnce(&mut ServiceSettings)) -> Self {
         let key = SigningKey::from_bytes(&node.key.to_bytes());
-        let mut settings = Settings { loopback: true, worker: worker(), ..Settings::new(key) };
+        let mut settings = ServiceSettings { loopback: true, worker: worker(), ..ServiceSettings::new(key) };
         set(&mut settings);
         let bell = Arc::new(Bell::default());
-        let service = Service::start(settings, Arc::clone(&node.engine), Arc::clone(&bell) as Arc<dyn Observer>);
+        let service = Service::start(settings, Arc::clone(&node.engine), Arc::clone(&bell) as Arc<dyn ServiceObserver>);
         let writes = service.clone();
         node.engine.on_change(Box::new(move |_| writes.changed()));
         Self { node, service, bell }
     }
 
     /// Waits until the status is so.
-    async fn until(&self, what: &str, mut so: impl FnMut(&Status) -> bool) -> Status {
+    async fn until(&self, what: &str, mut so: impl FnMut(&NetworkStatus) -> bool) -> NetworkStatus {
         let look = async {
             loop {
                 let status = self.service.status();
@@ -78,9 +78,10 @@ impl Daemon {
         seen.unwrap_or_else(|_| panic!("{what}: {:#?}", self.service.status()))
     }
 
-    async fn level_with(&self, other: &Self) -> PeerStatus {
+    async fn synced_with(&self, other: &Self) -> PeerStatus {
         let device = other.node.device();
-        let level = |peer: &&PeerStatus| peer.device == device && peer.session == Some(Phase::Live) && peer.equal;
+        let level =
+            |peer: &&PeerStatus| peer.device == device && peer.session == Some(SessionPhase::Live) && peer.in_sync;
         let status = self.until("the two are level", |status| status.peers.iter().any(|peer| level(&peer))).await;
         status.peers.into_iter().find(|peer| level(&peer)).unwrap()
     }
@@ -96,7 +97,7 @@ impl Daemon {
     }
 
     async fn listening(&self) {
-        self.until("it listens", |status| status.mode == Mode::Lan).await;
+        self.until("it listens", |status| status.mode == NetworkMode::Lan).await;
     }
 }
 
@@ -111,12 +112,12 @@ async fn arrives(at: &Daemon, id: EventId) {
 }
 
 #[tokio::test]
-async fn three_services_come_level_and_stay_so() {
+async fn three_services_get_in_sync_and_stay_so() {
     let (a, b, c) = (Node::new(31), Node::new(32), Node::new(33));
     a.facts("api", "before", 20);
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    a.let_in(team, &c, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &c, Role::Writer, None);
     let (a, b, c) = (Daemon::start(a), Daemon::start(b), Daemon::start(c));
     for daemon in [&a, &b, &c] {
         daemon.listening().await;
@@ -124,19 +125,19 @@ async fn three_services_come_level_and_stay_so() {
     // b and c know only a, which knows nobody: it is called.
     b.knows(&a).await;
     c.knows(&a).await;
-    let peer = b.level_with(&a).await;
-    c.level_with(&a).await;
-    a.level_with(&b).await;
-    a.level_with(&c).await;
+    let peer = b.synced_with(&a).await;
+    c.synced_with(&a).await;
+    a.synced_with(&b).await;
+    a.synced_with(&c).await;
     assert_eq!(b.node.set(team, "api"), a.node.set(team, "api"));
-    assert_eq!((peer.route.unwrap().path, peer.trouble), (Path::Lan, None));
+    assert_eq!((peer.route.unwrap().path, peer.problem), (PathKind::Lan, None));
     // What b writes reaches c by way of a.
     let id = b.node.fact("api", "news", "from b");
     arrives(&a, id).await;
     arrives(&c, id).await;
     let id = c.node.fact("api", "answer", "from c");
     arrives(&b, id).await;
-    b.level_with(&a).await;
+    b.synced_with(&a).await;
     assert_eq!(c.node.set(team, "api").0, 22);
     assert_eq!(b.node.set(team, "api"), c.node.set(team, "api"));
     // Every address that was contacted is written down, and is on this machine.
@@ -155,19 +156,19 @@ async fn three_services_come_level_and_stay_so() {
 }
 
 #[tokio::test]
-async fn who_is_put_out_hears_by_whom_and_is_cut_off() {
+async fn a_revoked_device_learns_by_whom_and_is_disconnected() {
     let (a, b) = (Node::new(34), Node::new(35));
     let team = a.found(&["api"]);
     // Somebody is left to listen for when b has gone.
-    a.let_in(team, &Node::new(40), Role::Writer, None);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &Node::new(40), Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let (a, b) = (Daemon::start(a), Daemon::start(b));
     a.listening().await;
     b.listening().await;
     b.knows(&a).await;
-    a.level_with(&b).await;
-    put_out(&a, b.node.device(), team).await;
-    let gone = |status: &Status| status.peers.iter().all(|peer| peer.device != b.node.device());
+    a.synced_with(&b).await;
+    revoke(&a, b.node.device(), team).await;
+    let gone = |status: &NetworkStatus| status.peers.iter().all(|peer| peer.device != b.node.device());
     a.until("a has let go of it", gone).await;
     b.until("b has nobody to talk to any more", |status| status.peers.is_empty()).await;
     let roster = b.node.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap();
@@ -180,30 +181,30 @@ async fn who_is_put_out_hears_by_whom_and_is_cut_off() {
 }
 
 #[tokio::test]
-async fn who_was_away_when_it_was_put_out_is_refused_at_the_handshake() {
+async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
     let (a, b) = (Node::new(41), Node::new(42));
     let team = a.found(&["api"]);
-    a.let_in(team, &Node::new(43), Role::Writer, None);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &Node::new(43), Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let a = Daemon::start(a);
     a.listening().await;
-    put_out(&a, b.device(), team).await;
+    revoke(&a, b.device(), team).await;
     let b = Daemon::start(b);
     b.listening().await;
     b.knows(&a).await;
-    let refused = |status: &Status| {
-        let trouble =
-            |peer: &PeerStatus| peer.trouble.clone().is_some_and(|trouble| trouble.words.contains("not_paired"));
-        status.peers.iter().any(trouble)
+    let refused = |status: &NetworkStatus| {
+        let problem =
+            |peer: &PeerStatus| peer.problem.clone().is_some_and(|problem| problem.message.contains("not_paired"));
+        status.peers.iter().any(problem)
     };
     let status = b.until("b is refused at the handshake", refused).await;
-    let trouble = status.peers.into_iter().find_map(|peer| peer.trouble.filter(|trouble| !trouble.quiet)).unwrap();
-    assert!(trouble.advice.unwrap().contains("invite"), "{}", trouble.words);
+    let problem = status.peers.into_iter().find_map(|peer| peer.problem.filter(|problem| !problem.transient)).unwrap();
+    assert!(problem.advice.unwrap().contains("invite"), "{}", problem.message);
     a.service.stop().await;
     b.service.stop().await;
 }
 
-async fn put_out(by: &Daemon, device: DeviceId, team: EventId) {
+async fn revoke(by: &Daemon, device: DeviceId, team: EventId) {
     let cuts = by.node.engine.sync_read(|r| r.cuts_of(&team, &device)).unwrap();
     by.node.change(Some(team), RosterChange::Revoke { device, cuts });
     by.service.refresh().await;
@@ -213,27 +214,27 @@ async fn put_out(by: &Daemon, device: DeviceId, team: EventId) {
 async fn a_round_ends_with_each_peer_whatever_comes_of_it() {
     let (a, b, away) = (Node::new(44), Node::new(45), Node::new(46));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    a.let_in(team, &away, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &away, Role::Writer, None);
     let (a, b) = (Daemon::start(a), Daemon::start(b));
     a.listening().await;
     b.listening().await;
     b.knows(&a).await;
-    a.level_with(&b).await;
+    a.synced_with(&b).await;
     b.node.facts("api", "news", 3);
     // The round takes what stands in documents: the service puts it there. A worker beside the service's own would get in its way.
-    let stands = |status: &Status| {
+    let stands = |status: &NetworkStatus| {
         let waits = b.node.engine.sync_read(|r| r.undocumented(&team, &scope("api"), 1)).unwrap();
-        status.mode == Mode::Lan && waits.is_empty()
+        status.mode == NetworkMode::Lan && waits.is_empty()
     };
     b.until("what it wrote stands in a document", stands).await;
     let round = a.service.sync_now(None).await;
-    let over = |status: &Status| status.peers.len() == 2 && status.peers.iter().all(|peer| peer.round >= round);
+    let over = |status: &NetworkStatus| status.peers.len() == 2 && status.peers.iter().all(|peer| peer.round >= round);
     let status = a.until("the round is over", over).await;
     let of = |device| status.peers.iter().find(|peer| peer.device == device).unwrap();
     let (there, gone) = (of(b.node.device()), of(away.device()));
-    assert!(there.equal && there.received == 3, "{there:?}");
-    assert!(gone.session.is_none() && gone.trouble.is_some(), "{gone:?}");
+    assert!(there.in_sync && there.received == 3, "{there:?}");
+    assert!(gone.session.is_none() && gone.problem.is_some(), "{gone:?}");
     assert_eq!(a.node.set(team, "api"), b.node.set(team, "api"));
     let again = a.service.sync_now(Some(b.node.device())).await;
     a.until("and once more", |status| status.peers.iter().any(|peer| peer.round >= again)).await;
@@ -242,11 +243,11 @@ async fn a_round_ends_with_each_peer_whatever_comes_of_it() {
 }
 
 #[tokio::test]
-async fn no_more_sessions_and_peers_than_there_may_be() {
+async fn the_limits_of_sessions_and_peers_hold() {
     let (a, b, c, d) = (Node::new(47), Node::new(48), Node::new(49), Node::new(50));
     let team = a.found(&["api"]);
     for other in [&b, &c, &d] {
-        a.let_in(team, other, Role::Writer, None);
+        a.admit(team, other, Role::Writer, None);
     }
     let a = Daemon::with(a, |settings| settings.limits.sessions = 1);
     let (b, c) = (Daemon::start(b), Daemon::start(c));
@@ -255,17 +256,18 @@ async fn no_more_sessions_and_peers_than_there_may_be() {
         daemon.listening().await;
     }
     b.knows(&a).await;
-    a.level_with(&b).await;
+    a.synced_with(&b).await;
     c.knows(&a).await;
-    let full = |peer: &PeerStatus| peer.trouble.as_ref().is_some_and(|trouble| trouble.words.contains("as many peers"));
+    let full =
+        |peer: &PeerStatus| peer.problem.as_ref().is_some_and(|problem| problem.message.contains("limit of sessions"));
     let status = c.until("c is told that there is no room", |status| status.peers.iter().any(full)).await;
     assert!(status.peers.iter().all(|peer| peer.session.is_none()));
     let status = a.until("a says so", |status| !status.problems.is_empty()).await;
-    assert!(status.problems[0].contains("the most at once"), "{:?}", status.problems);
+    assert!(status.problems[0].contains("which is the limit"), "{:?}", status.problems);
     assert_eq!(status.peers.iter().filter(|peer| peer.session.is_some()).count(), 1);
     let one = d.service.status();
     assert_eq!(one.peers.len(), 1, "{one:?}");
-    assert!(one.problems.iter().any(|words| words.contains("put out those")), "{:?}", one.problems);
+    assert!(one.problems.iter().any(|words| words.contains("revoke those")), "{:?}", one.problems);
     for daemon in [&a, &b, &c, &d] {
         daemon.service.stop().await;
     }
@@ -277,13 +279,13 @@ async fn alone_or_switched_off_nothing_listens() {
     let team = a.found(&["api"]);
     let a = Daemon::start(a);
     a.service.refresh().await;
-    assert_eq!(a.service.status().mode, Mode::Off, "a team of one has nobody to talk to");
+    assert_eq!(a.service.status().mode, NetworkMode::Off, "a team of one has nobody to talk to");
     let b = Node::new(37);
-    a.node.let_in(team, &b, Role::Writer, None);
+    a.node.admit(team, &b, Role::Writer, None);
     a.service.refresh().await;
-    assert_eq!(a.service.status().mode, Mode::Lan);
-    a.service.set_mode(Some(Mode::Off)).await;
-    assert_eq!((a.service.status().mode, a.service.status().addresses.len()), (Mode::Off, 0));
+    assert_eq!(a.service.status().mode, NetworkMode::Lan);
+    a.service.set_mode(Some(NetworkMode::Off)).await;
+    assert_eq!((a.service.status().mode, a.service.status().addresses.len()), (NetworkMode::Off, 0));
     let error = a.service.address().await.unwrap_err();
     assert!(error.to_string().contains("sync.mode is off"), "{error}");
     a.service.stop().await;
@@ -294,12 +296,12 @@ async fn a_device_syncs_in_one_process() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (Node::new(38), Node::new(39));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     // A copy of the store with its key, on the same machine.
     let copy = Node::new(38);
     let (events, now) = (a.roster(team), copy.engine.now());
     copy.engine.sync_write(|store| store.join_team(team, &events, None, now)).unwrap();
-    let leases = |settings: &mut Settings| settings.leases = Some(dir.path().to_owned());
+    let leases = |settings: &mut ServiceSettings| settings.leases = Some(dir.path().to_owned());
     let first = Daemon::with(a, leases);
     first.listening().await;
     let second = Daemon::with(copy, leases);

@@ -11,20 +11,20 @@ use ergo::{
     },
     store::{DocumentBase, DocumentChunk, DocumentUpdate, SyncImport},
     sync::{
-        frame::Code,
+        frame::RejectCode,
         index,
-        session::{Command, Ended, Phase},
+        session::{SessionCommand, SessionEnd, SessionPhase},
     },
 };
 
 use super::bed::{Node, connect, connect_cut, meet, scope};
 
 #[tokio::test]
-async fn what_two_wrote_apart_is_on_both_and_counted() {
+async fn events_written_apart_reach_both_and_are_counted() {
     let (a, b) = (Node::new(1), Node::new(2));
     a.facts("api", "before", 3);
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     a.facts("api", "alone", 40);
     let (x, y) = meet(&a, &b, team).await;
     assert_eq!((x.received, y.received, y.quarantined), (0, 43, 0), "history and what came after it");
@@ -35,7 +35,7 @@ async fn what_two_wrote_apart_is_on_both_and_counted() {
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 143);
     let (x, y) = meet(&a, &b, team).await;
-    assert_eq!((x.received, y.received, x.we_lack, y.they_lack), (0, 0, 0, 0));
+    assert_eq!((x.received, y.received, x.missing_here, y.missing_at_peer), (0, 0, 0, 0));
     a.assert_sound();
     b.assert_sound();
 }
@@ -44,7 +44,7 @@ async fn what_two_wrote_apart_is_on_both_and_counted() {
 async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_on() {
     let (a, b) = (Node::new(3), Node::new(4));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let mut whole = false;
     for frames in 0..60 {
         a.fact("api", &format!("a{frames}"), "made by one");
@@ -53,7 +53,7 @@ async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_o
         b.flush(team).await;
         let (mut x, y, passed) = connect_cut(&a, &b, team, frames);
         let level = tokio::select! {
-            seen = x.seen.wait_for(|view| view.phase == Phase::Live && view.equal) => seen.is_ok(),
+            seen = x.seen.wait_for(|view| view.phase == SessionPhase::Live && view.in_sync) => seen.is_ok(),
             _ = &mut x.ended => false,
         };
         drop(x.commands);
@@ -62,7 +62,10 @@ async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_o
             break;
         }
         let ended = y.end().await;
-        assert!(matches!(ended, Ended::Interrupted(_) | Ended::Closed), "cut after {frames} frames: {ended:?}");
+        assert!(
+            matches!(ended, SessionEnd::Interrupted(_) | SessionEnd::Closed),
+            "cut after {frames} frames: {ended:?}"
+        );
         assert!(passed.load(Ordering::SeqCst) >= frames);
         a.assert_sound();
         b.assert_sound();
@@ -76,21 +79,21 @@ async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_o
 async fn a_write_is_pushed_while_the_session_lives() {
     let (a, b) = (Node::new(5), Node::new(6));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
-    x.level().await;
-    y.level().await;
+    x.synced().await;
+    y.synced().await;
     for (from, to, received) in [(&a, &b, 1), (&b, &a, 1), (&a, &b, 2)] {
         let id = from.fact("api", &format!("key{received}{}", from.device().short()), "pushed");
         let documents = index::flush(&from.context, team).await.unwrap();
         assert_eq!(documents.len(), 1);
         let (pushes, sees) = if from.device() == a.device() { (&x, &mut y) } else { (&y, &mut x) };
-        pushes.commands.send(Command::Push(documents)).unwrap();
+        pushes.commands.send(SessionCommand::Push(documents)).unwrap();
         sees.until(|view| view.received == received).await;
         assert!(to.engine.claim(&id.to_hex()).is_ok());
     }
-    x.level().await;
-    y.level().await;
+    x.synced().await;
+    y.synced().await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
 }
 
@@ -98,21 +101,21 @@ async fn a_write_is_pushed_while_the_session_lives() {
 async fn both_push_at_once_and_nothing_is_lost() {
     let (a, b) = (Node::new(7), Node::new(8));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
-    x.level().await;
-    y.level().await;
+    x.synced().await;
+    y.synced().await;
     for round in 0..10 {
         a.fact("api", &format!("a{round}"), "at once");
         b.fact("api", &format!("b{round}"), "at once");
         let (one, other) = tokio::join!(index::flush(&a.context, team), index::flush(&b.context, team));
-        x.commands.send(Command::Push(one.unwrap())).unwrap();
-        y.commands.send(Command::Push(other.unwrap())).unwrap();
+        x.commands.send(SessionCommand::Push(one.unwrap())).unwrap();
+        y.commands.send(SessionCommand::Push(other.unwrap())).unwrap();
     }
     x.until(|view| view.received == 10).await;
     y.until(|view| view.received == 10).await;
-    x.level().await;
-    y.level().await;
+    x.synced().await;
+    y.synced().await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
 }
 
@@ -120,17 +123,17 @@ async fn both_push_at_once_and_nothing_is_lost() {
 async fn a_reader_gets_everything_and_changes_nothing() {
     let (a, b, c) = (Node::new(9), Node::new(10), Node::new(11));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Reader, None);
-    a.let_in(team, &c, Role::Writer, None);
+    a.admit(team, &b, Role::Reader, None);
+    a.admit(team, &c, Role::Writer, None);
     a.facts("api", "shared", 5);
     meet(&a, &b, team).await;
     assert_eq!(b.set(team, "api"), a.set(team, "api"));
     b.fact("api", "mine", "a reader's own stays with it");
     b.flush(team).await;
     let (mut mine, mut theirs) = connect(&a, &b, team);
-    mine.until(|view| view.phase == Phase::Live).await;
-    theirs.until(|view| view.phase == Phase::Live).await;
-    mine.commands.send(Command::Stop).unwrap();
+    mine.until(|view| view.phase == SessionPhase::Live).await;
+    theirs.until(|view| view.phase == SessionPhase::Live).await;
+    mine.commands.send(SessionCommand::Stop).unwrap();
     mine.end().await;
     assert_eq!(a.set(team, "api").0, 5);
     a.assert_sound();
@@ -140,8 +143,8 @@ async fn a_reader_gets_everything_and_changes_nothing() {
 async fn a_redacted_text_is_in_no_byte_of_any_peers_files() {
     let (a, b, c) = (Node::new(23), Node::new(24), Node::new(25));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    a.let_in(team, &c, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &c, Role::Writer, None);
     let secret = "hunter2swordfish";
     let id = a.fact("api", "password", secret);
     meet(&a, &b, team).await;
@@ -168,7 +171,7 @@ async fn a_redacted_text_is_in_no_byte_of_any_peers_files() {
 async fn scopes_that_were_not_granted_do_not_travel() {
     let (a, b) = (Node::new(12), Node::new(13));
     let team = a.found(&["api", "web"]);
-    a.let_in(team, &b, Role::Writer, Some(&["web"]));
+    a.admit(team, &b, Role::Writer, Some(&["web"]));
     a.facts("api", "secret", 5);
     a.facts("web", "open", 3);
     meet(&a, &b, team).await;
@@ -176,38 +179,38 @@ async fn scopes_that_were_not_granted_do_not_travel() {
 }
 
 #[tokio::test]
-async fn a_device_that_is_put_out_is_told_and_cut_off() {
+async fn a_revoked_device_is_told_and_disconnected() {
     let (a, b) = (Node::new(14), Node::new(15));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let (mut x, mut y) = connect(&a, &b, team);
-    x.level().await;
-    y.level().await;
+    x.synced().await;
+    y.synced().await;
     let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &b.device())).unwrap();
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
-    x.commands.send(Command::Roster).unwrap();
-    let words = "your device does not belong to the team any more".to_owned();
-    assert_eq!(x.end().await, Ended::Refused(Code::NotPaired, words.clone()));
-    assert_eq!(y.end().await, Ended::RefusedByPeer(Code::NotPaired, words));
+    x.commands.send(SessionCommand::Roster).unwrap();
+    let words = "your device no longer belongs to the team".to_owned();
+    assert_eq!(x.end().await, SessionEnd::Rejected(RejectCode::NotPaired, words.clone()));
+    assert_eq!(y.end().await, SessionEnd::RejectedByPeer(RejectCode::NotPaired, words));
     // And at the greeting of the next one.
     let (x, y) = connect(&b, &a, team);
-    assert!(matches!(x.end().await, Ended::RefusedByPeer(Code::NotPaired, _)));
-    assert!(matches!(y.end().await, Ended::Refused(Code::NotPaired, _)));
+    assert!(matches!(x.end().await, SessionEnd::RejectedByPeer(RejectCode::NotPaired, _)));
+    assert!(matches!(y.end().await, SessionEnd::Rejected(RejectCode::NotPaired, _)));
 }
 
 #[tokio::test]
-async fn a_new_member_is_heard_of_in_a_live_session() {
+async fn a_live_session_learns_of_a_new_member() {
     let (a, b, c) = (Node::new(16), Node::new(17), Node::new(18));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     let (mut mine, mut theirs) = connect(&a, &b, team);
-    mine.level().await;
-    theirs.level().await;
-    a.let_in(team, &c, Role::Writer, None);
-    mine.commands.send(Command::Roster).unwrap();
+    mine.synced().await;
+    theirs.synced().await;
+    a.admit(team, &c, Role::Writer, None);
+    mine.commands.send(SessionCommand::Roster).unwrap();
     let mut b = b;
-    let news = tokio::time::timeout(super::bed::PATIENCE, b.news.recv()).await.unwrap().unwrap();
-    assert!(news.roster);
+    let peer_events = tokio::time::timeout(super::bed::PATIENCE, b.peer_events.recv()).await.unwrap().unwrap();
+    assert!(peer_events.roster);
     let roster = b.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap();
     assert!(roster.is_member(&c.device()));
     // And what the new member brings is taken, by whom it may come.
@@ -221,18 +224,18 @@ async fn sessions_are_of_one_team_and_of_its_members() {
     let (a, b) = (Node::new(19), Node::new(20));
     let (mine, theirs) = (a.found(&["api"]), b.found(&["api"]));
     let (x, y) = connect(&a, &b, mine);
-    assert!(matches!(y.end().await, Ended::Refused(Code::TeamMismatch, _)), "it knows no such team");
-    assert!(matches!(x.end().await, Ended::RefusedByPeer(Code::TeamMismatch, _)));
+    assert!(matches!(y.end().await, SessionEnd::Rejected(RejectCode::TeamMismatch, _)), "it knows no such team");
+    assert!(matches!(x.end().await, SessionEnd::RejectedByPeer(RejectCode::TeamMismatch, _)));
     let (x, y) = connect(&b, &a, theirs);
-    assert!(matches!(y.end().await, Ended::Refused(Code::TeamMismatch, _)));
+    assert!(matches!(y.end().await, SessionEnd::Rejected(RejectCode::TeamMismatch, _)));
     drop(x.end().await);
 }
 
 #[tokio::test]
-async fn a_document_that_is_damaged_here_is_made_anew() {
+async fn a_damaged_document_is_rebuilt() {
     let (a, b) = (Node::new(21), Node::new(22));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     a.facts("api", "first", 10);
     meet(&a, &b, team).await;
     b.facts("api", "second", 10);
@@ -264,10 +267,10 @@ async fn a_document_that_is_damaged_here_is_made_anew() {
 }
 
 #[tokio::test]
-async fn a_document_that_was_stored_past_the_worker_that_holds_it_is_read_anew() {
+async fn a_document_stored_past_its_worker_is_loaded_again() {
     let (a, b) = (Node::new(177), Node::new(178));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     for node in [&a, &b] {
         let past = node.beside();
         node.fact("api", "one", "the worker holds it");
@@ -281,23 +284,23 @@ async fn a_document_that_was_stored_past_the_worker_that_holds_it_is_read_anew()
         index::flush(&past, team).await.unwrap();
     }
     let (ours, theirs) = meet(&a, &b, team).await;
-    assert_eq!((ours.received, theirs.received, ours.trouble, theirs.trouble), (4, 4, None, None));
+    assert_eq!((ours.received, theirs.received, ours.problem, theirs.problem), (4, 4, None, None));
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 8);
     // What is stored is all of it.
     let (a, b) = (a.restarted(), b.restarted());
     meet(&a, &b, team).await;
     let third = Node::new(179);
-    a.let_in(team, &third, Role::Writer, None);
+    a.admit(team, &third, Role::Writer, None);
     meet(&a, &third, team).await;
     assert_eq!(third.set(team, "api"), a.set(team, "api"));
 }
 
 #[tokio::test]
-async fn who_was_put_out_and_let_in_again_has_whole_documents() {
+async fn a_readmitted_device_has_whole_documents() {
     let (a, b, c) = (Node::new(180), Node::new(181), Node::new(182));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     a.facts("api", "shared", 5);
     meet(&a, &b, team).await;
     let device = b.device();
@@ -309,8 +312,8 @@ async fn who_was_put_out_and_let_in_again_has_whole_documents() {
     };
     hears(&b);
     assert_eq!(b.engine.sync_read(|r| r.documents(&team, None)).unwrap(), [], "it shares nothing any more");
-    a.let_in(team, &c, Role::Writer, None);
-    a.let_in(team, &b, Role::Writer, None);
+    a.admit(team, &c, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
     hears(&c);
     // Its worker still holds the document of before.
     b.flush(team).await;
@@ -321,11 +324,11 @@ async fn who_was_put_out_and_let_in_again_has_whole_documents() {
 }
 
 #[tokio::test]
-async fn what_a_newer_version_wrote_is_kept_and_passed_on_though_nobody_understands_it() {
+async fn events_of_a_newer_version_are_kept_and_passed_on() {
     let (a, b, c) = (Node::new(174), Node::new(175), Node::new(176));
     let team = a.found(&["api"]);
-    a.let_in(team, &b, Role::Writer, None);
-    a.let_in(team, &c, Role::Writer, None);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &c, Role::Writer, None);
     b.fact("api", "known", "as ever");
     let read =
         |node: &Node| node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;

@@ -14,11 +14,11 @@ const CARD: &[u8] = include_bytes!("../golden/v1.card");
 const GOLDEN: (&[u64], &[(u8, &[u32])]) = (&[2, 12, 1], &[(1, &[1, 2]), (2, &[1])]);
 
 #[test]
-fn files_of_version_1_are_read_for_ever() {
+fn files_of_version_1_stay_readable() {
     let sealed = read(SEALED, 2).unwrap();
-    assert_eq!(sealed.ending, Ending { whole: true, closed: 1, ..Ending::default() });
+    assert_eq!(sealed.report, BundleReport { complete: true, sealed_sections: 1, ..BundleReport::default() });
     let open = read(OPEN, 7).unwrap();
-    assert_eq!(open.ending, Ending { whole: true, ..Ending::default() });
+    assert_eq!(open.report, BundleReport { complete: true, ..BundleReport::default() });
     for (section, count) in (0..).zip(GOLDEN.0) {
         assert_eq!(open.events[&section], chain(section, *count));
         assert_eq!(open.heads[&section], head(section, &chain(section, *count)));
@@ -27,7 +27,7 @@ fn files_of_version_1_are_read_for_ever() {
         }
     }
     assert_eq!((sealed.manifest, open.manifest), (Some(manifest()), Some(manifest())));
-    assert_eq!(note::open(CARD).unwrap(), note::Note { device: device(1), payload: b"golden".to_vec() });
+    assert_eq!(note::open(CARD).unwrap(), note::SignedNote { device: device(1), payload: b"golden".to_vec() });
     let id = BundleReader::new(SEALED, &key(2)).unwrap().id();
     assert_eq!(id.to_string(), include_str!("../golden/v1-sealed.id").trim());
 }
@@ -72,7 +72,7 @@ proptest! {
             }
         }
         if let Ok(found) = read(bytes.as_slice(), 2) {
-            prop_assert_eq!(found.ending.whole, bytes == original);
+            prop_assert_eq!(found.report.complete, bytes == original);
             for (section, events) in found.events {
                 let known = chain(section, GOLDEN.0[section as usize]);
                 for event in events {
@@ -86,9 +86,9 @@ proptest! {
     #[test]
     fn noise_is_no_bundle(noise in prop::collection::vec(any::<u8>(), 0..3_000), begins: bool) {
         let bytes = if begins { [&OPEN[..frames(OPEN)[0]], &noise].concat() } else { noise };
-        let whole = read(bytes.as_slice(), 2).is_ok_and(|found| found.ending.whole || !found.events.is_empty());
-        prop_assert!(!whole);
+        let complete = read(bytes.as_slice(), 2).is_ok_and(|found| found.report.complete || !found.events.is_empty());
+        prop_assert!(!complete);
         prop_assert!(note::open(&bytes).is_err());
-        prop_assert!(chunk::decode(&bytes).map_or(true, |(events, _)| events.is_empty()));
+        prop_assert!(event_chunk::decode(&bytes).map_or(true, |(events, _)| events.is_empty()));
     }
 }

@@ -10,23 +10,23 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::sync::{
-    document::{self, ENTRIES, GENESIS_ACTOR, silent},
-    gate::{Code, MAX_OPS},
+    document::{self, ENTRIES, GENESIS_ACTOR, commit_options},
+    gate::{MAX_OPS, ViolationCode},
 };
 
 /// The document that is attacked.
-fn victim() -> Document {
+fn victim() -> IndexDocument {
     holding(&entries(1, 0..10))
 }
 
 /// The attacker's copy of it, as automerge has it.
-fn copy(victim: &Document) -> Automerge {
+fn copy(victim: &IndexDocument) -> Automerge {
     victim.doc.fork()
 }
 
 fn edit(doc: &mut Automerge, act: impl FnOnce(&mut Transaction<'_>)) {
     doc.transact_with::<_, _, automerge::AutomergeError, _>(
-        |()| silent(),
+        |()| commit_options(),
         |tx| {
             act(tx);
             Ok(())
@@ -36,9 +36,9 @@ fn edit(doc: &mut Automerge, act: impl FnOnce(&mut Transaction<'_>)) {
 }
 
 /// The attacker's part of a session, as V1 messages: the first violation that the victim sees, or its end.
-fn attack(victim: &Document, mut evil: Automerge) -> Violation {
-    let before = (victim.facts(), ids(victim), victim.doc.save());
-    let (mut exchange, first) = victim.meet(None, true);
+fn attack(victim: &IndexDocument, mut evil: Automerge) -> Violation {
+    let before = (victim.summary(), ids(victim), victim.doc.save());
+    let (mut exchange, first) = victim.begin_exchange(None, true);
     let (mut state, mut to_evil) = (State::new(), first);
     let mut violation = None;
     for _ in 0..20 {
@@ -56,7 +56,7 @@ fn attack(victim: &Document, mut evil: Automerge) -> Violation {
         }
     }
     let violation = violation.unwrap_or_else(|| exchange.finish(victim).map(|_| ()).unwrap_err());
-    assert_eq!((victim.facts(), ids(victim), victim.doc.save()), before, "the document was changed");
+    assert_eq!((victim.summary(), ids(victim), victim.doc.save()), before, "the document was changed");
     violation
 }
 
@@ -67,10 +67,10 @@ fn message(chunks: Vec<Vec<u8>>) -> Vec<u8> {
     Message { heads, need, have, changes: chunks.into(), flags: None, version }.encode()
 }
 
-fn refused(bytes: &[u8]) -> Code {
+fn refused(bytes: &[u8]) -> ViolationCode {
     let victim = victim();
     let before = victim.doc.save();
-    let violation = victim.meet(None, true).0.receive(bytes).unwrap_err();
+    let violation = victim.begin_exchange(None, true).0.receive(bytes).unwrap_err();
     assert_eq!(victim.doc.save(), before);
     violation.code
 }
@@ -79,12 +79,12 @@ fn entry_map() -> ObjId {
     document::entries()
 }
 
-fn put(tx: &mut Transaction<'_>, entry: &Entry) {
+fn put(tx: &mut Transaction<'_>, entry: &DocumentEntry) {
     tx.put(entry_map(), entry.id.to_hex(), entry.value()).unwrap();
 }
 
 /// A change as an attacker would write it by hand, with one good entry unless it is changed.
-fn by_hand(victim: &Document) -> ExpandedChange {
+fn by_hand(victim: &IndexDocument) -> ExpandedChange {
     let mut doc = copy(victim);
     edit(&mut doc, |tx| put(tx, &entries(6, [1])[0]));
     doc.get_last_local_change().unwrap().decode()
@@ -95,9 +95,9 @@ fn bring(change: ExpandedChange) -> Vec<u8> {
 }
 
 #[test]
-fn an_honest_change_by_hand_is_taken() {
+fn a_valid_change_by_hand_is_accepted() {
     let victim = victim();
-    let step = victim.meet(None, true).0.receive(&bring(by_hand(&victim))).unwrap();
+    let step = victim.begin_exchange(None, true).0.receive(&bring(by_hand(&victim))).unwrap();
     assert_eq!(step.new, entries(6, [1]));
 }
 
@@ -106,7 +106,7 @@ fn a_deleted_map() {
     let victim = victim();
     let mut evil = copy(&victim);
     edit(&mut evil, |tx| tx.delete(ROOT, "e").unwrap());
-    assert_eq!(attack(&victim, evil).code, Code::Delete);
+    assert_eq!(attack(&victim, evil).code, ViolationCode::Delete);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_deleted_key() {
     let victim = victim();
     let mut evil = copy(&victim);
     edit(&mut evil, |tx| tx.delete(entry_map(), event(1, 4).id.to_hex()).unwrap());
-    assert_eq!(attack(&victim, evil).code, Code::Delete);
+    assert_eq!(attack(&victim, evil).code, ViolationCode::Delete);
 }
 
 #[test]
@@ -124,19 +124,19 @@ fn an_overwritten_entry() {
     let id = event(1, 4).id;
     edit(&mut evil, |tx| tx.put(entry_map(), id.to_hex(), vec![0; 100]).unwrap());
     let violation = attack(&victim, evil);
-    assert_eq!((violation.code, violation.event), (Code::Overwrite, Some(id)));
+    assert_eq!((violation.code, violation.event), (ViolationCode::Overwrite, Some(id)));
 }
 
 #[test]
 fn an_entry_with_a_forged_second_signature() {
     // Not overwritten: put beside it, by one who says that he did not know it.
     let victim = victim();
-    let mut evil = Document::create().doc;
+    let mut evil = IndexDocument::empty().doc;
     let mut entry = entries(1, [4]).remove(0);
     entry.signature[7] ^= 1;
     edit(&mut evil, |tx| put(tx, &entry));
     let violation = attack(&victim, evil);
-    assert_eq!((violation.code, violation.event), (Code::BadSignature, Some(entry.id)));
+    assert_eq!((violation.code, violation.event), (ViolationCode::BadSignature, Some(entry.id)));
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn an_event_under_the_id_of_another() {
     let [one, other] = [entries(6, [1]).remove(0), entries(6, [2]).remove(0)];
     edit(&mut evil, |tx| tx.put(entry_map(), one.id.to_hex(), other.value()).unwrap());
     let violation = attack(&victim, evil);
-    assert_eq!((violation.code, violation.event), (Code::WrongId, Some(one.id)));
+    assert_eq!((violation.code, violation.event), (ViolationCode::WrongId, Some(one.id)));
 }
 
 #[test]
-fn foreign_keys_and_places() {
+fn foreign_keys_and_maps() {
     let victim = victim();
     let entry = entries(6, [1]).remove(0);
     let acts: [&dyn Fn(&mut Transaction<'_>); 4] = [
@@ -162,7 +162,7 @@ fn foreign_keys_and_places() {
     for act in acts {
         let mut evil = copy(&victim);
         edit(&mut evil, act);
-        assert_eq!(attack(&victim, evil).code, Code::ForeignKey);
+        assert_eq!(attack(&victim, evil).code, ViolationCode::ForeignKey);
     }
 }
 
@@ -171,11 +171,11 @@ fn values_that_are_no_events() {
     let victim = victim();
     let key = entries(6, [1]).remove(0).id.to_hex();
     let large = vec![0; 64 * 1024 + 1];
-    let values: [(ScalarValue, Code); 4] = [
-        (ScalarValue::Bytes(vec![0; 63]), Code::BadValue),
-        ("text".into(), Code::BadValue),
-        (ScalarValue::counter(3), Code::BadValue),
-        (ScalarValue::Bytes(large), Code::TooBig),
+    let values: [(ScalarValue, ViolationCode); 4] = [
+        (ScalarValue::Bytes(vec![0; 63]), ViolationCode::BadValue),
+        ("text".into(), ViolationCode::BadValue),
+        (ScalarValue::counter(3), ViolationCode::BadValue),
+        (ScalarValue::Bytes(large), ViolationCode::TooBig),
     ];
     for (value, code) in values {
         let mut evil = copy(&victim);
@@ -198,7 +198,7 @@ fn lists_counters_and_other_maps() {
     for act in acts {
         let mut evil = copy(&victim);
         edit(&mut evil, act);
-        assert_eq!(attack(&victim, evil).code, Code::NotAPut);
+        assert_eq!(attack(&victim, evil).code, ViolationCode::NotAPut);
     }
 }
 
@@ -207,30 +207,30 @@ fn two_changes_under_one_actor_and_number() {
     // A restored backup, a cloned machine, or malice: the two copies never meet again in automerge itself.
     let actor = ActorId::from(&[5; 16]);
     let with = |seq| {
-        let mut doc = Document::create().doc.with_actor(actor.clone());
+        let mut doc = IndexDocument::empty().doc.with_actor(actor.clone());
         edit(&mut doc, |tx| put(tx, &entries(6, [seq])[0]));
         doc
     };
-    let victim = Document { doc: with(1), ..holding(&entries(6, [1])) };
-    assert_eq!(attack(&victim, with(2)).code, Code::DuplicateSeq);
+    let victim = IndexDocument { doc: with(1), ..holding(&entries(6, [1])) };
+    assert_eq!(attack(&victim, with(2)).code, ViolationCode::DuplicateSeq);
     // Each in a session of its own, which alone are fine.
-    let main = Document::create();
+    let main = IndexDocument::empty();
     let (one, other) = (
-        Document { doc: with(1), ..holding(&entries(6, [1])) },
-        Document { doc: with(2), ..holding(&entries(6, [2])) },
+        IndexDocument { doc: with(1), ..holding(&entries(6, [1])) },
+        IndexDocument { doc: with(2), ..holding(&entries(6, [2])) },
     );
-    let ((mut a, first), (mut from_one, _)) = (main.meet(None, true), one.meet(None, false));
+    let ((mut a, first), (mut from_one, _)) = (main.begin_exchange(None, true), one.begin_exchange(None, false));
     talk(&mut a, &mut from_one, [first, None]).unwrap();
-    let ((mut b, first), (mut from_other, _)) = (main.meet(None, true), other.meet(None, false));
+    let ((mut b, first), (mut from_other, _)) = (main.begin_exchange(None, true), other.begin_exchange(None, false));
     talk(&mut b, &mut from_other, [first, None]).unwrap();
     let main = a.finish(&main).unwrap().0.document;
-    let before = main.facts();
-    assert_eq!(b.finish(&main).unwrap_err().code, Code::DuplicateSeq);
-    assert_eq!(main.facts(), before);
+    let before = main.summary();
+    assert_eq!(b.finish(&main).unwrap_err().code, ViolationCode::DuplicateSeq);
+    assert_eq!(main.summary(), before);
     // Nobody writes as the actor that began every document.
-    let mut evil = Document::create().doc.with_actor(ActorId::from(GENESIS_ACTOR));
+    let mut evil = IndexDocument::empty().doc.with_actor(ActorId::from(GENESIS_ACTOR));
     edit(&mut evil, |tx| put(tx, &entries(6, [1])[0]));
-    assert_eq!(attack(&Document::create(), evil).code, Code::DuplicateSeq);
+    assert_eq!(attack(&IndexDocument::empty(), evil).code, ViolationCode::DuplicateSeq);
 }
 
 #[test]
@@ -238,18 +238,18 @@ fn a_counter_near_its_end() {
     let victim = victim();
     for first in [u64::from(u32::MAX) - 1, MAX_OPS, MAX_OPS - 5] {
         let change = ExpandedChange { start_op: first.try_into().unwrap(), ..by_hand(&victim) };
-        let (mut exchange, _) = victim.meet(None, true);
+        let (mut exchange, _) = victim.begin_exchange(None, true);
         let code = match exchange.receive(&bring(change)) {
             Ok(_) => exchange.finish(&victim).map(|_| ()).unwrap_err().code,
             Err(violation) => violation.code,
         };
-        assert_eq!(code, Code::Counter, "{first}");
+        assert_eq!(code, ViolationCode::Counter, "{first}");
     }
     // And one that goes back, onto numbers that its actor has used.
     let change = ExpandedChange { start_op: 2.try_into().unwrap(), ..by_hand(&victim) };
-    let (mut exchange, _) = victim.meet(None, true);
+    let (mut exchange, _) = victim.begin_exchange(None, true);
     let ended = exchange.receive(&bring(change)).and_then(|_| exchange.finish(&victim).map(|_| ()));
-    assert_eq!(ended.unwrap_err().code, Code::Counter);
+    assert_eq!(ended.unwrap_err().code, ViolationCode::Counter);
 }
 
 #[test]
@@ -259,12 +259,12 @@ fn a_compressed_bomb() {
     let mut doc = copy(&victim);
     edit(&mut doc, |tx| tx.put(ROOT, "x", vec![0; 9 * 1024 * 1024]).unwrap());
     let mut change = doc.get_last_local_change().unwrap();
-    assert_eq!(refused(&message(vec![change.raw_bytes().to_vec()])), Code::TooBig);
+    assert_eq!(refused(&message(vec![change.raw_bytes().to_vec()])), ViolationCode::TooBig);
     let compressed = change.bytes().to_vec();
     assert!(compressed.len() < 16 * 1024 && compressed[8] == 2);
-    assert_eq!(refused(&message(vec![compressed.clone()])), Code::Chunk);
+    assert_eq!(refused(&message(vec![compressed.clone()])), ViolationCode::Chunk);
     let honest = Change::from(by_hand(&victim)).raw_bytes().to_vec();
-    assert_eq!(refused(&message(vec![honest, compressed])), Code::Chunk);
+    assert_eq!(refused(&message(vec![honest, compressed])), ViolationCode::Chunk);
 }
 
 #[test]
@@ -272,16 +272,16 @@ fn whole_documents_and_newer_messages() {
     let victim = victim();
     let mut evil = copy(&victim);
     edit(&mut evil, |tx| put(tx, &entries(6, [1])[0]));
-    assert_eq!(refused(&message(vec![evil.save()])), Code::Chunk);
+    assert_eq!(refused(&message(vec![evil.save()])), ViolationCode::Chunk);
     let bundle = evil.bundle(evil.get_changes(&[]).iter().map(Change::hash)).unwrap();
-    assert_eq!(refused(&message(vec![bundle.bytes().to_vec()])), Code::Chunk);
+    assert_eq!(refused(&message(vec![bundle.bytes().to_vec()])), ViolationCode::Chunk);
     // A message that announces other forms, and one in another form.
     let mut state = State::new();
     let offering = evil.generate_sync_message(&mut state).unwrap();
     assert!(offering.flags.is_some());
-    assert_eq!(refused(&offering.clone().encode()), Code::Version);
+    assert_eq!(refused(&offering.clone().encode()), ViolationCode::Version);
     let newer = Message { version: automerge::sync::MessageVersion::V2, ..offering };
-    assert_eq!(refused(&newer.encode()), Code::Version);
+    assert_eq!(refused(&newer.encode()), ViolationCode::Version);
 }
 
 /// A chunk with its mark, checksum and length around a body.
@@ -350,12 +350,12 @@ fn a_million_operations_in_a_hundred_bytes() {
     for count in [257, 1_000_000, 1_000_000_000_000] {
         for chunk in [bomb(count, 1, Some(&key)), bomb(count, 3, None), bomb(count, 1, None)] {
             assert!(chunk.len() < 220, "{} bytes", chunk.len());
-            assert_eq!(refused(&message(vec![chunk])), Code::OpBomb, "{count}");
+            assert_eq!(refused(&message(vec![chunk])), ViolationCode::OpBomb, "{count}");
         }
     }
     // A run of nothing in place of actions, and a change with no operation at all.
     let empty = Change::from(ExpandedChange { operations: vec![], ..by_hand(&victim()) });
-    assert_eq!(refused(&message(vec![empty.raw_bytes().to_vec()])), Code::OpBomb);
+    assert_eq!(refused(&message(vec![empty.raw_bytes().to_vec()])), ViolationCode::OpBomb);
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn more_operations_than_a_change_may_bring() {
     let victim = victim();
     let mut evil = copy(&victim);
     edit(&mut evil, |tx| entries(6, 0..257).iter().for_each(|entry| put(tx, entry)));
-    assert_eq!(attack(&victim, evil).code, Code::OpBomb);
+    assert_eq!(attack(&victim, evil).code, ViolationCode::OpBomb);
 }
 
 #[test]
@@ -378,10 +378,10 @@ fn orphans_are_not_kept() {
         orphans.push(evil.get_last_local_change().unwrap().raw_bytes().to_vec());
     }
     let before = victim.doc.save();
-    let (mut exchange, _) = victim.meet(None, true);
+    let (mut exchange, _) = victim.begin_exchange(None, true);
     let step = exchange.receive(&message(orphans)).unwrap();
     assert!(!step.converged);
-    assert_eq!(exchange.finish(&victim).unwrap_err().code, Code::Gaps);
+    assert_eq!(exchange.finish(&victim).unwrap_err().code, ViolationCode::Gaps);
     assert_eq!(victim.doc.save(), before);
     assert!(victim.doc.get_missing_deps(&missing).len() == 1);
 }
@@ -396,25 +396,25 @@ fn texts_times_and_authors_on_changes() {
         ExpandedChange { actor_id: ActorId::from(&[1; 5]), ..by_hand(&victim) },
     ];
     for change in changes {
-        assert_eq!(refused(&bring(change)), Code::Metadata);
+        assert_eq!(refused(&bring(change)), ViolationCode::Metadata);
     }
     // An operation in a list of which another actor is said to be the maker.
     let stranger = Id::new(7, &ActorId::from(&[8; 16]));
     let mut change = by_hand(&victim);
     change.operations[0].obj = ObjectId::Id(stranger);
-    assert_eq!(refused(&bring(change)), Code::ForeignKey);
+    assert_eq!(refused(&bring(change)), ViolationCode::ForeignKey);
     let mut change = by_hand(&victim);
     let op =
         Op { action: OpType::Delete, key: Key::Map("e".into()), obj: ObjectId::Root, ..change.operations[0].clone() };
     change.operations.push(op);
-    assert_eq!(refused(&bring(change)), Code::Delete);
+    assert_eq!(refused(&bring(change)), ViolationCode::Delete);
 }
 
 #[test]
 fn a_change_with_a_wrong_checksum() {
     let mut chunk = Change::from(by_hand(&victim())).raw_bytes().to_vec();
     chunk[5] ^= 1;
-    assert_eq!(refused(&message(vec![chunk])), Code::Malformed);
+    assert_eq!(refused(&message(vec![chunk])), ViolationCode::Malformed);
 }
 
 #[test]
@@ -428,9 +428,9 @@ fn filters_that_only_cost_time() {
     };
     let many_probes = [&[1, 10][..], &[0xff, 0xff, 0xff, 0xff, 0x0f], &[0, 0]].concat();
     for filter in [&[0, 10, 7][..], &[1, 0, 7], &many_probes, &[1, 10, 7, 0], &[1, 10, 7, 0, 0, 0]] {
-        assert_eq!(refused(&with(filter)), Code::Malformed, "{filter:?}");
+        assert_eq!(refused(&with(filter)), ViolationCode::Malformed, "{filter:?}");
     }
-    let (mut exchange, _) = victim().meet(None, true);
+    let (mut exchange, _) = victim().begin_exchange(None, true);
     exchange.receive(&with(&[1, 10, 7, 0, 0])).unwrap();
 }
 
@@ -442,8 +442,8 @@ fn counts_that_claim_more_than_there_is() {
         bytes.extend(vec![0; place - 1]);
         bytes.extend(endless);
         let code = refused(&bytes);
-        assert!(matches!(code, Code::Malformed | Code::TooBig), "{place}: {code}");
+        assert!(matches!(code, ViolationCode::Malformed | ViolationCode::TooBig), "{place}: {code}");
     }
-    assert_eq!(refused(&[]), Code::Malformed);
-    assert_eq!(refused(&vec![0x42; crate::sync::gate::MAX_MESSAGE + 1]), Code::TooBig);
+    assert_eq!(refused(&[]), ViolationCode::Malformed);
+    assert_eq!(refused(&vec![0x42; crate::sync::gate::MAX_MESSAGE + 1]), ViolationCode::TooBig);
 }

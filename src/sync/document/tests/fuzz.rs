@@ -9,7 +9,8 @@ use super::*;
 /// What the honest side says in a whole session that brings the other one 12 events.
 static SESSION: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let a = holding(&entries(1, 0..12));
-    let ((mut from_a, mut message), (mut from_b, _)) = (a.meet(None, true), victim().meet(None, false));
+    let ((mut from_a, mut message), (mut from_b, _)) =
+        (a.begin_exchange(None, true), victim().begin_exchange(None, false));
     let mut said = Vec::new();
     while let Some(bytes) = message.take() {
         let reply = from_b.receive(&bytes).unwrap().reply;
@@ -20,19 +21,19 @@ static SESSION: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     said
 });
 
-fn victim() -> Document {
-    static VICTIM: LazyLock<Document> = LazyLock::new(|| holding(&entries(2, 0..5)));
+fn victim() -> IndexDocument {
+    static VICTIM: LazyLock<IndexDocument> = LazyLock::new(|| holding(&entries(2, 0..5)));
     VICTIM.clone()
 }
 
 /// Gives a message to a session; what the document would be afterwards holds honest entries alone.
 fn give(messages: &[Vec<u8>]) {
     let victim = victim();
-    let before = victim.facts();
-    let (mut exchange, _) = victim.meet(None, false);
+    let before = victim.summary();
+    let (mut exchange, _) = victim.begin_exchange(None, false);
     for message in messages {
         let Ok(step) = exchange.receive(message) else {
-            assert_eq!(victim.facts(), before);
+            assert_eq!(victim.summary(), before);
             return;
         };
         assert!(step.new.iter().all(|entry| EventId::of_header(&entry.header) == entry.id));
@@ -41,7 +42,7 @@ fn give(messages: &[Vec<u8>]) {
         assert!(victim.ids().all(|id| next.document.known.contains(&id)), "an entry is gone");
         let honest = entries(1, 0..12);
         assert!(next.new.iter().all(|id| honest.iter().any(|entry| entry.id == *id)), "an entry is not theirs");
-        assert_eq!(Document::load(&[next.document.doc.save()]).unwrap().facts(), next.document.facts());
+        assert_eq!(IndexDocument::load(&[next.document.doc.save()]).unwrap().summary(), next.document.summary());
     }
 }
 
@@ -89,7 +90,7 @@ proptest! {
         let at = cut.index(whole.len());
         changed[at] ^= 0x55;
         for chunk in [bytes, changed, whole[..at].to_vec()] {
-            let told = std::panic::catch_unwind(|| Document::load(&[chunk]).map(|document| document.facts().entries));
+            let told = std::panic::catch_unwind(|| IndexDocument::load(&[chunk]).map(|document| document.summary().entries));
             prop_assert!(!matches!(told, Ok(Ok(entries)) if entries != 3 && entries != 0));
         }
     }

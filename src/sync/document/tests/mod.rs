@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use ed25519_dalek::SigningKey;
 
-use super::{Document, Entry, Exchange, Next};
+use super::{DocumentEntry, DocumentExchange, IndexDocument, NextDocument};
 use crate::{
     domain::{Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent, event::VERSION},
     sync::gate::Violation,
@@ -43,21 +43,21 @@ pub(crate) fn event(device: u8, seq: u64) -> SignedEvent {
 }
 
 /// Entries of a device's events.
-pub(crate) fn entries(device: u8, seqs: impl IntoIterator<Item = u64>) -> Vec<Entry> {
-    seqs.into_iter().map(|seq| Entry::of(&event(device, seq))).collect()
+pub(crate) fn entries(device: u8, seqs: impl IntoIterator<Item = u64>) -> Vec<DocumentEntry> {
+    seqs.into_iter().map(|seq| DocumentEntry::of(&event(device, seq))).collect()
 }
 
 /// A document with these entries.
-pub(crate) fn holding(entries: &[Entry]) -> Document {
-    Document::create().with(entries).unwrap().document
+pub(crate) fn holding(entries: &[DocumentEntry]) -> IndexDocument {
+    IndexDocument::empty().with_entries(entries).unwrap().document
 }
 
-fn ids(document: &Document) -> BTreeSet<EventId> {
+fn ids(document: &IndexDocument) -> BTreeSet<EventId> {
     document.ids().collect()
 }
 
 /// Two sides talk until both have converged; how many messages that took.
-fn talk(a: &mut Exchange, b: &mut Exchange, first: [Option<Vec<u8>>; 2]) -> Result<usize, Violation> {
+fn talk(a: &mut DocumentExchange, b: &mut DocumentExchange, first: [Option<Vec<u8>>; 2]) -> Result<usize, Violation> {
     let [mut to_b, mut to_a] = first;
     let (mut a_done, mut b_done, mut messages) = (false, false, 0);
     while to_a.is_some() || to_b.is_some() {
@@ -78,8 +78,8 @@ fn talk(a: &mut Exchange, b: &mut Exchange, first: [Option<Vec<u8>>; 2]) -> Resu
 }
 
 /// A whole meeting in which `a` speaks first: what each document becomes.
-fn meet(a: &Document, b: &Document) -> (Next, Next) {
-    let ((mut from_a, first), (mut from_b, _)) = (a.meet(None, true), b.meet(None, false));
+fn exchange_once(a: &IndexDocument, b: &IndexDocument) -> (NextDocument, NextDocument) {
+    let ((mut from_a, first), (mut from_b, _)) = (a.begin_exchange(None, true), b.begin_exchange(None, false));
     talk(&mut from_a, &mut from_b, [first, None]).unwrap();
     (from_a.finish(a).unwrap().0, from_b.finish(b).unwrap().0)
 }

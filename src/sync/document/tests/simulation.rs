@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::sync::document::Chunk;
+use crate::sync::document::ChunkUpdate;
 
 /// How many replicas there are, and how many things happen.
 const REPLICAS: usize = 5;
@@ -25,9 +25,9 @@ impl Dice {
 
 /// A replica: the document in memory, and what its store would hold.
 struct Replica {
-    document: Document,
+    document: IndexDocument,
     chunks: Vec<Vec<u8>>,
-    events: BTreeMap<EventId, Entry>,
+    events: BTreeMap<EventId, DocumentEntry>,
     states: BTreeMap<usize, Vec<u8>>,
     written: u64,
 }
@@ -35,18 +35,18 @@ struct Replica {
 impl Replica {
     fn new() -> Self {
         let (chunks, events, states) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { document: Document::create(), chunks, events, states, written: 0 }
+        Self { document: IndexDocument::empty(), chunks, events, states, written: 0 }
     }
 
     /// What one transaction of the store would do.
-    fn store(&mut self, next: Next, came: &[Entry]) {
-        for entry in came {
+    fn store(&mut self, next: NextDocument, received: &[DocumentEntry]) {
+        for entry in received {
             self.events.insert(entry.id, entry.clone());
         }
         assert!(next.new.iter().all(|id| self.events.contains_key(id)), "an entry came without its event");
         match next.chunk {
-            Some(Chunk::Append(bytes)) => self.chunks.push(bytes),
-            Some(Chunk::Snapshot(bytes)) => self.chunks = vec![bytes],
+            Some(ChunkUpdate::Append(bytes)) => self.chunks.push(bytes),
+            Some(ChunkUpdate::Snapshot(bytes)) => self.chunks = vec![bytes],
             None => {}
         }
         self.document = next.document;
@@ -54,28 +54,28 @@ impl Replica {
     }
 
     /// Puts entries in that did not come through the document.
-    fn take(&mut self, entries: &[Entry]) {
-        let next = self.document.with(entries).unwrap();
+    fn take(&mut self, entries: &[DocumentEntry]) {
+        let next = self.document.with_entries(entries).unwrap();
         self.store(next, entries);
     }
 
     fn restart(&mut self) {
-        self.document = Document::load(&self.chunks).unwrap();
+        self.document = IndexDocument::load(&self.chunks).unwrap();
     }
 
     fn rebuild(&mut self) {
-        let events: Vec<Entry> = self.events.values().cloned().collect();
+        let events: Vec<DocumentEntry> = self.events.values().cloned().collect();
         self.states.clear();
-        let next = Document::rebuild(events).unwrap();
+        let next = IndexDocument::rebuild(events).unwrap();
         self.store(next, &[]);
     }
 }
 
 /// Two replicas meet; after `cut` messages the line is dead. Whoever had converged by then takes what came.
 fn meeting(replicas: &mut [Replica], from: usize, to: usize, cut: usize) {
-    let begin = |at: usize, with: usize, speaks| {
+    let begin = |at: usize, with: usize, initiates| {
         let replica = &replicas[at];
-        replica.document.meet(replica.states.get(&with).map(Vec::as_slice), speaks)
+        replica.document.begin_exchange(replica.states.get(&with).map(Vec::as_slice), initiates)
     };
     let (one, mut message) = begin(from, to, true);
     let (two, _) = begin(to, from, false);
@@ -83,17 +83,17 @@ fn meeting(replicas: &mut [Replica], from: usize, to: usize, cut: usize) {
     let mut turn = 1;
     for _ in 0..cut {
         let Some(bytes) = message.take() else { break };
-        let (exchange, came, converged) = &mut sides[turn];
+        let (exchange, received, converged) = &mut sides[turn];
         let step = exchange.receive(&bytes).unwrap();
-        came.extend(step.new);
+        received.extend(step.new);
         *converged = step.converged;
         message = step.reply;
         turn = 1 - turn;
     }
-    for ((exchange, came, converged), (at, with)) in sides.into_iter().zip([(from, to), (to, from)]) {
+    for ((exchange, received, converged), (at, with)) in sides.into_iter().zip([(from, to), (to, from)]) {
         if converged {
             let (next, state) = exchange.finish(&replicas[at].document).unwrap();
-            replicas[at].store(next, &came);
+            replicas[at].store(next, &received);
             replicas[at].states.insert(with, state);
         }
     }
@@ -127,7 +127,7 @@ fn run(seed: u64) {
             17 => {
                 // A bundle: events that come by another way, some of them known.
                 let from = dice.roll(REPLICAS);
-                let bundle: Vec<Entry> = replicas[from].events.values().cloned().collect();
+                let bundle: Vec<DocumentEntry> = replicas[from].events.values().cloned().collect();
                 replicas[at].take(&bundle[..dice.roll(bundle.len() + 1)]);
             }
             18 => {
@@ -137,7 +137,7 @@ fn run(seed: u64) {
             }
             _ => {
                 // The store failed after the document was ready, or the program was killed before it was told.
-                let lost = replicas[at].document.with(&entries(at as u8 + 1, [900])).unwrap();
+                let lost = replicas[at].document.with_entries(&entries(at as u8 + 1, [900])).unwrap();
                 drop(lost);
                 replicas[at].states.clear();
             }
@@ -151,20 +151,20 @@ fn run(seed: u64) {
     for replica in &mut replicas {
         assert_eq!(ids(&replica.document), written, "not all hold all");
         assert_eq!(
-            replica.document.facts().heads,
+            replica.document.summary().heads,
             replica_heads(&replica.chunks),
             "what is stored is not what is held"
         );
     }
-    let heads = replicas[0].document.facts();
-    assert!(replicas.iter().all(|replica| replica.document.facts() == heads), "equal sets by different histories");
+    let heads = replicas[0].document.summary();
+    assert!(replicas.iter().all(|replica| replica.document.summary() == heads), "equal sets by different histories");
     replicas.iter_mut().for_each(Replica::rebuild);
     let chunks = &replicas[0].chunks;
     assert!(replicas.iter().all(|replica| replica.chunks == *chunks), "rebuilt documents differ");
 }
 
 fn replica_heads(chunks: &[Vec<u8>]) -> [u8; 32] {
-    Document::load(chunks).unwrap().facts().heads
+    IndexDocument::load(chunks).unwrap().summary().heads
 }
 
 /// `ERGO_SEEDS=from..to` runs others.

@@ -1,20 +1,20 @@
-//! Where an address is: on this network, or beyond it.
+//! How a peer is reached: the kind of path, its round trip, and the bytes it carried.
 
 use std::{fmt, net::IpAddr, time::Duration};
 
-/// How a peer is reached.
+/// The kind of path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Path {
+pub enum PathKind {
     /// Within this machine or its networks, VPNs included.
     Lan,
-    /// At a public address, without a relay.
+    /// To a public address, without a relay.
     Direct,
     /// Through a relay.
     Relay,
 }
 
-impl Path {
-    /// The word shown.
+impl PathKind {
+    /// Returns the word shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lan => "lan",
@@ -24,22 +24,22 @@ impl Path {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for PathKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// A path and how long a packet takes there and back.
+/// A path and its round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where it goes.
-    pub path: Path,
-    /// The round trip.
+    /// The kind of path.
+    pub path: PathKind,
+    /// The round-trip time.
     pub rtt: Duration,
 }
 
-/// Bytes of a connection, by the UDP packets that carried them, their headers not counted.
+/// Bytes of a connection: of its UDP packets, without their headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// To the peer.
@@ -48,8 +48,8 @@ pub struct Traffic {
     pub received: u64,
 }
 
-/// Whether an address lies within this machine or its networks: loopback, private (RFC 1918, RFC 4193), link-local, and the shared range
-/// that VPNs use (RFC 6598).
+/// Whether an address is in this machine or its networks: loopback, private (RFC 1918, RFC 4193), link-local,
+/// or in the shared range that VPNs use (RFC 6598).
 pub fn is_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(ip) => {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_here_and_what_is_not() {
+    fn addresses_are_local_or_not() {
         for here in ["127.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.7.7", "169.254.1.1", "100.64.0.1", "100.127.255.1"]
         {
             assert!(is_local(here.parse().unwrap()), "{here}");
@@ -73,10 +73,10 @@ mod tests {
         for here in ["::1", "fd00::1", "fe80::1", "::ffff:192.168.1.1"] {
             assert!(is_local(here.parse().unwrap()), "{here}");
         }
-        for beyond in
+        for remote in
             ["8.8.8.8", "172.32.0.1", "100.128.0.1", "100.63.0.1", "2001:4860::1", "::ffff:8.8.8.8", "224.0.0.251"]
         {
-            assert!(!is_local(beyond.parse().unwrap()), "{beyond}");
+            assert!(!is_local(remote.parse().unwrap()), "{remote}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A dry run: the import itself, into a copy of the store that is thrown away.
+//! The dry run of an import: imports into a copy of the store, which is then deleted.
 //!
-//! A copy and not a transaction that is rolled back: a large file would hold the write lock for seconds, and the copy needs no second way
-//! through the store.
+//! A copy, and not a transaction that is rolled back: a large file would hold the write lock for seconds, and
+//! the copy needs no second code path.
 
 use std::{
     fs,
@@ -17,16 +17,16 @@ use crate::{
     engine::{Engine, EngineConfig},
 };
 
-/// One at a time: each costs a copy of the store.
-static TURN: Mutex<()> = Mutex::new(());
+/// One dry run at a time: each costs a copy of the store.
+static LOCK: Mutex<()> = Mutex::new(());
 
-/// What [`import()`] would do.
+/// Returns what [`import()`] would do.
 ///
 /// # Errors
-/// As the import; and where there is no room for a copy of the store beside it.
-pub fn rehearse(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiError> {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Folder::make(&engine.config().path).map_err(|error| no_room(&error))?;
+/// As the import; and if there is no space for a copy of the store beside it.
+pub fn dry_run(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiError> {
+    let _turn = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = ScratchDir::make(&engine.config().path).map_err(|error| no_room(&error))?;
     let path = folder.0.join("ergo.db");
     engine.backup(&path)?;
     let (device, clock) = (engine.config().device.clone(), engine.config().clock.clone());
@@ -37,13 +37,13 @@ pub fn rehearse(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiE
 
 fn no_room(error: &io::Error) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, format!("a dry run needs a copy of the store beside it: {error}"))
-        .hint("free the disk, or import without `--dry-run`: importing loses nothing")
+        .hint("free disk space, or import without `--dry-run`: an import never loses anything")
 }
 
-/// A private folder beside the store, removed with all that is in it; what a crash left of an earlier one too.
-struct Folder(PathBuf);
+/// A private folder beside the store. It is deleted with its content, and so is one that a crash left behind.
+struct ScratchDir(PathBuf);
 
-impl Folder {
+impl ScratchDir {
     fn make(store: &Path) -> io::Result<Self> {
         let path = store.with_extension("dry-run");
         match fs::remove_dir_all(&path) {
@@ -55,9 +55,9 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // What stays is removed by the next dry run.
+        // If anything is left, the next dry run deletes it.
         let _left = fs::remove_dir_all(&self.0);
     }
 }

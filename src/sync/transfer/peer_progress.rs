@@ -1,6 +1,6 @@
-//! What a file says of its maker: how far it has each scope.
+//! What a bundle says about its maker: how far it has each scope.
 
-use super::super::bundle::Head;
+use super::super::bundle::SectionHead;
 use crate::{
     api::ApiError,
     domain::{
@@ -10,8 +10,14 @@ use crate::{
     engine::Engine,
 };
 
-/// Notes how far the maker of a bundle had each scope, when it was made.
-pub(super) fn note(engine: &Engine, team: EventId, maker: DeviceId, heads: &[Head], made: u64) -> Result<(), ApiError> {
+/// Stores how far the maker of a bundle had each scope when it was made.
+pub(super) fn record_progress(
+    engine: &Engine,
+    team: EventId,
+    maker: DeviceId,
+    heads: &[SectionHead],
+    made: u64,
+) -> Result<(), ApiError> {
     if maker == engine.device() {
         return Ok(());
     }
@@ -23,8 +29,8 @@ pub(super) fn note(engine: &Engine, team: EventId, maker: DeviceId, heads: &[Hea
     })
 }
 
-/// How many events whoever has `ours` has and whoever has `theirs` lacks, by the lengths of chains.
-pub(super) fn lacking(ours: &[ChainEnd], theirs: &[ChainEnd]) -> u64 {
+/// Counts the events of `ours` that are beyond `theirs`, by the lengths of chains.
+pub(super) fn count_missing(ours: &[ChainEnd], theirs: &[ChainEnd]) -> u64 {
     let next = |chain: &Chain| theirs.iter().find(|end| end.chain == *chain).map_or(0, |end| end.next);
     ours.iter().map(|end| end.next.saturating_sub(next(&end.chain))).sum()
 }
@@ -34,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lacking_is_counted_by_chain() {
+    fn missing_events_are_counted_by_chain() {
         let end = |author: u8, next| ChainEnd {
             chain: Chain { author: DeviceId([author; 32]), epoch: 1, adopted: false },
             next,
             head: None,
         };
-        assert_eq!(lacking(&[end(1, 5), end(2, 3)], &[end(1, 2), end(3, 9)]), 6);
-        assert_eq!(lacking(&[end(1, 5)], &[end(1, 7)]), 0);
+        assert_eq!(count_missing(&[end(1, 5), end(2, 3)], &[end(1, 2), end(3, 9)]), 6);
+        assert_eq!(count_missing(&[end(1, 5)], &[end(1, 7)]), 0);
     }
 }

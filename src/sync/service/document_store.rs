@@ -1,20 +1,20 @@
-//! Where the worker's documents come from.
+//! The stored documents, for the worker.
 
 use std::sync::Arc;
 
-use crate::{domain::replica::DocumentId, engine::Engine, store::DocumentChunk, sync::worker::Shelf};
+use crate::{domain::replica::DocumentId, engine::Engine, store::DocumentChunk, sync::worker::DocumentStore};
 
-/// The store's chunks.
-pub struct StoreShelf(Arc<Engine>);
+/// Reads the chunks of documents from the engine's store.
+pub struct EngineDocumentStore(Arc<Engine>);
 
-impl StoreShelf {
-    /// Those of this engine's store.
+impl EngineDocumentStore {
+    /// Creates it for the store of `engine`.
     pub fn new(engine: Arc<Engine>) -> Self {
         Self(engine)
     }
 }
 
-impl Shelf for StoreShelf {
+impl DocumentStore for EngineDocumentStore {
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
         let chunks = self.0.sync_read(|r| r.document_chunks(&document)).map_err(|error| error.to_string())?;
         Ok(chunks

@@ -1,4 +1,4 @@
-//! Some events as bytes, and bytes packed.
+//! The content of a frame of events, and its compression.
 
 use minicbor::{Decoder, Encoder};
 
@@ -8,36 +8,37 @@ use crate::domain::event::{MAX_EVENT, SealedBody, SignedEvent};
 /// The most events of a frame.
 pub const MAX_CHUNK_EVENTS: usize = 1_024;
 
-/// The most bytes that a frame's content has once unpacked. A reader allocates no more than this, whatever a file declares.
+/// The most bytes of a frame's decompressed content. A reader allocates no more than this, whatever a file
+/// declares.
 pub const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes of events after which a frame is closed: less than [`MAX_CHUNK_BYTES`] by far more than an event.
-pub(super) const FULL: usize = 1024 * 1024;
+/// Bytes of events after which a frame is written: far enough below [`MAX_CHUNK_BYTES`] for one more event.
+pub(super) const FLUSH_BYTES: usize = 1024 * 1024;
 
-/// The most bytes of a frame in the file: zstd and the seal may make what cannot be packed a little longer.
+/// The most bytes of a frame in the file: zstd and the seal may lengthen incompressible content a little.
 pub(super) const MAX_STORED: usize = MAX_CHUNK_BYTES + MAX_CHUNK_BYTES / 128 + 1024;
 
-const _: () = assert!(FULL + 2 * MAX_EVENT < MAX_CHUNK_BYTES);
+const _: () = assert!(FLUSH_BYTES + 2 * MAX_EVENT < MAX_CHUNK_BYTES);
 
-/// zstd's level: 3 packs 100 MB/s on a core, and the higher ones gain 2 % on signatures.
+/// zstd's level: 3 compresses 100 MB/s on a core, and the higher ones gain 2 % on signatures.
 const LEVEL: i32 = 3;
 
-/// Packs bytes.
+/// Compresses bytes.
 pub(super) fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     zstd::bulk::compress(plain, LEVEL)
 }
 
-/// Unpacks to exactly the declared number of bytes, which the caller has checked.
+/// Decompresses to exactly the declared number of bytes, which the caller has checked.
 pub(super) fn unpack(packed: &[u8], plain: usize) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; plain];
     match zstd::bulk::decompress_to_buffer(packed, bytes.as_mut_slice()) {
         Ok(length) if length == plain => Ok(bytes),
-        Ok(length) => Err(format!("{length} bytes where {plain} are declared")),
-        Err(error) => Err(format!("it does not unpack to the declared {plain} bytes: {error}")),
+        Ok(length) => Err(format!("{length} bytes, and {plain} are declared")),
+        Err(error) => Err(format!("it does not decompress to the declared {plain} bytes: {error}")),
     }
 }
 
-/// The content of a frame of events.
+/// Encodes events as the content of a frame.
 pub(super) fn encode(events: &[SignedEvent]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(events.iter().map(|event| event.size() + 32).sum());
     let mut out = Encoder::new(&mut bytes);
@@ -59,7 +60,8 @@ pub(super) fn encode(events: &[SignedEvent]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`encode`] writes: the events, and what is wrong with those that are none. Checks their form, not their signatures.
+/// Decodes the content of a frame: the valid events, and the problems of the others. Checks their form, not
+/// their signatures.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Vec<SignedEvent>, Vec<String>), String> {
     let mut input = Decoder::new(bytes);
     let wrong = |error: minicbor::decode::Error| format!("its events cannot be read: {error}");
@@ -78,7 +80,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Vec<SignedEvent>, Vec<String>), St
                 salt: fixed(input.bytes().map_err(wrong)?)?,
                 bytes: input.bytes().map_err(wrong)?.to_vec(),
             }),
-            _ => return Err(format!("event {index} of it has an unknown form")),
+            _ => return Err(format!("its event {index} has an unknown format")),
         };
         match SignedEvent::from_parts(header, signature, body) {
             Ok(event) => events.push(event),
@@ -88,20 +90,20 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Vec<SignedEvent>, Vec<String>), St
     if input.position() == bytes.len() {
         Ok((events, problems))
     } else {
-        Err("something follows its events".to_owned())
+        Err("there are extra bytes after its events".to_owned())
     }
 }
 
 fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
-    bytes.try_into().map_err(|_| format!("{} bytes where {N} belong", bytes.len()))
+    bytes.try_into().map_err(|_| format!("{} bytes instead of {N}", bytes.len()))
 }
 
-/// The bytes of an event in a frame, no less than they will be.
+/// Returns an upper bound of the bytes of an event in a frame.
 pub(super) fn size(event: &SignedEvent) -> usize {
     event.size() + 32
 }
 
-/// A limit that was exceeded while writing.
+/// Returns the error for a limit that was exceeded while writing.
 pub(super) fn too_large(what: &str, bytes: usize) -> BundleError {
     BundleError::Limit(format!(
         "{what} would take {bytes} bytes; at most {MAX_CHUNK_BYTES} fit: export fewer scopes at once"

@@ -1,30 +1,30 @@
-//! Six words in place of a number: what two people compare, aloud or by eye.
+//! Verification codes: six words that two people compare, aloud or by eye, in place of a hash.
 //!
-//! The list is ergo's own (`assets/words.txt`): 256 nouns of three to eight letters, no two of which begin alike in their first four
-//! letters or differ in a single one. Six of them say 48 bits.
+//! The list is ergo's own (`assets/words.txt`): 256 nouns of three to eight letters. No two share their first
+//! four letters or differ in a single letter. Six words carry 48 bits.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-/// How many words are compared.
-pub const WORDS: usize = 6;
+/// The number of words in a code.
+pub const CODE_WORDS: usize = 6;
 
 const LIST: &str = include_str!("../../assets/words.txt");
 
-/// The six words of a secret, or of what is to be the same on both sides. `purpose` keeps the words of one thing apart from those of
-/// another; the same purpose and material give the same words everywhere.
-pub fn words(purpose: &str, material: &[u8]) -> [&'static str; WORDS] {
+/// Returns the code of `material`. `purpose` separates the codes of different things; the same purpose and
+/// material give the same words everywhere.
+pub fn verification_code(purpose: &str, material: &[u8]) -> [&'static str; CODE_WORDS] {
     let list: Vec<&'static str> = LIST.lines().collect();
     let hash = blake3::derive_key(&format!("ergo/words/1 {purpose}"), material);
-    let mut out = [""; WORDS];
+    let mut out = [""; CODE_WORDS];
     for (word, byte) in out.iter_mut().zip(hash) {
         *word = list.get(usize::from(byte)).copied().unwrap_or_default();
     }
     out
 }
 
-/// Whether what a person typed is what was shown: case and the space between do not count.
-pub fn same(typed: &[String], shown: &[String]) -> bool {
-    let plain = |words: &[String]| -> Vec<String> {
-        words
+/// Whether the typed words are those that were shown, ignoring case and separators.
+pub fn matches(typed: &[String], shown: &[String]) -> bool {
+    let plain = |verification_code: &[String]| -> Vec<String> {
+        verification_code
             .iter()
             .flat_map(|word| word.split([' ', '-', ',']))
             .filter(|w| !w.is_empty())
@@ -57,17 +57,17 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_one_thing_never_change_and_differ_by_purpose() {
-        let shown = words("pair", b"material");
-        assert_eq!(shown, words("pair", b"material"));
-        assert_ne!(shown, words("pair", b"materiel"));
-        assert_ne!(shown, words("card", b"material"));
-        // Two versions of ergo must show the same words.
+    fn codes_are_stable_and_differ_by_purpose() {
+        let shown = verification_code("pair", b"material");
+        assert_eq!(shown, verification_code("pair", b"material"));
+        assert_ne!(shown, verification_code("pair", b"materiel"));
+        assert_ne!(shown, verification_code("card", b"material"));
+        // All versions of ergo must show the same words.
         assert_eq!(shown.join(" "), "quartz coyote carpet harvest rabbit harvest");
     }
 
     #[test]
-    fn what_is_typed_may_be_written_in_any_way_but_must_be_all_of_it() {
+    fn typed_words_match_in_any_spelling_but_all_are_needed() {
         let shown: Vec<String> = ["acid", "acorn", "agent"].map(str::to_owned).into();
         for typed in [
             vec!["acid acorn agent"],
@@ -75,11 +75,11 @@ mod tests {
             vec!["acid-acorn-agent"],
             vec!["acid,", "acorn, agent"],
         ] {
-            assert!(same(&typed.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(), &shown), "{typed:?}");
+            assert!(matches(&typed.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(), &shown), "{typed:?}");
         }
         for typed in [vec![], vec!["acid acorn"], vec!["acorn acid agent"], vec!["acid acorn agent acid"]] {
-            assert!(!same(&typed.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(), &shown), "{typed:?}");
+            assert!(!matches(&typed.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(), &shown), "{typed:?}");
         }
-        assert!(!same(&[], &[]), "no words are never the right ones");
+        assert!(!matches(&[], &[]), "no words are never the right ones");
     }
 }

@@ -1,0 +1,499 @@
+//! The scheduler: the one task that decides whom to dial, which sessions to keep, and what to tell each.
+
+use std::{
+    collections::{HashMap, HashSet},
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use iroh::endpoint::Connection;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::AbortHandle,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::{
+    ServiceObserver, ServiceSettings, ServiceShared, decisions,
+    peers::{Peer, PeerKey},
+    status::PeerProblem,
+    tasks::{self, EventSender},
+};
+use crate::{
+    domain::{DeviceId, EventId, roster::Roster},
+    sync::{
+        endpoint::{self, EndpointOptions, NetworkMode, Transport, TransportError, is_local},
+        frame::{RejectCode, Rejection},
+        index,
+        session::{DocumentKey, EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SyncContext},
+    },
+};
+
+/// How often two connected peers compare without a known change.
+pub(super) const COMPARE: Duration = Duration::from_mins(1);
+
+/// How long to wait before the other peers are asked to compare after one has brought events: most of them have
+/// those already.
+pub(super) const COMPARE_DELAY: Duration = Duration::from_millis(150);
+
+/// Documents are compacted after this long without a change.
+const COMPACT_AFTER: Duration = Duration::from_secs(30);
+
+/// How long to wait before a peer is dialled again if there is no free session.
+const NO_CAPACITY_RETRY: Duration = Duration::from_secs(30);
+
+/// A contact with the same address is stored again after this time.
+const LOG_CONTACT_AGAIN: Duration = Duration::from_hours(1);
+
+/// What the scheduler handles, one after the other.
+pub(super) enum SchedulerEvent {
+    Refresh(Option<oneshot::Sender<()>>),
+    SetMode(Option<NetworkMode>, oneshot::Sender<()>),
+    SyncNow(Option<DeviceId>, oneshot::Sender<u64>),
+    AddAddress(DeviceId, SocketAddr, oneshot::Sender<()>),
+    Transport(oneshot::Sender<Result<Arc<Transport>, TransportError>>),
+    Stop(oneshot::Sender<()>),
+    PairingCall(Connection),
+    PeerFound(DeviceId, Vec<SocketAddr>),
+    /// This device has other addresses than before.
+    AddressesChanged,
+    AddressContacted(String, &'static str),
+    SessionEstablished(EstablishedSession, Connection),
+    HandshakeFailed(DeviceId, Option<EventId>, SessionEnd),
+    DialFailed(EventId, DeviceId, TransportError),
+    ViewChanged(PeerKey),
+    SessionEnded(PeerKey, u64, SessionEnd),
+    Flushed(EventId, Vec<(DocumentKey, Vec<EventId>)>),
+    FlushFailed(String),
+    Peer(PeerEvent),
+}
+
+/// The state of the scheduler.
+pub(super) struct Scheduler {
+    pub(super) settings: ServiceSettings,
+    pub(super) context: SyncContext,
+    pub(super) shared: Arc<ServiceShared>,
+    pub(super) observer: Arc<dyn ServiceObserver>,
+    pub(super) me: DeviceId,
+    pub(super) transport: Option<Arc<Transport>>,
+    /// Why the endpoint could not be bound or the rosters not be read.
+    pub(super) problem: Option<String>,
+    /// Why events wait to be added to documents.
+    pub(super) flush_problem: Option<String>,
+    /// Why received events cannot be stored; cleared by the next that is.
+    pub(super) storage_problem: Option<String>,
+    pub(super) peers: HashMap<PeerKey, Peer>,
+    pub(super) teams: watch::Sender<Vec<EventId>>,
+    pub(super) flush_task: AbortHandle,
+    /// Consecutive bind failures, and the task that retries.
+    bind_failures: u32,
+    rebind_task: Option<AbortHandle>,
+    /// When to compare with the other peers of a team, and which peers brought the events.
+    pub(super) pending_compares: HashMap<EventId, (Instant, HashSet<DeviceId>)>,
+    pub(super) logged_contacts: HashMap<(String, &'static str), Instant>,
+    pub(super) sessions: u64,
+    /// Rounds that were asked for.
+    rounds: u64,
+    /// Members beyond the limit of peers.
+    pub(super) excess_members: usize,
+    /// Whether a peer waits because all sessions are taken.
+    pub(super) at_capacity: bool,
+    /// When to compact documents: a while after the last change.
+    compaction_due: Option<Instant>,
+}
+
+impl Scheduler {
+    pub(super) fn new(
+        settings: ServiceSettings,
+        context: SyncContext,
+        shared: Arc<ServiceShared>,
+        observer: Arc<dyn ServiceObserver>,
+    ) -> Self {
+        let (teams, known) = watch::channel(Vec::new());
+        let dirty = Arc::clone(&shared.dirty);
+        // Events may be left from before the last stop.
+        dirty.notify_one();
+        let flush_task =
+            tokio::spawn(tasks::flush(context.clone(), known, dirty, shared.events.clone())).abort_handle();
+        Self {
+            me: DeviceId(settings.key.verifying_key().to_bytes()),
+            settings,
+            context,
+            shared,
+            observer,
+            transport: None,
+            problem: None,
+            flush_problem: None,
+            storage_problem: None,
+            peers: HashMap::new(),
+            teams,
+            flush_task,
+            bind_failures: 0,
+            rebind_task: None,
+            pending_compares: HashMap::new(),
+            logged_contacts: HashMap::new(),
+            sessions: 0,
+            rounds: 0,
+            excess_members: 0,
+            at_capacity: false,
+            compaction_due: Some(Instant::now() + COMPACT_AFTER),
+        }
+    }
+
+    /// Handles events until it is stopped.
+    pub(super) async fn run(mut self, mut events: mpsc::UnboundedReceiver<SchedulerEvent>) {
+        loop {
+            let due = self.due();
+            tokio::select! {
+                event = events.recv() => match event {
+                    None => return self.stop().await,
+                    Some(SchedulerEvent::Stop(done)) => {
+                        self.stop().await;
+                        let _gone = done.send(());
+                        return;
+                    }
+                    Some(event) => self.handle(event).await,
+                },
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.run_due(),
+            }
+            if let Some(transport) = &self.transport {
+                transport.set_seeking(self.peers.values().any(|peer| peer.live.is_none()));
+            }
+            self.publish_status();
+        }
+    }
+
+    /// Returns when the next timer is due.
+    fn due(&self) -> Option<Instant> {
+        let of_peers = self.peers.values().filter_map(|peer| match &peer.live {
+            Some(live) => Some(live.liveness_check.map_or(live.compare, |(at, _)| at.min(live.compare))),
+            None => peer.due.filter(|_| !peer.dialling && self.transport.is_some()),
+        });
+        of_peers.chain(self.pending_compares.values().map(|(at, _)| *at)).chain(self.compaction_due).min()
+    }
+
+    /// Runs the timers that are due.
+    fn run_due(&mut self) {
+        let now = Instant::now();
+        let calls: Vec<PeerKey> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.live.is_none() && !peer.dialling && peer.due.is_some_and(|due| due <= now))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in calls {
+            self.call(key);
+        }
+        if self.compaction_due.is_some_and(|at| at <= now) {
+            self.compaction_due = None;
+            tokio::spawn(index::compact_fragmented(self.context.clone(), self.teams.borrow().clone()));
+        }
+        for peer in self.peers.values_mut() {
+            peer.check_liveness(now);
+            if let Some(live) = &mut peer.live
+                && live.compare <= now
+            {
+                live.compare = now + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance());
+                peer.send(SessionCommand::Compare);
+            }
+        }
+        let due: Vec<EventId> =
+            self.pending_compares.iter().filter(|(_, (at, _))| *at <= now).map(|(team, _)| *team).collect();
+        for team in due {
+            let Some((_, from)) = self.pending_compares.remove(&team) else { continue };
+            for ((of, device), peer) in &self.peers {
+                // If two peers brought events, each may lack those of the other.
+                if *of == team && (from.len() > 1 || !from.contains(device)) {
+                    peer.send(SessionCommand::Compare);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, key: PeerKey) {
+        let (Some(transport), Some(peer)) = (self.transport.clone(), self.peers.get_mut(&key)) else { return };
+        peer.due = None;
+        if peer.addresses.is_empty() && transport.mode() != NetworkMode::Internet {
+            // It is dialled once an address is found.
+            peer.problem.get_or_insert_with(|| PeerProblem::from_dial_error(&TransportError::NoAddress));
+            return peer.end_round();
+        }
+        let capacity = self.make_room();
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        if !capacity {
+            peer.due = Some(Instant::now() + NO_CAPACITY_RETRY);
+            return;
+        }
+        peer.dialling = true;
+        let (team, device) = key;
+        let (addresses, events) = (peer.addresses.clone(), self.shared.events.clone());
+        tokio::spawn(tasks::dial(self.context.clone(), transport, team, device, addresses, events));
+    }
+
+    async fn handle(&mut self, event: SchedulerEvent) {
+        match event {
+            SchedulerEvent::Refresh(done) => {
+                self.refresh().await;
+                if let Some(done) = done {
+                    // The roster changed here: members learn of it at once.
+                    for peer in self.peers.values_mut() {
+                        peer.send(SessionCommand::Roster);
+                        if peer.is_refused() {
+                            peer.call_soon(Duration::ZERO);
+                        }
+                    }
+                    let _gone = done.send(());
+                }
+            }
+            SchedulerEvent::SetMode(mode, done) => {
+                self.settings.mode = mode;
+                self.unbind().await;
+                self.refresh().await;
+                let _gone = done.send(());
+            }
+            SchedulerEvent::SyncNow(only, answer) => {
+                self.rounds += 1;
+                let reachable = self.transport.is_some();
+                for ((_, device), peer) in &mut self.peers {
+                    if only.is_none_or(|only| only == *device) {
+                        peer.begin_round(self.rounds);
+                        if !reachable {
+                            peer.end_round();
+                        }
+                    }
+                }
+                let _gone = answer.send(self.rounds);
+            }
+            SchedulerEvent::AddAddress(device, address, done) => {
+                self.learn_addresses(device, vec![address]).await;
+                let _gone = done.send(());
+            }
+            SchedulerEvent::Transport(answer) => {
+                self.refresh().await;
+                drop(answer.send(self.transport.clone().ok_or_else(|| self.bind_error())));
+            }
+            SchedulerEvent::PairingCall(connection) => match self.shared.handler() {
+                Some(handler) => drop(tokio::spawn(handler.accept(connection))),
+                None => connection.close(endpoint::FORBIDDEN.into(), b"not_paired"),
+            },
+            SchedulerEvent::PeerFound(device, addresses) => {
+                let local = addresses.into_iter().filter(|address| is_local(address.ip())).collect();
+                self.learn_addresses(device, local).await;
+            }
+            SchedulerEvent::AddressesChanged => {
+                for peer in self.peers.values_mut() {
+                    peer.liveness_check();
+                    peer.call_soon(Duration::ZERO);
+                }
+            }
+            SchedulerEvent::AddressContacted(address, what) => self.log_contact(address, what).await,
+            SchedulerEvent::SessionEstablished(established, connection) => {
+                self.established(established, connection).await
+            }
+            SchedulerEvent::HandshakeFailed(device, team, ended) => self.handshake_failed(device, team, &ended),
+            SchedulerEvent::DialFailed(team, device, error) => {
+                if let Some(peer) = self.peers.get_mut(&(team, device)) {
+                    peer.dialling = false;
+                    if peer.live.is_none() {
+                        peer.fail(PeerProblem::from_dial_error(&error), tasks::chance());
+                        self.observer.peer(team, device);
+                    }
+                }
+            }
+            SchedulerEvent::ViewChanged(key) => self.view_changed(key).await,
+            SchedulerEvent::SessionEnded(key, id, ended) => self.ended(key, id, ended).await,
+            SchedulerEvent::Flushed(team, documents) => {
+                self.flush_problem = None;
+                self.postpone_compaction();
+                for ((of, _), peer) in &self.peers {
+                    if *of == team {
+                        peer.send(SessionCommand::Push(documents.clone()));
+                    }
+                }
+            }
+            SchedulerEvent::FlushFailed(message) => self.flush_problem = Some(message),
+            SchedulerEvent::Peer(event) => self.peer_event(event).await,
+            // The loop handles it.
+            SchedulerEvent::Stop(done) => {
+                let _gone = done.send(());
+            }
+        }
+    }
+
+    /// Restarts the wait before documents are compacted.
+    pub(super) fn postpone_compaction(&mut self) {
+        self.compaction_due = Some(Instant::now() + COMPACT_AFTER);
+    }
+
+    /// Reads the rosters again: connects to new members, rejects former ones, and stops to listen if nobody is
+    /// left.
+    pub(super) async fn refresh(&mut self) {
+        let rosters = match self.rosters().await {
+            Ok(rosters) => rosters,
+            Err(message) => return self.problem = Some(message),
+        };
+        let teams: Vec<EventId> = rosters.iter().map(Roster::team).collect();
+        let members: HashSet<PeerKey> = rosters
+            .iter()
+            .flat_map(|roster| roster.members().map(move |member| (roster, member.device)))
+            .filter(|(roster, device)| *device != self.me && roster.is_member(device))
+            .map(|(roster, device)| (roster.team(), device))
+            .collect();
+        if self.teams.send_if_modified(|known| std::mem::replace(known, teams.clone()) != teams) {
+            self.shared.dirty.notify_one();
+        }
+        // Former members are told before the endpoint closes.
+        let has_peers = !members.is_empty() || self.peers.values().any(|peer| peer.live.is_some());
+        self.bind_if_needed(has_peers).await;
+        if let Some(transport) = &self.transport {
+            transport.set_members(members.iter().map(|(_, device)| *device));
+            transport.discover(true);
+        }
+        for (key, peer) in &self.peers {
+            if !members.contains(key) {
+                let reason = "your device no longer belongs to the team".to_owned();
+                peer.send(SessionCommand::Reject(Rejection { code: RejectCode::NotPaired, reason, document: None }));
+            }
+        }
+        self.peers.retain(|key, peer| members.contains(key) || peer.live.is_some());
+        let mut new: Vec<PeerKey> = members.into_iter().filter(|key| !self.peers.contains_key(key)).collect();
+        new.sort_unstable();
+        let capacity = self.context.limits.peers.saturating_sub(self.peers.len());
+        self.excess_members = new.len().saturating_sub(capacity);
+        new.truncate(capacity);
+        for key in new {
+            let (_, device) = key;
+            let row = self.context.engine(move |engine| engine.sync_read(|r| r.peer(&device))).await.ok().flatten();
+            self.peers.insert(key, Peer::new(self.me, device, row));
+        }
+    }
+
+    /// Returns the rosters of the teams that this device belongs to.
+    async fn rosters(&self) -> Result<Vec<Roster>, String> {
+        let me = self.me;
+        let read = self.context.engine(move |engine| {
+            engine.sync_read(|r| {
+                let mut rosters = Vec::new();
+                for team in r.teams()? {
+                    rosters.extend(r.roster(&team.id)?.filter(|roster| roster.is_member(&me)));
+                }
+                Ok(rosters)
+            })
+        });
+        read.await.map_err(|error| error.to_string())
+    }
+
+    /// Binds the endpoint if there is a peer or an open pairing window, and closes it if not.
+    async fn bind_if_needed(&mut self, has_peers: bool) {
+        let mode = self.settings.mode.unwrap_or(NetworkMode::Lan);
+        let wanted = mode != NetworkMode::Off && (has_peers || self.shared.pairing_windows.load(Ordering::Relaxed) > 0);
+        if !wanted {
+            self.problem = None;
+            return self.unbind().await;
+        }
+        if self.transport.is_some() {
+            return;
+        }
+        let lease = self.settings.leases.as_ref().map(|folder| folder.join(format!("ergo-{}.lease", self.me.short())));
+        let options = EndpointOptions {
+            key: self.settings.key.clone(),
+            mode,
+            relay: self.settings.relay.clone(),
+            port: self.settings.port,
+            loopback: self.settings.loopback,
+            lease,
+        };
+        let event_sender = EventSender::new(self.context.clone(), self.shared.events.clone());
+        match Transport::bind(options, Arc::new(event_sender)).await {
+            Ok(transport) => {
+                self.problem = None;
+                self.bind_failures = 0;
+                self.transport = Some(Arc::new(transport));
+            }
+            Err(error) => {
+                let problem = error.to_string();
+                if self.problem.as_ref() != Some(&problem) {
+                    tracing::warn!(%error, "cannot listen for peers");
+                }
+                self.problem = Some(problem);
+                // The obstacle may go away: for example, the last socket of this device that is still closing.
+                self.bind_failures = self.bind_failures.saturating_add(1);
+                let wait = decisions::backoff(self.bind_failures, tasks::chance());
+                let events = self.shared.events.clone();
+                let again = tokio::spawn(async move {
+                    sleep(wait).await;
+                    drop(events.send(SchedulerEvent::Refresh(None)));
+                });
+                if let Some(old) = self.rebind_task.replace(again.abort_handle()) {
+                    old.abort();
+                }
+            }
+        }
+    }
+
+    async fn unbind(&mut self) {
+        let Some(transport) = self.transport.take() else { return };
+        for peer in self.peers.values() {
+            peer.send(SessionCommand::Stop);
+        }
+        transport.close().await;
+        tracing::info!("stopped listening for peers");
+    }
+
+    fn bind_error(&self) -> TransportError {
+        let mode_is_off = "sync.mode is off: `ergo sync mode lan` turns it on";
+        TransportError::Bind(self.problem.clone().unwrap_or_else(|| mode_is_off.to_owned()))
+    }
+
+    async fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>) {
+        let keys: Vec<PeerKey> = self.peers.keys().filter(|(_, of)| *of == device).copied().collect();
+        for key in keys {
+            let Some(peer) = self.peers.get_mut(&key) else { continue };
+            let new = peer.add_addresses(addresses.iter().copied());
+            // The peer has other addresses than the one of its connection.
+            let reached =
+                peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
+            if !addresses.is_empty() && !reached.iter().any(|at| addresses.contains(at)) {
+                peer.liveness_check();
+            }
+            peer.call_soon(decisions::first_call_delay(self.me, device));
+            if new {
+                self.save_peer(key).await;
+            }
+        }
+    }
+
+    /// Stores the state of a peer.
+    pub(super) async fn save_peer(&self, key: PeerKey) {
+        let Some(row) = self.peers.get(&key).map(|peer| peer.row(key)) else { return };
+        let written = self.context.engine(move |engine| engine.sync_write(|store| store.write_peer(&row))).await;
+        if let Err(error) = written {
+            tracing::warn!(%error, "cannot store the state of a peer");
+        }
+    }
+
+    /// Stores that an address was contacted.
+    async fn log_contact(&mut self, address: String, what: &'static str) {
+        let now = Instant::now();
+        let key = (address, what);
+        if self.logged_contacts.get(&key).is_some_and(|last| now.duration_since(*last) < LOG_CONTACT_AGAIN) {
+            return;
+        }
+        let address = key.0.clone();
+        self.logged_contacts.insert(key, now);
+        let written = self.context.engine(move |engine| {
+            let now = (engine.config().clock)();
+            engine.sync_write(|store| store.note_contact(&address, what, now))
+        });
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "cannot store a contact");
+        }
+    }
+
+    async fn stop(&mut self) {
+        self.flush_task.abort();
+        self.unbind().await;
+        self.publish_status();
+    }
+}

@@ -1,0 +1,200 @@
+//! The scheduler's handling of sessions: they begin, change and end.
+
+use std::{collections::HashSet, time::Duration};
+
+use iroh::endpoint::Connection;
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, timeout},
+};
+
+use super::{
+    decisions::{self, KeptSession},
+    peers::{PeerKey, SessionHandle},
+    scheduler::{COMPARE, COMPARE_DELAY, Scheduler},
+    status::PeerProblem,
+    tasks,
+};
+use crate::{
+    domain::{DeviceId, EventId},
+    sync::{
+        endpoint::{self, NetworkMode, is_local},
+        frame::RejectCode,
+        session::{EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SessionSide, SessionView},
+    },
+};
+
+/// The state of a peer that stays in sync is stored again after this many milliseconds.
+const SAVE_INTERVAL_MS: u64 = 60_000;
+
+/// How long a rejected peer has to read the reason.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// A session that ended in order counts as this many failures for the next dial: the peer dials when it is
+/// back.
+const CLOSED_BACKOFF: u32 = 4;
+
+impl Scheduler {
+    pub(super) async fn established(&mut self, established: EstablishedSession, connection: Connection) {
+        let key = (established.team, established.peer);
+        let lan = self.transport.as_ref().is_some_and(|transport| transport.mode() == NetworkMode::Lan);
+        let Some(peer) = self.peers.get_mut(&key) else {
+            return drop(tokio::spawn(
+                established
+                    .refuse(RejectCode::RosterStale, "your device is not yet in the roster that this device has"),
+            ));
+        };
+        if established.side == SessionSide::Dialler {
+            peer.dialling = false;
+        }
+        let is_new = peer.live.is_none() && established.side == SessionSide::Acceptor;
+        if is_new && !self.make_room() {
+            return drop(tokio::spawn(async move {
+                established
+                    .refuse(
+                        RejectCode::Busy,
+                        "this device already has its limit of sessions; the connection is retried",
+                    )
+                    .await;
+                drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
+            }));
+        }
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        if let Some(old) = &peer.live {
+            let dead = decisions::is_superseded(old.since.elapsed(), old.instance != established.instance());
+            if decisions::choose_session(self.me, established.peer, old.side, established.side, dead)
+                == KeptSession::Old
+            {
+                return drop(tokio::spawn(async move {
+                    established.refuse(RejectCode::Busy, "the two devices are already connected").await;
+                    drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
+                }));
+            }
+            peer.send(SessionCommand::Stop);
+        }
+        self.sessions += 1;
+        let id = self.sessions;
+        let (commands, heard) = mpsc::unbounded_channel();
+        let (view, view_changed) = watch::channel(SessionView::default());
+        peer.live = Some(SessionHandle {
+            id,
+            side: established.side,
+            instance: established.instance(),
+            commands,
+            view: view_changed,
+            connection: connection.weak_handle(),
+            since: Instant::now(),
+            liveness_check: None,
+            compare: Instant::now() + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance()),
+        });
+        peer.due = None;
+        peer.problem = None;
+        peer.last_seen = Some((self.context.engine.config().clock)());
+        peer.via = endpoint::route(&connection).map(|route| route.path);
+        let reached = endpoint::remote_addresses(&connection).into_iter().filter(|at| !lan || is_local(at.ip()));
+        peer.add_addresses(reached);
+        if peer.rounds.0 > peer.rounds.1 {
+            peer.send(SessionCommand::Round(peer.rounds.0));
+        }
+        let events = self.shared.events.clone();
+        tokio::spawn(tasks::run_session(self.context.clone(), established, connection, id, heard, view, events));
+        self.save_peer(key).await;
+        self.observer.peer(key.0, key.1);
+    }
+
+    pub(super) fn handshake_failed(&mut self, device: DeviceId, team: Option<EventId>, ended: &SessionEnd) {
+        // A caller dials again itself.
+        let Some(peer) = team.and_then(|team| self.peers.get_mut(&(team, device))) else { return };
+        peer.dialling = false;
+        if peer.live.is_none() {
+            let lost = || SessionEnd::Interrupted("the handshake was cut off".to_owned());
+            let problem = PeerProblem::from_session_end(ended).or_else(|| PeerProblem::from_session_end(&lost()));
+            if let Some(problem) = problem {
+                peer.fail(problem, tasks::chance());
+            }
+        }
+    }
+
+    pub(super) async fn view_changed(&mut self, key: PeerKey) {
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        let Some(view) = peer.live.as_ref().map(|live| live.view.borrow().clone()) else { return };
+        if view.in_sync || view.received > 0 {
+            // The connection works: the next failure counts as the first.
+            peer.failures = 0;
+        }
+        if view.in_sync {
+            self.storage_problem = None;
+        }
+        let caught_up = view.in_sync
+            && peer.last_sync.is_none_or(|last| view.last_sync.is_some_and(|now| now > last + SAVE_INTERVAL_MS));
+        peer.missing = (view.missing_here, view.missing_at_peer);
+        if caught_up {
+            peer.last_sync = view.last_sync;
+            self.save_peer(key).await;
+        }
+        self.observer.peer(key.0, key.1);
+    }
+
+    pub(super) async fn ended(&mut self, key: PeerKey, id: u64, ended: SessionEnd) {
+        tracing::debug!(peer = %key.1.short(), ?ended, "a session ended");
+        let now = (self.context.engine.config().clock)();
+        let Some(peer) = self.peers.get_mut(&key) else { return };
+        let Some(live) = peer.live.take_if(|live| live.id == id) else { return };
+        let view = live.view.borrow().clone();
+        peer.last_sync = view.last_sync.max(peer.last_sync);
+        peer.last_seen = Some(now);
+        peer.missing = (view.missing_here, view.missing_at_peer);
+        peer.received += view.received;
+        peer.rounds.1 = view.round.max(peer.rounds.1);
+        if let SessionEnd::Rejected(RejectCode::CannotStore, message) = &ended {
+            self.storage_problem = Some(format!(
+                "received events cannot be stored: {message}; free disk space or make the folder writable: sync then continues"
+            ));
+        }
+        match PeerProblem::from_session_end(&ended) {
+            Some(problem) => peer.fail(problem, tasks::chance()),
+            // It ended in order: it dials when it is back, and is dialled now and then.
+            None => peer.due = Some(Instant::now() + decisions::backoff(CLOSED_BACKOFF, tasks::chance())),
+        }
+        self.save_peer(key).await;
+        self.observer.peer(key.0, key.1);
+        if matches!(
+            ended,
+            SessionEnd::Rejected(RejectCode::NotPaired, _) | SessionEnd::RejectedByPeer(RejectCode::NotPaired, _)
+        ) {
+            self.refresh().await;
+        }
+    }
+
+    pub(super) async fn peer_event(&mut self, PeerEvent { team, from, roster, undocumented, bodies }: PeerEvent) {
+        self.postpone_compaction();
+        self.storage_problem = None;
+        if bodies {
+            for ((of, device), peer) in &self.peers {
+                if *of == team && *device != from {
+                    peer.send(SessionCommand::Offer);
+                }
+            }
+            return;
+        }
+        if undocumented {
+            self.shared.dirty.notify_one();
+        }
+        if roster {
+            self.refresh().await;
+            for ((of, device), peer) in &self.peers {
+                if *of == team && *device != from {
+                    peer.send(SessionCommand::Roster);
+                }
+            }
+            self.observer.roster(team);
+            return;
+        }
+        let others =
+            self.peers.iter().filter(|((of, device), peer)| *of == team && *device != from && peer.live.is_some());
+        if others.count() > 0 {
+            let at = Instant::now() + COMPARE_DELAY;
+            self.pending_compares.entry(team).or_insert_with(|| (at, HashSet::new())).1.insert(from);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How a session ends: an interruption is retried quietly, a rejection is shown to a person.
+
+use super::stream::StreamError;
+use crate::{
+    api::{ApiError, ErrorCode},
+    sync::frame::{RejectCode, Rejection},
+};
+
+/// How a session ended, for its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// One side ended the session in order.
+    Closed,
+    /// The connection was lost, the peer was too slow, or this device cannot continue now: try again.
+    Interrupted(String),
+    /// This side rejected the peer.
+    Rejected(RejectCode, String),
+    /// The peer rejected this side.
+    RejectedByPeer(RejectCode, String),
+}
+
+/// Why the loop of a session stopped.
+#[derive(Debug)]
+pub(super) enum StopReason {
+    /// This side ends the session in order.
+    Bye,
+    /// The peer ended the session in order.
+    PeerBye,
+    /// The stream failed or ended.
+    Stream(StreamError),
+    /// The peer broke a rule or is not a member: it is told why.
+    Reject(Rejection),
+    /// The peer rejected this side.
+    RejectedByPeer(Rejection),
+    /// This device cannot continue, through no fault of the peer.
+    Local(String),
+    /// The staged document was based on one that is no longer stored.
+    Stale(String),
+}
+
+impl StopReason {
+    pub(super) fn reject(code: RejectCode, reason: impl Into<String>) -> Self {
+        Self::Reject(Rejection { code, reason: reason.into(), document: None })
+    }
+
+    /// Returns what the peer is told, if anything.
+    pub(super) fn rejection(&self) -> Option<Rejection> {
+        match self {
+            Self::Reject(refused) => Some(refused.clone()),
+            Self::Stream(StreamError::Frame(error)) => {
+                Some(Rejection { code: error.code(), reason: error.to_string(), document: None })
+            }
+            Self::Local(_) | Self::Stale(_) => {
+                let reason = "this device cannot continue now; try again later".to_owned();
+                Some(Rejection { code: RejectCode::Busy, reason, document: None })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_session_end(self) -> SessionEnd {
+        match self {
+            Self::Bye | Self::PeerBye => SessionEnd::Closed,
+            Self::Stream(StreamError::Frame(error)) => SessionEnd::Rejected(error.code(), error.to_string()),
+            Self::Stream(error) => SessionEnd::Interrupted(error.to_string()),
+            Self::Reject(refused) => SessionEnd::Rejected(refused.code, refused.reason),
+            Self::RejectedByPeer(Rejection { code: RejectCode::Busy, reason, .. }) => SessionEnd::Interrupted(reason),
+            Self::RejectedByPeer(refused) => SessionEnd::RejectedByPeer(refused.code, refused.reason),
+            Self::Local(reason) | Self::Stale(reason) => SessionEnd::Interrupted(reason),
+        }
+    }
+}
+
+impl From<StreamError> for StopReason {
+    fn from(error: StreamError) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl From<ApiError> for StopReason {
+    fn from(error: ApiError) -> Self {
+        match error.code {
+            // The peer is told, too: otherwise it could not explain why its events do not arrive.
+            ErrorCode::Unavailable => Self::reject(RejectCode::CannotStore, error.message),
+            ErrorCode::Stale => Self::Stale(error.message),
+            _ => Self::Local(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! What is sent beside the documents: roster events, bodies of events, and whole events to repair a document.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    StopReason, bulk,
+    exchange::TOO_MANY_BODIES,
+    message_loop::SyncSession,
+    step::{self, SessionStep},
+};
+use crate::{
+    domain::{EventId, Scope, SignedEvent, event::SealedBody, replica::ChainEnd},
+    engine::Engine,
+    store::{SyncCursor, SyncImport, SyncImported},
+    sync::frame::{self, Bodies, EventPage, Message, RejectCode, Want, WantSince, WireBody, WireEvent},
+};
+
+/// The most events in a page.
+const PAGE: usize = 1_000;
+
+/// The most events whose bodies are requested or sent at once.
+pub(super) const BODIES: usize = 1_000;
+
+/// Bytes of bodies after which a frame is sent; a single body has at most 32 KiB.
+pub(super) const FRAME_BYTES: usize = 4 * 1024 * 1024;
+
+/// The most bytes of early bodies that are kept.
+const EARLY_BODY_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bodies that arrived before their events; those beyond the limit are dropped and requested later.
+#[derive(Default)]
+pub(super) struct EarlyBodies {
+    bodies: HashMap<EventId, WireBody>,
+    bytes: usize,
+}
+
+impl EarlyBodies {
+    fn put(&mut self, id: EventId, body: WireBody) {
+        let size = size(&body);
+        if self.bytes + size <= EARLY_BODY_BYTES && self.bodies.insert(id, body).is_none() {
+            self.bytes += size;
+        }
+    }
+
+    pub(super) fn take(&mut self, id: &EventId) -> Option<WireBody> {
+        let body = self.bodies.remove(id)?;
+        self.bytes = self.bytes.saturating_sub(size(&body));
+        Some(body)
+    }
+}
+
+/// Estimates the memory of a body, in bytes.
+pub(super) fn size(body: &WireBody) -> usize {
+    body.bytes.len() + 64
+}
+
+/// The most requests that a peer may have open.
+const MAX_REQUESTS: usize = 256;
+
+/// A response that waits until the queue of outgoing bytes is short, so that a peer that requests much and
+/// reads nothing costs no memory.
+pub(super) enum QueuedResponse {
+    /// The bodies of these events.
+    Bodies(Want),
+    /// Whole events, from a cursor on.
+    Events(QueuedEvents),
+    /// The bodies that follow a turn.
+    FollowingBodies(bulk::QueuedBodies),
+}
+
+/// The events of a scope that the peer lacks, and how far they were sent.
+pub(super) struct QueuedEvents {
+    scope: Scope,
+    known: Vec<ChainEnd>,
+    cursor: Option<SyncCursor>,
+}
+
+impl SyncSession<'_> {
+    /// Sends the roster events that the peer lacks.
+    pub(super) async fn send_roster(&mut self) -> Result<(), StopReason> {
+        let (team, known) = (self.team, self.their_roster.clone());
+        let (frames, vector) = self
+            .context
+            .engine(move |engine| {
+                let Some(roster) = engine.sync_read(|r| r.roster(&team))? else { return Ok((Vec::new(), Vec::new())) };
+                let (mut frames, mut cursor) = (Vec::new(), None);
+                loop {
+                    let page =
+                        engine.sync_read(|r| r.events_after(&team, roster.scope(), &known, cursor.as_ref(), PAGE))?;
+                    let last = page.next.is_none();
+                    frames.push(Message::Roster(EventPage { events: wire_events(&page.events), last, scope: None }));
+                    match page.next {
+                        Some(next) => cursor = Some(next),
+                        None => break,
+                    }
+                }
+                Ok((frames, engine.sync_read(|r| r.vector(&team, roster.scope()))?))
+            })
+            .await?;
+        if frames.is_empty() {
+            return Err(StopReason::Local("the team's roster is not in the store".to_owned()));
+        }
+        for message in &frames {
+            self.stream.send(message)?;
+        }
+        self.their_roster = vector;
+        Ok(())
+    }
+
+    /// Stores roster events of the peer.
+    pub(super) async fn receive_roster(&mut self, page: EventPage) -> Result<(), StopReason> {
+        if page.events.is_empty() {
+            return Ok(());
+        }
+        let events = into_events(page.events)?;
+        if events.iter().any(|event| event.header.scope.org_id != crate::domain::roster::ORG) {
+            return Err(StopReason::reject(RejectCode::BadEvent, "ROSTER holds an event of another scope"));
+        }
+        let imported = self.import(events).await?;
+        if imported.roster_changed || !imported.stored.is_empty() {
+            self.changed = true;
+            self.publish(true, true);
+        }
+        Ok(())
+    }
+
+    /// Queues the bodies that the peer requested, if it may read the scope.
+    pub(super) fn queue_bodies(&mut self, want: Want) -> Result<(), StopReason> {
+        if want.events.len() > BODIES {
+            return Err(StopReason::reject(
+                RejectCode::TooBig,
+                format!("WANT names {} events; at most {BODIES}", want.events.len()),
+            ));
+        }
+        if !self.shares(&want.scope) {
+            return Err(StopReason::reject(
+                RejectCode::NotPaired,
+                "WANT names a scope that is not granted to your device",
+            ));
+        }
+        self.queue_response(QueuedResponse::Bodies(want))
+    }
+
+    fn queue_response(&mut self, response: QueuedResponse) -> Result<(), StopReason> {
+        if self.responses.len() >= MAX_REQUESTS {
+            return Err(StopReason::reject(RejectCode::TooBig, format!("more than {MAX_REQUESTS} requests at once")));
+        }
+        self.responses.push_back(response);
+        Ok(())
+    }
+
+    /// Returns the bodies of events of a scope as frames.
+    pub(super) async fn bodies(&self, scope: Scope, ids: Vec<EventId>) -> Result<Vec<Vec<u8>>, StopReason> {
+        let team = self.team;
+        let frames = self.context.engine(move |engine| {
+            let mut frames = Vec::new();
+            let mut rest = bodies_of(engine, team, &scope, ids)?.into_iter().peekable();
+            while rest.peek().is_some() {
+                let (mut bodies, mut bytes) = (Vec::new(), 0);
+                while bytes < FRAME_BYTES
+                    && let Some((id, body)) = rest.next()
+                {
+                    bytes += body.as_ref().map_or(64, size);
+                    bodies.push((id, body));
+                }
+                frames.push(frame::encode(&Message::Bodies(Bodies { scope: scope.clone(), bodies })));
+            }
+            Ok(frames)
+        });
+        let frames: Result<Vec<_>, _> = frames.await?.into_iter().collect();
+        frames.map_err(|error| StopReason::Local(error.to_string()))
+    }
+
+    /// Hands bodies to the exchanges that wait for them, and keeps those that arrived early.
+    pub(super) async fn receive_bodies(&mut self, bodies: Bodies) -> Result<(), StopReason> {
+        let (mut late, mut too_big) = (Vec::new(), None);
+        for (id, body) in bodies.bodies {
+            let waiting = self.exchanges.values_mut().find(|exchange| exchange.waits_for(&id));
+            match (waiting, body) {
+                (Some(exchange), body) => {
+                    exchange.add_body(id, body);
+                    too_big = too_big.or_else(|| exchange.too_big());
+                }
+                (None, Some(body)) if self.requested_bodies.remove(&id) => late.push((id, body)),
+                (None, Some(body)) => self.early_bodies.put(id, body),
+                (None, None) => {
+                    self.requested_bodies.remove(&id);
+                }
+            }
+        }
+        if let Some(key) = too_big {
+            self.refuse_document(key, RejectCode::TooBig, TOO_MANY_BODIES.to_owned())?;
+        }
+        self.fill(bodies.scope, late).await?;
+        self.finish_complete().await
+    }
+
+    /// Stores bodies of events that are already here.
+    async fn fill(&mut self, scope: Scope, bodies: Vec<(EventId, WireBody)>) -> Result<(), StopReason> {
+        if bodies.is_empty() {
+            return Ok(());
+        }
+        let team = self.team;
+        let events = self.context.engine(move |engine| fill_bodies(engine, team, &scope, bodies)).await?;
+        let imported = self.import(events).await?;
+        self.changed = true;
+        if !imported.stored.is_empty() {
+            self.publish_bodies();
+        }
+        Ok(())
+    }
+
+    /// Requests the bodies that this device lacks although no redaction says so; each once per session.
+    pub(super) async fn request_missing_bodies(&mut self) -> Result<(), StopReason> {
+        let team = self.team;
+        for scope in self.mine.scopes.iter().map(|offer| offer.scope.clone()).collect::<Vec<_>>() {
+            let of = scope.clone();
+            let missing =
+                self.context.engine(move |engine| engine.sync_read(|r| r.missing_bodies(&team, &of, BODIES))).await?;
+            let events: Vec<_> = missing.into_iter().filter(|id| self.requested_bodies.insert(*id)).collect();
+            if !events.is_empty() {
+                self.stream.send(&Message::Want(Want { scope, events }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the events that the peer requested, if it may read the scope.
+    pub(super) fn queue_events(&mut self, want: WantSince) -> Result<(), StopReason> {
+        if !self.shares(&want.scope) {
+            return Err(StopReason::reject(
+                RejectCode::NotPaired,
+                "WANT_SINCE names a scope that is not granted to your device",
+            ));
+        }
+        self.queue_response(QueuedResponse::Events(QueuedEvents {
+            scope: want.scope,
+            known: want.chains,
+            cursor: None,
+        }))
+    }
+
+    /// Sends queued responses while the queue of outgoing bytes is short.
+    pub(super) async fn send_responses(&mut self) -> Result<(), StopReason> {
+        while self.stream.unsent() < self.context.limits.queue
+            && let Some(response) = self.responses.pop_front()
+        {
+            match response {
+                QueuedResponse::Bodies(want) => {
+                    for frame in self.bodies(want.scope, want.events).await? {
+                        self.stream.send_frame(frame)?;
+                    }
+                }
+                QueuedResponse::Events(queued) => self.send_page(queued).await?,
+                QueuedResponse::FollowingBodies(rest) => self.send_following(rest).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn send_page(&mut self, mut queued: QueuedEvents) -> Result<(), StopReason> {
+        let team = self.team;
+        let sent = self.context.engine(move |engine| {
+            let QueuedEvents { scope, known, cursor } = &queued;
+            let page = engine.sync_read(|r| r.events_after(&team, scope, known, cursor.as_ref(), PAGE))?;
+            let last = page.next.is_none();
+            queued.cursor = page.next;
+            let events = EventPage { scope: Some(queued.scope.clone()), events: wire_events(&page.events), last };
+            Ok((queued, frame::encode(&Message::Events(events))))
+        });
+        let (queued, frame) = sent.await?;
+        self.stream.send_frame(frame.map_err(|error| StopReason::Local(error.to_string()))?)?;
+        if queued.cursor.is_some() {
+            self.responses.push_front(QueuedResponse::Events(queued));
+        }
+        Ok(())
+    }
+
+    /// Requests the events of each scope with a document that the two cannot merge.
+    pub(super) fn request_paused(&mut self) -> Result<(), StopReason> {
+        let differing = super::offer::differing(&self.mine, &self.theirs);
+        let scopes: HashSet<Scope> = differing
+            .into_iter()
+            .filter(|key| self.paused.contains(&key.document_id(self.team)))
+            .map(|key| key.scope)
+            .collect();
+        for scope in scopes {
+            self.request_events(scope)?;
+        }
+        Ok(())
+    }
+
+    /// Requests the events of a scope that this device lacks.
+    pub(super) fn request_events(&mut self, scope: Scope) -> Result<(), StopReason> {
+        if self.peer_only_reads() || self.requested_scopes.contains(&scope) {
+            return Ok(());
+        }
+        let Some(mine) = self.mine.scopes.iter().find(|offer| offer.scope == scope) else { return Ok(()) };
+        let message = Message::WantSince(WantSince { scope: scope.clone(), chains: mine.chains.clone() });
+        self.start_waiting();
+        self.requested_scopes.insert(scope);
+        Ok(self.stream.send(&message)?)
+    }
+
+    /// Stores events that were requested.
+    pub(super) async fn receive_events(&mut self, page: EventPage) -> Result<(), StopReason> {
+        let Some(scope) = page.scope.filter(|scope| self.requested_scopes.contains(scope)) else {
+            return Err(StopReason::reject(RejectCode::Version, "EVENTS came without a request"));
+        };
+        let events = into_events(page.events)?;
+        if events.iter().any(|event| event.header.scope != scope) {
+            return Err(StopReason::reject(RejectCode::BadEvent, "EVENTS holds an event of another scope"));
+        }
+        if page.last {
+            self.requested_scopes.remove(&scope);
+        }
+        let imported = self.import(events).await?;
+        if !imported.stored.is_empty() || !imported.quarantined.is_empty() {
+            self.changed = true;
+            self.publish(false, true);
+        }
+        Ok(())
+    }
+
+    /// Stores events in one transaction. A forged event rejects the peer.
+    async fn import(&mut self, events: Vec<SignedEvent>) -> Result<SyncImported, StopReason> {
+        let now = (self.context.engine.config().clock)();
+        let import = SyncImport { team: self.team, from: Some(self.peer), events, document: None, peer: None, now };
+        let imported = self.context.engine(move |engine| Ok(store(engine, import))).await??;
+        self.record_import(&imported).await?;
+        Ok(imported)
+    }
+
+    /// Counts an import in the view. Ends the session if the peer has now brought too many events that the team
+    /// does not accept.
+    pub(super) async fn record_import(&mut self, imported: &SyncImported) -> Result<(), StopReason> {
+        self.record_progress();
+        self.offer_again = true;
+        let (stored, quarantined) = (imported.stored.len() as u64, imported.quarantined.len() as u64);
+        self.view.send_modify(|view| {
+            view.received += stored;
+            view.quarantined += quarantined;
+        });
+        if imported.quarantined.is_empty() { Ok(()) } else { self.pause_if_over_limit().await }
+    }
+
+    /// Rejects a peer that has too many events in quarantine, until a person has reviewed them.
+    pub(super) async fn pause_if_over_limit(&self) -> Result<(), StopReason> {
+        let (team, peer) = (self.team, self.peer);
+        let waiting = self.context.engine(move |engine| engine.sync_read(|r| r.quarantined_by(&team)));
+        let waiting = waiting.await?.get(&Some(peer)).copied().unwrap_or_default();
+        if waiting < self.context.limits.quarantined {
+            return Ok(());
+        }
+        let reason = format!(
+            "{waiting} events from your device are in quarantine here, which is the limit: a person has to review them"
+        );
+        Err(StopReason::reject(RejectCode::Paused, reason))
+    }
+}
+
+/// Returns the bodies of events of a scope, one for each id and in order, so that the peer never waits for a
+/// missing one.
+pub(super) fn bodies_of(
+    engine: &Engine,
+    team: EventId,
+    scope: &Scope,
+    ids: Vec<EventId>,
+) -> Result<Vec<(EventId, Option<WireBody>)>, crate::api::ApiError> {
+    let found = engine.sync_read(|r| r.bodies(&team, scope, &ids))?;
+    let mut found: HashMap<EventId, Option<WireBody>> = found
+        .into_iter()
+        .map(|(id, body)| (id, body.map(|SealedBody { salt, bytes }| WireBody { salt, bytes })))
+        .collect();
+    Ok(ids.into_iter().map(|id| (id, found.remove(&id).flatten())).collect())
+}
+
+/// Stores an import, all of it or nothing. The store verifies each event; if it fails, this tells whether one
+/// was forged.
+pub(super) fn store(engine: &Engine, import: SyncImport) -> Result<SyncImported, StopReason> {
+    let events = import.events.clone();
+    step::at(SessionStep::Store);
+    let stored = engine.import_synced(import);
+    step::at(SessionStep::Stored);
+    stored.map_err(|error| match events.iter().find_map(|event| event.verify().err()) {
+        Some(forged) => StopReason::reject(RejectCode::BadEvent, forged.to_string()),
+        None => error.into(),
+    })
+}
+
+/// Returns the stored events that these bodies belong to, with their bodies.
+fn fill_bodies(
+    engine: &Engine,
+    team: EventId,
+    scope: &Scope,
+    bodies: Vec<(EventId, WireBody)>,
+) -> Result<Vec<SignedEvent>, crate::api::ApiError> {
+    let ids: Vec<EventId> = bodies.iter().map(|(id, _)| *id).collect();
+    let mut bodies: HashMap<EventId, WireBody> = bodies.into_iter().collect();
+    let stored = engine.sync_read(|r| r.events_named(&team, scope, &ids))?;
+    Ok(stored
+        .into_iter()
+        .filter_map(|event| {
+            let body = bodies.remove(&event.id)?.into();
+            Some(SignedEvent { body: Some(body), ..event })
+        })
+        .collect())
+}
+
+fn wire_events(events: &[SignedEvent]) -> Vec<WireEvent> {
+    events.iter().map(WireEvent::from).collect()
+}
+
+fn into_events(events: Vec<WireEvent>) -> Result<Vec<SignedEvent>, StopReason> {
+    events
+        .into_iter()
+        .map(|event| event.into_event().map_err(|error| StopReason::reject(RejectCode::BadEvent, error.to_string())))
+        .collect()
+}
