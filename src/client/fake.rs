@@ -1,4 +1,5 @@
-//! A daemon made of a script, for tests of screens and verbs: answers, delays, failures, and what was asked.
+//! A fake daemon with scripted responses, for tests of screens and verbs: responses, delays, failures, and the
+//! requests.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +19,7 @@ use tokio::sync::broadcast;
 use super::{Api, ByteStream, ClientError, Download, Request, Response};
 use crate::api::{ApiError, Change, ErrorCode};
 
-/// One scripted answer.
+/// A scripted response.
 #[derive(Clone, Debug)]
 pub struct Reply {
     result: Result<Response, ClientError>,
@@ -26,31 +27,31 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A JSON answer.
+    /// Returns a JSON response.
     pub fn json(status: u16, body: &impl Serialize) -> Self {
         let body = Bytes::from(serde_json::to_vec(body).unwrap_or_default());
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
         Self { result: Ok(Response { status, body, version }), delay: Duration::ZERO }
     }
 
-    /// An error as the daemon would send it.
+    /// Returns an error as the daemon would send it.
     pub fn error(code: ErrorCode, message: &str) -> Self {
         Self::json(code.status(), &ApiError::new(code, message))
     }
 
-    /// No answer at all.
+    /// Returns no response at all.
     pub fn fail(error: ClientError) -> Self {
         Self { result: Err(error), delay: Duration::ZERO }
     }
 
-    /// The same after a while.
+    /// Delays the response.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// The same from a daemon of this program version.
+    /// Sets the program version of the daemon.
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         if let Ok(response) = &mut self.result {
@@ -67,7 +68,7 @@ struct Script {
     replies: VecDeque<Reply>,
 }
 
-/// Answers from a script and records what it was asked. What is not in the script is a 404.
+/// Responds from a script and records the requests. What is not in the script is a 404.
 #[derive(Debug)]
 pub struct FakeApi {
     scripts: Mutex<Vec<Script>>,
@@ -87,13 +88,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl FakeApi {
-    /// A daemon that knows nothing yet.
+    /// Creates a daemon without a script.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an answer to the calls of this method and exact path (without query). Several answers are given in turn; the
-    /// last stays.
+    /// Adds a response for this method and exact path (without query). Several are used in turn; the last one
+    /// stays.
     pub fn on(&self, method: Method, path: &str, reply: Reply) {
         let mut scripts = locked(&self.scripts);
         match scripts.iter_mut().find(|script| script.method == method && script.path == path) {
@@ -102,24 +103,24 @@ impl FakeApi {
         }
     }
 
-    /// Forgets the answers to this method and path.
+    /// Removes the responses of this method and path.
     pub fn forget(&self, method: &Method, path: &str) {
         locked(&self.scripts).retain(|script| script.method != *method || script.path != path);
     }
 
-    /// Everything that was asked so far, in order.
+    /// Returns all requests so far, in order.
     pub fn requests(&self) -> Vec<Request> {
         locked(&self.requests).clone()
     }
 
-    /// Sends a change to everyone who follows.
+    /// Sends a change to every subscriber.
     pub fn push(&self, change: Change) {
         if let Some(sender) = &*locked(&self.changes) {
             drop(sender.send(change));
         }
     }
 
-    /// Ends every stream of changes, as a daemon does that goes away.
+    /// Ends every stream of changes, as a daemon that exits.
     pub fn hang_up(&self) {
         locked(&self.changes).take();
     }
@@ -155,7 +156,7 @@ impl Api for FakeApi {
 
     fn upload(&self, request: Request, file: ByteStream) -> BoxFuture<'_, Result<Response, ClientError>> {
         Box::pin(async move {
-            // What was sent does not matter to a script, but that it was taken does.
+            // The content does not matter to a script, but it must be consumed.
             file.for_each(|_| std::future::ready(())).await;
             self.send(request).await
         })
