@@ -1,4 +1,4 @@
-//! Agents: what each did, and that one is here.
+//! The calls about agents: what each did, and that one is connected.
 
 use futures_util::TryStreamExt;
 use http::Method;
@@ -15,13 +15,14 @@ impl Client {
         self.get("/agents", &encode(query)?).await
     }
 
-    /// `GET /agents/present`: the session is connected until this returns, which is when the daemon ends.
+    /// `GET /agents/present`: the session counts as connected until this returns, which is when the daemon
+    /// ends.
     pub async fn stay(&self, query: &PresentQuery) -> Answer<()> {
         let request = Request { query: encode(query)?, ..Request::new(Method::GET, "/agents/present") };
         let mut answer = self.api.download(request).await?;
         let bad = |cause: String| ClientError::BadAnswer { place: self.place(), cause };
         if !(200..300).contains(&answer.status) {
-            return Err(bad(format!("HTTP {} instead of an open answer", answer.status)));
+            return Err(bad(format!("HTTP {} instead of an open response", answer.status)));
         }
         while answer.body.try_next().await.map_err(|error| bad(error.to_string()))?.is_some() {}
         Ok(())

@@ -1,4 +1,4 @@
-//! Bundles on their way to and from the daemon.
+//! Uploads and downloads of bundles.
 
 use futures_util::{StreamExt, TryStreamExt};
 use http::Method;
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::api::{ExportOutcome, ExportRequest, ImportOutcome, ImportQuery};
 
-/// The most bytes of an error that comes in place of a file.
+/// The most bytes of an error in place of a file.
 const MAX_ERROR: usize = 64 * 1024;
 
 impl Client {
-    /// `POST /sync/export`: what the bundle is, how many bytes are coming, and the bundle.
+    /// `POST /sync/export`: returns the outcome, the size in bytes, and the bundle.
     pub async fn export_bundle(&self, request: &ExportRequest) -> Answer<(ExportOutcome, Option<u64>, ByteStream)> {
         let request = Request { deadline: LONG_DEADLINE, ..posting("/sync/export", request)? };
         let mut answer = self.api.download(request).await?;
@@ -25,10 +25,10 @@ impl Client {
                 body.truncate(MAX_ERROR);
             }
             let response = Response { status: answer.status, body: body.into(), version: None };
-            let no_error = || bad(format!("HTTP {} without an error that ergo knows", response.status));
+            let no_error = || bad(format!("HTTP {} without an error of ergo", response.status));
             return Err(read::<serde_json::Value>(&response, || self.place()).err().unwrap_or_else(no_error));
         }
-        let summary = answer.summary.ok_or_else(|| bad("a file without a word about it".to_owned()))?;
+        let summary = answer.summary.ok_or_else(|| bad("a file without its summary".to_owned()))?;
         let outcome = serde_json::from_str(&summary).map_err(|error| bad(error.to_string()))?;
         Ok((outcome, answer.length, answer.body.boxed()))
     }

@@ -1,27 +1,27 @@
-//! The token that a call carries, and to whom.
+//! The token of a request, and who may receive it.
 
 use std::{fmt, net::SocketAddr};
 
-use super::place::loopback;
+use super::daemon_address::loopback;
 use crate::{
     config::{DaemonRecord, Paths, StoreLock},
     files,
 };
 
-/// The token of the calls of one client.
+/// The token of a client's requests.
 #[derive(Clone)]
 pub(super) enum Credential {
     /// None.
     None,
-    /// The one that a person gave for this place.
+    /// The one that a person gave for this address.
     Given(String),
-    /// This home's, for its own daemon alone.
+    /// This home's token, for its own daemon only.
     Home(OwnDaemon),
 }
 
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the token.
+        // The token must not be logged.
         f.write_str(match self {
             Self::None => "None",
             Self::Given(_) => "Given",
@@ -34,7 +34,8 @@ impl Credential {
     /// Returns the token to send now.
     ///
     /// # Errors
-    /// Where this home's daemon no longer listens at the client's place: whoever does must not see its token.
+    /// If this home's daemon no longer listens at the client's address: another program there must not see the
+    /// token.
     pub(super) fn token(&self) -> Result<Option<String>, String> {
         match self {
             Self::None => Ok(None),

@@ -1,4 +1,4 @@
-//! Reading the sources that claims name, to see whether they still say so.
+//! Compares claims with the sources that they name.
 
 use std::{collections::HashMap, path::Path};
 
@@ -13,7 +13,8 @@ use crate::{
 /// The largest file that is read, in bytes.
 const MOST: u64 = 1024 * 1024;
 
-/// Compares each source with the file that it names below `folder`. What names no file there, or one that is too large, is left out.
+/// Compares each source with the file that it names below `folder`. Sources without a file, or with one that is
+/// too large, are skipped.
 pub fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(ClaimId, Drift)> {
     let mut texts: HashMap<&str, Option<String>> = HashMap::new();
     let mut found = Vec::new();
@@ -29,7 +30,7 @@ pub fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(Cla
     found
 }
 
-/// A regular file of the project as text; links that lead out of it are not followed.
+/// Reads a regular file of the project as text; links that lead out of it are not followed.
 fn read(folder: &Path, path: &str) -> Option<String> {
     match files::locate(folder, &folder.join(path)).ok()? {
         Place::Inside(file) => files::text(&file, MOST).ok(),

@@ -1,45 +1,46 @@
-//! What can go wrong between a client and the daemon.
+//! The errors between a client and the daemon.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::{api::ApiError, config::ConfigError};
 
-/// A call that has no usable answer. Texts hold what the system said, so that the error can be shown and kept.
+/// Why a request has no usable response. Texts hold the system's error, so that it can be shown and stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// Nothing listens there: the call did not happen.
+    /// Nothing listens there: the request was not sent.
     #[error("no daemon answers at {place} ({cause})")]
     Unreachable {
-        /// Where it was looked for.
+        /// The address.
         place: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
-    /// The connection broke after the call was sent: a write may have happened. Repeat it with the same `op_id`.
+    /// The connection broke after the request was sent: a write may have happened. Repeat it with the same
+    /// `op_id`.
     #[error("the daemon at {place} went away before it answered ({cause})")]
     Interrupted {
-        /// Where.
+        /// The address.
         place: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
-    /// No answer in time: a write may have happened. Repeat it with the same `op_id`.
+    /// No response in time: a write may have happened. Repeat it with the same `op_id`.
     #[error("the daemon at {place} did not answer within {} s", after.as_secs_f32())]
     Timeout {
-        /// Where.
+        /// The address.
         place: String,
-        /// How long it was waited for.
+        /// The deadline.
         after: Duration,
     },
-    /// The daemon refused the call, or failed.
+    /// The daemon rejected the request, or failed.
     #[error("{0}")]
     Api(ApiError),
-    /// Something answered, but not as an ergo daemon does.
+    /// The response is not that of an ergo daemon.
     #[error("the answer from {place} is not understood: {cause}")]
     BadAnswer {
-        /// Where.
+        /// The address.
         place: String,
-        /// What was wrong with it.
+        /// What is wrong with it.
         cause: String,
     },
     /// A daemon was started and did not become ready.
@@ -49,16 +50,16 @@ pub enum ClientError {
         cause: String,
         /// Its log.
         log: PathBuf,
-        /// The log's last lines.
+        /// The last lines of the log.
         tail: String,
     },
-    /// The configuration or a place on the disk cannot be used.
+    /// The configuration or a path cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
 
 impl ClientError {
-    /// Whether there is no daemon to speak to, or none that answers.
+    /// Whether no daemon listens or answers.
     pub fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -66,7 +67,7 @@ impl ClientError {
         )
     }
 
-    /// What to do next, where there is something.
+    /// Returns what to do next, if anything.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unreachable { place, .. } if place.starts_with("https://") => Some(

@@ -1,5 +1,5 @@
-//! Files that are taken in for reference: what is text and not too large under what a person named, why the rest is left out, and what a file is
-//! called.
+//! Finds the files to import for reference under a path: text files that are not too large, with their stored names and
+//! the reasons why others are skipped.
 
 use std::{
     collections::BTreeSet,
@@ -13,26 +13,26 @@ use crate::{
     files::{Place, bytes, locate, real_path},
 };
 
-/// Folders that hold what was made from something else.
+/// Folders of generated files.
 const MADE: [&str; 6] = ["target", "node_modules", "__pycache__", "venv", "dist", "vendor"];
 
 /// How deep folders may be nested.
 const DEEPEST: usize = 64;
 
-/// What was found.
+/// The files that a search found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Files, each once, in order.
+    /// The files, each once, in order.
     pub files: BTreeSet<PathBuf>,
-    /// What is left out, and why.
+    /// The files that are skipped, and why.
     pub skipped: Vec<(PathBuf, String)>,
-    /// What lies outside of the project, and where: nothing of it stays, also where it was taken in before.
+    /// The links that lead out of the project, and their targets: earlier imports of them are removed.
     pub outside: Vec<(PathBuf, String)>,
 }
 
-/// Looks for files under a path that a person named, in a project whose top is `top`.
+/// Finds the files under a path that the user named, in a project whose root is `top`.
 ///
-/// Hidden files, links to folders and folders of made things are passed over, and so is what a link of the project leads out of it.
+/// Skips hidden files, links to folders, folders of generated files, and links that lead out of the project.
 pub fn files(top: &Path, named: &Path, found: &mut Found) {
     let root = match root(top, named) {
         Ok(Place::Inside(root)) => root,
@@ -46,13 +46,13 @@ pub fn files(top: &Path, named: &Path, found: &mut Found) {
     }
 }
 
-/// The folder that files below what was named must lie in: the project, else what was named itself.
+/// Returns the folder that every file must lie in: the project, else the path that the user named.
 fn root(top: &Path, named: &Path) -> io::Result<Place> {
     let top = fs::canonicalize(top)?;
     Ok(match locate(&top, named)? {
         Place::Inside(_) => Place::Inside(top),
         Place::Outside(real) => match named.parent().map(real_path).transpose()? {
-            // Whoever names a link of the project need not know where it leads.
+            // The user need not know where a link inside the project leads.
             Some(folder) if folder.starts_with(&top) => Place::Outside(real),
             _ => Place::Inside(real),
         },
@@ -63,12 +63,12 @@ fn leads_out(real: &Path) -> String {
     format!("a link to {}, outside of the project: name that itself to take it in", shown(real))
 }
 
-/// A path on one line of an answer.
+/// Formats a path so that it fits on one line of an answer.
 fn shown(path: &Path) -> String {
     sanitize_line(&path.display().to_string())
 }
 
-/// Why a name cannot be kept; `None` where it can.
+/// Returns why a name cannot be stored; `None` if it can.
 pub fn unfit_name(name: &str) -> Option<String> {
     if name.len() > MAX_FILE_NAME {
         Some(format!("its path has {} bytes; at most {MAX_FILE_NAME} are taken in", name.len()))
@@ -100,7 +100,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut Found) {
         }
         let link = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
         match fs::metadata(&path) {
-            // A link may lead back to where it stands.
+            // A link may lead back to a parent folder.
             Ok(meta) if meta.is_dir() && link => {
                 found.skipped.push((path, "a link to a folder: name the folder itself to take it in".to_owned()));
             }
@@ -127,10 +127,10 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut Found) {
     }
 }
 
-/// Whether a file may be read; `Err` says why not.
+/// Checks whether a file may be read; `Err` says why not.
 pub fn fits(meta: &fs::Metadata) -> Result<(), String> {
     if !meta.is_file() {
-        // Reading a pipe would wait for ever.
+        // Reading a pipe would block for ever.
         Err("no regular file".to_owned())
     } else if meta.len() > MAX_FILE as u64 {
         Err(format!("{} bytes; at most {MAX_FILE} are taken in", meta.len()))
@@ -139,10 +139,10 @@ pub fn fits(meta: &fs::Metadata) -> Result<(), String> {
     }
 }
 
-/// A file's name as it is to be known: relative to the top of the project, else absolute.
+/// Returns the name under which a file is stored: relative to the project's root, else absolute.
 pub fn named_in(top: &Path, path: &Path) -> String {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    // The folder is real; the name stays, so that a link is known by its own.
+    // The folder is resolved and the file's name is not, so that a link keeps its own name.
     let whole = match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) if !path.is_dir() => real(folder).join(name),
         _ => real(path),
@@ -150,16 +150,16 @@ pub fn named_in(top: &Path, path: &Path) -> String {
     whole.strip_prefix(real(top)).unwrap_or(&whole).display().to_string()
 }
 
-/// Why a file is not taken in.
+/// Why a file is skipped.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// It is no text: what was taken in of it before is gone.
+    /// It is not text: an earlier import of it is removed.
     NoText(String),
-    /// It cannot be read at present.
+    /// It cannot be read now.
     Failed(String),
 }
 
-/// The text of a file that [`fits`].
+/// Returns the text of a file that [`fits`].
 pub fn text(path: &Path) -> Result<String, Unread> {
     let bytes = bytes(path, MAX_FILE as u64).map_err(|error| Unread::Failed(error.to_string()))?;
     if bytes.contains(&0) {

@@ -1,4 +1,5 @@
-//! HTTP/1.1 to the daemon, over its Unix socket, TCP or TLS. One connection a call: cheap here, and nothing to keep alive.
+//! HTTP/1.1 to the daemon, over its Unix socket, TCP or TLS. One connection per request: cheap here, and
+//! nothing to keep alive.
 
 use std::{
     fmt,
@@ -26,19 +27,19 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-pub use super::place::Place;
+pub use super::daemon_address::DaemonAddress;
 use super::{
     Api, ByteStream, ClientError, DEADLINE, Download, Request, Response,
     credential::Credential,
-    place::{host_and_port, loopback},
+    daemon_address::{host_and_port, loopback},
     sse, tls,
 };
 use crate::api::{ApiError, Change, SUMMARY_HEADER, VERSION_HEADER};
 
-/// The largest answer that is read, in bytes.
+/// The largest response that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// What a file on its way is called.
+/// The content type of a file.
 const FILE: &str = "application/octet-stream";
 
 /// The body of a request.
@@ -47,9 +48,9 @@ type Outgoing = UnsyncBoxBody<Bytes, std::io::Error>;
 /// A daemon behind HTTP.
 #[derive(Clone)]
 pub struct HttpApi {
-    place: Place,
+    place: DaemonAddress,
     credential: Credential,
-    /// Made at the first call that needs it: it reads the system's certificates.
+    /// Created by the first request that needs it: it reads the system's certificates.
     tls: Arc<OnceLock<Result<TlsConnector, String>>>,
 }
 
@@ -63,17 +64,17 @@ impl fmt::Debug for HttpApi {
 }
 
 impl HttpApi {
-    /// The daemon at this socket.
+    /// Connects to the daemon at this socket.
     pub fn unix(socket: impl Into<PathBuf>) -> Self {
-        Self::new(Place::Unix(socket.into()), None)
+        Self::new(DaemonAddress::Unix(socket.into()), None)
     }
 
-    /// The daemon at this place, with a bearer token where it wants one.
-    pub fn new(place: Place, token: Option<String>) -> Self {
+    /// Connects to the daemon at this address, with a bearer token if it needs one.
+    pub fn new(place: DaemonAddress, token: Option<String>) -> Self {
         Self::with(place, token.map_or(Credential::None, Credential::Given))
     }
 
-    pub(super) fn with(place: Place, credential: Credential) -> Self {
+    pub(super) fn with(place: DaemonAddress, credential: Credential) -> Self {
         Self { place, credential, tls: Arc::default() }
     }
 
@@ -98,11 +99,11 @@ impl HttpApi {
         body: Outgoing,
     ) -> Result<http::Response<Incoming>, ClientError> {
         match &self.place {
-            Place::Unix(path) => {
+            DaemonAddress::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(|e| self.unreachable(e))?;
                 self.exchange(stream, request, kind, body, "localhost").await
             }
-            Place::Tcp(authority) => {
+            DaemonAddress::Tcp(authority) => {
                 let here = match &self.credential {
                     Credential::Home(own) => vec![own.address()],
                     Credential::None | Credential::Given(_) => loopback(authority),
@@ -114,7 +115,7 @@ impl HttpApi {
                 stream.set_nodelay(true).map_err(|e| self.unreachable(e))?;
                 self.exchange(stream, request, kind, body, authority).await
             }
-            Place::Tls(authority) => {
+            DaemonAddress::Tls(authority) => {
                 let (host, port) = host_and_port(authority).ok_or_else(|| self.unreachable("it is no address"))?;
                 let connector = self.tls.get_or_init(tls::connector).as_ref().map_err(|e| self.unreachable(e))?;
                 let stream = tls::connect(connector, host, port).await.map_err(|e| self.unreachable(e))?;
@@ -134,10 +135,10 @@ impl HttpApi {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        // Read for each call: a daemon that ended meanwhile may have left its port to another program.
+        // Read for each request: a daemon that ended meanwhile may have left its port to another program.
         let token = self.credential.token().map_err(|e| self.unreachable(e))?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| self.unreachable(e))?;
-        // Ends with the connection, which ends when the answer's body is read or dropped.
+        // Ends with the connection, which ends when the response body is read or dropped.
         tokio::spawn(connection);
         let mut builder =
             http::Request::builder().method(request.method.clone()).uri(request.target()).header(header::HOST, host);
@@ -186,15 +187,15 @@ impl HttpApi {
     }
 }
 
-/// Where a stream of changes is.
-struct Following {
+/// The state of a stream of changes.
+struct ChangeStream {
     api: HttpApi,
     body: Option<Incoming>,
     reader: sse::Reader,
     ready: std::collections::VecDeque<String>,
 }
 
-impl Following {
+impl ChangeStream {
     async fn next(mut self) -> Result<Option<(Change, Self)>, ClientError> {
         let mut body = match self.body.take() {
             Some(body) => body,
@@ -258,13 +259,13 @@ impl Api for HttpApi {
     }
 
     fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
-        let start = Following {
+        let start = ChangeStream {
             api: self.clone(),
             body: None,
             reader: sse::Reader::default(),
             ready: std::collections::VecDeque::new(),
         };
-        try_unfold(start, Following::next).boxed()
+        try_unfold(start, ChangeStream::next).boxed()
     }
 
     fn place(&self) -> String {

@@ -1,4 +1,5 @@
-//! Which claims hooks gave into which session of an agent, as this machine keeps it: a file a session, a line an injection.
+//! The record of the claims that hooks injected into agent sessions on this machine: one file per
+//! session, one line per injection.
 
 use std::{
     collections::BTreeSet,
@@ -11,38 +12,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{ClaimId, Scope};
 
-/// The folder of these files, in that of the machine's state.
+/// The folder of these files, in the machine's state folder.
 pub const FOLDER: &str = "injected";
 
 /// One injection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Injection {
-    /// When, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// The session, by the name that the agent's program gives it.
+    /// The session id that the agent's program gives.
     pub session: String,
-    /// The agent's program, where its hooks tell.
+    /// The agent's program, if its hook names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` where the session's context was emptied, `reminder` where the
-    /// agent was asked to store what was decided.
+    /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` if the session's context was emptied,
+    /// `reminder` if the agent was asked to store its decisions.
     pub hook: String,
-    /// Where the claims are.
+    /// The scope of the claims.
     pub scope: Scope,
-    /// What was given.
+    /// The injected claims.
     #[serde(default)]
     pub claims: Vec<ClaimId>,
 }
 
-/// The lines of a file that can be read: one that was cut short by a crash is passed over.
+/// Parses the lines of a file and skips those that a crash cut short.
 pub fn read(file: &File) -> Vec<Injection> {
     BufReader::new(file).lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok()).collect()
 }
 
-/// Every injection on this machine, the newest first. `state` is the folder of the machine's state.
+/// Returns every injection on this machine, newest first. `state` is the machine's state folder.
 ///
 /// # Errors
-/// A file, or the folder, cannot be read; it is named.
+/// If the folder or a file cannot be read; the error names it.
 pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
     let folder = state.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -59,28 +60,28 @@ pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
     Ok(found)
 }
 
-/// A claim that was given into sessions.
+/// A claim that was injected into sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// The claim.
     pub claim: ClaimId,
-    /// Where it is.
+    /// Its scope.
     pub scope: Scope,
-    /// What it says, where somebody looked it up.
+    /// Its text, if the caller looked it up.
     pub statement: Option<String>,
-    /// How often.
+    /// The number of injections.
     pub times: usize,
-    /// Into how many sessions.
+    /// The number of sessions.
     pub sessions: usize,
-    /// By which hooks.
+    /// The hooks that injected it.
     pub hooks: BTreeSet<String>,
-    /// Into sessions of which agents, as far as they told.
+    /// The agents of these sessions, as far as known.
     pub agents: BTreeSet<String>,
-    /// When last, in milliseconds since the Unix epoch.
+    /// The last time, in milliseconds since the Unix epoch.
     pub last: u64,
 }
 
-/// The same by claim, the one that was given last first. `all` has the newest first.
+/// Groups injections by claim, the last injected claim first. `all` is sorted newest first.
 pub fn by_claim(all: &[Injection]) -> Vec<Given> {
     let mut out: Vec<(Given, BTreeSet<&str>)> = Vec::new();
     let mut places = std::collections::HashMap::new();

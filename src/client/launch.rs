@@ -1,8 +1,8 @@
-//! Finding the daemon, starting it where it is not running, stopping it.
+//! Finds, starts and stops the daemon.
 //!
-//! Every client goes by the same rule, whatever its environment: `ERGO_API_URL` where it is set, else the socket that
-//! the running daemon has recorded, else the place where its socket would be. A process id alone proves nothing: only an
-//! answer does, and the store's lock says who owns it.
+//! Every client follows the same rule: `ERGO_API_URL` if it is set, else the socket that the running daemon has
+//! recorded, else the default socket path. A process id alone proves nothing: only an answer does, and the store's lock
+//! names the owner.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use std::{
 use tokio::{net::UnixStream, time::sleep};
 
 use super::{
-    Api, Client, ClientError, HttpApi, Place,
+    Api, Client, ClientError, DaemonAddress, HttpApi,
     credential::{Credential, OwnDaemon},
 };
 use crate::{
@@ -31,21 +31,21 @@ use crate::{
 /// How long a daemon may take to become ready, or to end.
 pub const START_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How long between two looks at a daemon that starts or ends.
+/// The interval at which a daemon that starts or ends is polled.
 const LOOK: Duration = Duration::from_millis(15);
 
-/// The exit code of `ergo daemon run` where another process owns the store.
+/// The exit code of `ergo daemon run` if another process owns the store.
 const EXIT_OWNED: i32 = 3;
 
 /// How many lines of the log an error shows.
 const TAIL_LINES: usize = 12;
 
-/// How to come to a daemon.
+/// How to reach a daemon.
 #[derive(Clone, Debug)]
 pub struct Connect {
-    /// Where things are on this machine.
+    /// The paths of this machine's files.
     pub paths: Paths,
-    /// Whether a daemon is started where none is running.
+    /// Whether to start a daemon if none runs.
     pub spawn: bool,
     /// Whether `ERGO_API_URL` and `ERGO_API_TOKEN` count. A demonstration in a private home ignores them.
     pub environment: bool,
@@ -54,21 +54,21 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// The usual way: what the environment names, else the local daemon, started where it is not running.
+    /// Connects to the daemon that the environment names, else to the local one, which is started if it does not run.
     pub fn new(paths: Paths) -> Self {
         Self { paths, spawn: true, environment: true, program: None }
     }
 
-    /// The daemon of a private home, whatever the environment says.
+    /// Connects to the daemon of a private home and ignores the environment.
     pub fn private(paths: Paths) -> Self {
         Self { environment: false, ..Self::new(paths) }
     }
 
-    /// Comes to a daemon that can be connected to.
+    /// Returns a client of a daemon that accepts connections.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] where none runs and none may be started; [`ClientError::NotStarted`] with the log's
-    /// last lines where one was started in vain.
+    /// [`ClientError::Unreachable`] if none runs and none may be started; [`ClientError::NotStarted`] with the log's
+    /// last lines if starting one failed.
     pub async fn client(&self) -> Result<Client, ClientError> {
         if let Some((api, _)) = self.named()? {
             return Ok(Client::new(Arc::new(api)));
@@ -80,10 +80,10 @@ impl Connect {
         }
     }
 
-    /// A client for where the daemon is, or would be; nothing is tried yet.
+    /// Returns a client without connecting to anything.
     ///
     /// # Errors
-    /// Where `ERGO_API_URL` is no address, or one that needs a token that is not there.
+    /// If `ERGO_API_URL` is invalid, or needs a token that is not set.
     pub fn lazy(&self) -> Result<Client, ClientError> {
         let api = self.named()?.map_or_else(|| HttpApi::unix(self.socket()), |(api, _)| api);
         Ok(Client::new(Arc::new(api)))
@@ -118,7 +118,7 @@ impl Connect {
             };
             if let Some(status) = ended {
                 child = None;
-                // Another client was faster, or the daemon before this one is still ending: it will answer, or go.
+                // Another client was faster, or the previous daemon is still ending: it will answer, or go.
                 if status.code() != Some(EXIT_OWNED) {
                     return Err(failed(format!("it ended with {status}")));
                 }
@@ -141,10 +141,10 @@ impl Connect {
         }
     }
 
-    /// Ends the daemon and waits until it has let go of the store.
+    /// Ends the daemon and waits until it has released the store.
     ///
     /// # Errors
-    /// Where it does not end in time, with its process id.
+    /// If it does not end in time; the error names its process id.
     pub async fn stop(&self) -> Result<Stopped, ClientError> {
         let begin = Instant::now();
         let asked = match self.reach().await {
@@ -176,7 +176,7 @@ impl Connect {
         }
     }
 
-    /// What runs, without starting anything.
+    /// Returns what runs, without starting anything.
     pub async fn status(&self) -> Status {
         let record = DaemonRecord::read(&self.paths.record());
         match self.health().await {
@@ -188,35 +188,35 @@ impl Connect {
         }
     }
 
-    /// Returns the address in `ERGO_API_URL`, where it is set and counts.
+    /// Returns the address in `ERGO_API_URL`, if it is set and counts.
     ///
     /// # Errors
-    /// Where it is no address of a daemon, may not be spoken to, or needs a token that is not there.
+    /// If the address is invalid or may not be used, or if it needs a token that is not set.
     pub fn elsewhere(&self) -> Result<Option<Elsewhere>, ClientError> {
         let found = self.named()?;
         Ok(found.map(|(api, own)| Elsewhere { place: api.place(), own }))
     }
 
-    /// The daemon that the environment names, and whether it is this home's.
+    /// Returns the daemon that the environment names, and whether it is this home's.
     ///
-    /// The token in this home's file goes to this home's own daemon alone. Any other address gets `ERGO_API_TOKEN`, or
-    /// nothing at all: whoever listens there must not learn what opens this memory.
+    /// The token in this home's file goes only to this home's own daemon. Any other address gets `ERGO_API_TOKEN`, or
+    /// nothing: whoever listens there must not learn the token that opens this store.
     fn named(&self) -> Result<Option<(HttpApi, bool)>, ClientError> {
         let set = |name: &str| std::env::var(name).ok().map(|v| v.trim().to_owned()).filter(|value| !value.is_empty());
         let Some(url) = set("ERGO_API_URL").filter(|_| self.environment) else { return Ok(None) };
         let refused =
             |why: String| ApiError::field("ERGO_API_URL", format!("the environment variable ERGO_API_URL: {why}"));
-        let place = Place::parse(&url).map_err(|why| ClientError::Api(refused(why)))?;
+        let place = DaemonAddress::parse(&url).map_err(|why| ClientError::Api(refused(why)))?;
         let own = match &place {
-            Place::Tcp(authority) => OwnDaemon::at(&self.paths, authority),
-            Place::Unix(_) | Place::Tls(_) => None,
+            DaemonAddress::Tcp(authority) => OwnDaemon::at(&self.paths, authority),
+            DaemonAddress::Unix(_) | DaemonAddress::Tls(_) => None,
         };
-        let is_own = own.is_some() || place == Place::Unix(self.socket());
+        let is_own = own.is_some() || place == DaemonAddress::Unix(self.socket());
         let api = match (set("ERGO_API_TOKEN"), own) {
             (Some(token), _) => HttpApi::new(place, Some(token)),
             (None, Some(own)) => HttpApi::with(place, Credential::Home(own)),
-            // A socket asks for no token: who may open it may speak.
-            (None, None) if matches!(place, Place::Unix(_)) => HttpApi::new(place, None),
+            // A socket asks for no token: its file permissions decide who may connect.
+            (None, None) if matches!(place, DaemonAddress::Unix(_)) => HttpApi::new(place, None),
             (None, None) => {
                 let why = format!("{place} is not where this home's daemon listens, and there is no token for it");
                 return Err(ClientError::Api(refused(why).hint(
@@ -227,17 +227,17 @@ impl Connect {
         Ok(Some((api, is_own)))
     }
 
-    /// Where the daemon's socket is, by its own word, else by the rule.
+    /// Returns the path of the daemon's socket: the recorded one, else the default.
     fn socket(&self) -> PathBuf {
         DaemonRecord::read(&self.paths.record()).map_or_else(|| self.paths.socket.clone(), |record| record.socket)
     }
 
-    /// A client of a socket that takes connections.
+    /// Returns a client of a socket that accepts connections.
     async fn reach(&self) -> Result<Client, ClientError> {
         let socket = self.socket();
         let unreachable =
-            |cause: String| ClientError::Unreachable { place: Place::Unix(socket.clone()).to_string(), cause };
-        // In a shared temporary directory someone else could listen in our name.
+            |cause: String| ClientError::Unreachable { place: DaemonAddress::Unix(socket.clone()).to_string(), cause };
+        // In a shared temporary directory, another user could listen on this path.
         match fs::symlink_metadata(&socket) {
             Ok(meta) if meta.uid() != rustix::process::getuid().as_raw() => {
                 return Err(unreachable(format!("the socket belongs to user {}", meta.uid())));
@@ -267,7 +267,7 @@ impl Connect {
         }
     }
 
-    /// Starts `ergo daemon run` on its own: another process group, no terminal, what it says in the log.
+    /// Starts `ergo daemon run` detached: another process group, no terminal, its output in the log.
     fn spawn_daemon(&self) -> std::io::Result<Child> {
         let program = match &self.program {
             Some(program) => program.clone(),
@@ -294,7 +294,7 @@ impl Connect {
 pub struct Elsewhere {
     /// Its address.
     pub place: String,
-    /// It is this home's own.
+    /// Whether it is this home's own.
     pub own: bool,
 }
 
@@ -305,65 +305,65 @@ pub struct Started {
     pub client: Client,
     /// Its health.
     pub health: Health,
-    /// It was not running before.
+    /// Whether this call started it.
     pub fresh: bool,
 }
 
-/// How stopping went.
+/// The result of stopping a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// It ended, and has let go of the store.
+    /// It ended and released the store.
     Ended {
-        /// The process that it was.
+        /// Its process id.
         pid: u32,
     },
-    /// There was none.
+    /// None ran.
     NotRunning,
 }
 
-/// What runs.
+/// What runs on this machine.
 #[derive(Debug)]
 pub enum Status {
     /// A daemon answers.
     Running {
         /// Its health.
         health: Health,
-        /// Where it says it is.
+        /// Its address.
         record: Option<DaemonRecord>,
-        /// A sentence where its version is not this program's.
+        /// A sentence for the user, if its version is not this program's.
         skew: Option<String>,
     },
-    /// Something owns the store and does not answer.
+    /// A process owns the store and does not answer.
     Silent {
-        /// Who.
+        /// The process.
         owner: Owner,
-        /// What came instead of an answer.
+        /// The error that its socket gave.
         error: ClientError,
     },
     /// Nothing runs.
     Stopped,
 }
 
-/// This program's file; where it was replaced while it runs, the file that replaced it.
+/// Returns the path of this program; if it was replaced while it runs, that of the replacement.
 fn this_program() -> std::io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     let replaced = path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
     Ok(replaced.filter(|path| path.exists()).unwrap_or(path))
 }
 
-/// Asks the owner to end; where there is no such process any more, that is what was wanted.
+/// Asks the owner to end. A process that no longer exists counts as success.
 fn terminate(owner: &Owner) {
     if let Some(pid) = i32::try_from(owner.pid).ok().and_then(rustix::process::Pid::from_raw) {
         let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 }
 
-/// The last lines of a log from an offset on.
+/// Returns the last lines of a log, from an offset on.
 fn tail(log: &Path, from: u64) -> String {
     let mut text = Vec::new();
     let read = fs::File::open(log).and_then(|mut file| {
         let size = file.metadata()?.len();
-        // A log that was rotated meanwhile begins anew.
+        // A log that was rotated meanwhile starts again at 0.
         let from = if from > size { 0 } else { from };
         file.seek(SeekFrom::Start(from.max(size.saturating_sub(16 * 1024))))?;
         file.read_to_end(&mut text)
@@ -373,7 +373,7 @@ fn tail(log: &Path, from: u64) -> String {
     }
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().collect();
-    // What the program says to people, which it does last, is clearer than the same in the log's form before it.
+    // The message for the user, which comes last, is clearer than the log line before it.
     if let Some(start) = lines.iter().rposition(|line| line.starts_with("Error: ")) {
         return lines.get(start..).unwrap_or_default().join("\n");
     }

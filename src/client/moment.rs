@@ -1,12 +1,13 @@
-//! Moments as people and agents write them.
+//! Points in time, as people and agents write them.
 
 use jiff::{Span, Timestamp, civil, tz::TimeZone};
 
-/// What [`moment`] understands, for a message.
+/// What [`moment`] accepts, for a message.
 pub const MOMENT_FORMS: &str = "a date (2026-11-22), a time (2026-11-22T09:00) or a span (3d, 2 weeks)";
 
-/// Reads a date, a date with time, or a span such as `3d` or `2 weeks`, counted from now in the direction of `sign`. A date alone
-/// means its end. Returns milliseconds since the Unix epoch, or `None` for anything else.
+/// Parses a date, a date with time, or a span such as `3d` or `2 weeks`, counted from now in the direction of
+/// `sign`. A date alone means its end. Returns milliseconds since the Unix epoch, or `None` if the text is
+/// invalid.
 pub fn moment(text: &str, sign: i64) -> Option<u64> {
     let millis = |timestamp: Timestamp| u64::try_from(timestamp.as_millisecond()).unwrap_or_default();
     if let Ok(timestamp) = text.parse::<Timestamp>() {

@@ -1,12 +1,12 @@
-//! Under which name the daemon knows a project.
+//! Finds the scope under which the daemon knows a project.
 
 use crate::{api::ScopeView, domain::Scope};
 
-/// The scope under which the daemon knows a project, and the identity by which. `named` is its scope as folder and settings
-/// name it; `identities` tell it from another of that name, the best first, none where a person named the project.
+/// Returns the scope under which the daemon knows a project, and the identity that matched. `named` is the scope that
+/// folder and settings give; `identities` distinguish projects of one name, best first, empty if the user named the
+/// project.
 ///
-/// Where two projects have one name, the second is `name-2`; and one that has a remote by now is still the one that it was
-/// before.
+/// If two projects have one name, the second is `name-2`. A project that gained a remote keeps its scope.
 pub fn known_scope(named: &Scope, identities: &[String], scopes: &[ScopeView]) -> (Scope, Option<String>) {
     let Some(best) = identities.first() else { return (named.clone(), None) };
     let ours = |known: &&ScopeView| known.scope.org_id == named.org_id;

@@ -1,21 +1,21 @@
-//! Reads server-sent events out of bytes as they arrive, whatever the pieces.
+//! A parser of server-sent events that accepts bytes in pieces of any size.
 
-/// The longest event that is accepted, in bytes: nothing that the daemon sends comes near it.
+/// The maximum length of an event in bytes, far above what the daemon sends.
 const MAX_EVENT: usize = 1024 * 1024;
 
-/// A reader of one stream.
+/// The parser of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     line: Vec<u8>,
     data: String,
 }
 
-/// An event grew past what is accepted.
+/// The error for an event above the maximum length.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
 impl Reader {
-    /// Takes the next bytes; answers with the `data` of each event that they complete.
+    /// Parses the next bytes and returns the `data` of each event that they complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut out = Vec::new();
         for &byte in bytes {

@@ -1,4 +1,4 @@
-//! The endpoints under `/sync`.
+//! Methods for the endpoints under `/sync`.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::api::{
     RenameRequest, RevokeRequest, SyncMode, SyncNowRequest, SyncRound, SyncStatus, TeamDone, TeamView,
 };
 
-/// How long a join may take until the words are known: the other device must be found and dialled.
+/// The deadline of a join until the verification code is known: the other device must be found and dialled.
 const JOIN_DEADLINE: Duration = Duration::from_secs(45);
 
 impl Client {
@@ -66,7 +66,7 @@ impl Client {
         self.team(&path, request.clone(), |r| &mut r.caller).await
     }
 
-    /// `POST /sync/join`: answers once the words are known.
+    /// `POST /sync/join`: answers when the verification code is known.
     pub async fn sync_join(&self, request: &JoinRequest) -> Answer<JoinView> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
@@ -138,7 +138,7 @@ impl Client {
         self.post("/sync/mode", &ModeRequest { mode }).await
     }
 
-    /// `POST /sync/now`: every peer, or one, is called and compared.
+    /// `POST /sync/now`: connects to every peer, or to one, and synchronises.
     pub async fn sync_now(&self, request: &SyncNowRequest) -> Answer<SyncRound> {
         let deadline = DEADLINE * 2 + Duration::from_millis(request.wait_ms.unwrap_or_default());
         self.value(Request { deadline, ..posting("/sync/now", request)? }).await
@@ -149,7 +149,7 @@ impl Client {
         self.post("/sync/address", request).await
     }
 
-    /// Sends an act on a team; one without an idempotency key gets one.
+    /// Sends a team operation; adds an idempotency key if it has none.
     async fn team<B: Serialize, T: serde::de::DeserializeOwned>(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! TLS towards a daemon on another machine, or rather towards the proxy in front of it.
+//! TLS to a daemon on another machine, usually to the proxy in front of it.
 
 use std::{env, sync::Arc};
 
@@ -6,16 +6,16 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// What names the certificate authorities to trust, in place of the system's: a PEM file, or folders of them.
+/// The variables that name the certificate authorities to trust instead of the system's: a PEM file, or folders.
 const AUTHORITIES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Makes what opens TLS connections.
+/// Creates the connector of TLS connections.
 ///
-/// It trusts the authorities in `SSL_CERT_FILE` and `SSL_CERT_DIR` where one of them is set, else the system's, else, on a
-/// system that has none, those of Mozilla that are built in.
+/// It trusts the authorities in `SSL_CERT_FILE` and `SSL_CERT_DIR` if one of them is set, else the system's, else, on a
+/// system that has none, Mozilla's, which are built in.
 ///
 /// # Errors
-/// Where the authorities that the environment names cannot be read, in words.
+/// If the authorities that the environment names cannot be read.
 pub(super) fn connector() -> Result<TlsConnector, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -33,7 +33,7 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
         }
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
-    // Named here, since the program holds more than one user of rustls and none may depend on a default of the process.
+    // Named here because the program has several users of rustls, and none may depend on a process-wide default.
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
@@ -43,10 +43,10 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Connects to a host and checks that its certificate is for it.
+/// Connects to a host and verifies its certificate.
 ///
 /// # Errors
-/// What the system or TLS said.
+/// The error of the system or of TLS.
 pub(super) async fn connect(connector: &TlsConnector, host: String, port: u16) -> Result<TlsStream<TcpStream>, String> {
     let stream = TcpStream::connect((host.as_str(), port)).await.map_err(|error| error.to_string())?;
     stream.set_nodelay(true).map_err(|error| error.to_string())?;

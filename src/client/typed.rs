@@ -24,7 +24,7 @@ use crate::{
     domain::OpId,
 };
 
-/// A client of the daemon. Cheap to clone.
+/// A typed client of the daemon. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(super) api: Arc<dyn Api>,
@@ -34,22 +34,22 @@ pub struct Client {
 pub(super) type Answer<T> = Result<T, ClientError>;
 
 impl Client {
-    /// A client over this transport.
+    /// Creates a client over a transport.
     pub fn new(api: Arc<dyn Api>) -> Self {
         Self { api, seen: Arc::default() }
     }
 
-    /// Where the daemon is, for messages.
+    /// Returns the daemon's address for messages.
     pub fn place(&self) -> String {
         self.api.place()
     }
 
-    /// The program version that the daemon named in its last answer.
+    /// Returns the program version that the daemon named in its last answer.
     pub fn daemon_version(&self) -> Option<String> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// One sentence where the daemon, by its last answer, is of another version than this program; with the next step.
+    /// Returns a sentence with the next step if the daemon's last answer named another version than this program's.
     pub fn skew(&self) -> Option<String> {
         let here = env!("CARGO_PKG_VERSION");
         let there = self.daemon_version()?;
@@ -66,12 +66,12 @@ impl Client {
         self.get("/health", "").await
     }
 
-    /// [`Client::health`] with a deadline of its own, for waiting until a daemon is ready.
+    /// [`Client::health`] with its own deadline, for waiting until a daemon is ready.
     pub async fn health_within(&self, deadline: Duration) -> Answer<Health> {
         self.value(Request { deadline, ..Request::new(Method::GET, "/health") }).await
     }
 
-    /// `POST /check`: looks the whole store over.
+    /// `POST /check`: checks the whole store.
     pub async fn check_store(&self) -> Answer<StoreCheck> {
         self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/check") }).await
     }
@@ -148,7 +148,7 @@ impl Client {
         self.get("/openapi.json", "").await
     }
 
-    /// `POST /reembed`: one step of making the vectors anew.
+    /// `POST /reembed`: one step of recomputing the vectors.
     pub async fn reembed(&self) -> Answer<Reembedded> {
         self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/reembed") }).await
     }
@@ -174,21 +174,21 @@ impl Client {
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/ingest", request)? }).await
     }
 
-    /// `GET /ingested`: the files that were taken in.
+    /// `GET /ingested`: the imported files.
     pub async fn ingested(&self, query: &IngestedQuery) -> Answer<IngestedFiles> {
         self.get("/ingested", &encode(query)?).await
     }
 
     /// `POST /why`.
     pub async fn why(&self, request: &WhyRequest) -> Answer<WhyAnswer> {
-        // The past is made first.
+        // The daemon rebuilds the past state first.
         let deadline = if request.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { deadline, ..posting("/why", request)? }).await
     }
 
     /// `POST /recall`.
     pub async fn recall(&self, request: &RecallRequest) -> Answer<RecallAnswer> {
-        // The past is made first, and a language model takes seconds.
+        // The daemon rebuilds the past state first, and a language model takes seconds.
         let long = request.as_of.is_some() || request.filter;
         let deadline = if long { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { deadline, ..posting("/recall", request)? }).await
@@ -281,23 +281,23 @@ impl Client {
         self.get("/models", "").await
     }
 
-    /// `POST /models/reload`: the daemon takes up what was installed or chosen.
+    /// `POST /models/reload`: the daemon loads what was installed or chosen.
     pub async fn reload_models(&self) -> Answer<ModelsStatus> {
         self.value(Request::new(Method::POST, "/models/reload")).await
     }
 
     /// `POST /shutdown`; over the socket only.
     pub async fn shutdown(&self) -> Answer<Stopping> {
-        // It only sets a flag: a daemon that needs longer hangs, and the caller has other means.
+        // It only sets a flag: if this takes longer, the daemon hangs, and the caller has other means.
         self.value(Request { deadline: Duration::from_secs(3), ..Request::new(Method::POST, "/shutdown") }).await
     }
 
-    /// `GET /events`: what changes from now on. See [`Api::changes`].
+    /// `GET /events`: streams what changes from now on. See [`Api::changes`].
     pub fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
         self.api.changes()
     }
 
-    /// Any call, its answer read as a `T`: for a caller that has its request as JSON already, with the key of a write in it.
+    /// Sends any request and parses its answer as a `T`, for a caller that has the request as JSON, with a write's key.
     pub async fn ask<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
         self.value(request).await
     }
@@ -325,7 +325,7 @@ impl Client {
     }
 }
 
-/// A retry is recognised only by its key: a write that has none gets one before it is sent.
+/// Adds an idempotency key to a write that has none: a retry is recognised only by its key.
 pub(super) fn name_op(caller: &mut Caller) -> Answer<()> {
     if caller.op_id.is_none() {
         caller.op_id = Some(new_op()?);
@@ -333,7 +333,7 @@ pub(super) fn name_op(caller: &mut Caller) -> Answer<()> {
     Ok(())
 }
 
-/// A fresh idempotency key.
+/// Returns a fresh idempotency key.
 fn new_op() -> Answer<OpId> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
@@ -354,7 +354,7 @@ fn unsendable(cause: impl std::fmt::Display) -> ClientError {
     ClientError::Api(ApiError::internal(format!("the request cannot be written: {cause}")))
 }
 
-/// What the answer says: the value, or the daemon's error. A 409 that is an outcome of the write is a value.
+/// Parses a response: the value, or the daemon's error. A 409 that is an outcome of the write is a value.
 pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() -> String) -> Answer<T> {
     let bad = |cause: String| ClientError::BadAnswer { place: place(), cause };
     let outcome = response.status == 409
@@ -377,7 +377,7 @@ pub(super) fn segment(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'~' => out.push(char::from(byte)),
-            // A segment of dots would be a step in the path.
+            // A segment of dots would change the path.
             _ => drop(write!(out, "%{byte:02X}")),
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     config::{Config, ConfigError, ModelSettings, Paths},
     infer::{
         Call, InferError, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions, Prompt, Role,
-        catalogue::{Catalogue, Shelf, resolve},
+        catalogue::{Catalogue, ModelStore, resolve},
     },
 };
 
@@ -15,13 +15,13 @@ use crate::{
 const NONE: &str = "not available";
 
 /// The models of this machine, as they were chosen.
-pub(super) struct Chosen {
+pub(super) struct ConfiguredModels {
     paths: Paths,
     pool: Pool,
     problems: Mutex<Vec<String>>,
 }
 
-impl Chosen {
+impl ConfiguredModels {
     /// What settings and machine name for each role. Nothing is loaded before it is needed.
     pub(super) fn new(paths: &Paths, config: &Config) -> Self {
         let (set, problems) = choice(paths, &config.models);
@@ -55,7 +55,7 @@ impl Chosen {
     }
 }
 
-impl Chosen {
+impl ConfiguredModels {
     /// Asks the models. Where a file turns out to be unusable, it may have been lost or damaged since it was looked at: then
     /// what is built in serves in its place, and is asked.
     fn ask<T>(&self, ask: impl Fn(&Pool) -> Result<T, InferError>) -> Result<T, InferError> {
@@ -66,7 +66,7 @@ impl Chosen {
     }
 }
 
-impl Models for Chosen {
+impl Models for ConfiguredModels {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
         self.ask(|pool| pool.embed(texts, call))
     }
@@ -98,8 +98,8 @@ fn choice(paths: &Paths, settings: &ModelSettings) -> (ModelSet, Vec<String>) {
         Ok(catalogue) => (catalogue, Vec::new()),
         Err(problem) => (Catalogue::builtin().clone(), vec![problem]),
     };
-    let shelf = Shelf::new(paths.models());
-    let serving = resolve::resolve(&shelf, &catalogue, &|role| settings.named(role.name()).map(str::to_owned));
+    let model_store = ModelStore::new(paths.models());
+    let serving = resolve::resolve(&model_store, &catalogue, &|role| settings.named(role.name()).map(str::to_owned));
     problems.extend(serving.iter().filter_map(|serving| serving.problem.clone()));
     for problem in &problems {
         tracing::warn!("{problem}");

@@ -96,7 +96,7 @@ async fn live(
 ) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
     let mut problems = Vec::new();
-    let models = Arc::new(models::Chosen::new(paths, config));
+    let models = Arc::new(models::ConfiguredModels::new(paths, config));
     let endpoint = endpoint(&config.recall, &mut problems);
     let engine = Arc::new(open(paths, config, Arc::clone(&models) as Arc<dyn Models>, endpoint)?);
     let bus = Arc::new(Bus::new());

@@ -26,7 +26,7 @@ pub(super) struct Shared(Arc<State>);
 /// The daemon's state besides the store.
 pub(super) struct State {
     pub(super) engine: Arc<Engine>,
-    pub(super) models: Arc<models::Chosen>,
+    pub(super) models: Arc<models::ConfiguredModels>,
     pub(super) bus: Arc<Bus>,
     pub(super) agents: Arc<Present>,
     pub(super) teams: Arc<Teams>,
@@ -124,7 +124,7 @@ pub(super) mod testing {
         Shared::new(State {
             teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),
             engine,
-            models: Arc::new(models::Chosen::new(&paths, &config)),
+            models: Arc::new(models::ConfiguredModels::new(&paths, &config)),
             agents: Arc::new(Present::new(Arc::clone(&bus))),
             bus,
             token: "secret".to_owned(),

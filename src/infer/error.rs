@@ -1,4 +1,4 @@
-//! Why a model did not answer, in words for people.
+//! The errors of models, for people.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use super::Role;
 /// Why a model did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InferError {
-    /// Nothing was chosen for the role.
-    #[error("no model serves as {role}; `ergo models list` shows what there is")]
+    /// No model is chosen for the role.
+    #[error("no model serves as {role}; `ergo models list` shows the models")]
     NoModel {
         /// The role.
         role: Role,
@@ -18,25 +18,25 @@ pub enum InferError {
     Timeout {
         /// The role.
         role: Role,
-        /// How long the caller was willing to wait.
+        /// The deadline.
         after: Duration,
     },
-    /// The worker process ended, or cannot be started.
+    /// The worker process exited, or cannot be started.
     #[error("the process of the {role} model {why}")]
     Crashed {
         /// The role.
         role: Role,
-        /// What happened, as the rest of a sentence.
+        /// What happened, to follow "the process …".
         why: String,
     },
-    /// The file is missing, damaged, or no model for this role. Not tried again until the file changes.
+    /// The file is missing, damaged, or not a model for this role. Not tried again until the file changes.
     #[error("the model {name} cannot be used as {role}: {why}")]
     BadModel {
         /// The role.
         role: Role,
         /// The model's name.
         name: String,
-        /// What is wrong with it, and what helps.
+        /// What is wrong, and what to do.
         why: String,
     },
     /// There is not enough memory for the model, or it would exceed its limit.
@@ -44,16 +44,16 @@ pub enum InferError {
     OutOfMemory {
         /// The role.
         role: Role,
-        /// What was tried.
+        /// What was attempted.
         why: String,
     },
-    /// The model works, and this request cannot be answered: its input is too long, its grammar wrong, …
+    /// The model works, but cannot answer this request: the input is too long, the grammar is invalid, …
     #[error("{0}")]
     Refused(String),
 }
 
 impl InferError {
-    /// Its kind, for counting: one snake-case word.
+    /// Returns the kind, for counting: one snake-case word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NoModel { .. } => "no_model",

@@ -1,4 +1,4 @@
-//! Models that are written down instead of computed: for tests of whatever asks models.
+//! Fake models with given answers, for tests.
 
 use std::{
     fmt,
@@ -31,22 +31,22 @@ impl fmt::Debug for FakeModels {
 }
 
 impl FakeModels {
-    /// How many numbers a vector of [`FakeModels::bag_of_words`] has.
+    /// The dimension of [`FakeModels::bag_of_words`].
     pub const DIMENSION: usize = 64;
 
-    /// No model in any role.
+    /// Creates models without any role.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An embedder.
+    /// Adds an embedder.
     #[must_use]
     pub fn embedding(mut self, with: impl Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync + 'static) -> Self {
         self.embed = Some(Box::new(with));
         self
     }
 
-    /// A cross-encoder.
+    /// Adds a cross-encoder.
     #[must_use]
     pub fn classifying(
         mut self,
@@ -56,14 +56,14 @@ impl FakeModels {
         self
     }
 
-    /// A language model that generates.
+    /// Adds a language model that generates.
     #[must_use]
     pub fn generating(mut self, with: impl Fn(&Prompt) -> Result<String, InferError> + Send + Sync + 'static) -> Self {
         self.generate = Some(Box::new(with));
         self
     }
 
-    /// A language model that weighs answers.
+    /// Adds a language model that weighs answers.
     #[must_use]
     pub fn answering(
         mut self,
@@ -73,7 +73,7 @@ impl FakeModels {
         self
     }
 
-    /// A language model that weighs each token of an answer.
+    /// Adds a language model that weighs each token of an answer.
     #[must_use]
     pub fn expecting(
         mut self,
@@ -83,7 +83,8 @@ impl FakeModels {
         self
     }
 
-    /// A vector of length 1 from the words of a text alone: the more words two texts share, the closer they are.
+    /// Returns a vector of length 1 from the words of a text: the more words two texts share, the closer they
+    /// are.
     pub fn bag_of_words(text: &str) -> Vec<f32> {
         let mut vector = vec![0.0_f32; Self::DIMENSION];
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -97,7 +98,7 @@ impl FakeModels {
         vector.iter().map(|number| number / length).collect()
     }
 
-    /// What was asked so far, in order.
+    /// Returns the calls so far, in order.
     pub fn asked(&self) -> Vec<(Role, Call)> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,10 +1,10 @@
-//! Models: what the engine may ask of them, and what it hears where they cannot answer.
+//! Models: the trait that the engine calls, and its implementation in worker processes.
 //!
-//! The engine knows the trait [`Models`] alone. llama.cpp runs in worker processes of this same program, since a C++
-//! exception or a corrupt file ends the process that it happens in.
+//! Architecture Invariant: the engine knows the trait [`Models`] only, and llama.cpp runs in worker processes
+//! of this program. So a C++ exception or a damaged file ends a worker, and never the daemon.
 
 pub mod catalogue;
-mod endpoint;
+mod chat_endpoint;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 mod fake;
@@ -13,7 +13,7 @@ mod types;
 mod wire;
 pub mod worker;
 
-pub use endpoint::{Endpoint, EndpointError};
+pub use chat_endpoint::{Endpoint, EndpointError};
 pub use error::InferError;
 #[cfg(any(test, feature = "testing"))]
 pub use fake::FakeModels;
@@ -24,45 +24,46 @@ pub use types::{
 };
 pub use wire::ModelFacts;
 
-/// What the engine may ask of the models. Calls block until the answer, the deadline or a failure: make them outside every
-/// lock and every transaction.
+/// The models that the engine may call. Calls block until the answer, the deadline or a failure: make them
+/// outside every lock and every transaction.
 pub trait Models: Send + Sync {
-    /// A vector of length 1 for each text, in their order.
+    /// Returns a vector of length 1 for each text, in order.
     ///
     /// # Errors
-    /// Any [`InferError`]; all texts share one fate.
+    /// Any [`InferError`], for all texts together.
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError>;
 
-    /// For each pair (premise, hypothesis) the raw logits of the classifier: entailment, neutral, contradiction.
+    /// Returns the raw logits of the classifier for each pair (premise, hypothesis): entailment, neutral,
+    /// contradiction.
     ///
     /// # Errors
-    /// Any [`InferError`]; all pairs share one fate.
+    /// Any [`InferError`], for all pairs together.
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError>;
 
-    /// What the language model answers, the likeliest token each time, held to a GBNF grammar whose root is `root`. It ends
-    /// where the grammar is satisfied and the model ends, or after `max_tokens`.
+    /// Returns the language model's answer, choosing the likeliest token each time, constrained by a GBNF
+    /// grammar with the rule `root`. It ends when the grammar and the model allow it, or after `max_tokens`.
     ///
     /// # Errors
-    /// Any [`InferError`]; [`InferError::Refused`] also for a grammar that cannot be read.
+    /// Any [`InferError`]; [`InferError::Refused`] also for an invalid grammar.
     fn generate(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, InferError>;
 
-    /// For each answer the log-probability of its first token as the beginning of the language model's answer.
+    /// Returns for each answer the log-probability of its first token as the beginning of the model's answer.
     ///
     /// # Errors
-    /// Any [`InferError`]; [`InferError::Refused`] also where two answers begin with the same token.
+    /// Any [`InferError`]; [`InferError::Refused`] also if two answers begin with the same token.
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError>;
 
-    /// The log-probability of each token of `answer`, in order, as what the language model says.
+    /// Returns the log-probability of each token of `answer`, in order.
     ///
     /// # Errors
     /// Any [`InferError`]; [`InferError::Refused`] also for an empty answer.
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError>;
 
-    /// Which models there are, and how they do. Never waits for a model.
+    /// Returns the models and their state. Never waits for a model.
     fn info(&self) -> ModelsInfo;
 }
 
-/// No models at all: every call says so.
+/// No models at all: every call fails.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoModels;
 

@@ -1,4 +1,4 @@
-//! The words of inference: roles, calls, prompts, models and what is told about them.
+//! The data types of inference: roles, calls, prompts, models and their state.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -22,10 +22,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role.
+    /// All roles.
     pub const ALL: [Self; 3] = [Self::Embedder, Self::Nli, Self::Llm];
 
-    /// Its name in commands, settings and answers.
+    /// Returns its name in commands, settings and answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Embedder => "embedder",
@@ -41,37 +41,37 @@ impl fmt::Display for Role {
     }
 }
 
-/// Who waits for a call.
+/// The priority of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// A person or an agent: overtakes everything that waits in the background.
+    /// A person or an agent waits: overtakes everything in the background.
     Foreground,
-    /// Nobody.
+    /// Nobody waits.
     Background,
 }
 
-/// How urgent a call is, and how long its caller waits in all, queueing and loading included.
+/// The priority of a call, and how long its caller waits in all, queueing and loading included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Who waits.
+    /// The priority.
     pub priority: Priority,
-    /// After this the answer is [`super::InferError::Timeout`].
+    /// After this, the call fails with [`super::InferError::Timeout`].
     pub deadline: Duration,
 }
 
 impl Call {
-    /// Somebody waits.
+    /// A call that somebody waits for.
     pub const fn foreground(deadline: Duration) -> Self {
         Self { priority: Priority::Foreground, deadline }
     }
 
-    /// Nobody waits.
+    /// A call that nobody waits for.
     pub const fn background(deadline: Duration) -> Self {
         Self { priority: Priority::Background, deadline }
     }
 }
 
-/// Who says a [`Turn`].
+/// The author of a [`Turn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
@@ -79,7 +79,7 @@ pub enum Speaker {
     /// The instruction at the beginning.
     #[n(0)]
     System,
-    /// Who asks.
+    /// The user.
     #[n(1)]
     User,
     /// The model.
@@ -88,7 +88,7 @@ pub enum Speaker {
 }
 
 impl Speaker {
-    /// The word that chat templates have for it.
+    /// Returns its name in chat templates.
     pub fn word(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -98,30 +98,30 @@ impl Speaker {
     }
 }
 
-/// One message of a conversation.
+/// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode)]
 pub struct Turn {
-    /// Who says it.
+    /// The author.
     #[n(0)]
     pub speaker: Speaker,
-    /// What. Ours, hence trusted: the model's control tokens are recognised in it.
+    /// The text. It is trusted: control tokens in it are recognised.
     #[n(1)]
     pub text: String,
 }
 
-/// A conversation that the model is to continue. The model's own chat template puts it into words.
+/// A conversation that the model continues, formatted by the model's own chat template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct Prompt {
-    /// Instruction and examples, the same from call to call: evaluated once and kept in the model's cache.
+    /// Instruction and examples, the same in each call: evaluated once and kept in the model's cache.
     #[n(0)]
     pub prefix: Vec<Turn>,
-    /// What is asked now, as the last message of the user. Not trusted: control tokens in it are plain text.
+    /// The question, as the last message of the user. Not trusted: control tokens in it are plain text.
     #[n(1)]
     pub text: String,
 }
 
 impl Prompt {
-    /// An instruction, examples of question and answer, and what is asked now.
+    /// Creates a prompt of an instruction, examples of question and answer, and the question.
     pub fn few_shot<Q: Into<String>, A: Into<String>>(
         system: &str,
         examples: impl IntoIterator<Item = (Q, A)>,
@@ -139,7 +139,7 @@ impl Prompt {
 /// A model file that is built into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddedModel {
-    /// Its name, for people; also the stem of the file that is written out.
+    /// Its name, for people; also the stem of the file that is written.
     pub name: &'static str,
     /// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
     pub sha256: &'static str,
@@ -149,7 +149,7 @@ pub struct EmbeddedModel {
 
 impl fmt::Debug for EmbeddedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the megabytes.
+        // Without the megabytes.
         f.debug_struct("EmbeddedModel")
             .field("name", &self.name)
             .field("sha256", &self.sha256)
@@ -158,28 +158,29 @@ impl fmt::Debug for EmbeddedModel {
     }
 }
 
-/// A model file on the disk.
+/// A model file on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelFile {
     /// Its name, for people.
     pub name: String,
-    /// SHA-256 of the file as it was accepted; empty where nobody computed it.
+    /// SHA-256 of the file as it was accepted; empty if unknown.
     pub sha256: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
 }
 
 /// Where a model comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// Built into the program; written to the data directory before its first use, since llama.cpp loads from a path.
+    /// Built into the program; written to the data directory before its first use, since llama.cpp loads from a
+    /// path.
     Embedded(&'static EmbeddedModel),
     /// A file.
     File(ModelFile),
 }
 
 impl ModelSource {
-    /// The model's name, for people.
+    /// Returns the model's name, for people.
     pub fn name(&self) -> &str {
         match self {
             Self::Embedded(model) => model.name,
@@ -187,7 +188,7 @@ impl ModelSource {
         }
     }
 
-    /// SHA-256 in hexadecimal digits; empty where nobody computed it.
+    /// Returns its SHA-256 in hexadecimal digits; empty if unknown.
     pub fn sha256(&self) -> &str {
         match self {
             Self::Embedded(model) => model.sha256,
@@ -196,7 +197,7 @@ impl ModelSource {
     }
 }
 
-/// Which model has which role; a role may be empty.
+/// The model of each role; a role may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelSet {
     /// The embedder.
@@ -208,7 +209,7 @@ pub struct ModelSet {
 }
 
 impl ModelSet {
-    /// The model of a role.
+    /// Returns the model of a role.
     pub fn role(&self, role: Role) -> Option<&ModelSource> {
         match role {
             Role::Embedder => self.embedder.as_ref(),
@@ -218,7 +219,7 @@ impl ModelSet {
     }
 }
 
-/// Which models there are, and how they do.
+/// The models and their state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelsInfo {
     /// The roles that have a model.
@@ -232,30 +233,30 @@ pub struct ModelsInfo {
 }
 
 impl ModelsInfo {
-    /// What is known of a role; `None` where it has no model.
+    /// Returns the state of a role; `None` if it has no model.
     pub fn role(&self, role: Role) -> Option<&RoleInfo> {
         self.roles.iter().find(|info| info.role == role)
     }
 }
 
-/// A role that has a model.
+/// The state of a role that has a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleInfo {
     /// The role.
     pub role: Role,
     /// The model's name.
     pub name: String,
-    /// SHA-256 of its file; empty where nobody computed it.
+    /// SHA-256 of its file; empty if unknown.
     pub sha256: String,
     /// Whether it is in memory now.
     pub loaded: bool,
-    /// How many numbers a vector of it has, from the first time that it was loaded; for the embedder alone.
+    /// The dimension of its vectors, once it was loaded; for the embedder only.
     pub dimension: Option<usize>,
-    /// Where it computes, from the first time that it was loaded: `CPU`, or a device's name.
+    /// Where it computes, once it was loaded: `CPU`, or a device's name.
     pub computes: Option<String>,
     /// Layers that are computed there and not by the processor.
     pub gpu_layers: u32,
-    /// Why it is not used, where that is so until its file changes.
+    /// Why it cannot be used until its file changes.
     pub problem: Option<String>,
 }
 
@@ -264,10 +265,10 @@ pub struct RoleInfo {
 pub struct WorkerInfo {
     /// The roles that it serves.
     pub roles: Vec<Role>,
-    /// Its process id; `None` while nothing needs it.
+    /// Its process id; `None` while it does not run.
     pub pid: Option<u32>,
-    /// Memory that it holds, in bytes, mapped files included; 0 where it does not run or the system does not say.
+    /// Its resident memory in bytes, mapped files included; 0 if it does not run or the system does not tell.
     pub rss_bytes: u64,
-    /// How often it was started again after it had died.
+    /// How often it was restarted after it had died.
     pub restarts: u64,
 }

@@ -1,7 +1,8 @@
-//! What the daemon and a worker say to each other: frames of a length (four bytes, little endian) and a CBOR message.
+//! The messages between the daemon and an inference worker: frames of a length (four bytes, little endian) and
+//! CBOR.
 //!
-//! The two are the same program as a rule, but a daemon outlives an upgrade of its file: the first message carries the
-//! version, and another version is refused.
+//! Both are usually the same program, but a daemon outlives an upgrade of its file: the first message carries
+//! the version, and another version is rejected.
 
 use std::io::{self, Write};
 
@@ -13,26 +14,26 @@ use crate::worker::frame;
 /// The version of these messages: raised with every change of their form.
 pub(super) const VERSION: u32 = 3;
 
-/// The longest message, in bytes: far above 64 statements of 32 KiB, the most that one request holds.
+/// The longest message, in bytes: far more than 64 statements of 32 KiB, the most of one request.
 pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
 
-/// A message to the worker.
+/// A request to the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) struct Ask {
-    /// Counts up; the answer bears the same. [`What::Cancel`] bears that of the request that it ends.
+pub(super) struct InferRequest {
+    /// Counts up; the response carries the same. [`InferCommand::Cancel`] carries that of the request that it ends.
     #[n(0)]
     pub(super) id: u64,
     #[n(1)]
-    pub(super) what: What,
+    pub(super) command: InferCommand,
 }
 
-/// What the worker is to do.
+/// What the worker is asked to do.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) enum What {
-    /// Once, first.
+pub(super) enum InferCommand {
+    /// The greeting: once, and first.
     #[n(0)]
-    Hello(#[n(0)] Hello),
-    /// Load a model for a role, instead of the one that it has.
+    Hello(#[n(0)] InferHello),
+    /// Loads the model of a role, replacing the present one.
     #[n(1)]
     Load {
         #[n(0)]
@@ -60,7 +61,8 @@ pub(super) enum What {
         #[n(1)]
         answers: Vec<String>,
     },
-    /// Stop working on the request with this message's id; it is answered with [`Failure::Cancelled`], unless it was done.
+    /// Cancels the request with this message's id; it is answered with [`FailureReason::Cancelled`], unless it is
+    /// done.
     #[n(6)]
     Cancel,
     #[n(7)]
@@ -72,50 +74,50 @@ pub(super) enum What {
     },
 }
 
-/// How the worker is to behave.
+/// The limits and settings of the worker.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(super) struct Hello {
+pub(super) struct InferHello {
     /// [`VERSION`] of the daemon.
     #[n(0)]
     pub(super) version: u32,
     /// Threads that compute.
     #[n(1)]
     pub(super) threads: u32,
-    /// The most private memory, in bytes; no limit where absent.
+    /// The limit of private memory, in bytes; `None` for no limit.
     #[n(2)]
     pub(super) memory: Option<u64>,
-    /// Layers of the language model that a GPU computes; all where absent.
+    /// Layers of the language model that a GPU computes; `None` for all.
     #[n(3)]
     pub(super) gpu_layers: Option<u32>,
-    /// The device that computes them; llama.cpp's choice where absent.
+    /// The device that computes them; `None` for llama.cpp's choice.
     #[n(4)]
     pub(super) device: Option<String>,
-    /// How far it stands back behind other processes: the increment of `nice(2)`.
+    /// The increment of `nice(2)`.
     #[n(5)]
     pub(super) nice: u8,
-    /// The folder where what the language model made of prompts' prefixes is kept; nowhere where absent.
+    /// The folder of the prefix cache; `None` for no cache.
     #[n(6)]
     pub(super) prefixes: Option<String>,
 }
 
-/// A message from the worker.
+/// A response of the worker.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) struct Answer {
+pub(super) struct InferResponse {
     #[n(0)]
     pub(super) id: u64,
     #[n(1)]
-    pub(super) said: Said,
+    pub(super) reply: InferReply,
 }
 
-/// What the worker answers.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(super) enum Said {
-    /// To [`What::Hello`]: the worker's [`VERSION`].
+pub(super) enum InferReply {
+    /// To [`InferCommand::Hello`]: the worker's [`VERSION`].
     #[n(0)]
     Ready(#[n(0)] u32),
     #[n(1)]
     Loaded(#[n(0)] ModelFacts),
-    /// Vectors as little-endian numbers of four bytes, and how many tokens were read for all of them.
+    /// Vectors as little-endian numbers of four bytes, and the tokens that were read for all of them.
     #[n(2)]
     Vectors(#[n(0)] Vec<ByteVec>, #[n(1)] u64),
     #[n(3)]
@@ -127,16 +129,16 @@ pub(super) enum Said {
     #[n(6)]
     Failed {
         #[n(0)]
-        failure: Failure,
+        failure: FailureReason,
         #[n(1)]
         why: String,
     },
 }
 
-/// Why the worker could not do it. It lives on.
+/// The kind of a failed request. The worker continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub(super) enum Failure {
+pub(super) enum FailureReason {
     #[n(0)]
     BadModel,
     #[n(1)]
@@ -147,25 +149,25 @@ pub(super) enum Failure {
     Cancelled,
 }
 
-/// What a model file is, as llama.cpp sees it.
+/// The properties of a model file, as llama.cpp reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct ModelFacts {
     /// `bert`, `qwen2`, …
     #[n(0)]
     pub architecture: String,
-    /// How many numbers a vector or hidden state of it has.
+    /// The dimension of its vectors or hidden states.
     #[n(1)]
     pub dimension: u32,
-    /// Names of its classes, in the order of its outputs; empty where it is no classifier.
+    /// Names of its classes, in the order of its outputs; empty if it is not a classifier.
     #[n(2)]
     pub classes: Vec<String>,
     /// The longest text that it was trained for, in tokens.
     #[n(3)]
     pub context: u32,
-    /// Parameters.
+    /// The number of parameters.
     #[n(4)]
     pub parameters: u64,
-    /// Size of its weights in bytes.
+    /// The size of its weights in bytes.
     #[n(5)]
     pub bytes: u64,
     /// Where it computes: `CPU`, or a device's name.
@@ -174,17 +176,17 @@ pub struct ModelFacts {
     /// Layers that are computed there and not by the processor.
     #[n(7)]
     pub gpu_layers: u32,
-    /// Whether it brings a chat template that llama.cpp knows; ChatML is used for one that does not.
+    /// Whether it has a chat template that llama.cpp knows; otherwise ChatML is used.
     #[n(8)]
     pub chat_template: bool,
 }
 
-/// A vector for the wire.
+/// Encodes a vector.
 pub(super) fn pack(vector: &[f32]) -> ByteVec {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()
 }
 
-/// A vector from the wire; `None` where the bytes are no whole numbers.
+/// Decodes a vector; `None` if the bytes are not whole numbers.
 pub(super) fn unpack(bytes: &ByteVec) -> Option<Vec<f32>> {
     let (numbers, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
@@ -193,7 +195,7 @@ pub(super) fn unpack(bytes: &ByteVec) -> Option<Vec<f32>> {
 /// Writes a message as one frame and flushes.
 ///
 /// # Errors
-/// Where the other end is gone, or the message is longer than [`MAX_FRAME`].
+/// If the other end is gone, or the message is longer than [`MAX_FRAME`].
 pub(super) fn write(to: &mut impl Write, message: &impl Encode<()>) -> io::Result<()> {
     frame::write(to, MAX_FRAME, message)
 }
@@ -215,7 +217,7 @@ mod tests {
         (vec(turn, 0..4), any::<String>()).prop_map(|(prefix, text)| Prompt { prefix, text })
     }
 
-    fn what() -> impl Strategy<Value = What> {
+    fn command() -> impl Strategy<Value = InferCommand> {
         prop_oneof![
             (
                 any::<u32>(),
@@ -226,71 +228,69 @@ mod tests {
                 any::<u8>(),
                 any::<Option<String>>()
             )
-                .prop_map(|(version, threads, memory, gpu_layers, device, nice, prefixes)| What::Hello(
-                    Hello { version, threads, memory, gpu_layers, device, nice, prefixes }
-                )),
-            any::<String>().prop_map(|path| What::Load { role: Role::Nli, path }),
-            vec(any::<String>(), 0..5).prop_map(What::Embed),
-            vec(any::<(String, String)>(), 0..5).prop_map(What::Classify),
-            (prompt(), any::<String>(), any::<u32>()).prop_map(|(prompt, grammar, max_tokens)| What::Generate {
-                prompt,
-                grammar,
-                max_tokens
-            }),
-            (prompt(), vec(any::<String>(), 0..4)).prop_map(|(prompt, answers)| What::Answers { prompt, answers }),
-            (prompt(), any::<String>()).prop_map(|(prompt, answer)| What::Likelihood { prompt, answer }),
-            Just(What::Cancel),
+                .prop_map(|(version, threads, memory, gpu_layers, device, nice, prefixes)| {
+                    InferCommand::Hello(InferHello { version, threads, memory, gpu_layers, device, nice, prefixes })
+                }),
+            any::<String>().prop_map(|path| InferCommand::Load { role: Role::Nli, path }),
+            vec(any::<String>(), 0..5).prop_map(InferCommand::Embed),
+            vec(any::<(String, String)>(), 0..5).prop_map(InferCommand::Classify),
+            (prompt(), any::<String>(), any::<u32>())
+                .prop_map(|(prompt, grammar, max_tokens)| InferCommand::Generate { prompt, grammar, max_tokens }),
+            (prompt(), vec(any::<String>(), 0..4))
+                .prop_map(|(prompt, answers)| InferCommand::Answers { prompt, answers }),
+            (prompt(), any::<String>()).prop_map(|(prompt, answer)| InferCommand::Likelihood { prompt, answer }),
+            Just(InferCommand::Cancel),
         ]
     }
 
-    fn said() -> impl Strategy<Value = Said> {
+    fn reply() -> impl Strategy<Value = InferReply> {
         let number = -1e9_f32..1e9;
         prop_oneof![
-            any::<u32>().prop_map(Said::Ready),
+            any::<u32>().prop_map(InferReply::Ready),
             (any::<String>(), vec(any::<String>(), 0..4)).prop_map(|(architecture, classes)| {
-                Said::Loaded(ModelFacts { architecture, classes, ..ModelFacts::default() })
+                InferReply::Loaded(ModelFacts { architecture, classes, ..ModelFacts::default() })
             }),
-            (vec(vec(number.clone(), 0..9), 0..4), any::<u64>()).prop_map(|(vectors, tokens)| Said::Vectors(
+            (vec(vec(number.clone(), 0..9), 0..4), any::<u64>()).prop_map(|(vectors, tokens)| InferReply::Vectors(
                 vectors.iter().map(|vector| pack(vector)).collect(),
                 tokens
             )),
-            vec([number.clone(), number.clone(), number.clone()], 0..4).prop_map(Said::Logits),
-            any::<String>().prop_map(Said::Text),
-            vec(number, 0..5).prop_map(Said::Weights),
-            any::<String>().prop_map(|why| Said::Failed { failure: Failure::Refused, why }),
+            vec([number.clone(), number.clone(), number.clone()], 0..4).prop_map(InferReply::Logits),
+            any::<String>().prop_map(InferReply::Text),
+            vec(number, 0..5).prop_map(InferReply::Weights),
+            any::<String>().prop_map(|why| InferReply::Failed { failure: FailureReason::Refused, why }),
         ]
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(asks in vec((any::<u64>(), what()), 0..4), answer in (any::<u64>(), said())) {
+        fn what_is_written_is_read(requests in vec((any::<u64>(), command()), 0..4), answer in (any::<u64>(), reply())) {
             let mut stream = Vec::new();
-            let asks: Vec<_> = asks.into_iter().map(|(id, what)| Ask { id, what }).collect();
-            for ask in &asks {
-                write(&mut stream, ask).unwrap();
+            let requests: Vec<_> = requests.into_iter().map(|(id, command)| InferRequest { id, command }).collect();
+            for request in &requests {
+                write(&mut stream, request).unwrap();
             }
             let mut from = &*stream;
-            for ask in &asks {
-                let back = read::<Ask>(&mut from).unwrap();
-                prop_assert_eq!(back.as_ref(), Some(ask));
+            for request in &requests {
+                let back = read::<InferRequest>(&mut from).unwrap();
+                prop_assert_eq!(back.as_ref(), Some(request));
             }
-            prop_assert_eq!(read::<Ask>(&mut from).unwrap(), None);
-            let answer = Answer { id: answer.0, said: answer.1 };
+            prop_assert_eq!(read::<InferRequest>(&mut from).unwrap(), None);
+            let answer = InferResponse { id: answer.0, reply: answer.1 };
             let mut bytes = Vec::new();
             write(&mut bytes, &answer).unwrap();
-            prop_assert_eq!(read::<Answer>(&mut &*bytes).unwrap(), Some(answer));
+            prop_assert_eq!(read::<InferResponse>(&mut &*bytes).unwrap(), Some(answer));
             for end in 1..bytes.len() {
-                prop_assert!(read::<Answer>(&mut &bytes[..end]).is_err(), "cut at {} of {}", end, bytes.len());
+                prop_assert!(read::<InferResponse>(&mut &bytes[..end]).is_err(), "cut at {} of {}", end, bytes.len());
             }
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200), length in 0_u32..60) {
-            let _told = read::<Answer>(&mut &*bytes);
+            let _told = read::<InferResponse>(&mut &*bytes);
             let mut framed = length.to_le_bytes().to_vec();
             framed.extend(&bytes);
-            let _told = read::<Answer>(&mut &*framed);
-            let _told = read::<Ask>(&mut &*framed);
+            let _told = read::<InferResponse>(&mut &*framed);
+            let _told = read::<InferRequest>(&mut &*framed);
         }
 
         #[test]
@@ -303,10 +303,10 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_too_long_is_refused_before_it_is_read() {
-        let error = read::<Ask>(&mut &[0xff, 0xff, 0xff, 0xff, 0][..]).unwrap_err();
+        let error = read::<InferRequest>(&mut &[0xff, 0xff, 0xff, 0xff, 0][..]).unwrap_err();
         assert!(error.to_string().contains("at most"), "{error}");
-        let long = Said::Text("x".repeat(MAX_FRAME));
-        assert!(write(&mut Vec::new(), &Answer { id: 1, said: long }).is_err());
+        let long = InferReply::Text("x".repeat(MAX_FRAME));
+        assert!(write(&mut Vec::new(), &InferResponse { id: 1, reply: long }).is_err());
         assert_eq!(unpack(&vec![1, 2, 3].into()), None);
     }
 }

@@ -37,7 +37,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/man.rs", "tui", "the app's manual page has its keys"),
     ("src/cli/demo/stage.rs", "daemon", "the demonstration's daemon lives in its own process, and ends with it"),
     ("src/cli/daemon.rs", "daemon", "the verb that is the daemon"),
-    ("src/daemon/teams/door.rs", "store", "an invitation, as it is kept"),
+    ("src/daemon/teams/join_requests.rs", "store", "an invitation, as it is kept"),
     ("src/daemon/teams/invites.rs", "store", "the same"),
     ("src/daemon/teams/status.rs", "store", "what is kept of teams and peers, put into one answer"),
     ("src/cli/worker.rs", "infer", "the verb that is the worker"),

@@ -175,7 +175,7 @@ fn the_token_of_the_environment_overrules_the_file() {
     crate::support::until("it answers", || block_on(home.client().health()).is_ok());
     let address = home.record().tcp.expect("TCP");
     let url = format!("http://{address}");
-    let place = ergo::client::Place::parse(&url).unwrap();
+    let place = ergo::client::DaemonAddress::parse(&url).unwrap();
     let scopes = |token: &str| {
         let api = ergo::client::HttpApi::new(place.clone(), Some(token.to_owned()));
         block_on(ergo::client::Client::new(std::sync::Arc::new(api)).openapi())

@@ -23,7 +23,7 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
 
     let wrong = ada.run(&["sync", "admit", id, "--words", "acid acorn agent album alien almond"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(wrong.stderr.contains("nobody was let in"), "{wrong:?}");
+    assert!(wrong.stderr.contains("nobody was admitted"), "{wrong:?}");
     ada.run(&["sync", "admit", id, "--words", &words(&guest)]).ok();
 
     let joined = ended(join).ok().json();

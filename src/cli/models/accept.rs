@@ -8,12 +8,12 @@ use crate::{
     infer::{
         ModelFile, ModelSet, ModelSource, Models, Role,
         catalogue::{
-            Entry, Installed,
+            CatalogueEntry, InstalledModel,
             digest::{self, Sha256},
-            gguf::Header,
+            gguf::GgufHeader,
             is_name,
-            probe::{self, Probed},
-            shelf::{DEFAULT, NONE, Records, modified},
+            model_store::{DEFAULT, ModelRecords, NONE, modified},
+            probe::{self, ProbeResult},
         },
     },
 };
@@ -26,7 +26,7 @@ pub(super) struct Candidate {
     pub(super) bytes: u64,
     pub(super) licence: Option<String>,
     /// The name in the catalogue, where the hash stands there.
-    pub(super) known: Option<Entry>,
+    pub(super) known: Option<CatalogueEntry>,
 }
 
 /// Looks at a file: a model of the catalogue by its hash, else what its header says. `role` and `name` are what the person
@@ -43,7 +43,7 @@ pub(super) fn look(
     let hash = if meta.is_file() { Some(hash(path, meta.len(), cx)?) } else { None };
     let known = hash.as_ref().and_then(|hash| desk.catalogue.hashed(hash)).cloned();
     let refuse = |why: String| CliError::usage(format_args!("{place} is not accepted: {why}"));
-    let header = Header::of(path);
+    let header = GgufHeader::of(path);
     let serves = match (&known, &header) {
         (Some(entry), _) => entry.role,
         (None, Ok(header)) => header
@@ -81,12 +81,12 @@ pub(super) fn look(
     let licence = known.as_ref().map(|entry| entry.licence.clone());
     let licence = licence.or_else(|| header.ok().and_then(|header| header.licence));
     let candidate = Candidate { name, role: serves, sha256, bytes: meta.len(), licence, known };
-    name_is_free(desk, &candidate, &desk.shelf.load()?)?;
+    name_is_free(desk, &candidate, &desk.model_store.load()?)?;
     Ok(candidate)
 }
 
 /// No two models have one name: what a setting means must not change by an import.
-fn name_is_free(desk: &Desk, candidate: &Candidate, records: &Records) -> Result<(), CliError> {
+fn name_is_free(desk: &Desk, candidate: &Candidate, records: &ModelRecords) -> Result<(), CliError> {
     let name = &candidate.name;
     let other = |hash: Sha256| hash != candidate.sha256;
     let taken = records.named(name).is_some_and(|model| other(model.sha256))
@@ -120,7 +120,7 @@ pub(super) fn probe(
     path: &Path,
     desk: &Desk,
     cx: &mut Context,
-) -> Result<Option<Probed>, CliError> {
+) -> Result<Option<ProbeResult>, CliError> {
     if candidate.known.is_some() {
         return Ok(None);
     }
@@ -159,8 +159,8 @@ pub(super) fn in_place(desk: &Desk, role: Role, path: &Path, cx: &mut Context) -
     if path.to_str().is_none() {
         return Err(CliError::usage(format_args!("{} is not valid text", path.display())).hint("rename it"));
     }
-    let records = desk.shelf.load()?;
-    let already = records.installed.iter().find(|model| desk.shelf.path_of(&model.file) == path);
+    let records = desk.model_store.load()?;
+    let already = records.installed.iter().find(|model| desk.model_store.path_of(&model.file) == path);
     if let Some(model) = already.filter(|model| model.role == role) {
         return Ok(model.name.clone());
     }
@@ -172,9 +172,9 @@ pub(super) fn in_place(desk: &Desk, role: Role, path: &Path, cx: &mut Context) -
 }
 
 /// Tells what a probe showed.
-pub(super) fn say_probed(candidate: &Candidate, probed: Option<&Probed>, cx: &mut Context) {
+pub(super) fn say_probed(candidate: &Candidate, probed: Option<&ProbeResult>, cx: &mut Context) {
     match (probed, &candidate.known) {
-        (Some(probed), _) => cx.ui.note(text!("{} as {}: {}", candidate.name, candidate.role, probed.told)),
+        (Some(probed), _) => cx.ui.note(text!("{} as {}: {}", candidate.name, candidate.role, probed.summary)),
         (None, Some(entry)) => {
             cx.ui.note(text!("It is {} of {}, by its hash.", quote(&entry.file), entry.publisher));
         }
@@ -184,8 +184,8 @@ pub(super) fn say_probed(candidate: &Candidate, probed: Option<&Probed>, cx: &mu
 
 impl Candidate {
     /// Its record, with this file.
-    pub(super) fn installed(&self, file: PathBuf) -> Installed {
-        Installed {
+    pub(super) fn installed(&self, file: PathBuf) -> InstalledModel {
+        InstalledModel {
             name: self.name.clone(),
             role: self.role,
             file,
@@ -198,8 +198,8 @@ impl Candidate {
 }
 
 /// The record of a model of the catalogue, with this file.
-pub(super) fn of_entry(entry: &Entry, file: PathBuf) -> Installed {
-    Installed {
+pub(super) fn of_entry(entry: &CatalogueEntry, file: PathBuf) -> InstalledModel {
+    InstalledModel {
         name: entry.name.clone(),
         role: entry.role,
         file,
@@ -211,10 +211,10 @@ pub(super) fn of_entry(entry: &Entry, file: PathBuf) -> Installed {
 }
 
 /// Puts a model on record whose file at `path` is known to be whole.
-pub(super) fn record(desk: &Desk, model: Installed, path: &Path) -> Result<(), CliError> {
+pub(super) fn record(desk: &Desk, model: InstalledModel, path: &Path) -> Result<(), CliError> {
     let meta = std::fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?;
-    let model = Installed { modified: modified(&meta), ..model };
-    desk.shelf.change(|records| records.put(model))?;
+    let model = InstalledModel { modified: modified(&meta), ..model };
+    desk.model_store.change(|records| records.put(model))?;
     Ok(())
 }
 

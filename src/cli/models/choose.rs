@@ -11,9 +11,9 @@ use crate::{
         ModelSource, Role,
         catalogue::{
             EMBEDDED, embedded,
-            fetch::{self, Wanted},
+            fetch::{self, FetchTarget},
+            model_store::{DEFAULT, NONE},
             resolve,
-            shelf::{DEFAULT, NONE},
         },
     },
 };
@@ -23,8 +23,8 @@ pub(super) fn choose(desk: &Desk, role: Role, wanted: &str, cx: &mut Context) ->
     desk.may_choose(role)?;
     let name =
         if resolve::is_path(wanted) { accept::in_place(desk, role, Path::new(wanted), cx)? } else { wanted.to_owned() };
-    let records = desk.shelf.load()?;
-    if let Err(why) = resolve::find(&desk.shelf, &desk.catalogue, &records, role, &name) {
+    let records = desk.model_store.load()?;
+    if let Err(why) = resolve::find(&desk.model_store, &desk.catalogue, &records, role, &name) {
         let known = records.named(&name).is_some() || desk.catalogue.named(&name).is_some();
         return Err(if known {
             CliError::usage(format_args!("{name} cannot serve as {role}: {why}"))
@@ -72,7 +72,7 @@ pub(super) fn after(
 
 fn set(desk: &Desk, role: Role, name: &str) -> Result<(), CliError> {
     let is_default = name == DEFAULT || embedded(role).is_some_and(|model| model.name == name);
-    desk.shelf.change(|records| {
+    desk.model_store.change(|records| {
         if is_default {
             records.chosen.remove(&role);
         } else {
@@ -103,13 +103,13 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
         return Err(CliError::usage(format_args!("{name} is built in and cannot be removed"))
             .hint(format_args!("`ergo models use ROLE {NONE}` switches a role off")));
     }
-    let records = desk.shelf.load()?;
+    let records = desk.model_store.load()?;
     let entry = desk.catalogue.named(name);
     let Some(model) = records.named(name) else {
-        let part = entry.map(|entry| Wanted {
+        let part = entry.map(|entry| FetchTarget {
             bytes: entry.bytes,
             sha256: entry.sha256,
-            target: desk.shelf.path_of(entry.file.as_ref()),
+            target: desk.model_store.path_of(entry.file.as_ref()),
         });
         return match part {
             Some(part) if fetch::discard_part(&part) => Ok(removed(name, "partial", cx)),
@@ -117,7 +117,7 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
             None => Err(unknown(name, desk)),
         };
     };
-    let path = desk.shelf.path_of(&model.file);
+    let path = desk.model_store.path_of(&model.file);
     let by_setting = Role::ALL
         .into_iter()
         .filter(|role| desk.setting(*role).is_some_and(|wanted| wanted == name || Path::new(&wanted) == path));
@@ -137,7 +137,7 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
     {
         return Err(CliError::file("remove", &path, &error));
     }
-    desk.shelf.change(|records| records.installed.retain(|model| model.name != name))?;
+    desk.model_store.change(|records| records.installed.retain(|model| model.name != name))?;
     if !ours {
         cx.ui.note(text!("Its file stays: {}", path.display()));
     }

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use super::{Desk, RoleArg, accept, choose, room_for};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes},
-    infer::catalogue::{Installed, digest, shelf::Condition},
+    infer::catalogue::{InstalledModel, digest, model_store::FileCondition},
 };
 
 /// The file, and what it is to be.
@@ -40,8 +40,8 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
         cx.ui.note(text!("{} is built in: there is nothing to import.", candidate.name));
         return choose::after(desk, candidate.role, &candidate.name, "embedded", args.choose, cx);
     }
-    let records = desk.shelf.load()?;
-    let there = records.named(&candidate.name).filter(|model| desk.shelf.condition(model) == Condition::Good);
+    let records = desk.model_store.load()?;
+    let there = records.named(&candidate.name).filter(|model| desk.model_store.condition(model) == FileCondition::Good);
     if there.is_some() {
         cx.ui.note(text!("{} is installed already, and whole.", candidate.name));
         return choose::after(desk, candidate.role, &candidate.name, "already_installed", args.choose, cx);
@@ -61,8 +61,8 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
 }
 
 /// Copies the file onto the shelf and puts it on record, unless the copy is another than what was looked at.
-fn copy(desk: &Desk, source: &std::path::Path, model: Installed, cx: &mut Context) -> Result<(), CliError> {
-    let target = desk.shelf.path_of(&model.file);
+fn copy(desk: &Desk, source: &std::path::Path, model: InstalledModel, cx: &mut Context) -> Result<(), CliError> {
+    let target = desk.model_store.path_of(&model.file);
     if target == *source {
         return accept::record(desk, model, &target);
     }
@@ -84,7 +84,7 @@ fn copy(desk: &Desk, source: &std::path::Path, model: Installed, cx: &mut Contex
         Ok(_) => Err(CliError::usage(format_args!("{} changed while it was being copied", source.display()))
             .hint("import it again")),
         Err(error) if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => {
-            let folder = desk.shelf.folder().display();
+            let folder = desk.model_store.folder().display();
             Err(CliError::internal(format_args!("the disk of {folder} is full: the copy was removed"))
                 .hint("make room, and import again; `ergo models use ROLE FILE` uses a file where it is"))
         }

@@ -8,9 +8,9 @@ use crate::{
     infer::{
         ModelSource, Role,
         catalogue::{
-            Chosen, Serving,
-            fetch::Wanted,
-            shelf::{Condition, Installed, NONE},
+            ChosenBy, ServingModel,
+            fetch::FetchTarget,
+            model_store::{FileCondition, InstalledModel, NONE},
         },
     },
 };
@@ -71,7 +71,7 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
     if cx.ui.json {
         let models: Vec<Value> = rows.iter().map(Row::value).collect();
         let roles: Vec<Value> = serving.iter().map(role_value).collect();
-        cx.ui.value(&json!({"models": models, "roles": roles, "folder": desk.shelf.folder()}));
+        cx.ui.value(&json!({"models": models, "roles": roles, "folder": desk.model_store.folder()}));
         return Ok(Exit::Ok);
     }
     let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default().max(4);
@@ -105,13 +105,16 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
 }
 
 /// All models: those of the catalogue in its order, then the others.
-fn rows(desk: &Desk, serving: &[Serving]) -> Result<Vec<Row>, CliError> {
-    let records = desk.shelf.load()?;
+fn rows(desk: &Desk, serving: &[ServingModel]) -> Result<Vec<Row>, CliError> {
+    let records = desk.model_store.load()?;
     let mut rows = Vec::new();
     for entry in desk.catalogue.models() {
         let installed = records.named(&entry.name).filter(|model| model.sha256 == entry.sha256);
-        let wanted =
-            Wanted { bytes: entry.bytes, sha256: entry.sha256, target: desk.shelf.path_of(entry.file.as_ref()) };
+        let wanted = FetchTarget {
+            bytes: entry.bytes,
+            sha256: entry.sha256,
+            target: desk.model_store.path_of(entry.file.as_ref()),
+        };
         let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
         let state = match installed {
             _ if serves(serving, entry.role, &entry.name) => State::InUse { embedded: entry.embedded },
@@ -127,7 +130,7 @@ fn rows(desk: &Desk, serving: &[Serving]) -> Result<Vec<Row>, CliError> {
         more.push(("by", format!("{}, {}", entry.publisher, entry.page)));
         more.extend(entry.url.clone().map(|url| ("url", url)));
         more.push(("sha256", entry.sha256.to_string()));
-        more.extend(installed.map(|model| ("file", desk.shelf.path_of(&model.file).display().to_string())));
+        more.extend(installed.map(|model| ("file", desk.model_store.path_of(&model.file).display().to_string())));
         rows.push(Row {
             role: entry.role,
             name: entry.name.clone(),
@@ -137,8 +140,8 @@ fn rows(desk: &Desk, serving: &[Serving]) -> Result<Vec<Row>, CliError> {
             more,
         });
     }
-    let known = |model: &Installed| rows.iter().any(|row| row.name == model.name);
-    let others: Vec<Installed> = records.installed.iter().filter(|model| !known(model)).cloned().collect();
+    let known = |model: &InstalledModel| rows.iter().any(|row| row.name == model.name);
+    let others: Vec<InstalledModel> = records.installed.iter().filter(|model| !known(model)).cloned().collect();
     rows.extend(others.into_iter().map(|model| Row {
         state: if serves(serving, model.role, &model.name) {
             State::InUse { embedded: false }
@@ -147,7 +150,7 @@ fn rows(desk: &Desk, serving: &[Serving]) -> Result<Vec<Row>, CliError> {
         },
         more: vec![
             ("sha256", model.sha256.to_string()),
-            ("file", desk.shelf.path_of(&model.file).display().to_string()),
+            ("file", desk.model_store.path_of(&model.file).display().to_string()),
         ],
         role: model.role,
         name: model.name,
@@ -158,16 +161,16 @@ fn rows(desk: &Desk, serving: &[Serving]) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-fn serves(serving: &[Serving], role: Role, name: &str) -> bool {
+fn serves(serving: &[ServingModel], role: Role, name: &str) -> bool {
     let model = serving.iter().find(|serving| serving.role == role).and_then(|serving| serving.model.as_ref());
     model.is_some_and(|model| model.name() == name)
 }
 
-fn condition(desk: &Desk, model: &Installed) -> State {
-    match desk.shelf.condition(model) {
-        Condition::Good => State::Installed,
-        Condition::Gone => State::Damaged("its file is gone".to_owned()),
-        Condition::Damaged(how) => State::Damaged(how),
+fn condition(desk: &Desk, model: &InstalledModel) -> State {
+    match desk.model_store.condition(model) {
+        FileCondition::Good => State::Installed,
+        FileCondition::Gone => State::Damaged("its file is gone".to_owned()),
+        FileCondition::Damaged(how) => State::Damaged(how),
     }
 }
 
@@ -189,13 +192,13 @@ impl Row {
     }
 }
 
-fn role_value(serving: &Serving) -> Value {
+fn role_value(serving: &ServingModel) -> Value {
     json!({
         "role": serving.role,
         "model": serving.model.as_ref().map(ModelSource::name),
         "chosen": match serving.by {
-            Chosen::Default => Value::Null,
-            Chosen::Machine | Chosen::Settings => json!(serving.wanted),
+            ChosenBy::Default => Value::Null,
+            ChosenBy::Machine | ChosenBy::Settings => json!(serving.wanted),
         },
         "by": serving.by,
         "problem": serving.problem,

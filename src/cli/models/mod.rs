@@ -19,7 +19,7 @@ use crate::{
     config::{Config, Paths, StoreLock},
     infer::{
         ModelSet, Models, Pool, PoolOptions, Role,
-        catalogue::{Catalogue, Serving, Shelf, ShelfError, resolve},
+        catalogue::{Catalogue, ModelStore, ModelStoreError, ServingModel, resolve},
         default_threads,
     },
 };
@@ -111,7 +111,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 struct Desk {
     paths: Paths,
     config: Config,
-    shelf: Shelf,
+    model_store: ModelStore,
     catalogue: Catalogue,
 }
 
@@ -124,15 +124,15 @@ impl Desk {
         let catalogue = Catalogue::with(config.models.catalogue.as_deref()).map_err(|error| {
             CliError::usage(error).hint(format_args!("`catalogue` stands in {}", paths.config.display()))
         })?;
-        Ok(Self { shelf: Shelf::new(paths.models()), paths, config, catalogue })
+        Ok(Self { model_store: ModelStore::new(paths.models()), paths, config, catalogue })
     }
 
     fn setting(&self, role: Role) -> Option<String> {
         self.config.models.named(role.name()).map(str::to_owned)
     }
 
-    fn serving(&self) -> Vec<Serving> {
-        resolve::resolve(&self.shelf, &self.catalogue, &|role| self.setting(role))
+    fn serving(&self) -> Vec<ServingModel> {
+        resolve::resolve(&self.model_store, &self.catalogue, &|role| self.setting(role))
     }
 
     /// Where a setting names the model of a role, the machine's choice would do nothing.
@@ -163,13 +163,13 @@ impl Desk {
     }
 }
 
-impl From<ShelfError> for CliError {
-    fn from(error: ShelfError) -> Self {
+impl From<ModelStoreError> for CliError {
+    fn from(error: ModelStoreError) -> Self {
         match &error {
-            ShelfError::Io { .. } => {
+            ModelStoreError::Io { .. } => {
                 Self::internal(&error).hint("check the folder's owner and permissions, and the free space")
             }
-            ShelfError::Damaged { path, .. } => Self::internal(&error).hint(format_args!(
+            ModelStoreError::Damaged { path, .. } => Self::internal(&error).hint(format_args!(
                 "remove {}, and import or pull the models again: files that are there are not fetched twice",
                 path.display()
             )),
@@ -189,8 +189,8 @@ fn unknown(name: &str, desk: &Desk) -> CliError {
 
 /// Refuses to begin what would fill the disk: the memory lives there, too.
 fn room_for(desk: &Desk, bytes: u64) -> Result<(), CliError> {
-    desk.shelf.make()?;
-    let folder: PathBuf = desk.shelf.folder().to_owned();
+    desk.model_store.make()?;
+    let folder: PathBuf = desk.model_store.folder().to_owned();
     // A system that does not say lets it be tried.
     let Ok(disk) = rustix::fs::statvfs(&folder) else { return Ok(()) };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -213,7 +213,7 @@ impl Desk {
             threads: self.threads(threads),
             gpu_layers: settings.gpu_layers,
             device: settings.device.clone(),
-            ..PoolOptions::new(self.shelf.folder().join("embedded"))
+            ..PoolOptions::new(self.model_store.folder().join("embedded"))
         };
         Box::new(Pool::new(options, set))
     }

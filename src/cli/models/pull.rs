@@ -10,10 +10,10 @@ use super::{Desk, accept, choose, room_for, unknown};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes, ui::SafeText},
     infer::catalogue::{
-        Entry,
-        fetch::{self, FetchError, Patience, Step, Wanted},
+        CatalogueEntry,
+        fetch::{self, FetchError, FetchProgress, FetchTarget, RetryPolicy},
         http::HttpSource,
-        shelf::Condition,
+        model_store::FileCondition,
     },
 };
 
@@ -49,14 +49,14 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
     if entry.embedded {
         return told(entry, "embedded", args.choose, desk, cx);
     }
-    let records = desk.shelf.load()?;
+    let records = desk.model_store.load()?;
     let installed = records.named(&entry.name).filter(|model| model.sha256 == entry.sha256);
-    if installed.is_some_and(|model| desk.shelf.condition(model) == Condition::Good) {
+    if installed.is_some_and(|model| desk.model_store.condition(model) == FileCondition::Good) {
         return told(entry, "already_installed", args.choose, desk, cx);
     }
     // A file that lies there without a record is taken where it is the right one.
     let file = PathBuf::from(&entry.file);
-    let target = desk.shelf.path_of(&file);
+    let target = desk.model_store.path_of(&file);
     if std::fs::metadata(&target).is_ok_and(|meta| meta.len() == entry.bytes)
         && accept::hash(&target, entry.bytes, cx)? == entry.sha256
     {
@@ -64,13 +64,13 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
         return told(entry, "already_installed", args.choose, desk, cx);
     }
     let address = address(args, entry, desk)?;
-    let wanted = Wanted { bytes: entry.bytes, sha256: entry.sha256, target: target.clone() };
+    let wanted = FetchTarget { bytes: entry.bytes, sha256: entry.sha256, target: target.clone() };
     let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
     room_for(desk, entry.bytes.saturating_sub(part))?;
     cx.ui.note(text!("Fetching {} ({}, {}) from {}", entry.name, bytes(entry.bytes), entry.licence, address));
     let mut source = HttpSource::new(&address, Duration::from_secs(args.timeout));
     let mut shown = Shown::new(entry, part);
-    let fetched = fetch::fetch(&wanted, &mut source, Patience::default(), &thread::sleep, &mut |step| {
+    let fetched = fetch::fetch(&wanted, &mut source, RetryPolicy::default(), &thread::sleep, &mut |step| {
         shown.step(&step, cx);
     });
     cx.ui.progress_done();
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
 }
 
 /// Where the file is fetched from.
-fn address(args: &Args, entry: &Entry, desk: &Desk) -> Result<String, CliError> {
+fn address(args: &Args, entry: &CatalogueEntry, desk: &Desk) -> Result<String, CliError> {
     let import = "`ergo models import FILE` takes it from a file";
     if desk.config.models.offline {
         let place = desk.paths.config.display();
@@ -97,7 +97,13 @@ fn address(args: &Args, entry: &Entry, desk: &Desk) -> Result<String, CliError> 
     }
 }
 
-fn told(entry: &Entry, result: &'static str, choose: bool, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
+fn told(
+    entry: &CatalogueEntry,
+    result: &'static str,
+    choose: bool,
+    desk: &Desk,
+    cx: &mut Context,
+) -> Result<Exit, CliError> {
     if !cx.ui.json && !cx.ui.quiet {
         match result {
             "embedded" => cx.ui.line(text!("{} is built in: there is nothing to fetch.", entry.name)),
@@ -108,10 +114,10 @@ fn told(entry: &Entry, result: &'static str, choose: bool, desk: &Desk, cx: &mut
     choose::after(desk, entry.role, &entry.name, result, choose, cx)
 }
 
-fn explained(error: FetchError, entry: &Entry, desk: &Desk) -> CliError {
+fn explained(error: FetchError, entry: &CatalogueEntry, desk: &Desk) -> CliError {
     let again = format!("`ergo models pull {}` goes on from there", entry.name);
     let import = "on another machine, fetch the file and take it here with `ergo models import FILE`";
-    let folder = desk.shelf.folder().display();
+    let folder = desk.model_store.folder().display();
     match error {
         FetchError::Refused(told) => {
             CliError::usage(told).hint(format_args!("look at {}, or name another address with `--url`", entry.page))
@@ -146,7 +152,7 @@ fn explained(error: FetchError, entry: &Entry, desk: &Desk) -> CliError {
 
 /// Progress: one line that is drawn over on a terminal, and a line for every tenth otherwise.
 struct Shown<'a> {
-    entry: &'a Entry,
+    entry: &'a CatalogueEntry,
     begin: Instant,
     /// Bytes that were there when it began, or went on.
     from: u64,
@@ -155,28 +161,28 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(entry: &'a Entry, from: u64) -> Self {
+    fn new(entry: &'a CatalogueEntry, from: u64) -> Self {
         Self { entry, begin: Instant::now(), from, drawn: None, tenth: from * 10 / entry.bytes.max(1) }
     }
 
-    fn step(&mut self, step: &Step, cx: &mut Context) {
+    fn step(&mut self, step: &FetchProgress, cx: &mut Context) {
         let name = &self.entry.name;
         match step {
-            Step::At { done, total } => self.at(*done, *total, cx),
-            Step::Continued { from } => {
+            FetchProgress::Downloaded { bytes, total_bytes } => self.at(*bytes, *total_bytes, cx),
+            FetchProgress::Resumed { from } => {
                 (self.begin, self.from) = (Instant::now(), *from);
                 note(cx, format_args!("{} of {name} are there already: going on from there", bytes(*from)));
             }
-            Step::Anew { why } => {
+            FetchProgress::Restarted { why } => {
                 (self.begin, self.from, self.tenth) = (Instant::now(), 0, 0);
                 note(cx, format_args!("Beginning anew: {why}"));
             }
-            Step::Again { why, after } => {
+            FetchProgress::Retrying { why, after } => {
                 let wait =
                     if after.is_zero() { String::new() } else { format!(" in {} s", after.as_secs_f32().ceil()) };
                 note(cx, format_args!("{why}; trying again{wait}"));
             }
-            Step::Checking => cx.ui.progress(text!("{}  comparing the hash …", name)),
+            FetchProgress::Checking => cx.ui.progress(text!("{}  comparing the hash …", name)),
         }
     }
 

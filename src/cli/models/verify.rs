@@ -7,14 +7,14 @@ use crate::{
     cli::{CliError, Context, Exit, status::bytes, ui::Style},
     infer::catalogue::{
         EMBEDDED,
-        shelf::{Condition, Installed},
+        model_store::{FileCondition, InstalledModel},
     },
 };
 
 /// Runs the act.
 pub(super) fn run(desk: &Desk, names: &[String], cx: &mut Context) -> Result<Exit, CliError> {
-    let records = desk.shelf.load()?;
-    let mut models: Vec<Installed> = Vec::new();
+    let records = desk.model_store.load()?;
+    let mut models: Vec<InstalledModel> = Vec::new();
     for name in names {
         match records.named(name) {
             Some(model) => models.push(model.clone()),
@@ -34,33 +34,33 @@ pub(super) fn run(desk: &Desk, names: &[String], cx: &mut Context) -> Result<Exi
     let mut rows = Vec::new();
     for model in models {
         let (name, total) = (model.name.clone(), model.bytes);
-        let (condition, modified) = desk.shelf.examine(&model, &mut |done| {
+        let (condition, modified) = desk.model_store.examine(&model, &mut |done| {
             cx.ui.progress(text!("{}  {} of {}", name, bytes(done), bytes(total)));
         });
         cx.ui.progress_done();
-        if condition == Condition::Good && modified != model.modified {
+        if condition == FileCondition::Good && modified != model.modified {
             // Touched, not changed: it need not be read again each time.
-            desk.shelf.change(|records| records.put(Installed { modified, ..model.clone() }))?;
+            desk.model_store.change(|records| records.put(InstalledModel { modified, ..model.clone() }))?;
         }
         rows.push((model, condition));
     }
-    let sick = rows.iter().any(|(_, condition)| *condition != Condition::Good);
+    let sick = rows.iter().any(|(_, condition)| *condition != FileCondition::Good);
     show(desk, &rows, cx);
     Ok(if sick { Exit::Internal } else { Exit::Ok })
 }
 
-fn show(desk: &Desk, rows: &[(Installed, Condition)], cx: &mut Context) {
-    let told = |condition: &Condition| match condition {
-        Condition::Good => ("ok", None),
-        Condition::Gone => ("gone", Some("its file is not there".to_owned())),
-        Condition::Damaged(how) => ("damaged", Some(how.clone())),
+fn show(desk: &Desk, rows: &[(InstalledModel, FileCondition)], cx: &mut Context) {
+    let told = |condition: &FileCondition| match condition {
+        FileCondition::Good => ("ok", None),
+        FileCondition::Gone => ("gone", Some("its file is not there".to_owned())),
+        FileCondition::Damaged(how) => ("damaged", Some(how.clone())),
     };
     if cx.ui.json {
         let items: Vec<_> = rows
             .iter()
             .map(|(model, condition)| {
                 let (state, problem) = told(condition);
-                json!({"name": model.name, "state": state, "problem": problem, "file": desk.shelf.path_of(&model.file)})
+                json!({"name": model.name, "state": state, "problem": problem, "file": desk.model_store.path_of(&model.file)})
             })
             .collect();
         cx.ui.value(&json!({"models": items}));

@@ -1,4 +1,4 @@
-//! What a person does to a team: the engine does it, and the network hears of it.
+//! What a person does to a team: the engine does it, and the sync service is told.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Teams {
-    /// Makes a team.
+    /// Creates a team.
     pub(in crate::daemon) async fn create(&self, mut request: CreateTeamRequest) -> Result<TeamView, ApiError> {
         request.device_name = Some(device_name(request.device_name.as_deref())?);
         let team = self.engine(move |engine| engine.create_team(&request)).await?;
@@ -26,53 +26,54 @@ impl Teams {
         self.act(move |engine| engine.rename_in_team(&request)).await
     }
 
-    /// Changes what a device may do.
+    /// Changes the grant of a device.
     pub(in crate::daemon) async fn grant(&self, request: GrantRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.grant_in_team(&request)).await
     }
 
-    /// Puts a device out of a team.
+    /// Revokes a device.
     pub(in crate::daemon) async fn revoke(&self, request: RevokeRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.revoke_from_team(&request)).await
     }
 
-    /// Leaves a team. The others hear of it as long as they are connected.
+    /// Leaves a team. The other devices learn of it while they are connected.
     pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
         let done = self.act(move |engine| engine.leave_team(&request)).await?;
-        // Nobody is let in by its tickets any more: nothing need listen for who brings one.
-        Arc::clone(self).keep_window().await;
+        // The invitations of the team are void: the pairing window may close.
+        Arc::clone(self).update_window().await;
         Ok(done)
     }
 
-    /// Shares what was written before.
+    /// Shares claims that were written before.
     pub(in crate::daemon) async fn adopt(&self, request: AdoptRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.adopt_into_team(&request)).await
     }
 
-    /// Gives a scope of a team another name here.
+    /// Binds a scope of a team to another local name.
     pub(in crate::daemon) async fn bind(&self, request: BindRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.bind_scope(&request)).await
     }
 
-    /// Lets in what was kept out, for the whole team.
+    /// Accepts events from quarantine, for the whole team.
     pub(in crate::daemon) async fn accept(&self, request: QuarantineRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.accept_quarantined(&request)).await
     }
 
-    /// Puts away what was kept out, here.
+    /// Discards events from quarantine, on this device.
     pub(in crate::daemon) async fn discard(&self, request: QuarantineRequest) -> Result<TeamDone, ApiError> {
         self.act(move |engine| engine.discard_quarantined(&request)).await
     }
 
-    /// What was kept out.
+    /// Lists the quarantine.
     pub(in crate::daemon) async fn quarantined(&self, query: QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
         self.engine(move |engine| engine.quarantined(&query)).await
     }
 
-    /// Notes where a device can be reached, and tries it.
+    /// Stores an address of a device, and dials it.
     pub(in crate::daemon) async fn address(&self, request: AddressRequest) -> Result<SyncStatus, ApiError> {
         let address: SocketAddr = request.address.trim().parse().map_err(|_| {
-            let message = format!("“{}” is no address: expected IP:PORT, such as 192.168.1.20:47120", request.address);
+            let message =
+                format!("“{}” is not an address: expected IP:PORT, such as 192.168.1.20:47120", request.address);
             ApiError::field("address", message).hint("`ergo sync status` on that device shows where it listens")
         })?;
         let mut found = Err(ApiError::not_found("this device is in no team"));

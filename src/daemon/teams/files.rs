@@ -1,4 +1,4 @@
-//! Coming into a team without a network: a card out, a grant back, both as files.
+//! Joining a team by files: a card is sent, and a grant is returned.
 
 use std::{fs::File, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
@@ -25,17 +25,17 @@ use crate::{
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// What a card says, besides the device that signed it.
+/// The content of a card, besides the device that signed it.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 struct Card {
-    /// Whose device it is.
+    /// The person that the device belongs to.
     #[n(0)]
     person: String,
-    /// What it calls itself.
+    /// The device's name.
     #[n(1)]
     name: String,
-    /// Random, so that the words of two cards differ.
+    /// Random, so that two cards have different words.
     #[cbor(n(2), with = "minicbor::bytes")]
     salt: [u8; 16],
 }
@@ -62,7 +62,7 @@ impl Teams {
         Ok(view(request.out, self.me(), &card, &payload, summary))
     }
 
-    /// Reads a card, and lets its device in where the words were compared.
+    /// Reads a card, and admits its device if the words match.
     pub(in crate::daemon) async fn approve(&self, request: ApproveRequest) -> Result<DeviceCard, ApiError> {
         let team = self.administered(request.in_team.as_deref(), "let anyone in").await?;
         let grant = team.grant(request.role, &request.scopes)?;
@@ -73,7 +73,7 @@ impl Teams {
                 .hint("make the card with the same version")
         })?;
         let asks = format!(
-            "{} asks to be let into {} with “{}”",
+            "{} asks to join {} with “{}”",
             escape(&card.person),
             escape(team.roster.name()),
             escape(&card.name)
@@ -81,10 +81,10 @@ impl Teams {
         let seen = view(request.card.clone(), note.device, &card, &note.payload, asks);
         let Some(out) = request.out else { return Ok(seen) };
         if !verification::matches(&request.words, &seen.words) {
-            return Err(ApiError::field("words", "these are not the words of this card: nobody was let in")
+            return Err(ApiError::field("words", "these are not the words of this card: nobody was admitted")
                 .hint("ask the one who sent it for the words that `ergo sync card` showed"));
         }
-        // Nobody is let in whose grant cannot be written.
+        // Check first that the grant can be written.
         absolute("out", &out)?;
         if Path::new(&out).exists() {
             return Err(ApiError::field("out", format!("{out} exists already")).hint("name another file"));
@@ -93,7 +93,7 @@ impl Teams {
         let (person, name) = (card.person.clone(), card.name.clone());
         if !team.roster.is_member(&device) {
             self.engine(move |engine| engine.add_member(&caller, Some(&named), device, &person, &name, &grant)).await?;
-            self.changed(&format!("“{}” was let into {}", escape(&card.name), escape(team.roster.name()))).await;
+            self.changed(&format!("“{}” was admitted to {}", escape(&card.name), escape(team.roster.name()))).await;
         }
         let export = ExportRequest {
             team: Some(team.id.to_hex()),
@@ -117,7 +117,7 @@ impl Teams {
         Ok(DeviceCard { grant: Some(out), grant_words, team_name: Some(team_name), summary, ..seen })
     }
 
-    /// Joins by a grant file: without the words it only tells what the file says.
+    /// Joins by a grant file; without the words, only reports what the file says.
     pub(super) async fn join_by_file(&self, path: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
         let bytes = read("grant", path)?;
         let key = self.key.clone();
@@ -176,7 +176,7 @@ fn view(path: String, device: DeviceId, card: &Card, payload: &[u8], summary: St
     }
 }
 
-/// The words of a grant: the team, the device that approved, and the one that it is for.
+/// Returns the words of a grant: of the team, the approving device, and the one that it is for.
 fn grant_words(team: EventId, from: DeviceId, to: DeviceId) -> Vec<String> {
     verification::verification_code("grant", &[team.0, from.0, to.0].concat()).map(str::to_owned).into()
 }
@@ -210,7 +210,8 @@ fn io(act: &str, field: &str, path: &str, error: &std::io::Error) -> ApiError {
             ApiError::field(field, format!("{path} exists already")).hint("name another file, or remove it")
         }
         std::io::ErrorKind::StorageFull => {
-            ApiError::new(ErrorCode::Unavailable, format!("cannot {act} {path}: {error}")).hint("make room, then again")
+            ApiError::new(ErrorCode::Unavailable, format!("cannot {act} {path}: {error}"))
+                .hint("free disk space, then try again")
         }
         _ => ApiError::field(field, format!("cannot {act} {path}: {error}")),
     }

@@ -1,10 +1,10 @@
-//! Invitations: made, listed, taken back, and the window that is open while one is live.
+//! Invitations, and the pairing window that is open while one is valid.
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Maker, Teams, door::Porter, lookup::scopes_of, now, random};
+use super::{InviteMaker, Teams, join_requests::PairingService, lookup::scopes_of, now, random};
 use crate::{
     api::{ApiError, DEFAULT_INVITE_TTL, ErrorCode, InviteRequest, InviteView, Invites, MAX_INVITE_TTL},
     store::InviteRow,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Teams {
-    /// Makes an invitation for one device.
+    /// Creates an invitation for one device.
     pub(in crate::daemon) async fn invite(self: &Arc<Self>, request: InviteRequest) -> Result<InviteView, ApiError> {
         let team = self.administered(request.in_team.as_deref(), "invite").await?;
         self.engine.room_in_team(&team.roster)?;
@@ -38,13 +38,13 @@ impl Teams {
             done: false,
         };
         self.write_invite(row.clone()).await?;
-        self.state().invites.insert(kept.0, Maker { caller: request.caller, yes: request.yes });
-        Arc::clone(self).keep_window().await;
+        self.state().invites.insert(kept.0, InviteMaker { caller: request.caller, yes: request.yes });
+        Arc::clone(self).update_window().await;
         let endpoint = match self.service.address().await {
             Ok(endpoint) => endpoint,
             Err(error) => {
                 self.forget_invite(kept.0).await?;
-                return Err(unreachable(&error));
+                return Err(network_error(&error));
             }
         };
         let lan = self.service.status().mode != NetworkMode::Internet;
@@ -61,7 +61,7 @@ impl Teams {
         Ok(InviteView { ticket: Some(ticket.to_text()), addresses, ..view })
     }
 
-    /// The invitations that still hold, and those of them that were used.
+    /// Lists the invitations that have not expired.
     pub(in crate::daemon) async fn invites(&self) -> Result<Invites, ApiError> {
         let mut items = Vec::new();
         for team in self.teams().await? {
@@ -72,24 +72,23 @@ impl Teams {
         Ok(Invites { items })
     }
 
-    /// Takes an invitation back: its ticket lets nobody in any more.
+    /// Cancels an invitation: its ticket becomes invalid.
     pub(in crate::daemon) async fn cancel(self: &Arc<Self>, id: &str) -> Result<InviteView, ApiError> {
         let invites = self.invites().await?.items;
         let mut found = invites.into_iter().filter(|invite| invite.id.starts_with(id));
         let invite = match (found.next(), found.next()) {
             (Some(invite), None) => invite,
             (None, _) => {
-                return Err(
-                    ApiError::not_found(format!("no invitation “{id}” holds")).hint("`GET /sync/invites` lists them")
-                );
+                return Err(ApiError::not_found(format!("there is no valid invitation “{id}”"))
+                    .hint("`GET /sync/invites` lists them"));
             }
-            _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” fits more than one invitation"))),
+            _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” matches more than one invitation"))),
         };
         if let Some(row) = self.live_invites().await?.into_iter().find(|row| name(row) == invite.id) {
             self.forget_invite(row.hash).await?;
         }
-        Arc::clone(self).keep_window().await;
-        self.tell("sync.answered", "an invitation was taken back");
+        Arc::clone(self).update_window().await;
+        self.announce("sync.answered", "an invitation was cancelled");
         Ok(invite)
     }
 
@@ -102,7 +101,7 @@ impl Teams {
         self.engine(move |engine| engine.sync_write(|store| store.delete_invite(&hash))).await
     }
 
-    /// The invitations with which a device may still come, or come again.
+    /// Returns the invitations with which a device may still join, or finish joining.
     pub(super) async fn live_invites(&self) -> Result<Vec<InviteRow>, ApiError> {
         let now = now();
         self.engine(move |engine| {
@@ -117,12 +116,12 @@ impl Teams {
         .await
     }
 
-    /// Strangers may knock as long as there is an invitation that one of them may have. Looks again when the last expires.
-    pub(super) fn keep_window(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        async move { self.look_at_window().await }.boxed()
+    /// Keeps the pairing window open while an invitation is valid, and checks again when the last one expires.
+    pub(super) fn update_window(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move { self.check_window().await }.boxed()
     }
 
-    async fn look_at_window(self: Arc<Self>) {
+    async fn check_window(self: Arc<Self>) {
         let live = match self.live_invites().await {
             Ok(live) => live,
             Err(error) => {
@@ -130,15 +129,15 @@ impl Teams {
                 return;
             }
         };
-        // Who was let in may have lost the answer on the way, and comes again.
+        // An admitted device may have missed the answer, and tries again.
         let Some(until) = live.iter().map(|row| row.expires_at).max() else {
             self.state().window = None;
             return;
         };
         if self.state().window.is_none() {
-            match self.service.open_pairing_window(Arc::new(Porter(Arc::downgrade(&self)))).await {
+            match self.service.open_pairing_window(Arc::new(PairingService(Arc::downgrade(&self)))).await {
                 Ok(window) => self.state().window = Some(window),
-                Err(error) => tracing::warn!(%error, "nobody can come with a ticket now"),
+                Err(error) => tracing::warn!(%error, "cannot open the pairing window"),
             }
         }
         let wait = Duration::from_millis(until.saturating_sub(now()) + 1000);
@@ -146,13 +145,13 @@ impl Teams {
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
             if let Some(teams) = teams.upgrade() {
-                teams.keep_window().await;
+                teams.update_window().await;
             }
         });
     }
 }
 
-/// What an invite is called: 16 hexadecimal digits.
+/// Returns the id of an invitation: 16 hexadecimal digits.
 pub(super) fn name(row: &InviteRow) -> String {
     hex::encode(SecretHash(row.hash).invite_id())
 }
@@ -173,8 +172,8 @@ fn view(row: &InviteRow, team_name: &str) -> InviteView {
     }
 }
 
-/// What a network that is not there means to a person.
-pub(super) fn unreachable(error: &TransportError) -> ApiError {
+/// Converts a network error for a person.
+pub(super) fn network_error(error: &TransportError) -> ApiError {
     let code = match error {
         TransportError::NoAnswer(_) | TransportError::NoAddress => ErrorCode::Timeout,
         TransportError::NotPaired => ErrorCode::Stale,
@@ -182,9 +181,9 @@ pub(super) fn unreachable(error: &TransportError) -> ApiError {
     };
     let hint = match error {
         TransportError::NoAnswer(_) | TransportError::NoAddress => {
-            "are both on the same network, and is the other's daemon running? Where they cannot meet, `ergo sync card` does it by files"
+            "are both on the same network, and is the other's daemon running? Without a common network, `ergo sync card` pairs by files"
         }
-        TransportError::NotPaired => "its ticket holds no longer: ask for a new one",
+        TransportError::NotPaired => "the ticket is no longer valid: ask for a new one",
         _ => "`ergo sync status` says more",
     };
     ApiError::new(code, error.to_string()).hint(hint)

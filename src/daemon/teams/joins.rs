@@ -1,8 +1,8 @@
-//! Joining a team, by a ticket or by a grant file.
+//! Joins a team, by a ticket or by a grant file.
 
 use std::{sync::Arc, time::Duration};
 
-use super::{REMEMBERED, Teams, door, invites::unreachable, now, random};
+use super::{MAX_KEPT_JOINS, Teams, invites::network_error, join_requests, now, random};
 use crate::{
     api::{ApiError, JoinRequest, JoinState, JoinView},
     domain::text::name_problem,
@@ -12,11 +12,11 @@ use crate::{
     },
 };
 
-/// How long the other side has to close the connection, once both are done.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// How long the other side has to close the connection after the join.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Teams {
-    /// Joins. By a ticket, it answers once the words are known, and goes on by itself.
+    /// Joins a team. With a ticket, returns once the words are known, and continues in the background.
     pub(in crate::daemon) async fn join(self: &Arc<Self>, mut request: JoinRequest) -> Result<JoinView, ApiError> {
         if request.caller.who.trim().is_empty() {
             request.caller.who.clone_from(&self.who);
@@ -28,35 +28,37 @@ impl Teams {
         }
     }
 
-    /// How far a join has come.
+    /// Returns the state of a join.
     pub(in crate::daemon) fn joined(&self, id: &str) -> Result<JoinView, ApiError> {
         let state = self.state();
         let found = state.joins.iter().find(|join| join.id == id).cloned();
         found.ok_or_else(|| {
-            ApiError::not_found(format!("no join “{id}” is known")).hint("`ergo sync status` says what is so")
+            ApiError::not_found(format!("there is no join “{id}”")).hint("`ergo sync status` shows the teams")
         })
     }
 
     async fn join_by_ticket(self: &Arc<Self>, text: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
-        let ticket = Ticket::parse(text, now() / 1000).map_err(|error| door::said(&error.into()))?;
+        let ticket = Ticket::parse(text, now() / 1000).map_err(|error| join_requests::pair_error(&error.into()))?;
         if ticket.device == self.me() {
             return Err(
-                ApiError::field("ticket", "this ticket was made by this very device").hint("use it on the other one")
+                ApiError::field("ticket", "this ticket was made by this device").hint("use it on the other one")
             );
         }
         let endpoint = ticket.endpoint().ok_or_else(|| ApiError::field("ticket", "this ticket names no device"))?;
-        let (connection, window) = self.service.dial_pair(endpoint).await.map_err(|error| unreachable(&error))?;
+        let (connection, window) = self.service.dial_pair(endpoint).await.map_err(|error| network_error(&error))?;
         let mut exporter = [0; 32];
         let stream = match connection.export_keying_material(&mut exporter, proof::EXPORT_LABEL, b"") {
             Ok(()) => connection.open_bi().await.map_err(|error| error.to_string()),
             Err(_) => Err("it gives no keying material".to_owned()),
         };
-        let (send, receive) = stream.map_err(|error| door::said(&PairError::ConnectionLost(error)))?;
+        let (send, receive) = stream.map_err(|error| join_requests::pair_error(&PairError::ConnectionLost(error)))?;
         let binding = proof::ChannelBinding { exporter, inviter: ticket.device, joiner: self.me() };
         let me =
             JoinerIdentity { person: request.caller.who.clone(), name: device_name(request.device_name.as_deref())? };
         let stream = tokio::io::join(receive, send);
-        let waiting = pairing::request_join(stream, &ticket, binding, &me).await.map_err(|error| door::said(&error))?;
+        let waiting = pairing::request_join(stream, &ticket, binding, &me)
+            .await
+            .map_err(|error| join_requests::pair_error(&error))?;
         let view = JoinView {
             id: hex::encode(random::<8>()?),
             state: JoinState::Waiting,
@@ -84,25 +86,25 @@ impl Teams {
                 .await;
             if took.is_ok() {
                 teams.changed("this device joined a team").await;
-                // Only now is the other one a peer, whose address may be known.
+                // Now the other device is a peer, and its addresses may be stored.
                 for address in &ticket.addresses {
                     if let TicketAddress::Ip(address) = address {
                         teams.service.add_address(ticket.device, *address).await;
                     }
                 }
-                // The other side closes when it has heard of it.
-                let _late = tokio::time::timeout(GOODBYE, connection.closed()).await;
+                // The other side closes when it has the last message.
+                let _late = tokio::time::timeout(CLOSE_TIMEOUT, connection.closed()).await;
             }
             connection.close(0u32.into(), b"done");
             drop(window);
-            teams.ended(&id, took.map_err(|error| door::said(&error)));
+            teams.ended(&id, took.map_err(|error| join_requests::pair_error(&error)));
         });
         Ok(view)
     }
 
     fn remember(&self, view: JoinView) {
         let mut state = self.state();
-        if state.joins.len() >= REMEMBERED {
+        if state.joins.len() >= MAX_KEPT_JOINS {
             state.joins.pop_front();
         }
         state.joins.push_back(view);
@@ -127,11 +129,11 @@ impl Teams {
                 }
             }
         };
-        self.tell("sync.join", summary);
+        self.announce("sync.join", summary);
     }
 }
 
-/// The name of this device in a team, where a person gave none: the machine's.
+/// Returns the name of this device in a team; if none is given, that of the machine.
 pub(super) fn device_name(given: Option<&str>) -> Result<String, ApiError> {
     let name = match given.map(str::trim).filter(|name| !name.is_empty()) {
         Some(name) => name.to_owned(),

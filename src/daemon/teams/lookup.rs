@@ -1,4 +1,4 @@
-//! Which team, which device: as people name them.
+//! Finds the team or device that a person names.
 
 use super::Teams;
 use crate::{
@@ -13,14 +13,14 @@ use crate::{
 
 /// A team of this device, with its roster.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct KnownTeam {
     pub(super) id: EventId,
     pub(super) roster: Roster,
 }
 
 impl Teams {
-    /// The team that is meant; the only one where none is named.
-    pub(super) async fn team(&self, named: Option<&str>) -> Result<Known, ApiError> {
+    /// Finds a team; if none is named, the only one.
+    pub(super) async fn team(&self, named: Option<&str>) -> Result<KnownTeam, ApiError> {
         let mut teams = self.teams().await?;
         let Some(named) = named else {
             return match (teams.pop(), teams.is_empty()) {
@@ -34,7 +34,7 @@ impl Teams {
             };
         };
         let fits =
-            |team: &Known| team.roster.name() == named || is_prefix(named) && team.id.to_hex().starts_with(named);
+            |team: &KnownTeam| team.roster.name() == named || is_prefix(named) && team.id.to_hex().starts_with(named);
         let mut found: Vec<_> = teams.into_iter().filter(fits).collect();
         match (found.pop(), found.is_empty()) {
             (Some(team), true) => Ok(team),
@@ -45,17 +45,17 @@ impl Teams {
         }
     }
 
-    /// The teams that this device is in.
-    pub(super) async fn teams(&self) -> Result<Vec<Known>, ApiError> {
+    /// Returns the teams that this device is in.
+    pub(super) async fn teams(&self) -> Result<Vec<KnownTeam>, ApiError> {
         self.known(false).await
     }
 
-    /// The teams that this device was in, and is out of.
-    pub(super) async fn past_teams(&self) -> Result<Vec<Known>, ApiError> {
+    /// Returns the teams that this device has left.
+    pub(super) async fn past_teams(&self) -> Result<Vec<KnownTeam>, ApiError> {
         self.known(true).await
     }
 
-    /// The device that is meant, another than this one, in whichever team.
+    /// Finds another device in any team.
     pub(super) async fn device_in_any(&self, named: &str) -> Result<DeviceId, ApiError> {
         let mut found = Err(no_team());
         for team in self.teams().await? {
@@ -67,13 +67,13 @@ impl Teams {
         found
     }
 
-    async fn known(&self, past: bool) -> Result<Vec<Known>, ApiError> {
+    async fn known(&self, past: bool) -> Result<Vec<KnownTeam>, ApiError> {
         self.engine(move |engine| {
             engine.sync_read(|reader| {
                 let mut known = Vec::new();
                 for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_some() == past) {
                     if let Some(roster) = reader.roster(&team.id)? {
-                        known.push(Known { id: team.id, roster });
+                        known.push(KnownTeam { id: team.id, roster });
                     }
                 }
                 Ok(known)
@@ -82,8 +82,8 @@ impl Teams {
         .await
     }
 
-    /// The team that is meant, of which this device must be an admin.
-    pub(super) async fn administered(&self, named: Option<&str>, act: &str) -> Result<Known, ApiError> {
+    /// Finds a team of which this device is an admin.
+    pub(super) async fn administered(&self, named: Option<&str>, act: &str) -> Result<KnownTeam, ApiError> {
         let team = self.team(named).await?;
         if team.roster.role(&self.me()) == Some(Role::Admin) {
             return Ok(team);
@@ -104,8 +104,8 @@ fn no_team() -> ApiError {
         .hint("`ergo sync create NAME` makes one, `ergo sync join TICKET` joins one")
 }
 
-impl Known {
-    /// The device that is meant, where another than `me` can be: by name, id or prefix. One that left is found where no other is.
+impl KnownTeam {
+    /// Finds a device by name, id or prefix, preferring others to `me` and members to former ones.
     pub(super) fn other(&self, named: &str, me: DeviceId) -> Result<&Member, ApiError> {
         let fits = |member: &&Member| {
             member.name == named || is_prefix(named) && member.device.to_hex().starts_with(&named.to_lowercase())
@@ -115,7 +115,7 @@ impl Known {
             found.retain(|member| member.state == MemberState::Active);
         }
         if found.len() > 1 {
-            // Two machines may have one name; the one that asks does not mean itself.
+            // Two machines may have one name; a device does not mean itself.
             found.retain(|member| member.device != me);
         }
         match found.as_slice() {
@@ -129,7 +129,7 @@ impl Known {
         }
     }
 
-    /// A grant of these scopes, empty for all, each of which the team must have.
+    /// Creates a grant for these scopes, empty for all, each of which the team must have.
     pub(super) fn grant(&self, role: Role, scopes: &[Scope]) -> Result<Grant, ApiError> {
         if let Some(unknown) = scopes.iter().find(|scope| !self.roster.shares(scope)) {
             let known: Vec<_> = self.roster.scopes().map(|shared| shared.scope.to_string()).collect();
@@ -142,7 +142,7 @@ impl Known {
     }
 }
 
-/// The scopes of a grant as the API lists them: empty for all.
+/// Lists the scopes of a grant; empty for all.
 pub(super) fn scopes_of(granted: &Granted) -> Vec<Scope> {
     match granted {
         Granted::All => Vec::new(),

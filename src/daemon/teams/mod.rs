@@ -1,9 +1,9 @@
-//! Teams as the daemon serves them: the engine's acts, the network's service, and the people at both ends of an invitation.
+//! Teams in the daemon: connects the engine, the sync service, and the people who pair devices.
 
 mod acts;
-mod door;
 mod files;
 mod invites;
+mod join_requests;
 mod joins;
 mod lookup;
 mod mode;
@@ -32,44 +32,44 @@ use crate::{
 
 pub(super) use mode::SyncChoice;
 
-/// How many joins are remembered after they have ended.
-const REMEMBERED: usize = 16;
+/// The most joins that are kept after they have ended.
+const MAX_KEPT_JOINS: usize = 16;
 
 /// The teams of this device.
 pub(super) struct Teams {
     engine: Arc<Engine>,
-    /// The network.
+    /// The sync service.
     service: Service,
     bus: Arc<Bus>,
     key: SigningKey,
-    /// The person, where a call does not say.
+    /// The person, if a request names none.
     who: String,
-    /// Where the mode that was chosen on this machine is kept; the settings go before it.
+    /// The mode that was chosen on this machine, unless the settings set it.
     choice: SyncChoice,
     state: Mutex<State>,
 }
 
-/// What is in memory alone: it concerns people who are waiting now.
+/// The state in memory: it concerns people who are waiting now.
 #[derive(Default)]
 struct State {
-    /// Open while an invite is live.
+    /// Open while an invitation is valid.
     window: Option<PairingWindow>,
-    /// Who made an invite, by its hash; lost with the daemon, and then the person of this machine acts.
-    invites: HashMap<[u8; 32], Maker>,
-    waiting: Vec<door::Waiting>,
+    /// Who made an invitation, by its hash. Lost on a restart: then the person of this machine acts.
+    invites: HashMap<[u8; 32], InviteMaker>,
+    waiting: Vec<join_requests::WaitingRequest>,
     joins: VecDeque<JoinView>,
-    knocks: VecDeque<(u64, DeviceId)>,
+    attempts: VecDeque<(u64, DeviceId)>,
 }
 
-/// Who made an invite, and whether they want to be asked.
+/// Who made an invitation, and whether to skip the question.
 #[derive(Clone, Default)]
-struct Maker {
+struct InviteMaker {
     caller: Caller,
     yes: bool,
 }
 
 impl Teams {
-    /// Starts the network's part, on the current runtime.
+    /// Starts the sync service on the current runtime.
     pub(super) fn start(
         paths: &Paths,
         config: &Config,
@@ -87,19 +87,19 @@ impl Teams {
             worker: worker::WorkerOptions::standard(),
             ..ServiceSettings::new(key.clone())
         };
-        let service = Service::start(settings, Arc::clone(&engine), Arc::new(Told(Arc::clone(&bus))));
+        let service = Service::start(settings, Arc::clone(&engine), Arc::new(BusObserver(Arc::clone(&bus))));
         engine.on_change({
             let service = service.clone();
             Box::new(move |_| service.changed())
         });
         let who = config.who.clone();
         let teams = Arc::new(Self { engine, service, bus, key, who, choice, state: Mutex::default() });
-        // Invites outlive the daemon.
-        tokio::spawn(Arc::clone(&teams).keep_window());
+        // Invitations survive a restart.
+        tokio::spawn(Arc::clone(&teams).update_window());
         teams
     }
 
-    /// Says goodbye to every peer.
+    /// Ends all sessions in order.
     pub(super) async fn stop(&self) {
         self.state().window = None;
         self.service.stop().await;
@@ -109,7 +109,7 @@ impl Teams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the engine on a thread that may block.
+    /// Runs work of the engine on a thread that may block.
     async fn engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
@@ -119,48 +119,48 @@ impl Teams {
             Ok(result) => result,
             Err(error) => {
                 tracing::error!(%error, "the engine failed");
-                Err(ApiError::internal("the daemon failed at this request; it goes on with others"))
+                Err(ApiError::internal("the daemon failed to serve this request"))
             }
         }
     }
 
-    /// Tells whoever follows that something changed that is no act in the log.
-    fn tell(&self, act: &str, summary: impl Into<String>) {
+    /// Announces a change that is not an act in the log.
+    fn announce(&self, act: &str, summary: impl Into<String>) {
         self.bus.send(Change { act: act.to_owned(), summary: summary.into(), ..Change::default() });
     }
 
-    /// The roster of a team was changed here.
+    /// Applies a change of a team's roster.
     async fn changed(&self, summary: &str) {
         self.service.refresh().await;
-        self.tell("sync.team", summary);
+        self.announce("sync.team", summary);
     }
 
     fn me(&self) -> DeviceId {
         self.engine.device()
     }
 
-    /// The person of this machine, with a key of its own.
+    /// Returns the person of this machine, with a new operation id.
     fn person(&self) -> Result<Caller, ApiError> {
         Ok(Caller { who: self.who.clone(), op_id: Some(OpId(random()?)), ..Caller::default() })
     }
 }
 
-/// Tells the bus what the network sees.
-struct Told(Arc<Bus>);
+/// Forwards the events of the service to the bus.
+struct BusObserver(Arc<Bus>);
 
-impl ServiceObserver for Told {
+impl ServiceObserver for BusObserver {
     fn peer(&self, _: EventId, device: DeviceId) {
-        let summary = format!("the device {} came, went, or has something new", device.short());
+        let summary = format!("the state of the device {} changed", device.short());
         self.0.send(Change { act: "sync.peer".to_owned(), summary, ..Change::default() });
     }
 
     fn roster(&self, _: EventId) {
-        let summary = "the team is another".to_owned();
+        let summary = "the team changed".to_owned();
         self.0.send(Change { act: "sync.team".to_owned(), summary, ..Change::default() });
     }
 }
 
-/// Where it is said which process is this device on this machine: beside the key.
+/// Returns the folder of the lease: beside the key.
 fn lease_folder(paths: &Paths) -> PathBuf {
     paths.state.clone()
 }

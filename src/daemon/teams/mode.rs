@@ -1,4 +1,4 @@
-//! How far sync reaches, as a person chose it: `sync.mode` in config.toml, else what `ergo sync mode` wrote on this machine.
+//! The sync mode: `sync.mode` in config.toml, otherwise what `ergo sync mode` chose on this machine.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::{
     sync::endpoint::NetworkMode,
 };
 
-/// The choice, and where it is kept.
+/// The choice, and its file.
 pub(in crate::daemon) struct SyncChoice {
     file: PathBuf,
     settings: PathBuf,
@@ -22,7 +22,7 @@ impl SyncChoice {
         Self { file: paths.sync_mode(), settings: paths.config.clone(), set: config.sync.mode }
     }
 
-    /// What was chosen; `None` for the usual: the local network once there is a team.
+    /// Returns the choice; `None` for the default: the local network once there is a team.
     pub(super) fn mode(&self) -> Option<NetworkMode> {
         let chosen =
             self.set.or_else(|| config::SyncMode::named(files::text(&self.file, files::MAX_SETTINGS).ok()?.trim()));
@@ -45,17 +45,17 @@ impl SyncChoice {
 }
 
 impl Teams {
-    /// From now on, and after the next start, packets go so far.
+    /// Sets the mode, now and for later starts.
     pub(in crate::daemon) async fn set_mode(&self, request: ModeRequest) -> Result<SyncStatus, ApiError> {
         self.choice.choose(request.mode)?;
         self.service.set_mode(self.choice.mode()).await;
-        self.tell("sync.team", request.mode.meaning());
+        self.announce("sync.team", request.mode.meaning());
         self.status().await
     }
 }
 
-/// As the API says it.
-pub(super) fn said(mode: NetworkMode) -> SyncMode {
+/// Converts a mode for the API.
+pub(super) fn api_mode(mode: NetworkMode) -> SyncMode {
     match mode {
         NetworkMode::Off => SyncMode::Off,
         NetworkMode::Lan => SyncMode::Lan,

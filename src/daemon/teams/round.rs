@@ -1,4 +1,4 @@
-//! One round of calling and comparing, for a person who waits for what comes of it.
+//! A sync round: dials and compares with peers, for a person who waits for the result.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,16 +11,16 @@ use crate::{
     sync::service::NetworkStatus,
 };
 
-/// The longest that a round is waited for.
+/// The longest wait for a round.
 const LONGEST: Duration = Duration::from_mins(10);
 
-/// Between two looks at whether what was written here is on its way.
-const LOOK: Duration = Duration::from_millis(10);
+/// The interval at which documents are checked for new events.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 type Received = HashMap<(EventId, DeviceId), u64>;
 
 impl Teams {
-    /// Calls and compares every peer, or one; answers at once, or with what came of it.
+    /// Dials or compares with every peer, or one; returns at once, or with the result.
     pub(in crate::daemon) async fn sync_now(&self, request: SyncNowRequest) -> Result<SyncRound, ApiError> {
         let only = match &request.device {
             Some(named) => Some(self.device_in_any(named).await?),
@@ -43,10 +43,10 @@ impl Teams {
         };
         let done = wait.is_some() && matches!(timeout_at(end, network.wait_for(over)).await, Ok(Ok(_)));
         let after = received(&self.service.status());
-        Ok(told(self.status().await?, only, done, &before, &after))
+        Ok(round_result(self.status().await?, only, done, &before, &after))
     }
 
-    /// Waits until what was written here stands in documents, where peers see it.
+    /// Waits until new events of this device are in documents, where peers see them.
     async fn documented(&self, end: Instant) -> Result<(), ApiError> {
         self.service.changed();
         let waits = || {
@@ -64,7 +64,7 @@ impl Teams {
             })
         };
         while waits().await? && Instant::now() < end {
-            sleep(LOOK).await;
+            sleep(CHECK_INTERVAL).await;
         }
         Ok(())
     }
@@ -74,7 +74,13 @@ fn received(status: &NetworkStatus) -> Received {
     status.peers.iter().map(|peer| ((peer.team, peer.device), peer.received)).collect()
 }
 
-fn told(status: SyncStatus, only: Option<DeviceId>, done: bool, before: &Received, after: &Received) -> SyncRound {
+fn round_result(
+    status: SyncStatus,
+    only: Option<DeviceId>,
+    done: bool,
+    before: &Received,
+    after: &Received,
+) -> SyncRound {
     let meant = status.teams.iter().filter(|team| team.ended.is_none()).flat_map(|team| &team.peers);
     let peers: Vec<RoundPeer> = meant
         .filter(|peer| peer.state == PeerState::Active && only.is_none_or(|only| only == peer.device))
@@ -111,10 +117,10 @@ fn summary(peers: &[RoundPeer], done: bool, status: &SyncStatus) -> String {
         (RoundResult::NotYet, "Not the same yet as", if done { "" } else { ": it goes on" }),
         (RoundResult::NotReached, "Not reached:", ""),
     ];
-    let said: Vec<String> = parts
+    let lines: Vec<String> = parts
         .into_iter()
         .filter(|(result, ..)| peers.iter().any(|one| one.result == *result))
         .map(|(result, what, more)| format!("{what} {}{more}.", named(result)))
         .collect();
-    said.join(" ")
+    lines.join(" ")
 }

@@ -1,4 +1,4 @@
-//! How the teams stand: what the engine knows of them, and what the network does, in one answer.
+//! The status of the teams: the engine's and the network's, in one answer.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Teams,
-    lookup::{Known, scopes_of},
+    lookup::{KnownTeam, scopes_of},
     mode,
 };
 use crate::{
@@ -25,22 +25,22 @@ use crate::{
     },
 };
 
-/// Clocks that are less far apart are not spoken of.
-const SKEW: Duration = Duration::from_mins(5);
+/// The clock difference from which it is reported.
+const MIN_CLOCK_SKEW: Duration = Duration::from_mins(5);
 
-/// What the store says of one team.
+/// The stored state of a team.
 struct Stored {
-    team: Known,
+    team: KnownTeam,
     scopes: Vec<TeamScopeRow>,
     peers: HashMap<DeviceId, PeerRow>,
     quarantined: usize,
-    /// By the device that brought them.
-    brought: BTreeMap<Option<DeviceId>, usize>,
+    /// By the device that sent them.
+    quarantined_by: BTreeMap<Option<DeviceId>, usize>,
     notes: TeamNotes,
 }
 
 impl Teams {
-    /// How the teams stand.
+    /// Returns the status of the teams.
     pub(in crate::daemon) async fn status(&self) -> Result<SyncStatus, ApiError> {
         let network = self.service.status();
         let open: HashMap<Scope, usize> = {
@@ -52,7 +52,7 @@ impl Teams {
         teams.sort_by(|a, b| a.name.cmp(&b.name).then(a.id.cmp(&b.id)));
         let anyone = !teams.is_empty();
         teams.extend(self.left().await?);
-        let mode = mode::said(network.mode);
+        let mode = mode::api_mode(network.mode);
         Ok(SyncStatus {
             mode,
             says: says(mode, self.choice.mode(), anyone),
@@ -64,7 +64,7 @@ impl Teams {
         })
     }
 
-    /// Every device of every team, this one first in each.
+    /// Returns the devices of all teams, this one first in each.
     pub(in crate::daemon) async fn peers(&self) -> Result<Peers, ApiError> {
         let network = self.service.status();
         let me = self.me();
@@ -80,16 +80,16 @@ impl Teams {
     async fn stored(&self) -> Result<Vec<Stored>, ApiError> {
         let teams = self.teams().await?;
         self.engine(move |engine| {
-            let read = |team: Known| {
+            let read = |team: KnownTeam| {
                 let notes = engine.team_notes(team.id)?;
                 engine.sync_read(|reader| {
                     let peers = reader.peers(Some(&team.id))?;
-                    let brought = reader.quarantined_by(&team.id)?;
+                    let quarantined_by = reader.quarantined_by(&team.id)?;
                     Ok(Stored {
                         scopes: reader.team_scopes(&team.id)?,
                         peers: peers.into_iter().map(|row| (row.device, row)).collect(),
-                        quarantined: brought.values().sum(),
-                        brought,
+                        quarantined: quarantined_by.values().sum(),
+                        quarantined_by,
                         notes,
                         team,
                     })
@@ -100,12 +100,12 @@ impl Teams {
         .await
     }
 
-    /// The teams that this device is out of, and how it came out, the latest first.
+    /// Returns the teams that this device has left, and why, latest first.
     async fn left(&self) -> Result<Vec<TeamStatus>, ApiError> {
         let teams = self.past_teams().await?;
         let mut ended = self
             .engine(move |engine| {
-                let end = |team: Known| {
+                let end = |team: KnownTeam| {
                     let ended = engine.team_end(team.id)?;
                     Ok(TeamStatus { ended, ..TeamStatus::new(team.id, team.roster.name()) })
                 };
@@ -117,7 +117,7 @@ impl Teams {
     }
 }
 
-/// The mode in words. Nothing listens before there is somebody to talk to, whatever the mode.
+/// Explains the mode. Nothing listens before there is a peer, whatever the mode.
 fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String {
     if mode != SyncMode::Off || chosen == Some(NetworkMode::Off) {
         return mode.meaning().to_owned();
@@ -157,7 +157,7 @@ fn scope(row: &TeamScopeRow, open: &HashMap<Scope, usize>) -> ScopeStatus {
     }
 }
 
-/// The devices of a team, those that are in it first.
+/// Returns the devices of a team, active members first.
 fn peers(stored: &Stored, network: &NetworkStatus, me: DeviceId) -> Vec<PeerView> {
     let live: HashMap<_, _> =
         network.peers.iter().filter(|peer| peer.team == stored.team.id).map(|peer| (peer.device, peer)).collect();
@@ -167,7 +167,7 @@ fn peers(stored: &Stored, network: &NetworkStatus, me: DeviceId) -> Vec<PeerView
         .members()
         .map(|member| {
             let (live, row) = (live.get(&member.device).copied(), stored.peers.get(&member.device));
-            let quarantined = stored.brought.get(&Some(member.device)).copied().unwrap_or_default();
+            let quarantined = stored.quarantined_by.get(&Some(member.device)).copied().unwrap_or_default();
             PeerView { quarantined, ..peer(stored.team.id, member, live, row, me) }
         })
         .collect();
@@ -181,7 +181,7 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
     let skew = live.and_then(|live| live.clock_skew_ms);
     let wrong_clock = skew.and_then(|ahead| clock(&member.name, ahead));
     let refused = live.map_or(0, |live| live.not_accepted);
-    let other = wrong_clock.or_else(|| kept_out(&member.name, refused));
+    let other = wrong_clock.or_else(|| explain_quarantine(&member.name, refused));
     let needs_person = problem.map_or(other.is_some(), |problem| !problem.transient);
     let (last_error, advice) = match (problem, other) {
         (Some(problem), _) => (Some(problem.message.clone()), problem.advice.clone()),
@@ -229,24 +229,24 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
     }
 }
 
-/// What to say of a peer that did not let in what this device brought.
-fn kept_out(name: &str, events: u64) -> Option<(String, String)> {
+/// Explains that a peer has events of this device in quarantine.
+fn explain_quarantine(name: &str, events: u64) -> Option<(String, String)> {
     let what = match events {
         0 => return None,
         1 => "1 event that this device brought waits in its quarantine".to_owned(),
         _ => format!("{events} events that this device brought wait in its quarantine"),
     };
     let advice = format!(
-        "whoever sits at {name} reads why with `ergo sync quarantine list`; what is dated ahead is let in when its day comes, the rest an \
-         admin may let in"
+        "whoever sits at {name} reads why with `ergo sync quarantine list`; what is dated ahead is accepted when its day comes, the rest an \
+         admin may accept"
     );
     Some((what, advice))
 }
 
-/// What to say of a peer whose clock is not ours; nothing of minutes.
+/// Explains a clock that differs; `None` for minutes.
 fn clock(name: &str, ahead_ms: i64) -> Option<(String, String)> {
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
-    if apart < SKEW {
+    if apart < MIN_CLOCK_SKEW {
         return None;
     }
     let minutes = apart.as_secs() / 60;

@@ -1,4 +1,4 @@
-//! SHA-256 of files: how ergo knows that a file is the one that is meant.
+//! SHA-256 of files: how ergo verifies a file.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use crate::files;
 use serde::{Deserialize, Serialize};
 use sha2::Digest;
 
-/// How much is read at a time, in bytes.
+/// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
 
 /// A SHA-256 hash; as text 64 lower-case hexadecimal digits.
@@ -35,7 +35,7 @@ impl FromStr for Sha256 {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no SHA-256: expected 64 lower-case hexadecimal digits");
+        let wrong = || format!("invalid SHA-256 {text:?}: expected 64 lower-case hexadecimal digits");
         let mut bytes = [0; 32];
         if text.chars().any(|c| c.is_ascii_uppercase()) {
             return Err(wrong());
@@ -59,15 +59,15 @@ impl From<Sha256> for String {
     }
 }
 
-/// The hash of bytes in memory.
+/// Hashes bytes in memory.
 pub fn of_bytes(bytes: &[u8]) -> Sha256 {
     Sha256(sha2::Sha256::digest(bytes).into())
 }
 
-/// The hash of a file; `progress` hears after each piece how many bytes have been read.
+/// Hashes a file; `progress` is called with the bytes read so far.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn of_file(path: &Path, progress: &mut dyn FnMut(u64)) -> io::Result<Sha256> {
     let mut file = files::open(path)?;
     let (mut hash, mut buffer, mut done) = (sha2::Sha256::new(), vec![0; CHUNK], 0);

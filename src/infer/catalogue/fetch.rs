@@ -1,9 +1,9 @@
-//! Fetching a model file: in pieces that may be cut off, into a part file that the next attempt continues, and to its place
-//! only with the right hash.
+//! Downloads a model file: an interrupted download is resumed, and the file gets its name only if its hash is
+//! right.
 //!
-//! The part is a prefix of the file. Beside it stands the entity tag under which the server sent it: a server whose file has
-//! changed since is asked to begin anew. Should the prefix still be another file's, the hash finds it, and the file is fetched
-//! anew once.
+//! The part file is a prefix of the file. Beside it is the entity tag under which the server sent it: a server
+//! whose file has changed since is asked to start over. If the prefix still belongs to another file, the hash
+//! detects it, and the file is downloaded once more.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -16,30 +16,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     digest::{self, Sha256},
-    shelf::{open_private, write_private},
+    model_store::{open_private, write_private},
 };
 
-/// How much is read at a time, in bytes.
+/// Bytes that are read at a time.
 const CHUNK: usize = 1 << 17;
 
-/// What is to be fetched.
+/// What to download.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// The size that the file must have.
+pub struct FetchTarget {
+    /// The expected size in bytes.
     pub bytes: u64,
-    /// The hash that it must have.
+    /// The expected hash.
     pub sha256: Sha256,
-    /// Where it belongs. The part is the same path with `.part` behind it.
+    /// The path of the file. The part file has the suffix `.part`.
     pub target: PathBuf,
 }
 
-impl Wanted {
-    /// The part file.
+impl FetchTarget {
+    /// Returns the path of the part file.
     pub fn part(&self) -> PathBuf {
         with_suffix(&self.target, ".part")
     }
 
-    /// Where the entity tag of the part stands.
+    /// Returns the path of the part's entity tag.
     fn tag(&self) -> PathBuf {
         with_suffix(&self.target, ".part.json")
     }
@@ -51,109 +51,110 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// How often, and after which pause, a cut transfer is continued. The count begins anew when bytes came.
+/// How often, and after which delay, an interrupted download is retried. The count starts over when bytes
+/// arrive.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// Attempts in a row that bring nothing before it is given up.
+pub struct RetryPolicy {
+    /// Attempts in a row without any bytes before it fails.
     pub attempts: u32,
-    /// The pause after the first; each next one is twice as long.
+    /// The delay after the first; it doubles with each next one.
     pub first: Duration,
-    /// The longest pause.
+    /// The longest delay.
     pub longest: Duration,
 }
 
-impl Patience {
-    /// The pause after this many attempts in a row that brought nothing, from 1.
+impl RetryPolicy {
+    /// Returns the delay after this many attempts in a row without bytes, from 1.
     pub fn pause(&self, attempt: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempt.saturating_sub(1));
         self.first.saturating_mul(factor).min(self.longest)
     }
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     /// Six attempts, half a minute in all.
     fn default() -> Self {
         Self { attempts: 6, first: Duration::from_secs(1), longest: Duration::from_secs(30) }
     }
 }
 
-/// What happens meanwhile.
+/// The progress of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Bytes that are there, of all.
-    At {
-        /// There.
-        done: u64,
-        /// Of so many.
-        total: u64,
+pub enum FetchProgress {
+    /// Bytes have arrived.
+    Downloaded {
+        /// Bytes downloaded.
+        bytes: u64,
+        /// Expected size in bytes.
+        total_bytes: u64,
     },
-    /// An earlier part is continued from here.
-    Continued {
-        /// Bytes that are there.
+    /// An earlier part is resumed.
+    Resumed {
+        /// Bytes downloaded before.
         from: u64,
     },
-    /// It begins from the first byte although there was a part.
-    Anew {
-        /// Why.
+    /// The download starts over although there was a part.
+    Restarted {
+        /// The reason.
         why: String,
     },
-    /// It was cut off and goes on after a pause.
-    Again {
-        /// Why.
+    /// It was interrupted, and is retried after a delay.
+    Retrying {
+        /// The reason.
         why: String,
-        /// The pause.
+        /// The delay.
         after: Duration,
     },
-    /// Everything is there; the hash is being computed.
+    /// All bytes have arrived; the hash is being computed.
     Checking,
 }
 
-/// Why it did not work.
+/// Why a download failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The server has something else there, or refuses.
+    /// The server has another file, or rejects the request.
     #[error("{0}")]
     Refused(String),
-    /// The machine has no way to the server.
+    /// The server cannot be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// It was cut off again and again.
+    /// It was interrupted too often.
     #[error("{why}, {attempts} times in a row; {kept} bytes are kept")]
     GaveUp {
         /// The last reason.
         why: String,
-        /// How often.
+        /// The number of attempts.
         attempts: u32,
-        /// The size of the part.
+        /// The size of the part in bytes.
         kept: u64,
     },
-    /// The server's file has another size than the one that is wanted.
-    #[error("the file there has {there} bytes, and the one that is wanted has {wanted}: it is another file")]
+    /// The server's file has another size than expected.
+    #[error("the server's file has {there} bytes, and {wanted} are expected: it is another file")]
     OtherSize {
-        /// There.
+        /// The server's size in bytes.
         there: u64,
-        /// Wanted.
+        /// The expected size in bytes.
         wanted: u64,
     },
-    /// The file came whole, and is not the one that is wanted.
-    #[error("the file that came has the SHA-256 {came}, and the one that is wanted has {wanted}: it was removed")]
+    /// The downloaded file has another hash than expected.
+    #[error("the downloaded file has the SHA-256 {came}, and {wanted} is expected: it was removed")]
     OtherHash {
-        /// What came.
+        /// The hash of the download.
         came: Sha256,
-        /// What is wanted.
+        /// The expected hash.
         wanted: Sha256,
     },
-    /// The disk is full. The part is removed: the memory lives on the same disk, and must be able to write.
+    /// The disk is full. The part is removed, since the store is on the same disk and must be able to write.
     #[error(
-        "the disk is full after {done} of {total} bytes; what had come was removed, so that there is room for the memory"
+        "the disk is full after {done} of {total} bytes; the download was removed, so that the store can be written"
     )]
     DiskFull {
-        /// Bytes that had been written.
+        /// Bytes downloaded.
         done: u64,
-        /// Of so many.
+        /// Expected size in bytes.
         total: u64,
     },
-    /// Another command is fetching the same file.
+    /// Another command downloads the same file.
     #[error("another command is fetching this file now")]
     Busy,
     /// A file cannot be used.
@@ -161,74 +162,74 @@ pub enum FetchError {
     File {
         /// `write`, …
         act: &'static str,
-        /// The file.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
 }
 
-/// How a server is asked to continue.
+/// Where to resume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct From {
-    /// The first byte that is wanted.
+pub struct ResumeFrom {
+    /// The first byte to send.
     pub offset: u64,
-    /// The entity tag of what came before it, where the server had named one.
+    /// The entity tag of the part, if the server sent one.
     pub tag: Option<String>,
 }
 
-/// A server's answer.
-pub struct Opened {
-    /// The first byte that it sends: the one that was asked for, or 0.
+/// A server's response.
+pub struct SourceResponse {
+    /// The first byte that it sends: the requested one, or 0.
     pub offset: u64,
-    /// The size of the whole file, where it says so.
+    /// The size of the whole file, if it says so.
     pub total: Option<u64>,
-    /// A strong entity tag of it.
+    /// A strong entity tag.
     pub tag: Option<String>,
-    /// The bytes.
+    /// The body.
     pub body: Box<dyn Read>,
 }
 
-/// Why a server did not answer as it should.
+/// Why a server's response cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// Trying again may help; the pause that the server asks for, where it does.
-    Passing(String, Option<Duration>),
-    /// The server does not go on from that byte.
-    NotFromThere,
-    /// Nothing helps.
+pub enum SourceError {
+    /// A retry may help; with the delay that the server asks for, if any.
+    Transient(String, Option<Duration>),
+    /// The server cannot resume from that byte.
+    CannotResume,
+    /// A retry does not help.
     Final(FetchError),
 }
 
-/// Where a file comes from.
-pub trait Source {
-    /// Asks for the file, from a byte on or from its beginning.
+/// The source of a download.
+pub trait FileSource {
+    /// Requests the file, from a byte on or from its beginning.
     ///
     /// # Errors
-    /// Where no answer comes that has the bytes.
-    fn open(&mut self, from: Option<&From>) -> Result<Opened, Cut>;
+    /// If there is no response with the bytes.
+    fn open(&mut self, from: Option<&ResumeFrom>) -> Result<SourceResponse, SourceError>;
 
-    /// Its address; an entity tag counts for the address that gave it alone.
+    /// Returns its address; an entity tag is valid only for the address that sent it.
     fn address(&self) -> &str;
 }
 
-/// What is known of a part.
+/// The stored entity tag of a part.
 #[derive(Debug, Serialize, Deserialize)]
-struct Tag {
+struct PartTag {
     address: String,
     tag: Option<String>,
 }
 
-/// Fetches a file to its place. `pause` waits; `hear` hears what happens.
+/// Downloads a file. `pause` waits; `hear` receives the progress.
 ///
 /// # Errors
-/// [`FetchError`]. Whatever came is kept in the part for the next attempt, unless the error says that it was removed.
+/// [`FetchError`]. The part is kept for the next attempt, unless the error says that it was removed.
 pub fn fetch(
-    wanted: &Wanted,
-    source: &mut dyn Source,
-    patience: Patience,
+    wanted: &FetchTarget,
+    source: &mut dyn FileSource,
+    retry: RetryPolicy,
     pause: &dyn Fn(Duration),
-    hear: &mut dyn FnMut(Step),
+    hear: &mut dyn FnMut(FetchProgress),
 ) -> Result<(), FetchError> {
     let path = wanted.part();
     let mut part = open_private(&path).map_err(file_error("open", &path))?;
@@ -237,16 +238,16 @@ pub fn fetch(
         Err(TryLockError::WouldBlock) => return Err(FetchError::Busy),
         Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
     }
-    // Only a part from before this run may come from another file without our having seen it.
+    // Only a part from before this run may belong to another file without being noticed.
     let mut suspect = length(&part, &path)? > 0;
     loop {
-        if let Err(error) = complete(wanted, source, patience, &mut part, pause, hear) {
+        if let Err(error) = complete(wanted, source, retry, &mut part, pause, hear) {
             if length(&part, &path).is_ok_and(|length| length == 0) {
                 discard_part(wanted);
             }
             return Err(error);
         }
-        hear(Step::Checking);
+        hear(FetchProgress::Checking);
         part.sync_all().map_err(file_error("write", &path))?;
         let came = digest::of_file(&path, &mut |_| {}).map_err(file_error("read", &path))?;
         if came == wanted.sha256 {
@@ -258,31 +259,31 @@ pub fn fetch(
         }
         suspect = false;
         empty(&mut part, &path)?;
-        hear(Step::Anew { why: "the earlier part belongs to another file".to_owned() });
+        hear(FetchProgress::Restarted { why: "the earlier part belongs to another file".to_owned() });
     }
     fs::rename(&path, &wanted.target).map_err(file_error("write", &wanted.target))?;
     drop(fs::remove_file(wanted.tag()));
-    // The new name, too, must survive a power cut.
+    // The rename must survive a power failure, too.
     if let Some(folder) = wanted.target.parent() {
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
     }
     Ok(())
 }
 
-/// Removes the part and what is known of it; whether there was one.
-pub fn discard_part(wanted: &Wanted) -> bool {
+/// Removes the part and its tag; returns whether there was one.
+pub fn discard_part(wanted: &FetchTarget) -> bool {
     drop(fs::remove_file(wanted.tag()));
     fs::remove_file(wanted.part()).is_ok()
 }
 
-/// Lets the part grow until it is whole.
+/// Downloads until the part is complete.
 fn complete(
-    wanted: &Wanted,
-    source: &mut dyn Source,
-    patience: Patience,
+    wanted: &FetchTarget,
+    source: &mut dyn FileSource,
+    retry: RetryPolicy,
     part: &mut File,
     pause: &dyn Fn(Duration),
-    hear: &mut dyn FnMut(Step),
+    hear: &mut dyn FnMut(FetchProgress),
 ) -> Result<(), FetchError> {
     let path = wanted.part();
     let mut attempt = 0;
@@ -290,7 +291,7 @@ fn complete(
         let before = length(part, &path)?;
         if before > wanted.bytes {
             empty(part, &path)?;
-            hear(Step::Anew { why: "the earlier part is longer than the file".to_owned() });
+            hear(FetchProgress::Restarted { why: "the earlier part is longer than the file".to_owned() });
             continue;
         }
         if before == wanted.bytes {
@@ -301,83 +302,85 @@ fn complete(
             Err(cut) => cut,
         };
         let (why, asked) = match cut {
-            Cut::Final(error @ FetchError::DiskFull { .. }) => {
+            SourceError::Final(error @ FetchError::DiskFull { .. }) => {
                 discard(wanted, part)?;
                 return Err(error);
             }
-            Cut::Final(error) => return Err(error),
-            Cut::NotFromThere => {
+            SourceError::Final(error) => return Err(error),
+            SourceError::CannotResume => {
                 empty(part, &path)?;
-                hear(Step::Anew { why: "the server does not continue the earlier part".to_owned() });
+                hear(FetchProgress::Restarted { why: "the server does not continue the earlier part".to_owned() });
                 ("the server does not continue".to_owned(), Some(Duration::ZERO))
             }
-            Cut::Passing(why, asked) => (why, asked),
+            SourceError::Transient(why, asked) => (why, asked),
         };
         let kept = length(part, &path)?;
         attempt = if kept > before { 1 } else { attempt + 1 };
-        if attempt >= patience.attempts {
+        if attempt >= retry.attempts {
             return Err(FetchError::GaveUp { why, attempts: attempt, kept });
         }
-        let after = asked.unwrap_or_else(|| patience.pause(attempt)).min(patience.longest);
-        hear(Step::Again { why, after });
+        let after = asked.unwrap_or_else(|| retry.pause(attempt)).min(retry.longest);
+        hear(FetchProgress::Retrying { why, after });
         pause(after);
     }
 }
 
-/// One answer of the server, as far as it goes.
+/// Copies one response, as far as it goes.
 fn transfer(
-    wanted: &Wanted,
-    source: &mut dyn Source,
+    wanted: &FetchTarget,
+    source: &mut dyn FileSource,
     part: &mut File,
     before: u64,
-    hear: &mut dyn FnMut(Step),
-) -> Result<(), Cut> {
+    hear: &mut dyn FnMut(FetchProgress),
+) -> Result<(), SourceError> {
     let path = wanted.part();
     let failed = |act: &'static str| {
         let path = path.clone();
-        move |cause: io::Error| Cut::Final(file_error(act, &path)(cause))
+        move |cause: io::Error| SourceError::Final(file_error(act, &path)(cause))
     };
-    let known: Option<Tag> = fs::read(wanted.tag()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let known: Option<PartTag> = fs::read(wanted.tag()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let tag = known.filter(|known| known.address == source.address()).and_then(|known| known.tag);
-    let from = (before > 0).then_some(From { offset: before, tag });
+    let from = (before > 0).then_some(ResumeFrom { offset: before, tag });
     let mut opened = source.open(from.as_ref())?;
     if let Some(there) = opened.total.filter(|there| *there != wanted.bytes) {
-        return Err(Cut::Final(FetchError::OtherSize { there, wanted: wanted.bytes }));
+        return Err(SourceError::Final(FetchError::OtherSize { there, wanted: wanted.bytes }));
     }
     if opened.offset == before && before > 0 {
-        hear(Step::Continued { from: before });
+        hear(FetchProgress::Resumed { from: before });
     } else if opened.offset != before {
         if opened.offset != 0 {
-            return Err(Cut::NotFromThere);
+            return Err(SourceError::CannotResume);
         }
         part.set_len(0).map_err(failed("write"))?;
-        hear(Step::Anew { why: "the server sends the file from its beginning".to_owned() });
+        hear(FetchProgress::Restarted { why: "the server sends the file from its beginning".to_owned() });
     }
-    let tag = Tag { address: source.address().to_owned(), tag: opened.tag };
+    let tag = PartTag { address: source.address().to_owned(), tag: opened.tag };
     let text = serde_json::to_vec(&tag).unwrap_or_default();
     write_private(&wanted.tag(), &text).map_err(|error| at_write(&wanted.tag(), error, opened.offset, wanted.bytes))?;
     part.seek(SeekFrom::Start(opened.offset)).map_err(failed("write"))?;
     let mut done = opened.offset;
     let copied = copy(&mut *opened.body, part, wanted.bytes - done, &mut |more| {
         done += more;
-        hear(Step::At { done, total: wanted.bytes });
+        hear(FetchProgress::Downloaded { bytes: done, total_bytes: wanted.bytes });
     });
     match copied {
         Ok(()) if done == wanted.bytes => Ok(()),
-        Ok(()) => Err(Cut::Passing(format!("the transfer ended after {done} of {} bytes", wanted.bytes), None)),
-        Err(CopyError::Read(error)) => Err(Cut::Passing(format!("the transfer was cut off: {error}"), None)),
+        Ok(()) => {
+            Err(SourceError::Transient(format!("the transfer ended after {done} of {} bytes", wanted.bytes), None))
+        }
+        Err(CopyError::Read(error)) => Err(SourceError::Transient(format!("the transfer was cut off: {error}"), None)),
         Err(CopyError::Write(error)) => Err(at_write(&path, error, done, wanted.bytes)),
     }
 }
 
-/// Which side of a copy failed.
+/// The side of a copy that failed.
 #[derive(Debug)]
 enum CopyError {
     Read(io::Error),
     Write(io::Error),
 }
 
-/// Copies at most `limit` bytes; `hear` hears of each piece that was written.
+/// Copies at most `limit` bytes; `hear` is called for each piece that was written.
 fn copy(from: &mut dyn Read, to: &mut dyn Write, limit: u64, hear: &mut dyn FnMut(u64)) -> Result<(), CopyError> {
     let mut from = from.take(limit);
     let mut buffer = vec![0; CHUNK];
@@ -393,8 +396,8 @@ fn copy(from: &mut dyn Read, to: &mut dyn Write, limit: u64, hear: &mut dyn FnMu
     }
 }
 
-fn at_write(path: &Path, error: io::Error, done: u64, total: u64) -> Cut {
-    Cut::Final(match error.kind() {
+fn at_write(path: &Path, error: io::Error, done: u64, total: u64) -> SourceError {
+    SourceError::Final(match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FetchError::DiskFull { done, total },
         _ => file_error("write", path)(error),
     })
@@ -413,9 +416,9 @@ fn empty(part: &mut File, path: &Path) -> Result<(), FetchError> {
     part.set_len(0).and_then(|()| part.rewind()).map_err(file_error("write", path))
 }
 
-/// Removes the part that is held open and locked.
-fn discard(wanted: &Wanted, part: &File) -> Result<(), FetchError> {
-    // The room is free at once, even where the name cannot be removed.
+/// Removes the part that is open and locked.
+fn discard(wanted: &FetchTarget, part: &File) -> Result<(), FetchError> {
+    // This frees the space at once, even if the name cannot be removed.
     let freed = part.set_len(0);
     discard_part(wanted);
     freed.map_err(file_error("empty", &wanted.part()))

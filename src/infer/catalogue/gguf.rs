@@ -1,6 +1,7 @@
-//! The header of a GGUF file, read far enough to say what the model is: architecture, pooling, labels, size of a vector.
+//! The header of a GGUF file, read far enough to tell what the model is: architecture, pooling, labels,
+//! dimension.
 //!
-//! A file may be anything, so every length in it is checked before it is believed.
+//! Architecture Invariant: every length in a file is checked before it is used, since a file may hold anything.
 
 use std::{
     io::{self, BufReader, Read},
@@ -9,41 +10,41 @@ use std::{
 
 use crate::{files, infer::Role};
 
-/// The versions of the format that llama.cpp reads and whose header looks like this.
+/// The versions of the format that llama.cpp reads and that have this header.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
 /// The longest text that is kept; a longer one (a chat template) is only measured.
 const MAX_KEPT: u64 = 1 << 10;
 /// The longest header, in bytes: vocabularies have some megabytes.
 const MAX_HEADER: u64 = 256 << 20;
-/// The most keys, and the most labels, that a file may have.
+/// The most keys, and the most labels, of a file.
 const MAX_KEYS: u64 = 10_000;
 const MAX_LABELS: u64 = 64;
 /// `pooling_type` of a sequence classifier, in llama.cpp's numbers.
 const POOLING_RANK: u64 = 4;
-/// Architectures whose models read a text as a whole, and do not write.
+/// Architectures whose models read a text as a whole, and do not generate.
 const ENCODERS: &[&str] =
     &["bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "neo-bert"];
 
-/// What a GGUF file says about itself.
+/// The header of a GGUF file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct GgufHeader {
     /// `bert`, `qwen2`, …
     pub architecture: String,
-    /// The model's name as its maker wrote it.
+    /// The model's name, by its maker.
     pub name: Option<String>,
-    /// Its licence as its maker wrote it.
+    /// Its licence, by its maker.
     pub licence: Option<String>,
-    /// How many numbers a vector of it has.
+    /// The dimension of its vectors.
     pub dimension: Option<u64>,
-    /// How token vectors become one: llama.cpp's number.
+    /// The pooling of token vectors: llama.cpp's number.
     pub pooling: Option<u64>,
     /// The labels of a classifier.
     pub labels: Vec<String>,
-    /// Whether it says how a conversation is written down.
+    /// Whether it has a chat template.
     pub chat_template: bool,
 }
 
-/// What a value is, where it matters here.
+/// A value, as far as it is needed.
 enum Value {
     Text(String),
     Number(u64),
@@ -51,11 +52,11 @@ enum Value {
     Other,
 }
 
-impl Header {
-    /// Reads a file's header.
+impl GgufHeader {
+    /// Reads the header of a file.
     ///
     /// # Errors
-    /// In words for people, where the file cannot be read or is no model.
+    /// A message for people, if the file cannot be read or is not a model.
     pub fn of(path: &Path) -> Result<Self, String> {
         let file = files::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
         Self::read(&mut BufReader::with_capacity(1 << 16, file))
@@ -64,7 +65,7 @@ impl Header {
     /// Reads a header.
     ///
     /// # Errors
-    /// In words for people, where it is none.
+    /// A message for people, if it is invalid.
     pub fn read(input: &mut dyn Read) -> Result<Self, String> {
         let mut reader = Reader { input: Box::new(input.take(MAX_HEADER)) };
         reader.header().map_err(|error| match error.kind() {
@@ -74,10 +75,10 @@ impl Header {
         })
     }
 
-    /// What such a model can be used for.
+    /// Returns the role that such a model can serve.
     ///
     /// # Errors
-    /// In words for people, where ergo has no use for it.
+    /// A message for people, if ergo cannot use it.
     pub fn role(&self) -> Result<Role, String> {
         let encoder = ENCODERS.contains(&self.architecture.as_str());
         match (encoder, self.pooling == Some(POOLING_RANK) || !self.labels.is_empty()) {
@@ -105,12 +106,12 @@ fn wrong(what: impl Into<String>) -> io::Error {
 }
 
 impl Reader<'_> {
-    fn header(&mut self) -> io::Result<Header> {
+    fn header(&mut self) -> io::Result<GgufHeader> {
         let mut magic = [0; 4];
-        // Shorter than that, it is no GGUF file either.
+        // A shorter file is not a GGUF file either.
         let begins = self.input.read_exact(&mut magic).is_ok() && magic == *b"GGUF";
         if !begins {
-            return Err(wrong("it is no GGUF file: it does not begin with `GGUF`"));
+            return Err(wrong("it is not a GGUF file: it does not begin with `GGUF`"));
         }
         let version = self.u32()?;
         if !VERSIONS.contains(&version) {
@@ -121,7 +122,7 @@ impl Reader<'_> {
         if keys > MAX_KEYS {
             return Err(wrong(format!("its header is damaged: {keys} keys")));
         }
-        let mut header = Header::default();
+        let mut header = GgufHeader::default();
         for _ in 0..keys {
             let key = self.text()?.unwrap_or_default();
             let kind = self.u32()?;
@@ -165,7 +166,7 @@ impl Reader<'_> {
                 let size = size_of(kind).ok_or_else(|| wrong("its header is damaged: an unknown type"))?;
                 let mut bytes = [0; 8];
                 self.input.read_exact(bytes.get_mut(..size as usize).unwrap_or_default())?;
-                // 6 and 12 are floating point numbers.
+                // 6 and 12 are floating-point numbers.
                 if matches!(kind, 6 | 12) { Value::Other } else { Value::Number(u64::from_le_bytes(bytes)) }
             }
         })
@@ -183,7 +184,7 @@ impl Reader<'_> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// A text; `None` where it is too long to be kept.
+    /// Reads a text; `None` if it is too long to be kept.
     fn text(&mut self) -> io::Result<Option<String>> {
         let length = self.u64()?;
         if length > MAX_KEPT {
@@ -206,7 +207,7 @@ impl Reader<'_> {
     }
 }
 
-impl Header {
+impl GgufHeader {
     fn take(&mut self, key: &str, value: Value) {
         match (key, value) {
             ("general.architecture", Value::Text(text)) => self.architecture = text,
@@ -221,7 +222,7 @@ impl Header {
     }
 }
 
-/// The size of a value of a GGUF type that is no text and no list, in bytes.
+/// Returns the size in bytes of a value of a GGUF type that is neither a text nor a list.
 fn size_of(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -292,8 +293,8 @@ mod tests {
 
     use super::{written::*, *};
 
-    fn read(bytes: &[u8]) -> Result<Header, String> {
-        Header::read(&mut &*bytes)
+    fn read(bytes: &[u8]) -> Result<GgufHeader, String> {
+        GgufHeader::read(&mut &*bytes)
     }
 
     #[test]
@@ -316,9 +317,9 @@ mod tests {
     #[test]
     fn what_is_no_model_is_told_so() {
         for (bytes, told) in [
-            (b"".to_vec(), "no GGUF"),
-            (b"PK\x03\x04 and so on".to_vec(), "no GGUF"),
-            (b"<!doctype html><html>Log in</html>".to_vec(), "no GGUF"),
+            (b"".to_vec(), "not a GGUF"),
+            (b"PK\x03\x04 and so on".to_vec(), "not a GGUF"),
+            (b"<!doctype html><html>Log in</html>".to_vec(), "not a GGUF"),
             ([&b"GGUF"[..], &9_u32.to_le_bytes()].concat(), "version 9"),
             (file(&[]), "no model"),
             (embedder()[..60].to_vec(), "missing"),

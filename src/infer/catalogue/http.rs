@@ -1,22 +1,22 @@
-//! A model file behind an HTTP address.
+//! A model file at an HTTP address.
 
 use std::{io, time::Duration};
 
 use ureq::{Agent, Error, http::Response};
 
-use super::fetch::{Cut, FetchError, From, Opened, Source};
+use super::fetch::{FetchError, FileSource, ResumeFrom, SourceError, SourceResponse};
 
-/// How long a connection may take to come about.
+/// The timeout of a connection.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// A file at an address. Redirections are followed, and `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are heeded.
+/// A file at an address. Redirections are followed, and `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` apply.
 pub struct HttpSource {
     agent: Agent,
     address: String,
 }
 
 impl HttpSource {
-    /// A file at `address`. A transfer in which nothing comes for `silence` counts as cut off.
+    /// Creates the source of a file at `address`. A transfer without bytes for `silence` counts as interrupted.
     pub fn new(address: impl Into<String>, silence: Duration) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -30,11 +30,11 @@ impl HttpSource {
     }
 }
 
-impl Source for HttpSource {
-    fn open(&mut self, from: Option<&From>) -> Result<Opened, Cut> {
-        // The bytes as they are: a compressed answer could not be continued.
+impl FileSource for HttpSource {
+    fn open(&mut self, from: Option<&ResumeFrom>) -> Result<SourceResponse, SourceError> {
+        // Uncompressed: a compressed response could not be resumed.
         let mut request = self.agent.get(&self.address).header("accept-encoding", "identity");
-        if let Some(From { offset, tag }) = from {
+        if let Some(ResumeFrom { offset, tag }) = from {
             request = request.header("range", format!("bytes={offset}-"));
             if let Some(tag) = tag {
                 request = request.header("if-range", tag);
@@ -48,12 +48,12 @@ impl Source for HttpSource {
             200 => (0, header("content-length").and_then(|length| length.parse().ok())),
             206 => match header("content-range").and_then(content_range) {
                 Some(range) => range,
-                None => return Err(Cut::NotFromThere),
+                None => return Err(SourceError::CannotResume),
             },
-            416 if from.is_some() => return Err(Cut::NotFromThere),
+            416 if from.is_some() => return Err(SourceError::CannotResume),
             _ => return Err(refusal(status, &response, &self.address)),
         };
-        Ok(Opened { offset, total, tag, body: Box::new(response.into_body().into_reader()) })
+        Ok(SourceResponse { offset, total, tag, body: Box::new(response.into_body().into_reader()) })
     }
 
     fn address(&self) -> &str {
@@ -61,38 +61,40 @@ impl Source for HttpSource {
     }
 }
 
-/// First byte and size of the whole, of `bytes 10-35/36`.
+/// Parses the first byte and the size of the whole from `bytes 10-35/36`.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, _last) = range.split_once('-')?;
     Some((first.trim().parse().ok()?, total.trim().parse().ok()))
 }
 
-fn refusal<T>(status: u16, response: &Response<T>, address: &str) -> Cut {
+fn refusal<T>(status: u16, response: &Response<T>, address: &str) -> SourceError {
     let told = format!("{address} answers HTTP {status}");
     match status {
         408 | 425 | 429 | 500..=599 => {
             let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-            Cut::Passing(told, after.map(Duration::from_secs))
+            SourceError::Transient(told, after.map(Duration::from_secs))
         }
-        404 | 410 => Cut::Final(FetchError::Refused(format!("{told}: there is no such file any more"))),
-        401 | 403 => Cut::Final(FetchError::Refused(format!("{told}: it may not be fetched without signing in"))),
-        _ => Cut::Final(FetchError::Refused(told)),
+        404 | 410 => SourceError::Final(FetchError::Refused(format!("{told}: the file is no longer there"))),
+        401 | 403 => {
+            SourceError::Final(FetchError::Refused(format!("{told}: it cannot be downloaded without signing in")))
+        }
+        _ => SourceError::Final(FetchError::Refused(told)),
     }
 }
 
-fn failure(error: Error, address: &str) -> Cut {
+fn failure(error: Error, address: &str) -> SourceError {
     let told = format!("{address} cannot be reached: {error}");
     match error {
-        Error::HostNotFound => Cut::Final(FetchError::Unreachable(told)),
+        Error::HostNotFound => SourceError::Final(FetchError::Unreachable(told)),
         Error::BadUri(_) | Error::Http(_) | Error::TooManyRedirects | Error::InvalidProxyUrl | Error::Tls(_) => {
-            Cut::Final(FetchError::Refused(told))
+            SourceError::Final(FetchError::Refused(told))
         }
-        Error::Rustls(_) => Cut::Final(FetchError::Refused(told)),
+        Error::Rustls(_) => SourceError::Final(FetchError::Refused(told)),
         Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Cut::Final(FetchError::Unreachable(told))
+            SourceError::Final(FetchError::Unreachable(told))
         }
-        _ => Cut::Passing(told, None),
+        _ => SourceError::Transient(told, None),
     }
 }
 
@@ -115,11 +117,11 @@ mod tests {
         let cut = |status| refusal(status, &answer(status), "https://example.org/m");
         let passing =
             |told: &str, after: Option<Duration>| told.contains("503") && after == Some(Duration::from_secs(3));
-        assert!(matches!(cut(503), Cut::Passing(told, after) if passing(&told, after)));
-        assert!(matches!(cut(404), Cut::Final(FetchError::Refused(told)) if told.contains("no such file")));
-        assert!(matches!(cut(403), Cut::Final(FetchError::Refused(told)) if told.contains("signing in")));
-        assert!(matches!(failure(Error::HostNotFound, "https://x"), Cut::Final(FetchError::Unreachable(_))));
+        assert!(matches!(cut(503), SourceError::Transient(told, after) if passing(&told, after)));
+        assert!(matches!(cut(404), SourceError::Final(FetchError::Refused(told)) if told.contains("no longer there")));
+        assert!(matches!(cut(403), SourceError::Final(FetchError::Refused(told)) if told.contains("signing in")));
+        assert!(matches!(failure(Error::HostNotFound, "https://x"), SourceError::Final(FetchError::Unreachable(_))));
         let reset = Error::Io(io::ErrorKind::ConnectionReset.into());
-        assert!(matches!(failure(reset, "https://x"), Cut::Passing(..)));
+        assert!(matches!(failure(reset, "https://x"), SourceError::Transient(..)));
     }
 }

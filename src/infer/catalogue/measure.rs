@@ -1,4 +1,4 @@
-//! How long the models of this machine take: what `ergo models bench` shows.
+//! Measures the speed of this machine's models: what `ergo models bench` shows.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use crate::infer::{Call, InferError, Models, Prompt, Role};
 
-/// How long one call may take.
+/// The timeout of one call.
 const DEADLINE: Duration = Duration::from_mins(5);
 
-/// Pairs in one call to a classifier: about what a guarded write asks.
+/// Pairs in one call of a classifier: about those of a guarded write.
 const BATCH: usize = 8;
 
 /// Tokens that a language model is made to write.
 const TOKENS: usize = 32;
 
-/// Sentences of the usual length, to take turns.
+/// Sentences of usual length, used in turns.
 const SENTENCES: [&str; 8] = [
     "Every service writes its logs to standard output, one JSON object a line.",
     "The public API is versioned in its path, and a version is kept for a year.",
@@ -27,26 +27,26 @@ const SENTENCES: [&str; 8] = [
     "Feature flags are removed within two releases after they are fully on.",
 ];
 
-/// How long one sort of call took.
+/// The timing of one kind of call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Timing {
+pub struct ModelTiming {
     /// What was timed: `load`, `sentence`, `pair`, …
     pub what: &'static str,
-    /// How many of these one number stands for: a call's time is divided by it.
+    /// Items of one call: a call's time is divided by it.
     pub per_call: usize,
     /// Calls that were timed.
     pub calls: usize,
-    /// The middle one, in milliseconds for one of these.
+    /// The median, in milliseconds for one item.
     pub p50_ms: f64,
-    /// 95 of 100 take at most this long.
+    /// The 95th percentile, in milliseconds for one item.
     pub p95_ms: f64,
 }
 
-/// Times the model of a role with `calls` calls of each sort, after one that loads it.
+/// Times the model of a role with `calls` calls of each kind, after one that loads it.
 ///
 /// # Errors
 /// The first [`InferError`].
-pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<Timing>, InferError> {
+pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<ModelTiming>, InferError> {
     let call = Call::foreground(DEADLINE);
     let sentence = |at: usize| SENTENCES.get(at % SENTENCES.len()).copied().unwrap_or_default().to_owned();
     let pairs = |at: usize, count: usize| -> Vec<_> {
@@ -69,7 +69,7 @@ pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<Timi
         Role::Llm => {
             let examples = || [(sentence(1), sentence(2))];
             let prompt = |at: usize| Prompt::few_shot("Repeat what is said, in other words.", examples(), sentence(at));
-            // A grammar without an end: exactly so many tokens are written.
+            // A grammar without an end: exactly this many tokens are written.
             let letters = "root ::= [a-z ]+ \"\\x00\"";
             let weigh = |at: usize| models.answers(&prompt(at), &["yes".to_owned(), "no".to_owned()], call).map(drop);
             let write = |at: usize| models.generate(&prompt(at), letters, TOKENS, call).map(drop);
@@ -82,7 +82,7 @@ pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<Timi
     }
 }
 
-fn once(work: &mut dyn FnMut() -> Result<(), InferError>) -> Result<Timing, InferError> {
+fn once(work: &mut dyn FnMut() -> Result<(), InferError>) -> Result<ModelTiming, InferError> {
     many("load and first", 1, 1, &mut |_| work())
 }
 
@@ -91,7 +91,7 @@ fn many(
     per_call: usize,
     calls: usize,
     work: &mut dyn FnMut(usize) -> Result<(), InferError>,
-) -> Result<Timing, InferError> {
+) -> Result<ModelTiming, InferError> {
     let mut times = Vec::with_capacity(calls);
     for at in 0..calls.max(1) {
         let begin = Instant::now();
@@ -100,7 +100,7 @@ fn many(
     }
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default();
-    Ok(Timing { what, per_call, calls: times.len(), p50_ms: at(0.5), p95_ms: at(0.95) })
+    Ok(ModelTiming { what, per_call, calls: times.len(), p50_ms: at(0.5), p95_ms: at(0.95) })
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! The models that ergo knows (`assets/models.toml`), and those that this machine has.
+//! The models that ergo knows (`assets/models.toml`), and those of this machine.
 //!
-//! The catalogue is built in and says what a file must be: its size and its hash. The [`Shelf`] is a folder of this machine
-//! with the files, and the record of which one serves which role. Nothing here loads a model.
+//! The catalogue is built in and gives the size and hash of each file. The [`ModelStore`] is a folder of this
+//! machine with the files, and the record of which one serves which role. Nothing here loads a model.
 
 pub mod digest;
 pub mod fetch;
 pub mod gguf;
 pub mod http;
 pub mod measure;
+pub mod model_store;
 pub mod probe;
 pub mod resolve;
-pub mod shelf;
 
 use std::{path::Path, sync::OnceLock};
 
@@ -20,12 +20,12 @@ use super::{EmbeddedModel, Role};
 use digest::Sha256;
 
 use crate::files;
-pub use resolve::{Chosen, Serving};
-pub use shelf::{Installed, Shelf, ShelfError};
+pub use model_store::{InstalledModel, ModelStore, ModelStoreError};
+pub use resolve::{ChosenBy, ServingModel};
 
 const TEXT: &str = include_str!("../../../assets/models.toml");
 
-/// The model files that ship inside the program, each the default of its role.
+/// The model files that are built into the program, each the default of its role.
 pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
     (
         Role::Embedder,
@@ -45,7 +45,7 @@ pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
     ),
 ];
 
-/// The embedded default of a role.
+/// Returns the built-in default of a role.
 pub fn embedded(role: Role) -> Option<&'static EmbeddedModel> {
     EMBEDDED.iter().find(|(serves, _)| *serves == role).map(|(_, model)| model)
 }
@@ -53,36 +53,36 @@ pub fn embedded(role: Role) -> Option<&'static EmbeddedModel> {
 /// A model that ergo knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Its name in commands and settings.
     pub name: String,
-    /// What it is used for.
+    /// Its role.
     pub role: Role,
-    /// The file's name.
+    /// The name of its file.
     pub file: String,
-    /// The file's size.
+    /// The size of its file in bytes.
     pub bytes: u64,
-    /// The file's hash.
+    /// The hash of its file.
     pub sha256: Sha256,
     /// The licence of the weights, as an SPDX expression.
     pub licence: String,
-    /// Who publishes it.
+    /// The publisher.
     pub publisher: String,
     /// The publisher's page about it.
     pub page: String,
-    /// The publisher's address of the file; absent where there is nothing to fetch.
+    /// The address of the file; `None` if it cannot be downloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Whether it ships inside the program.
+    /// Whether it is built into the program.
     #[serde(default)]
     pub embedded: bool,
     /// What it is for, in a few words.
     pub about: String,
-    /// How good it was measured to be.
+    /// Its measured quality.
     pub quality: String,
-    /// How long it was measured to take.
+    /// Its measured time.
     pub time: String,
-    /// On what, and how, both were measured.
+    /// How, and on what, both were measured.
     pub measured: String,
 }
 
@@ -91,14 +91,14 @@ pub struct Entry {
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
     #[serde(rename = "model")]
-    models: Vec<Entry>,
+    models: Vec<CatalogueEntry>,
 }
 
 impl Catalogue {
-    /// Reads a catalogue from its text.
+    /// Parses a catalogue.
     ///
     /// # Errors
-    /// What is wrong with it, where it is no catalogue or contradicts itself.
+    /// What is wrong, if it is invalid or contradicts itself.
     pub fn parse(text: &str) -> Result<Self, String> {
         let catalogue: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         catalogue.check().map(|()| catalogue)
@@ -131,17 +131,17 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The built-in catalogue, read once.
+    /// Returns the built-in catalogue, parsed once.
     pub fn builtin() -> &'static Self {
         static BUILTIN: OnceLock<Catalogue> = OnceLock::new();
-        // A unit test holds that it can be read.
+        // A unit test ensures that it can be parsed.
         BUILTIN.get_or_init(|| Self::parse(TEXT).unwrap_or_default())
     }
 
-    /// The built-in catalogue, and behind it the models of a file in the same form: an organisation's own.
+    /// Returns the built-in catalogue, followed by an organisation's own from a file of the same format.
     ///
     /// # Errors
-    /// In words for people, where the file cannot be read, is no catalogue, or names again what is built in.
+    /// A message for people, if the file cannot be read, is invalid, or repeats a built-in name.
     pub fn with(own: Option<&Path>) -> Result<Self, String> {
         let builtin = Self::builtin().clone();
         let Some(path) = own else { return Ok(builtin) };
@@ -158,23 +158,23 @@ impl Catalogue {
         Ok(all)
     }
 
-    /// The models, in the catalogue's order.
-    pub fn models(&self) -> &[Entry] {
+    /// Returns the models, in the catalogue's order.
+    pub fn models(&self) -> &[CatalogueEntry] {
         &self.models
     }
 
-    /// The model of this name.
-    pub fn named(&self, name: &str) -> Option<&Entry> {
+    /// Returns the model with this name.
+    pub fn named(&self, name: &str) -> Option<&CatalogueEntry> {
         self.models.iter().find(|model| model.name == name)
     }
 
-    /// The model whose file has this hash.
-    pub fn hashed(&self, sha256: &Sha256) -> Option<&Entry> {
+    /// Returns the model whose file has this hash.
+    pub fn hashed(&self, sha256: &Sha256) -> Option<&CatalogueEntry> {
         self.models.iter().find(|model| model.sha256 == *sha256)
     }
 }
 
-/// Whether a text can be the name of a model or of its file: it stands in paths, settings and commands.
+/// Whether a text can be the name of a model or of its file: it is used in paths, settings and commands.
 pub fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
     let first = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(entry.bytes, model.bytes.len() as u64);
             assert_eq!(entry.sha256.to_string(), model.sha256);
             assert_eq!(digest::of_bytes(model.bytes), entry.sha256, "the asset is another file");
-            let header = gguf::Header::read(&mut &*model.bytes).unwrap();
+            let header = gguf::GgufHeader::read(&mut &*model.bytes).unwrap();
             assert_eq!(header.role(), Ok(*role));
         }
         let inside = catalogue.models().iter().filter(|model| model.embedded).count();

@@ -1,20 +1,20 @@
-//! Asking a model a few things whose answers are known, before it is accepted for a role.
+//! Probes a model with questions of known answers, before it is accepted for a role.
 
 use std::time::Duration;
 
 use crate::infer::{Call, InferError, Models, Prompt, Role};
 
-/// How long one question may take, loading included: a slow disk, a large model, a busy machine.
+/// The timeout of one question, loading included: a slow disk, a large model, a busy machine.
 const DEADLINE: Duration = Duration::from_mins(3);
 
-/// Two sentences that say the same, and one about something else.
+/// Two sentences of one meaning, and an unrelated one.
 const SENTENCES: [&str; 3] = [
     "Release notes are written in English.",
     "We write the notes of each release in English.",
     "The kitchen closes at six on Fridays.",
 ];
 
-/// Pairs that cannot both hold.
+/// Pairs that contradict each other.
 const CONTRADICTIONS: [(&str, &str); 4] = [
     ("Indent the code with tabs.", "Never indent the code with tabs."),
     ("Release notes must be written in English.", "Release notes must not be written in English."),
@@ -22,7 +22,7 @@ const CONTRADICTIONS: [(&str, &str); 4] = [
     ("Backups are encrypted.", "Backups are not encrypted."),
 ];
 
-/// Pairs that can: the same in other words, and strangers.
+/// Pairs that do not: paraphrases and unrelated sentences.
 const COMPATIBLE: [(&str, &str); 4] = [
     ("Indent the code with tabs.", "The code is indented with tabs."),
     ("Release notes must be written in English.", "English is the language of the release notes."),
@@ -30,30 +30,31 @@ const COMPATIBLE: [(&str, &str); 4] = [
     ("Backups are encrypted.", "Indent the code with tabs."),
 ];
 
-/// How many of the sixteen comparisons of a contradiction with a compatible pair a classifier must get right: what a model
-/// that means the three labels otherwise, or guesses, does not.
+/// How many of the sixteen comparisons of a contradiction with a compatible pair a classifier must get right: a
+/// model with other labels, or one that guesses, does not.
 const ENOUGH: usize = 12;
 
-/// What the question to a language model is held to. It ends: also a model that would go on for ever is cut short by it.
+/// The grammar of the question to a language model. It is finite, so that a model that would never stop is cut
+/// off.
 const GRAMMAR: &str = r#"root ::= "{\"limit\": " [1-9] [0-9]? [0-9]? ", \"unit\": \"" [a-z] [a-z]{0,11} "\"}""#;
 
-/// The most tokens of an answer: it has 38 letters at most.
+/// The most tokens of an answer, which has at most 38 letters.
 const TOKENS: usize = 48;
 
-/// What a probed model showed.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probed {
-    /// How many numbers a vector of it has; for an embedder.
+pub struct ProbeResult {
+    /// The dimension of its vectors; for an embedder.
     pub dimension: Option<usize>,
     /// What was asked and answered, in one sentence.
-    pub told: String,
+    pub summary: String,
 }
 
-/// Asks the model of a role what such a model must know.
+/// Probes the model of a role.
 ///
 /// # Errors
-/// In words for people, as the rest of a sentence: why it cannot serve.
-pub fn probe(role: Role, models: &dyn Models) -> Result<Probed, String> {
+/// A message for people, to follow the model's name: why it cannot serve.
+pub fn probe(role: Role, models: &dyn Models) -> Result<ProbeResult, String> {
     match role {
         Role::Embedder => embedder(models),
         Role::Nli => classifier(models),
@@ -72,7 +73,7 @@ fn failed(error: InferError) -> String {
     }
 }
 
-fn embedder(models: &dyn Models) -> Result<Probed, String> {
+fn embedder(models: &dyn Models) -> Result<ProbeResult, String> {
     let texts = SENTENCES.map(str::to_owned);
     let vectors = models.embed(&texts, call()).map_err(failed)?;
     let [one, same, other] = vectors.as_slice() else {
@@ -83,18 +84,22 @@ fn embedder(models: &dyn Models) -> Result<Probed, String> {
         return Err("its vectors have different lengths, or none".to_owned());
     }
     if vectors.iter().flatten().any(|number| !number.is_finite()) {
-        return Err("its vectors hold numbers that are none".to_owned());
+        return Err("its vectors contain invalid numbers".to_owned());
     }
     let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let (near, far) = (cosine(one, same), cosine(one, other));
     if near <= far {
-        return Err(format!("it puts strangers ({far:.2}) as near as sentences of one meaning ({near:.2})"));
+        return Err(format!(
+            "it rates unrelated sentences ({far:.2}) as similar as sentences of one meaning ({near:.2})"
+        ));
     }
-    let told = format!("{dimension} numbers a sentence; one meaning {near:.2}, strangers {far:.2}");
-    Ok(Probed { dimension: Some(dimension), told })
+    let told = format!(
+        "{dimension} numbers a sentence; similarity {near:.2} for one meaning, {far:.2} for unrelated sentences"
+    );
+    Ok(ProbeResult { dimension: Some(dimension), summary: told })
 }
 
-/// How much more a pair is a contradiction than anything else, both orders together.
+/// Returns by how much each pair is a contradiction rather than anything else, over both orders.
 fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, String> {
     let both: Vec<(String, String)> = pairs
         .iter()
@@ -105,7 +110,7 @@ fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, Stri
         return Err(format!("it judged {} of {} pairs", logits.len(), both.len()));
     }
     if logits.iter().flatten().any(|logit| !logit.is_finite()) {
-        return Err("its judgements hold numbers that are none".to_owned());
+        return Err("its answers contain invalid numbers".to_owned());
     }
     let margin = |[entailment, neutral, contradiction]: [f32; 3]| {
         let most = entailment.max(neutral);
@@ -114,7 +119,7 @@ fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, Stri
     Ok(logits.chunks(2).map(|orders| orders.iter().map(|logits| margin(*logits)).sum()).collect())
 }
 
-fn classifier(models: &dyn Models) -> Result<Probed, String> {
+fn classifier(models: &dyn Models) -> Result<ProbeResult, String> {
     let against = margins(models, &CONTRADICTIONS)?;
     let beside = margins(models, &COMPATIBLE)?;
     let right = against.iter().flat_map(|a| beside.iter().filter(move |b| a > *b)).count();
@@ -125,13 +130,13 @@ fn classifier(models: &dyn Models) -> Result<Probed, String> {
              its labels must mean entailment, neutral and contradiction"
         ));
     }
-    Ok(Probed {
+    Ok(ProbeResult {
         dimension: None,
-        told: format!("contradictions told from other pairs in {right} of {all} comparisons"),
+        summary: format!("contradictions told from other pairs in {right} of {all} comparisons"),
     })
 }
 
-fn writer(models: &dyn Models) -> Result<Probed, String> {
+fn writer(models: &dyn Models) -> Result<ProbeResult, String> {
     let prompt = Prompt {
         prefix: Vec::new(),
         text: "Answer as JSON with the keys limit and unit. Uploads are limited to 16 megabytes.".to_owned(),
@@ -140,9 +145,9 @@ fn writer(models: &dyn Models) -> Result<Probed, String> {
     let read = serde_json::from_str::<serde_json::Value>(&answer).ok();
     let held = read.as_ref().is_some_and(|value| value["limit"].is_number() && value["unit"].is_string());
     if !held {
-        return Err(format!("it does not keep to a grammar: it answered {:?}", shown(&answer)));
+        return Err(format!("it does not follow a grammar: it answered {:?}", shown(&answer)));
     }
-    Ok(Probed { dimension: None, told: format!("answered {}", shown(&answer)) })
+    Ok(ProbeResult { dimension: None, summary: format!("answered {}", shown(&answer)) })
 }
 
 fn shown(answer: &str) -> String {
@@ -164,9 +169,9 @@ mod tests {
         let probed = probe(Role::Embedder, &good).unwrap();
         assert_eq!(probed.dimension, Some(FakeModels::DIMENSION));
         let same = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0]));
-        assert!(told(Role::Embedder, &same).contains("strangers"));
+        assert!(told(Role::Embedder, &same).contains("unrelated"));
         let broken = FakeModels::new().embedding(|_| Ok(vec![f32::NAN, 0.0]));
-        assert!(told(Role::Embedder, &broken).contains("none"));
+        assert!(told(Role::Embedder, &broken).contains("invalid numbers"));
         let ragged = FakeModels::new().embedding(|text| Ok(vec![1.0; text.len()]));
         assert!(told(Role::Embedder, &ragged).contains("lengths"));
         assert!(told(Role::Embedder, &NoModels).contains("embedder"));
@@ -178,7 +183,7 @@ mod tests {
             |a: &str, b: &str| [a, b].into_iter().filter(|s| s.contains("ever ") || s.contains(" not ")).count() == 1;
         let good = FakeModels::new()
             .classifying(move |a, b| Ok(if opposed(a, b) { [0.0, 0.0, 4.0] } else { [2.0, 2.0, 0.0] }));
-        assert!(probe(Role::Nli, &good).unwrap().told.contains("16 of 16"));
+        assert!(probe(Role::Nli, &good).unwrap().summary.contains("16 of 16"));
         let turned = FakeModels::new()
             .classifying(move |a, b| Ok(if opposed(a, b) { [4.0, 0.0, 0.0] } else { [0.0, 2.0, 2.0] }));
         assert!(told(Role::Nli, &turned).contains("must mean"));
@@ -189,7 +194,7 @@ mod tests {
     #[test]
     fn a_language_model_must_keep_to_a_grammar() {
         let good = FakeModels::new().generating(|_| Ok("{\"limit\": 16, \"unit\": \"megabytes\"}".into()));
-        assert!(probe(Role::Llm, &good).unwrap().told.contains("16"));
+        assert!(probe(Role::Llm, &good).unwrap().summary.contains("16"));
         let chatty = FakeModels::new().generating(|_| Ok("Sure! The limit is 16.".into()));
         assert!(told(Role::Llm, &chatty).contains("grammar"));
     }

@@ -1,4 +1,5 @@
-//! Which model serves which role: what `config.toml` names, else what this machine chose, else what ships inside.
+//! Decides which model serves which role: what `config.toml` names, otherwise this machine's choice, otherwise
+//! the built-in default.
 
 use std::path::Path;
 
@@ -6,53 +7,57 @@ use serde::Serialize;
 
 use super::{
     Catalogue, embedded,
-    gguf::Header,
-    shelf::{Condition, DEFAULT, Installed, NONE, Records, Shelf},
+    gguf::GgufHeader,
+    model_store::{DEFAULT, FileCondition, InstalledModel, ModelRecords, ModelStore, NONE},
 };
 use crate::infer::{ModelFile, ModelSet, ModelSource, Role};
 
 /// Who chose the model of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Chosen {
+pub enum ChosenBy {
     /// Nobody: it is the default.
     Default,
     /// `ergo models use`, on this machine.
     Machine,
-    /// `[models]` in `config.toml`, which goes before the machine's choice.
+    /// `[models]` in `config.toml`, which overrides the machine's choice.
     Settings,
 }
 
-/// What serves a role.
+/// The model that serves a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Serving {
+pub struct ServingModel {
     /// The role.
     pub role: Role,
     /// Who chose it.
-    pub by: Chosen,
-    /// What was chosen, as it was written; `default` where nothing was.
+    pub by: ChosenBy,
+    /// The choice as it was written; `default` if there is none.
     pub wanted: String,
-    /// The model; `None` where the role is empty.
+    /// The model; `None` if the role is empty.
     pub model: Option<ModelSource>,
-    /// Why it is not what was chosen, and what helps.
+    /// Why it is not what was chosen, and what to do.
     pub problem: Option<String>,
 }
 
-/// What serves each role. Always answers: a choice that cannot be used leaves the default in its place, and says so.
-/// `settings` gives what `config.toml` names for a role.
-pub fn resolve(shelf: &Shelf, catalogue: &Catalogue, settings: &dyn Fn(Role) -> Option<String>) -> Vec<Serving> {
-    let (records, broken) = match shelf.load() {
+/// Returns what serves each role. Never fails: an unusable choice falls back to the default and is reported.
+/// `settings` returns what `config.toml` names for a role.
+pub fn resolve(
+    model_store: &ModelStore,
+    catalogue: &Catalogue,
+    settings: &dyn Fn(Role) -> Option<String>,
+) -> Vec<ServingModel> {
+    let (records, broken) = match model_store.load() {
         Ok(records) => (records, None),
-        Err(error) => (Records::default(), Some(error.to_string())),
+        Err(error) => (ModelRecords::default(), Some(error.to_string())),
     };
     let serve = |role: Role| {
         let (by, wanted) = match (settings(role), records.chosen.get(&role)) {
-            (Some(wanted), _) => (Chosen::Settings, wanted),
-            (None, Some(wanted)) => (Chosen::Machine, wanted.clone()),
-            (None, None) => (Chosen::Default, DEFAULT.to_owned()),
+            (Some(wanted), _) => (ChosenBy::Settings, wanted),
+            (None, Some(wanted)) => (ChosenBy::Machine, wanted.clone()),
+            (None, None) => (ChosenBy::Default, DEFAULT.to_owned()),
         };
         let default = || embedded(role).map(ModelSource::Embedded);
-        let (model, problem) = match find(shelf, catalogue, &records, role, &wanted) {
+        let (model, problem) = match find(model_store, catalogue, &records, role, &wanted) {
             Ok(model) => (model, None),
             Err(why) => {
                 let instead = embedded(role).map_or_else(
@@ -63,30 +68,30 @@ pub fn resolve(shelf: &Shelf, catalogue: &Catalogue, settings: &dyn Fn(Role) -> 
             }
         };
         let record = || broken.as_ref().map(|why| format!("{why}: what was chosen for {role} is not known"));
-        Serving { role, by, wanted, model, problem: problem.or_else(record) }
+        ServingModel { role, by, wanted, model, problem: problem.or_else(record) }
     };
     Role::ALL.into_iter().map(serve).collect()
 }
 
-/// The models that serve, for the worker.
-pub fn model_set(serving: &[Serving]) -> ModelSet {
+/// Returns the serving models, for the worker.
+pub fn model_set(serving: &[ServingModel]) -> ModelSet {
     let of = |role| serving.iter().find(|serving| serving.role == role).and_then(|serving| serving.model.clone());
     ModelSet { embedder: of(Role::Embedder), nli: of(Role::Nli), llm: of(Role::Llm) }
 }
 
-/// Whether what was chosen is a path and not a name.
+/// Whether a choice is a path rather than a name.
 pub fn is_path(wanted: &str) -> bool {
     wanted.contains('/') || Path::new(wanted).extension().is_some_and(|extension| extension == "gguf")
 }
 
-/// The model that a choice means.
+/// Returns the model of a choice.
 ///
 /// # Errors
-/// Why it cannot serve, and what helps, as the rest of a sentence.
+/// Why it cannot serve and what to do, to follow its name.
 pub fn find(
-    shelf: &Shelf,
+    model_store: &ModelStore,
     catalogue: &Catalogue,
-    records: &Records,
+    records: &ModelRecords,
     role: Role,
     wanted: &str,
 ) -> Result<Option<ModelSource>, String> {
@@ -99,45 +104,50 @@ pub fn find(
         return Ok(Some(ModelSource::Embedded(model)));
     }
     if is_path(wanted) {
-        return at_path(shelf, catalogue, records, role, wanted).map(Some);
+        return at_path(model_store, catalogue, records, role, wanted).map(Some);
     }
     if let Some(model) = records.named(wanted) {
-        return installed(shelf, catalogue, role, model).map(Some);
+        return installed(model_store, catalogue, role, model).map(Some);
     }
     match catalogue.named(wanted) {
         Some(entry) if entry.role != role => Err(format!("it is a model for {}", entry.role)),
         Some(entry) if entry.url.is_some() => {
             Err(format!("it is not installed: `ergo models pull {wanted}` fetches it"))
         }
-        Some(_) => Err("it is not installed: `ergo models import FILE` takes it from a file".to_owned()),
-        None => Err("there is no model of this name: `ergo models list` shows those that there are".to_owned()),
+        Some(_) => Err("it is not installed: `ergo models import FILE` adds it from a file".to_owned()),
+        None => Err("there is no model of this name: `ergo models list` shows the models".to_owned()),
     }
 }
 
-fn installed(shelf: &Shelf, catalogue: &Catalogue, role: Role, model: &Installed) -> Result<ModelSource, String> {
+fn installed(
+    model_store: &ModelStore,
+    catalogue: &Catalogue,
+    role: Role,
+    model: &InstalledModel,
+) -> Result<ModelSource, String> {
     if model.role != role {
         return Err(format!("it is a model for {}", model.role));
     }
-    let path = shelf.path_of(&model.file);
+    let path = model_store.path_of(&model.file);
     let place = path.display();
     let again = match catalogue.hashed(&model.sha256) {
         Some(entry) if entry.url.is_some() => format!("`ergo models pull {}` fetches it again", model.name),
-        _ => "`ergo models import FILE` takes it from a file".to_owned(),
+        _ => "`ergo models import FILE` adds it from a file".to_owned(),
     };
-    match shelf.condition(model) {
-        Condition::Good => {
+    match model_store.condition(model) {
+        FileCondition::Good => {
             Ok(ModelSource::File(ModelFile { name: model.name.clone(), sha256: model.sha256.to_string(), path }))
         }
-        Condition::Gone => Err(format!("its file {place} is gone ({again})")),
-        Condition::Damaged(how) => Err(format!("its file {place} is damaged: {how} ({again})")),
+        FileCondition::Gone => Err(format!("its file {place} is gone ({again})")),
+        FileCondition::Damaged(how) => Err(format!("its file {place} is damaged: {how} ({again})")),
     }
 }
 
-/// A file that is named by its path: one of the shelf's, or one that nobody has looked at yet.
+/// Returns a file that is named by its path: one of the store's, or an unknown one.
 fn at_path(
-    shelf: &Shelf,
+    model_store: &ModelStore,
     catalogue: &Catalogue,
-    records: &Records,
+    records: &ModelRecords,
     role: Role,
     wanted: &str,
 ) -> Result<ModelSource, String> {
@@ -145,10 +155,10 @@ fn at_path(
     if !path.is_absolute() {
         return Err("a path must be absolute".to_owned());
     }
-    if let Some(model) = records.installed.iter().find(|model| shelf.path_of(&model.file) == path) {
-        return installed(shelf, catalogue, role, model);
+    if let Some(model) = records.installed.iter().find(|model| model_store.path_of(&model.file) == path) {
+        return installed(model_store, catalogue, role, model);
     }
-    let serves = Header::of(path).and_then(|header| header.role())?;
+    let serves = GgufHeader::of(path).and_then(|header| header.role())?;
     if serves != role {
         return Err(format!("it is a model for {serves}"));
     }
@@ -161,30 +171,31 @@ mod tests {
     use std::fs;
 
     use super::{
-        super::{gguf::written, shelf::testing::install},
+        super::{gguf::written, model_store::testing::install},
         *,
     };
 
-    fn shelf() -> (tempfile::TempDir, Shelf) {
+    fn model_store() -> (tempfile::TempDir, ModelStore) {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(dir.path().join("models"));
-        (dir, shelf)
+        let model_store = ModelStore::new(dir.path().join("models"));
+        (dir, model_store)
     }
 
-    fn of(shelf: &Shelf, role: Role, settings: Option<&str>) -> Serving {
-        let all = resolve(shelf, Catalogue::builtin(), &|asked| settings.filter(|_| asked == role).map(str::to_owned));
+    fn of(model_store: &ModelStore, role: Role, settings: Option<&str>) -> ServingModel {
+        let all =
+            resolve(model_store, Catalogue::builtin(), &|asked| settings.filter(|_| asked == role).map(str::to_owned));
         all.into_iter().find(|serving| serving.role == role).unwrap()
     }
 
-    fn name(serving: &Serving) -> Option<&str> {
+    fn name(serving: &ServingModel) -> Option<&str> {
         serving.model.as_ref().map(ModelSource::name)
     }
 
     #[test]
     fn the_default_is_what_ships_inside() {
-        let (_dir, shelf) = shelf();
-        let all = resolve(&shelf, Catalogue::builtin(), &|_| None);
-        assert!(all.iter().all(|serving| serving.by == Chosen::Default && serving.problem.is_none()), "{all:?}");
+        let (_dir, model_store) = model_store();
+        let all = resolve(&model_store, Catalogue::builtin(), &|_| None);
+        assert!(all.iter().all(|serving| serving.by == ChosenBy::Default && serving.problem.is_none()), "{all:?}");
         let set = model_set(&all);
         for role in Role::ALL {
             assert_eq!(set.role(role).map(ModelSource::name), embedded(role).map(|model| model.name));
@@ -194,28 +205,28 @@ mod tests {
 
     #[test]
     fn settings_go_before_the_machine_and_none_switches_off() {
-        let (_dir, shelf) = shelf();
-        install(&shelf, "mine", Role::Llm, b"mine");
-        install(&shelf, "other", Role::Llm, b"other");
-        shelf.change(|records| records.chosen.insert(Role::Llm, "mine".into())).unwrap();
-        let serving = of(&shelf, Role::Llm, None);
-        assert_eq!((serving.by, name(&serving)), (Chosen::Machine, Some("mine")));
+        let (_dir, model_store) = model_store();
+        install(&model_store, "mine", Role::Llm, b"mine");
+        install(&model_store, "other", Role::Llm, b"other");
+        model_store.change(|records| records.chosen.insert(Role::Llm, "mine".into())).unwrap();
+        let serving = of(&model_store, Role::Llm, None);
+        assert_eq!((serving.by, name(&serving)), (ChosenBy::Machine, Some("mine")));
         assert_eq!(serving.model.unwrap().sha256().len(), 64);
-        let serving = of(&shelf, Role::Llm, Some("other"));
-        assert_eq!((serving.by, name(&serving)), (Chosen::Settings, Some("other")));
-        let serving = of(&shelf, Role::Embedder, Some(NONE));
+        let serving = of(&model_store, Role::Llm, Some("other"));
+        assert_eq!((serving.by, name(&serving)), (ChosenBy::Settings, Some("other")));
+        let serving = of(&model_store, Role::Embedder, Some(NONE));
         assert_eq!((serving.model, serving.problem), (None, None));
         let inside = embedded(Role::Embedder).unwrap().name;
-        assert_eq!(name(&of(&shelf, Role::Embedder, Some(inside))), Some(inside));
+        assert_eq!(name(&of(&model_store, Role::Embedder, Some(inside))), Some(inside));
     }
 
     #[test]
     fn a_choice_that_cannot_serve_leaves_the_default_and_says_so() {
-        let (_dir, shelf) = shelf();
+        let (_dir, model_store) = model_store();
         let inside = embedded(Role::Embedder).map(|model| model.name);
-        let model = install(&shelf, "mine", Role::Embedder, b"mine");
-        install(&shelf, "judge", Role::Nli, b"judge");
-        fs::write(shelf.path_of(&model.file), b"min").unwrap();
+        let model = install(&model_store, "mine", Role::Embedder, b"mine");
+        install(&model_store, "judge", Role::Nli, b"judge");
+        fs::write(model_store.path_of(&model.file), b"min").unwrap();
         for (wanted, told) in [
             ("mine", "damaged"),
             ("judge", "for nli"),
@@ -224,30 +235,30 @@ mod tests {
             ("some.gguf", "absolute"),
             ("/nowhere/x.gguf", "cannot be read"),
         ] {
-            let serving = of(&shelf, Role::Embedder, Some(wanted));
+            let serving = of(&model_store, Role::Embedder, Some(wanted));
             let problem = serving.problem.clone().unwrap();
             assert!(problem.contains(told) && problem.contains("serves instead"), "{wanted}: {problem}");
             assert_eq!(name(&serving), inside);
         }
-        fs::remove_file(shelf.path_of(&model.file)).unwrap();
-        assert!(of(&shelf, Role::Embedder, Some("mine")).problem.unwrap().contains("gone"));
-        let serving = of(&shelf, Role::Llm, Some("qwen2.5-coder-1.5b"));
+        fs::remove_file(model_store.path_of(&model.file)).unwrap();
+        assert!(of(&model_store, Role::Embedder, Some("mine")).problem.unwrap().contains("gone"));
+        let serving = of(&model_store, Role::Llm, Some("qwen2.5-coder-1.5b"));
         let problem = serving.problem.unwrap();
         assert!(problem.contains("ergo models pull") && problem.contains("nothing serves"), "{problem}");
-        fs::write(shelf.record(), "not this").unwrap();
-        let serving = of(&shelf, Role::Embedder, None);
+        fs::write(model_store.record(), "not this").unwrap();
+        let serving = of(&model_store, Role::Embedder, None);
         assert!(serving.problem.as_ref().unwrap().contains("damaged") && name(&serving) == inside, "{serving:?}");
     }
 
     #[test]
     fn a_path_is_looked_at_before_it_serves() {
-        let (dir, shelf) = shelf();
+        let (dir, model_store) = model_store();
         let file = dir.path().join("own.gguf");
         fs::write(&file, written::embedder()).unwrap();
         let path = file.to_str().unwrap();
-        let serving = of(&shelf, Role::Embedder, Some(path));
+        let serving = of(&model_store, Role::Embedder, Some(path));
         assert_eq!((name(&serving), &serving.problem), (Some("own"), &None));
-        let serving = of(&shelf, Role::Llm, Some(path));
+        let serving = of(&model_store, Role::Llm, Some(path));
         assert!(serving.problem.unwrap().contains("for embedder"));
     }
 }

@@ -1,4 +1,4 @@
-//! Model files on the disk: those that are built into the program are written out, and any file is known by its stamp.
+//! Model files on disk: writes out those that are built in, and detects changes of any file by its stamp.
 
 use std::{
     fs,
@@ -10,35 +10,35 @@ use std::{
 
 use crate::infer::{EmbeddedModel, catalogue::digest};
 
-/// What tells one state of a file from another without reading it.
+/// The metadata that tells whether a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     length: u64,
     inode: u64,
     modified: Option<SystemTime>,
 }
 
-impl Stamp {
-    /// The stamp of the file at a path; `None` where there is none.
+impl FileStamp {
+    /// Returns the stamp of the file at a path, or `None` if there is none.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let meta = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         Some(Self { length: meta.len(), inode: meta.ino(), modified: meta.modified().ok() })
     }
 }
 
-/// Where a built-in model is written.
-pub(super) fn place_of(model: &EmbeddedModel, folder: &Path) -> PathBuf {
+/// Returns the path of a built-in model.
+pub(super) fn path_of(model: &EmbeddedModel, folder: &Path) -> PathBuf {
     let hash = model.sha256.get(..12).unwrap_or(model.sha256);
     folder.join(format!("{}-{hash}.gguf", model.name))
 }
 
-/// Makes sure that a built-in model is in the folder as it should be, and says where. A damaged file is replaced; others of
-/// the same name, left by other versions, are removed.
+/// Makes sure that a built-in model is in the folder and intact, and returns its path. A damaged file is
+/// replaced, and files of the same name from other versions are removed.
 ///
 /// # Errors
-/// Where the folder cannot be made or written to.
+/// If the folder cannot be created or written.
 pub fn write_out(model: &EmbeddedModel, folder: &Path) -> io::Result<PathBuf> {
-    let path = place_of(model, folder);
+    let path = path_of(model, folder);
     if is_whole(&path, model) {
         return Ok(path);
     }
@@ -65,7 +65,7 @@ fn is_whole(path: &Path, model: &EmbeddedModel) -> bool {
         && digest::of_file(path, &mut |_| {}).is_ok_and(|hash| hash.to_string() == model.sha256)
 }
 
-/// A process that still reads such a file keeps it: only its name goes.
+/// Removes the files of other versions. A process that still reads one keeps it.
 fn remove_others(model: &EmbeddedModel, folder: &Path, keep: &Path) {
     let prefix = format!("{}-", model.name);
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -95,9 +95,9 @@ mod tests {
         let folder = dir.path().join("models");
         let path = write_out(&model(), &folder).unwrap();
         assert_eq!(fs::read(&path).unwrap(), BYTES);
-        let first = Stamp::of(&path).unwrap();
+        let first = FileStamp::of(&path).unwrap();
         assert_eq!(write_out(&model(), &folder).unwrap(), path);
-        assert_eq!(Stamp::of(&path), Some(first), "a whole file is left alone");
+        assert_eq!(FileStamp::of(&path), Some(first), "a whole file is left alone");
         for damage in [&BYTES[..5], b"not really a mOdel"] {
             fs::write(&path, damage).unwrap();
             write_out(&model(), &folder).unwrap();
@@ -124,8 +124,8 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(write_out(&model(), &file.join("models")).is_err());
-        // A folder in the file's place: the draft is written, and cannot get its name.
-        fs::create_dir_all(place_of(&model(), dir.path()).join("x")).unwrap();
+        // A folder in place of the file: the draft is written but cannot be renamed.
+        fs::create_dir_all(path_of(&model(), dir.path()).join("x")).unwrap();
         assert!(write_out(&model(), dir.path()).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
@@ -134,10 +134,10 @@ mod tests {
     fn a_stamp_changes_with_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m");
-        assert_eq!(Stamp::of(&path), None);
+        assert_eq!(FileStamp::of(&path), None);
         fs::write(&path, "one").unwrap();
-        let first = Stamp::of(&path);
+        let first = FileStamp::of(&path);
         fs::write(&path, "longer").unwrap();
-        assert_ne!(Stamp::of(&path), first);
+        assert_ne!(FileStamp::of(&path), first);
     }
 }

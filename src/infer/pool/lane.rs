@@ -1,5 +1,5 @@
-//! One worker process and the queue before it. Calls wait in two lines, and the foreground goes first; a generation in the
-//! background gives way to it. A thread owns the process for as long as there is something to do, and some time after.
+//! A lane: a worker process and its queue. Calls in the foreground go first, and a generation in the background
+//! gives way to them. A thread owns the process while there is work, and for a while after.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,49 +13,49 @@ use std::{
 };
 
 use super::{
-    Failures,
+    FailureCounts,
     process::{Event, Launch, rss},
     runner::Runner,
-    source::Source,
+    served_model::ServedModel,
 };
 use crate::infer::{
     Call, InferError, Priority, Role, WorkerInfo,
-    wire::{Hello, ModelFacts, Said, What},
+    wire::{InferCommand, InferHello, InferReply, ModelFacts},
 };
 
-/// How a lane behaves.
+/// The settings of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSettings {
-    /// For logs and threads.
+    /// Its name, for logs and threads.
     pub(super) name: &'static str,
-    /// What a new worker is told; the memory limit is set from the models.
-    pub(super) hello: Hello,
-    /// Without work for so long, the process ends and its memory is free.
+    /// The greeting of a new worker; the memory limit is set from the models.
+    pub(super) hello: InferHello,
+    /// After this long without work, the process ends and its memory is free.
     pub(super) idle: Duration,
-    /// A request that takes longer, and longer than its caller waits, hangs: the process is killed.
+    /// A request that takes longer than this and than its caller waits hangs: the process is killed.
     pub(super) hang: Duration,
-    /// The wait before a third start in a row; doubled with every further one.
-    pub(super) rest: Duration,
+    /// The delay before the third start in a row; doubled with each further one.
+    pub(super) restart_delay: Duration,
 }
 
-/// What a call came to.
-pub(super) type Outcome = Result<Said, InferError>;
+/// The result of a call.
+pub(super) type CallResult = Result<InferReply, InferError>;
 
 /// A call in the queue.
-pub(super) struct Job {
+pub(super) struct QueuedCall {
     pub(super) role: Role,
-    /// `None` only loads the model.
-    pub(super) what: Option<What>,
+    /// The command; `None` only loads the model.
+    pub(super) command: Option<InferCommand>,
     pub(super) call: Call,
     pub(super) until: Instant,
-    /// Its caller has gone.
-    pub(super) given_up: Arc<AtomicBool>,
-    pub(super) reply: mpsc::Sender<Outcome>,
+    /// Set if the caller has stopped waiting.
+    pub(super) abandoned_flag: Arc<AtomicBool>,
+    pub(super) reply: mpsc::Sender<CallResult>,
 }
 
-impl Job {
+impl QueuedCall {
     pub(super) fn abandoned(&self) -> bool {
-        self.given_up.load(Ordering::Relaxed)
+        self.abandoned_flag.load(Ordering::Relaxed)
     }
 
     pub(super) fn timeout(&self) -> InferError {
@@ -63,94 +63,96 @@ impl Job {
     }
 }
 
-/// What the lane's thread and its callers share.
-pub(super) struct Shared {
+/// The state that the lane's thread shares with its callers.
+pub(super) struct LaneShared {
     pub(super) settings: LaneSettings,
     pub(super) launch: Arc<Launch>,
-    pub(super) failures: Arc<Failures>,
+    pub(super) failures: Arc<FailureCounts>,
     pub(super) wake: Condvar,
-    state: Mutex<State>,
+    state: Mutex<LaneState>,
 }
 
-impl Shared {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+impl LaneShared {
+    pub(super) fn state(&self) -> MutexGuard<'_, LaneState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until something changes, or the time is over.
-    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>, longest: Duration) -> MutexGuard<'a, State> {
+    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, LaneState>, longest: Duration) -> MutexGuard<'a, LaneState> {
         self.wake.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
-/// The queue, and what is known of the worker.
+/// The queue, and the state of the worker.
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) foreground: VecDeque<Job>,
-    pub(super) background: VecDeque<Job>,
-    /// What came from workers, each with the number of its start.
+pub(super) struct LaneState {
+    pub(super) foreground: VecDeque<QueuedCall>,
+    pub(super) background: VecDeque<QueuedCall>,
+    /// Events of workers, each with the number of its process.
     pub(super) inbox: VecDeque<(u64, Event)>,
-    /// Whether the lane's thread lives.
+    /// Whether the lane's thread runs.
     pub(super) running: bool,
     pub(super) closed: bool,
-    pub(super) models: BTreeMap<Role, Source>,
+    pub(super) models: BTreeMap<Role, ServedModel>,
     /// Counts up with every change of `models`.
     pub(super) version: u64,
     pub(super) pid: Option<u32>,
     pub(super) restarts: u64,
-    /// How many processes were started: their numbers never repeat, whichever thread of the lane starts them.
+    /// The number of processes started so far, by all threads of the lane: it numbers them.
     pub(super) starts: u64,
-    /// What is in the worker's memory.
+    /// The models in the worker's memory.
     pub(super) loaded: Vec<Role>,
-    /// What was learnt of each model when it was loaded.
+    /// The properties of each model, once it was loaded.
     pub(super) facts: BTreeMap<Role, ModelFacts>,
 }
 
-/// One worker process and the queue before it.
-pub(super) struct Lane {
-    shared: Arc<Shared>,
+/// A worker process and its queue.
+pub(super) struct WorkerLane {
+    shared: Arc<LaneShared>,
 }
 
-impl Lane {
+impl WorkerLane {
     pub(super) fn new(
         settings: LaneSettings,
         launch: Arc<Launch>,
-        failures: Arc<Failures>,
-        models: BTreeMap<Role, Source>,
+        failures: Arc<FailureCounts>,
+        models: BTreeMap<Role, ServedModel>,
     ) -> Self {
-        let state = Mutex::new(State { models, ..State::default() });
-        Self { shared: Arc::new(Shared { settings, launch, failures, wake: Condvar::new(), state }) }
+        let state = Mutex::new(LaneState { models, ..LaneState::default() });
+        Self { shared: Arc::new(LaneShared { settings, launch, failures, wake: Condvar::new(), state }) }
     }
 
-    /// Waits for the answer to a request, at most as long as the call allows.
-    pub(super) fn call(&self, role: Role, what: Option<What>, call: Call) -> Outcome {
+    /// Waits for the result of a call, at most as long as the call allows.
+    pub(super) fn call(&self, role: Role, command: Option<InferCommand>, call: Call) -> CallResult {
         let now = Instant::now();
         let (reply, answer) = mpsc::channel();
-        let given_up = Arc::new(AtomicBool::new(false));
+        let abandoned_flag = Arc::new(AtomicBool::new(false));
         let until = now + call.deadline;
-        let job = Job { role, what, call, until, given_up: Arc::clone(&given_up), reply };
+        let job = QueuedCall { role, command, call, until, abandoned_flag: Arc::clone(&abandoned_flag), reply };
         let timeout = job.timeout();
         self.submit(job)?;
         match answer.recv_timeout(call.deadline) {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => {
-                given_up.store(true, Ordering::Relaxed);
+                abandoned_flag.store(true, Ordering::Relaxed);
                 drop(self.shared.state());
                 self.shared.wake.notify_all();
                 Err(timeout)
             }
-            Err(RecvTimeoutError::Disconnected) => Err(InferError::Crashed { role, why: "is being ended".to_owned() }),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(InferError::Crashed { role, why: "is shutting down".to_owned() })
+            }
         }
     }
 
-    fn submit(&self, job: Job) -> Result<(), InferError> {
+    fn submit(&self, job: QueuedCall) -> Result<(), InferError> {
         let mut state = self.shared.state();
         let role = job.role;
         if !state.models.contains_key(&role) {
             return Err(InferError::NoModel { role });
         }
         if state.closed {
-            return Err(InferError::Crashed { role, why: "is being ended".to_owned() });
+            return Err(InferError::Crashed { role, why: "is shutting down".to_owned() });
         }
         if !state.running {
             let runner = Runner::new(Arc::clone(&self.shared), state.starts);
@@ -158,7 +160,7 @@ impl Lane {
             thread::Builder::new()
                 .name(name)
                 .spawn(move || runner.run())
-                .map_err(|error| InferError::Crashed { role, why: format!("cannot be looked after: {error}") })?;
+                .map_err(|error| InferError::Crashed { role, why: format!("cannot get a thread: {error}") })?;
             state.running = true;
         }
         match job.call.priority {
@@ -170,8 +172,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Serves other models from the next call on.
-    pub(super) fn change(&self, models: BTreeMap<Role, Source>) {
+    /// Replaces the models from the next call on.
+    pub(super) fn change(&self, models: BTreeMap<Role, ServedModel>) {
         let mut state = self.shared.state();
         if state.models != models {
             state.models = models;
@@ -187,29 +189,29 @@ impl Lane {
         WorkerInfo { roles: roles.to_vec(), pid, rss_bytes: pid.map_or(0, rss), restarts }
     }
 
-    /// How many calls wait in the foreground and in the background.
+    /// Returns how many calls wait in the foreground and in the background.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize) {
         let state = self.shared.state();
         (state.foreground.len(), state.background.len())
     }
 
-    /// Whether a role's model is in memory, what is known of it, and why it is not used.
+    /// Returns whether a role's model is in memory, its properties, and why it cannot be used.
     pub(super) fn role(&self, role: Role) -> (bool, Option<ModelFacts>, Option<String>) {
         let state = self.shared.state();
-        let problem = state.models.get(&role).and_then(Source::problem).map(ToString::to_string);
+        let problem = state.models.get(&role).and_then(ServedModel::problem).map(ToString::to_string);
         (state.loaded.contains(&role), state.facts.get(&role).cloned(), problem)
     }
 }
 
-impl Drop for Lane {
+impl Drop for WorkerLane {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.closed = true;
         state.foreground.clear();
         state.background.clear();
         self.shared.wake.notify_all();
-        // The thread kills the worker; whoever drops the pool may rely on that.
+        // The thread kills the worker, and the caller relies on that.
         let begin = Instant::now();
         while state.running && begin.elapsed() < Duration::from_secs(5) {
             state = self.shared.wait(state, Duration::from_millis(100));

@@ -1,13 +1,14 @@
-//! The models as the daemon has them: two worker processes, each with its queue.
+//! The models as the daemon uses them: two worker processes, each with its queue.
 //!
-//! The two small models, which every guarded write waits for, share one process. The language model has another one, which
-//! stands back behind everything (`nice`): however long it thinks, and whatever it does to its process, writes go on.
+//! Architecture Invariant: the two small models, which every guarded write waits for, share a process that the
+//! language model is not in. So writes go on whatever the language model does; its process also runs at a lower
+//! priority (`nice`).
 
 mod files;
 mod lane;
 mod process;
 mod runner;
-mod source;
+mod served_model;
 
 #[cfg(test)]
 mod tests;
@@ -25,59 +26,60 @@ use std::{
 pub use files::write_out;
 
 use self::{
-    lane::{Lane, LaneSettings, Outcome},
+    lane::{CallResult, LaneSettings, WorkerLane},
     process::Launch,
-    source::Source,
+    served_model::ServedModel,
 };
 use super::{
     Call, InferError, ModelFacts, ModelSet, Models, ModelsInfo, Priority, Prompt, Role, RoleInfo,
-    wire::{self, Hello, Said, VERSION, What},
+    wire::{self, InferCommand, InferHello, InferReply, VERSION},
     worker::physical_cores,
 };
 
-/// The roles of the process for small models, and of that for the language model.
+/// The roles of the process of small models; the language model has the other process.
 const SMALL: [Role; 2] = [Role::Embedder, Role::Nli];
 const LARGE: [Role; 1] = [Role::Llm];
 
-/// Texts or pairs of one request: with somebody waiting as many as fit into a message, else few, so that somebody who comes
-/// waits shortly.
-const MANY: usize = 64;
+/// The most texts or pairs of a request: as many as fit into a message if somebody waits, otherwise few, so
+/// that a foreground call waits shortly.
+const MAX_ITEMS: usize = 64;
 const FEW: usize = 16;
 
-/// A request of the small models that takes longer hangs, also beside a busy machine: usual are 5 to 100 ms, and a first
-/// load from a slow disk takes seconds.
+/// A request of the small models that takes longer hangs, even on a busy machine: usual are 5 to 100 ms, and a
+/// first load from a slow disk takes seconds.
 const HANG_SMALL: Duration = Duration::from_secs(15);
 
 /// The same for the language model: gigabytes are loaded, and a token may take a second.
 const HANG_LARGE: Duration = Duration::from_mins(3);
 
-/// The wait before a third start in a row.
-const REST: Duration = Duration::from_millis(500);
+/// The delay before the third start in a row.
+const RESTART_DELAY: Duration = Duration::from_millis(500);
 
-/// How far the language model's process stands back, as for `nice(1)`.
+/// The increment of `nice(1)` of the language model's process.
 const NICE: u8 = 10;
 
-/// How a [`Pool`] is set up.
+/// The settings of a [`Pool`].
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// The program that is started as a worker: ergo.
+    /// The executable that is started as a worker: ergo.
     pub program: PathBuf,
-    /// The folder where built-in models are written out, and what the language model made of prompts' prefixes is kept.
+    /// The folder of built-in models and of the prefix cache.
     pub folder: PathBuf,
     /// Threads that compute, in each process.
     pub threads: usize,
-    /// Layers of the language model that a GPU computes; all where absent.
+    /// Layers of the language model that a GPU computes; `None` for all.
     pub gpu_layers: Option<u32>,
-    /// The device that computes them, such as `CUDA0`; `CPU` for none; llama.cpp's choice where absent.
+    /// The device that computes them, such as `CUDA0`; `CPU` for none; `None` for llama.cpp's choice.
     pub device: Option<String>,
-    /// After so long without work a process ends, and its memory is free.
+    /// After this long without work a process ends, and its memory is free.
     pub idle: Duration,
-    /// After so long a request hangs: small models and language model.
+    /// After this long a request hangs: of the small models, and of the language model.
     pub hang: [Duration; 2],
 }
 
 impl PoolOptions {
-    /// The usual ones, with built-in models in `folder`: this program, all physical cores but one, five minutes.
+    /// Returns the default settings, with built-in models in `folder`: all physical cores but one, five minutes
+    /// idle.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             program: process::this_program(),
@@ -91,16 +93,17 @@ impl PoolOptions {
     }
 }
 
-/// Physical cores less one, at least one: more threads than free cores make everything many times slower.
+/// Returns the number of physical cores less one, at least one: more threads than free cores are many times
+/// slower.
 pub fn default_threads() -> usize {
     physical_cores().saturating_sub(1).max(1)
 }
 
-/// Calls that failed, by kind.
+/// Failed calls, by kind.
 #[derive(Debug, Default)]
-pub(super) struct Failures(Mutex<BTreeMap<&'static str, u64>>);
+pub(super) struct FailureCounts(Mutex<BTreeMap<&'static str, u64>>);
 
-impl Failures {
+impl FailureCounts {
     fn count(&self, kind: &'static str) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_default() += 1;
     }
@@ -110,14 +113,14 @@ impl Failures {
     }
 }
 
-/// Models in worker processes. Nothing is started before the first call; dropping it ends the processes.
+/// Models in worker processes. The first call starts a process; dropping the pool ends them.
 pub struct Pool {
     options: PoolOptions,
     set: Mutex<ModelSet>,
-    small: Lane,
-    large: Lane,
-    failures: Arc<Failures>,
-    /// What the embedder read.
+    small: WorkerLane,
+    large: WorkerLane,
+    failures: Arc<FailureCounts>,
+    /// Tokens that the embedder has read.
     embedded_tokens: AtomicU64,
 }
 
@@ -128,16 +131,16 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// Models that are loaded when they are first asked.
+    /// Creates a pool whose models are loaded on demand.
     pub fn new(options: PoolOptions, set: ModelSet) -> Self {
         let launch = Arc::new(process::program(options.program.clone()));
         Self::over(launch, options, set)
     }
 
     fn over(launch: Arc<Launch>, options: PoolOptions, set: ModelSet) -> Self {
-        let failures = Arc::new(Failures::default());
+        let failures = Arc::new(FailureCounts::default());
         let lane = |name, roles: &[Role], hang, nice| {
-            let hello = Hello {
+            let hello = InferHello {
                 version: VERSION,
                 threads: u32::try_from(options.threads).unwrap_or(1).max(1),
                 memory: None,
@@ -148,9 +151,9 @@ impl Pool {
                     .contains(&Role::Llm)
                     .then(|| options.folder.join("prefixes").to_string_lossy().into_owned()),
             };
-            let settings = LaneSettings { name, hello, idle: options.idle, hang, rest: REST };
+            let settings = LaneSettings { name, hello, idle: options.idle, hang, restart_delay: RESTART_DELAY };
             let models = sources(&set, roles, &options);
-            Lane::new(settings, Arc::clone(&launch), Arc::clone(&failures), models)
+            WorkerLane::new(settings, Arc::clone(&launch), Arc::clone(&failures), models)
         };
         let [hang_small, hang_large] = options.hang;
         let small = lane("small", &SMALL, hang_small, 0);
@@ -158,39 +161,39 @@ impl Pool {
         Self { options, set: Mutex::new(set), small, large, failures, embedded_tokens: AtomicU64::new(0) }
     }
 
-    /// Serves other models from the next call on; what is being computed goes on.
+    /// Replaces the models from the next call on; running calls finish.
     pub fn change(&self, set: ModelSet) {
         self.small.change(sources(&set, &SMALL, &self.options));
         self.large.change(sources(&set, &LARGE, &self.options));
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = set;
     }
 
-    /// The models that it serves.
+    /// Returns the models.
     pub fn set(&self) -> ModelSet {
         self.set.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Loads the model of a role, unless it is in memory, and says what it is.
+    /// Loads the model of a role, unless it is in memory, and returns its properties.
     ///
     /// # Errors
     /// Any [`InferError`].
     pub fn load(&self, role: Role, call: Call) -> Result<ModelFacts, InferError> {
-        let loaded = self.ask(role, None, call);
+        let loaded = self.request(role, None, call);
         loaded.and_then(|_| {
             let (_, facts, _) = self.lane(role).role(role);
             facts.ok_or_else(|| InferError::Crashed { role, why: "ended just after its model was loaded".to_owned() })
         })
     }
 
-    fn lane(&self, role: Role) -> &Lane {
+    fn lane(&self, role: Role) -> &WorkerLane {
         match role {
             Role::Embedder | Role::Nli => &self.small,
             Role::Llm => &self.large,
         }
     }
 
-    fn ask(&self, role: Role, what: Option<What>, call: Call) -> Outcome {
-        let outcome = self.lane(role).call(role, what, call);
+    fn request(&self, role: Role, command: Option<InferCommand>, call: Call) -> CallResult {
+        let outcome = self.lane(role).call(role, command, call);
         if let Err(error) = &outcome
             && !matches!(error, InferError::NoModel { .. })
         {
@@ -199,52 +202,53 @@ impl Pool {
         outcome
     }
 
-    /// Asks for many things in as many requests as it takes; all have one deadline.
+    /// Splits many items into as many requests as needed; all share one deadline.
     fn ask_each<T: Clone, R>(
         &self,
         role: Role,
         items: &[T],
         call: Call,
-        what: impl Fn(Vec<T>) -> What,
-        take: impl Fn(Said) -> Option<Vec<R>>,
+        command: impl Fn(Vec<T>) -> InferCommand,
+        take: impl Fn(InferReply) -> Option<Vec<R>>,
     ) -> Result<Vec<R>, InferError> {
         let until = Instant::now() + call.deadline;
         let most = match call.priority {
-            Priority::Foreground => MANY,
+            Priority::Foreground => MAX_ITEMS,
             Priority::Background => FEW,
         };
         let mut out = Vec::with_capacity(items.len());
         for part in items.chunks(most) {
             let deadline = until.saturating_duration_since(Instant::now());
-            let said =
-                self.ask(role, Some(what(part.to_vec())), Call { deadline, ..call }).map_err(|error| match error {
+            let reply = self.request(role, Some(command(part.to_vec())), Call { deadline, ..call }).map_err(
+                |error| match error {
                     InferError::Timeout { role, .. } => InferError::Timeout { role, after: call.deadline },
                     other => other,
-                })?;
-            let answers = take(said).filter(|answers| answers.len() == part.len());
-            out.extend(answers.ok_or_else(|| nonsense(role))?);
+                },
+            )?;
+            let answers = take(reply).filter(|answers| answers.len() == part.len());
+            out.extend(answers.ok_or_else(|| unexpected_reply(role))?);
         }
         Ok(out)
     }
 }
 
-/// An answer that does not fit its question.
-fn nonsense(role: Role) -> InferError {
-    InferError::Crashed { role, why: "gave an answer to another question".to_owned() }
+/// Returns the error for a reply that does not fit the request.
+fn unexpected_reply(role: Role) -> InferError {
+    InferError::Crashed { role, why: "sent a reply that does not fit the request".to_owned() }
 }
 
-fn sources(set: &ModelSet, roles: &[Role], options: &PoolOptions) -> BTreeMap<Role, Source> {
+fn sources(set: &ModelSet, roles: &[Role], options: &PoolOptions) -> BTreeMap<Role, ServedModel> {
     let of = |role: &Role| {
         let source = set.role(*role)?.clone();
-        Some((*role, Source::new(*role, source, options.folder.clone())))
+        Some((*role, ServedModel::new(*role, source, options.folder.clone())))
     };
     roles.iter().filter_map(of).collect()
 }
 
 impl Models for Pool {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
-        self.ask_each(Role::Embedder, texts, call, What::Embed, |said| match said {
-            Said::Vectors(vectors, tokens) => {
+        self.ask_each(Role::Embedder, texts, call, InferCommand::Embed, |reply| match reply {
+            InferReply::Vectors(vectors, tokens) => {
                 self.embedded_tokens.fetch_add(tokens, Ordering::Relaxed);
                 vectors.iter().map(wire::unpack).collect()
             }
@@ -253,34 +257,34 @@ impl Models for Pool {
     }
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
-        self.ask_each(Role::Nli, pairs, call, What::Classify, |said| match said {
-            Said::Logits(logits) => Some(logits),
+        self.ask_each(Role::Nli, pairs, call, InferCommand::Classify, |reply| match reply {
+            InferReply::Logits(logits) => Some(logits),
             _ => None,
         })
     }
 
     fn generate(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, InferError> {
         let max_tokens = u32::try_from(max_tokens).unwrap_or(u32::MAX);
-        let what = What::Generate { prompt: prompt.clone(), grammar: grammar.to_owned(), max_tokens };
-        match self.ask(Role::Llm, Some(what), call)? {
-            Said::Text(text) => Ok(text),
-            _ => Err(nonsense(Role::Llm)),
+        let command = InferCommand::Generate { prompt: prompt.clone(), grammar: grammar.to_owned(), max_tokens };
+        match self.request(Role::Llm, Some(command), call)? {
+            InferReply::Text(text) => Ok(text),
+            _ => Err(unexpected_reply(Role::Llm)),
         }
     }
 
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
-        let what = What::Answers { prompt: prompt.clone(), answers: answers.to_vec() };
-        match self.ask(Role::Llm, Some(what), call)? {
-            Said::Weights(weights) if weights.len() == answers.len() => Ok(weights),
-            _ => Err(nonsense(Role::Llm)),
+        let command = InferCommand::Answers { prompt: prompt.clone(), answers: answers.to_vec() };
+        match self.request(Role::Llm, Some(command), call)? {
+            InferReply::Weights(weights) if weights.len() == answers.len() => Ok(weights),
+            _ => Err(unexpected_reply(Role::Llm)),
         }
     }
 
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
-        let what = What::Likelihood { prompt: prompt.clone(), answer: answer.to_owned() };
-        match self.ask(Role::Llm, Some(what), call)? {
-            Said::Weights(weights) if !weights.is_empty() => Ok(weights),
-            _ => Err(nonsense(Role::Llm)),
+        let command = InferCommand::Likelihood { prompt: prompt.clone(), answer: answer.to_owned() };
+        match self.request(Role::Llm, Some(command), call)? {
+            InferReply::Weights(weights) if !weights.is_empty() => Ok(weights),
+            _ => Err(unexpected_reply(Role::Llm)),
         }
     }
 

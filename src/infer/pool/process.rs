@@ -3,27 +3,27 @@
 use std::path::PathBuf;
 
 use crate::{
-    infer::wire::{Answer, Ask, MAX_FRAME},
+    infer::wire::{InferRequest, InferResponse, MAX_FRAME},
     worker::process::{self, WorkerProgram},
 };
 
 pub(super) use crate::worker::process::{OUT_OF_MEMORY, rss, this_program};
 
-/// What comes from a worker.
-pub(super) type Event = process::WorkerEvent<Answer>;
+/// An event of a worker.
+pub(super) type Event = process::WorkerEvent<InferResponse>;
 
 /// Starts workers. Replaced in tests.
-pub(super) type Launch = dyn process::LaunchWorker<Ask, Answer>;
+pub(super) type Launch = dyn process::LaunchWorker<InferRequest, InferResponse>;
 
-/// A worker that was started. Dropping it kills it.
-pub(super) type Worker = dyn process::WorkerHandle<Ask>;
+/// A running worker. Dropping it kills it.
+pub(super) type Worker = dyn process::WorkerHandle<InferRequest>;
 
-/// Environment variables that GPU drivers look at.
+/// Prefixes of the environment variables that GPU drivers read.
 const DRIVERS: &[&str] = &["CUDA_", "NVIDIA_", "GGML_", "VK_", "MESA_", "RADV_", "AMD_", "HSA_", "MTL_"];
 
-/// The worker that computes with models.
+/// Returns the worker that computes with models.
 pub(super) fn program(path: PathBuf) -> WorkerProgram {
-    // llama.cpp would start a debugger for its last words.
+    // llama.cpp would start a debugger when it crashes.
     WorkerProgram {
         path,
         subcommand: "infer",

@@ -7,60 +7,60 @@ use std::{
 };
 
 use super::{
-    lane::{Job, Outcome, Shared, State},
+    lane::{CallResult, LaneShared, LaneState, QueuedCall},
     process::{Event, OUT_OF_MEMORY, Worker},
-    source::Source,
+    served_model::ServedModel,
 };
 use crate::infer::{
     InferError, Priority, Role,
-    wire::{Answer, Ask, Failure, Hello, Said, VERSION, What},
+    wire::{FailureReason, InferCommand, InferHello, InferReply, InferRequest, InferResponse, VERSION},
 };
 
-/// How long a new process may take to say that it is there.
-const BIRTH: Duration = Duration::from_secs(20);
+/// How long a new process may take to answer the greeting.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a request may go on after its caller has gone and it was asked to stop.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a cancelled request may continue after its caller has gone.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest wait before another start.
-const LONGEST_REST: Duration = Duration::from_mins(1);
+/// The longest delay before a restart.
+const MAX_RESTART_DELAY: Duration = Duration::from_mins(1);
 
-/// Private memory that a worker may have besides twice its models' files: buffers, caches, threads.
+/// Private memory that a worker may use besides twice its models' files: buffers, caches, threads.
 const MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// The thread's own state.
+/// The state of the thread.
 pub(super) struct Runner {
-    shared: Arc<Shared>,
-    live: Option<Live>,
-    /// Deaths in a row, without an answer between them.
+    shared: Arc<LaneShared>,
+    live: Option<RunningModels>,
+    /// Deaths in a row without a reply between them.
     deaths: u32,
-    /// No start before this.
+    /// No start before this time.
     not_before: Option<Instant>,
     starts: u64,
 }
 
 /// The process that runs now.
-struct Live {
+struct RunningModels {
     worker: Box<Worker>,
     number: u64,
-    /// Of the models that it was started for.
+    /// The version of the models that it was started for.
     version: u64,
     last_id: u64,
 }
 
-/// Why an exchange with the worker brought no answer.
-enum Stop {
+/// Why a request got no reply.
+enum ExchangeError {
     /// A call in the foreground needs the worker.
     Preempted,
     /// The call failed.
     Failed(InferError),
-    /// The process ended, in words.
+    /// The process exited; the text says how.
     Died(String),
     /// The pool is being closed.
     Closed,
 }
 
-impl From<InferError> for Stop {
+impl From<InferError> for ExchangeError {
     fn from(error: InferError) -> Self {
         Self::Failed(error)
     }
@@ -68,7 +68,7 @@ impl From<InferError> for Stop {
 
 impl Runner {
     /// `starts` is how many processes earlier threads of the lane have started.
-    pub(super) fn new(shared: Arc<Shared>, starts: u64) -> Self {
+    pub(super) fn new(shared: Arc<LaneShared>, starts: u64) -> Self {
         Self { shared, live: None, deaths: 0, not_before: None, starts }
     }
 
@@ -79,23 +79,24 @@ impl Runner {
                 continue;
             }
             match self.perform(&job) {
-                Ok(said) => {
+                Ok(reply) => {
                     self.deaths = 0;
-                    answer(&job, Ok(said));
+                    answer(&job, Ok(reply));
                 }
-                Err(Stop::Failed(error)) => answer(&job, Err(error)),
-                Err(Stop::Died(why)) => {
+                Err(ExchangeError::Failed(error)) => answer(&job, Err(error)),
+                Err(ExchangeError::Died(why)) => {
                     tracing::warn!(lane = self.shared.settings.name, "the inference worker {why}");
-                    answer(&job, Err(dead(job.role, why)));
+                    answer(&job, Err(exit_error(job.role, why)));
                 }
-                Err(Stop::Preempted) => self.shared.state().background.push_front(job),
-                Err(Stop::Closed) => {}
+                Err(ExchangeError::Preempted) => self.shared.state().background.push_front(job),
+                Err(ExchangeError::Closed) => {}
             }
         }
     }
 
-    /// The next call; `None` when there was none for long, or the pool closes. Then the process has been ended.
-    fn next(&mut self) -> Option<Job> {
+    /// Returns the next call. Ends the process and returns `None` after a long idle time, or if the pool
+    /// closes.
+    fn next(&mut self) -> Option<QueuedCall> {
         let shared = Arc::clone(&self.shared);
         let mut idle_since = Instant::now();
         let mut state = shared.state();
@@ -103,10 +104,10 @@ impl Runner {
             if state.closed {
                 break;
             }
-            if let Some(why) = self.gone(&mut state) {
+            if let Some(why) = self.take_exit(&mut state) {
                 drop(state);
                 tracing::warn!(lane = shared.settings.name, "the inference worker {why}");
-                self.bury();
+                self.record_death();
                 state = shared.state();
                 idle_since = Instant::now();
                 continue;
@@ -114,13 +115,13 @@ impl Runner {
             if let Some(job) = state.foreground.pop_front().or_else(|| state.background.pop_front()) {
                 return Some(job);
             }
-            let rest = shared.settings.idle.saturating_sub(idle_since.elapsed());
-            if rest.is_zero() {
+            let remaining = shared.settings.idle.saturating_sub(idle_since.elapsed());
+            if remaining.is_zero() {
                 break;
             }
-            state = shared.wait(state, rest);
+            state = shared.wait(state, remaining);
         }
-        // Not while a caller could see it half ended: the process goes first, with the queue held.
+        // With the queue locked, so that no caller sees a process that is ending.
         self.live = None;
         state.pid = None;
         state.loaded.clear();
@@ -132,8 +133,8 @@ impl Runner {
         None
     }
 
-    /// Whether the process that runs has ended by itself; drops what came from earlier ones.
-    fn gone(&self, state: &mut State) -> Option<String> {
+    /// Returns why the running process has exited, if it has; drops events of earlier ones.
+    fn take_exit(&self, state: &mut LaneState) -> Option<String> {
         let number = self.live.as_ref().map_or(0, |live| live.number);
         while let Some((from, event)) = state.inbox.pop_front() {
             if let (true, Event::Exited(why)) = (from == number, event) {
@@ -143,14 +144,15 @@ impl Runner {
         None
     }
 
-    /// Ends the process, and notes that it did not end by our will.
-    fn bury(&mut self) {
+    /// Ends the process and counts a death.
+    fn record_death(&mut self) {
         self.end();
         self.deaths += 1;
         let doubled = self.deaths.saturating_sub(2).min(16);
-        // Once may be chance: the next call starts it again. After that, every start waits longer.
-        let rest = if self.deaths < 2 { Duration::ZERO } else { self.shared.settings.rest * 2_u32.pow(doubled) };
-        self.not_before = Some(Instant::now() + rest.min(LONGEST_REST));
+        // One death may be chance: the next call restarts it at once. After that, each restart waits longer.
+        let restart_delay =
+            if self.deaths < 2 { Duration::ZERO } else { self.shared.settings.restart_delay * 2_u32.pow(doubled) };
+        self.not_before = Some(Instant::now() + restart_delay.min(MAX_RESTART_DELAY));
     }
 
     fn end(&mut self) {
@@ -160,54 +162,59 @@ impl Runner {
         state.loaded.clear();
     }
 
-    fn perform(&mut self, job: &Job) -> Result<Said, Stop> {
-        let path = self.source(job.role, Source::ready)?.map_err(Stop::Failed)?;
+    fn perform(&mut self, job: &QueuedCall) -> Result<InferReply, ExchangeError> {
+        let path = self.served(job.role, ServedModel::ready)?.map_err(ExchangeError::Failed)?;
         self.start(job)?;
         let loaded = self.shared.state().loaded.contains(&job.role);
         if !loaded {
             self.load(job, &path)?;
         }
-        let Some(what) = &job.what else { return Ok(Said::Text(String::new())) };
-        match self.exchange(what.clone(), Some(job))? {
-            Said::Failed { failure: Failure::Cancelled, .. } if job.abandoned() => Err(job.timeout().into()),
-            Said::Failed { failure: Failure::Cancelled, .. } => Err(Stop::Preempted),
-            Said::Failed { failure: Failure::OutOfMemory, why } => {
+        let Some(command) = &job.command else { return Ok(InferReply::Text(String::new())) };
+        match self.exchange(command.clone(), Some(job))? {
+            InferReply::Failed { failure: FailureReason::Cancelled, .. } if job.abandoned() => {
+                Err(job.timeout().into())
+            }
+            InferReply::Failed { failure: FailureReason::Cancelled, .. } => Err(ExchangeError::Preempted),
+            InferReply::Failed { failure: FailureReason::OutOfMemory, why } => {
                 Err(InferError::OutOfMemory { role: job.role, why }.into())
             }
-            Said::Failed { failure: Failure::Refused | Failure::BadModel, why } => Err(InferError::Refused(why).into()),
-            said => Ok(said),
+            InferReply::Failed { failure: FailureReason::Refused | FailureReason::BadModel, why } => {
+                Err(InferError::Refused(why).into())
+            }
+            reply => Ok(reply),
         }
     }
 
-    /// Works on the model of a role; an error where it has none any more.
-    fn source<T>(&self, role: Role, work: impl FnOnce(&mut Source) -> T) -> Result<T, Stop> {
-        // Reading and writing files with the lock held would hold up every caller.
-        let (mut source, version) = {
+    /// Works on the model of a role; an error if it no longer has one.
+    fn served<T>(&self, role: Role, work: impl FnOnce(&mut ServedModel) -> T) -> Result<T, ExchangeError> {
+        // File I/O under the lock would block every caller.
+        let (mut served, version) = {
             let state = self.shared.state();
-            let source = state.models.get(&role).cloned().ok_or(InferError::NoModel { role })?;
-            (source, state.version)
+            let served = state.models.get(&role).cloned().ok_or(InferError::NoModel { role })?;
+            (served, state.version)
         };
-        let result = work(&mut source);
+        let result = work(&mut served);
         let mut state = self.shared.state();
         if state.version == version {
-            state.models.insert(role, source);
+            state.models.insert(role, served);
         }
         Ok(result)
     }
 
-    /// Makes sure that a process runs which was started for the models that are chosen now.
-    fn start(&mut self, job: &Job) -> Result<(), Stop> {
+    /// Makes sure that a process runs which was started for the current models.
+    fn start(&mut self, job: &QueuedCall) -> Result<(), ExchangeError> {
         let (version, bytes) = {
             let state = self.shared.state();
-            (state.version, state.models.values().map(Source::size).sum::<u64>())
+            (state.version, state.models.values().map(ServedModel::size).sum::<u64>())
         };
         if self.live.as_ref().is_some_and(|live| live.version == version) {
             return Ok(());
         }
         self.end();
-        let rest = self.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()));
-        if !rest.is_zero() {
-            let why = format!("ended {} times in a row and is started again in {} s", self.deaths, rest.as_secs() + 1);
+        let restart_delay = self.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()));
+        if !restart_delay.is_zero() {
+            let why =
+                format!("exited {} times in a row and is restarted in {} s", self.deaths, restart_delay.as_secs() + 1);
             return Err(InferError::Crashed { role: job.role, why }.into());
         }
         self.starts += 1;
@@ -220,7 +227,7 @@ impl Runner {
             })
         };
         let worker = self.shared.launch.launch(sink).map_err(|error| {
-            self.bury();
+            self.record_death();
             InferError::Crashed { role: job.role, why: format!("cannot be started: {error}") }
         })?;
         {
@@ -228,83 +235,88 @@ impl Runner {
             state.pid = Some(worker.pid());
             state.restarts += u64::from(self.deaths > 0);
         }
-        self.live = Some(Live { worker, number, version, last_id: 0 });
+        self.live = Some(RunningModels { worker, number, version, last_id: 0 });
         let gpu = cfg!(any(feature = "cuda", feature = "vulkan", feature = "metal"));
-        // A GPU's driver maps far more than it uses, so that a limit would only keep it from starting.
+        // A GPU's driver maps far more than it uses: with a limit it would not start.
         let memory = (!gpu).then(|| MEMORY + 2 * bytes);
-        let hello = Hello { memory, ..self.shared.settings.hello.clone() };
-        if self.exchange(What::Hello(hello), None)? == Said::Ready(VERSION) {
+        let hello = InferHello { memory, ..self.shared.settings.hello.clone() };
+        if self.exchange(InferCommand::Hello(hello), None)? == InferReply::Ready(VERSION) {
             return Ok(());
         }
-        self.bury();
-        let why = "is of another version than the daemon: `ergo daemon stop` and the next command mend that";
+        self.record_death();
+        let why = "has another version than the daemon: run `ergo daemon stop`; the next command starts the new one";
         Err(InferError::Crashed { role: job.role, why: why.to_owned() }.into())
     }
 
-    fn load(&mut self, job: &Job, path: &Path) -> Result<(), Stop> {
+    fn load(&mut self, job: &QueuedCall, path: &Path) -> Result<(), ExchangeError> {
         let role = job.role;
-        let what = What::Load { role, path: path.to_string_lossy().into_owned() };
+        let command = InferCommand::Load { role, path: path.to_string_lossy().into_owned() };
         let begin = Instant::now();
-        let said = match self.exchange(what, None) {
-            Ok(said) => said,
-            Err(Stop::Died(why)) => {
-                self.source(role, |source| {
+        let reply = match self.exchange(command, None) {
+            Ok(reply) => reply,
+            Err(ExchangeError::Died(why)) => {
+                self.served(role, |served| {
                     if why.starts_with(OUT_OF_MEMORY) {
-                        drop(source.too_large(&why));
+                        drop(served.record_out_of_memory(&why));
                     } else {
-                        source.deadly(&why);
+                        served.record_crash(&why);
                     }
                 })?;
-                return Err(Stop::Died(why));
+                return Err(ExchangeError::Died(why));
             }
             Err(stop) => return Err(stop),
         };
-        match said {
-            Said::Loaded(facts) => {
+        match reply {
+            InferReply::Loaded(facts) => {
                 tracing::info!(%role, path = %path.display(), computes = facts.computes, ms = begin.elapsed().as_millis() as u64, "model loaded");
                 let mut state = self.shared.state();
                 state.loaded.push(role);
                 state.facts.insert(role, facts);
                 Ok(())
             }
-            Said::Failed { failure: Failure::OutOfMemory, why } => {
-                Err(self.source(role, |source| source.too_large(&why))?.into())
+            InferReply::Failed { failure: FailureReason::OutOfMemory, why } => {
+                Err(self.served(role, |served| served.record_out_of_memory(&why))?.into())
             }
-            Said::Failed { why, .. } => {
+            InferReply::Failed { why, .. } => {
                 tracing::warn!(%role, path = %path.display(), "the model cannot be used: {why}");
-                Err(self.source(role, |source| source.refused(&why))?.into())
+                Err(self.served(role, |served| served.record_unusable(&why))?.into())
             }
-            _ => Err(InferError::Crashed { role, why: "gave an answer to another question".to_owned() }.into()),
+            _ => Err(InferError::Crashed { role, why: "sent a reply that does not fit the request".to_owned() }.into()),
         }
     }
 
-    /// Sends a request and waits for its answer. `job` is whose request it is, where it may be ended early.
-    fn exchange(&mut self, what: What, job: Option<&Job>) -> Result<Said, Stop> {
+    /// Sends a request and waits for the reply. `job` is the call that it belongs to, if it may be cancelled.
+    fn exchange(&mut self, command: InferCommand, job: Option<&QueuedCall>) -> Result<InferReply, ExchangeError> {
         let shared = Arc::clone(&self.shared);
-        let longest = if matches!(what, What::Hello(_)) { BIRTH } else { shared.settings.hang };
-        let yields = matches!(what, What::Generate { .. } | What::Answers { .. } | What::Likelihood { .. });
-        let Some(live) = self.live.as_mut() else { return Err(Stop::Died("is not there".to_owned())) };
+        let longest = if matches!(command, InferCommand::Hello(_)) { START_TIMEOUT } else { shared.settings.hang };
+        let yields = matches!(
+            command,
+            InferCommand::Generate { .. } | InferCommand::Answers { .. } | InferCommand::Likelihood { .. }
+        );
+        let Some(live) = self.live.as_mut() else { return Err(ExchangeError::Died("is not running".to_owned())) };
         live.last_id += 1;
         let (id, number) = (live.last_id, live.number);
-        live.worker.send(Ask { id, what });
+        live.worker.send(InferRequest { id, command });
         let begin = Instant::now();
-        let killed = job.map_or(begin + longest, |job| (job.until + GRACE).max(begin + longest));
+        let killed = job.map_or(begin + longest, |job| (job.until + CANCEL_TIMEOUT).max(begin + longest));
         let mut cancelled = false;
         let mut state = shared.state();
         loop {
             if state.closed {
-                return Err(Stop::Closed);
+                return Err(ExchangeError::Closed);
             }
             while let Some((from, event)) = state.inbox.pop_front() {
                 match event {
-                    Event::Answer(Answer { id: to, said }) if (from, to) == (number, id) => return Ok(said),
+                    Event::Answer(InferResponse { id: to, reply }) if (from, to) == (number, id) => return Ok(reply),
                     Event::Exited(why) if from == number => {
                         drop(state);
                         let how = self.live.as_mut().and_then(|live| live.worker.ended());
-                        self.bury();
-                        return Err(Stop::Died(how.map_or_else(|| why.clone(), |how| format!("{why} ({how})"))));
+                        self.record_death();
+                        return Err(ExchangeError::Died(
+                            how.map_or_else(|| why.clone(), |how| format!("{why} ({how})")),
+                        ));
                     }
-                    // From an earlier process, or to a request that nobody waits for any more.
+                    // From an earlier process, or to a request that was given up.
                     _ => {}
                 }
             }
@@ -316,7 +328,7 @@ impl Runner {
                 cancelled = true;
                 drop(state);
                 if let Some(live) = self.live.as_mut() {
-                    live.worker.send(Ask { id, what: What::Cancel });
+                    live.worker.send(InferRequest { id, command: InferCommand::Cancel });
                 }
                 state = shared.state();
                 continue;
@@ -325,16 +337,19 @@ impl Runner {
             if left.is_zero() {
                 drop(state);
                 shared.failures.count("hung");
-                self.bury();
-                return Err(Stop::Died(format!("did not answer for {} s and was ended", begin.elapsed().as_secs())));
+                self.record_death();
+                return Err(ExchangeError::Died(format!(
+                    "did not answer for {} s and was killed",
+                    begin.elapsed().as_secs()
+                )));
             }
             state = shared.wait(state, left);
         }
     }
 }
 
-/// What a call hears of the death of its process.
-fn dead(role: Role, why: String) -> InferError {
+/// Returns the error of a call whose process exited.
+fn exit_error(role: Role, why: String) -> InferError {
     if why.starts_with(OUT_OF_MEMORY) {
         InferError::OutOfMemory { role, why: format!("its process {why}") }
     } else {
@@ -342,7 +357,7 @@ fn dead(role: Role, why: String) -> InferError {
     }
 }
 
-fn answer(job: &Job, outcome: Outcome) {
-    // A caller that has gone hears nothing.
+fn answer(job: &QueuedCall, outcome: CallResult) {
+    // If the caller has gone, nobody receives it.
     drop(job.reply.send(outcome));
 }

@@ -1,4 +1,4 @@
-//! The queue, its priorities and deadlines, and what becomes of a worker that fails; with workers made of closures.
+//! The queue, its priorities and deadlines, and failing workers; the workers are closures.
 
 use std::{
     io,
@@ -14,15 +14,15 @@ use super::{process::Event, *};
 use crate::{
     infer::{
         ModelFile, ModelSource,
-        wire::{Answer, Ask, Failure},
+        wire::{FailureReason, InferRequest, InferResponse},
     },
     worker::process::{self, WorkerHandle},
 };
 
-type Sink = process::EventSink<Answer>;
+type Sink = process::EventSink<InferResponse>;
 
-/// What a worker does with a message: called on the sending thread, answers through the sink.
-type Behave = dyn Fn(u64, &Ask, &Arc<Sink>) + Send + Sync;
+/// Handles a message of a worker: called on the sending thread, answers through the sink.
+type Behave = dyn Fn(u64, &InferRequest, &Arc<Sink>) + Send + Sync;
 
 struct Fake {
     starts: AtomicU64,
@@ -37,18 +37,18 @@ struct FakeWorker {
 
 struct FakeLaunch(Arc<Fake>);
 
-impl process::LaunchWorker<Ask, Answer> for FakeLaunch {
-    fn launch(&self, sink: Sink) -> io::Result<Box<dyn WorkerHandle<Ask>>> {
+impl process::LaunchWorker<InferRequest, InferResponse> for FakeLaunch {
+    fn launch(&self, sink: Sink) -> io::Result<Box<dyn WorkerHandle<InferRequest>>> {
         let number = self.0.starts.fetch_add(1, Ordering::SeqCst) + 1;
         Ok(Box::new(FakeWorker { number, fake: Arc::clone(&self.0), sink: Arc::new(sink) }))
     }
 }
 
-impl WorkerHandle<Ask> for FakeWorker {
-    fn send(&mut self, ask: Ask) {
-        match &ask.what {
-            What::Hello(_) => say(&self.sink, ask.id, Said::Ready(VERSION)),
-            _ => (self.fake.behave)(self.number, &ask, &self.sink),
+impl WorkerHandle<InferRequest> for FakeWorker {
+    fn send(&mut self, request: InferRequest) {
+        match &request.command {
+            InferCommand::Hello(_) => say(&self.sink, request.id, InferReply::Ready(VERSION)),
+            _ => (self.fake.behave)(self.number, &request, &self.sink),
         }
     }
 
@@ -61,25 +61,27 @@ impl WorkerHandle<Ask> for FakeWorker {
     }
 }
 
-fn say(sink: &Sink, id: u64, said: Said) {
-    sink(Event::Answer(Answer { id, said }));
+fn say(sink: &Sink, id: u64, reply: InferReply) {
+    sink(Event::Answer(InferResponse { id, reply }));
 }
 
-/// A worker that does everything at once and well.
-fn well(ask: &Ask, sink: &Sink) {
-    let said = match &ask.what {
-        What::Load { .. } => Said::Loaded(ModelFacts { dimension: 2, computes: "CPU".into(), ..ModelFacts::default() }),
-        What::Embed(texts) => {
-            let vectors = texts.iter().map(|text| wire::pack(&[text.len() as f32, 0.0])).collect();
-            Said::Vectors(vectors, texts.iter().map(|text| text.len() as u64).sum())
+/// A worker that succeeds at once.
+fn well(request: &InferRequest, sink: &Sink) {
+    let reply = match &request.command {
+        InferCommand::Load { .. } => {
+            InferReply::Loaded(ModelFacts { dimension: 2, computes: "CPU".into(), ..ModelFacts::default() })
         }
-        What::Classify(pairs) => Said::Logits(pairs.iter().map(|_| [0.0, 1.0, 2.0]).collect()),
-        What::Generate { prompt, .. } => Said::Text(prompt.text.clone()),
-        What::Answers { answers, .. } => Said::Weights(answers.iter().map(|_| -1.0).collect()),
-        What::Likelihood { .. } => Said::Weights(vec![-1.0]),
-        What::Hello(_) | What::Cancel => return,
+        InferCommand::Embed(texts) => {
+            let vectors = texts.iter().map(|text| wire::pack(&[text.len() as f32, 0.0])).collect();
+            InferReply::Vectors(vectors, texts.iter().map(|text| text.len() as u64).sum())
+        }
+        InferCommand::Classify(pairs) => InferReply::Logits(pairs.iter().map(|_| [0.0, 1.0, 2.0]).collect()),
+        InferCommand::Generate { prompt, .. } => InferReply::Text(prompt.text.clone()),
+        InferCommand::Answers { answers, .. } => InferReply::Weights(answers.iter().map(|_| -1.0).collect()),
+        InferCommand::Likelihood { .. } => InferReply::Weights(vec![-1.0]),
+        InferCommand::Hello(_) | InferCommand::Cancel => return,
     };
-    say(sink, ask.id, said);
+    say(sink, request.id, reply);
 }
 
 struct Stage {
@@ -89,13 +91,13 @@ struct Stage {
     dir: tempfile::TempDir,
 }
 
-fn stage(behave: impl Fn(u64, &Ask, &Arc<Sink>) + Send + Sync + 'static) -> Stage {
+fn stage(behave: impl Fn(u64, &InferRequest, &Arc<Sink>) + Send + Sync + 'static) -> Stage {
     stage_with(|_| {}, behave)
 }
 
 fn stage_with(
     set_up: impl FnOnce(&mut PoolOptions),
-    behave: impl Fn(u64, &Ask, &Arc<Sink>) + Send + Sync + 'static,
+    behave: impl Fn(u64, &InferRequest, &Arc<Sink>) + Send + Sync + 'static,
 ) -> Stage {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str| {
@@ -133,9 +135,9 @@ fn prompt(text: &str) -> Prompt {
 fn answers_come_in_order_and_a_model_is_loaded_once() {
     let loads = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&loads);
-    let stage = stage(move |_, ask, sink| {
-        counted.fetch_add(u64::from(matches!(ask.what, What::Load { .. })), Ordering::SeqCst);
-        well(ask, sink);
+    let stage = stage(move |_, request, sink| {
+        counted.fetch_add(u64::from(matches!(request.command, InferCommand::Load { .. })), Ordering::SeqCst);
+        well(request, sink);
     });
     assert_eq!(stage.pool.info().workers.len(), 2);
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 0, "nothing starts before the first call");
@@ -161,21 +163,21 @@ fn the_foreground_overtakes_what_waits_in_the_background() {
     let held = Mutex::new(held);
     let order = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&order);
-    let stage = stage(move |_, ask, sink| {
-        if let What::Embed(texts) = &ask.what {
+    let stage = stage(move |_, request, sink| {
+        if let InferCommand::Embed(texts) = &request.command {
             seen.lock().unwrap().push(texts[0].clone());
             if texts[0] == "first" {
                 held.lock().unwrap().recv().unwrap();
             }
         }
-        well(ask, sink);
+        well(request, sink);
     });
     let call = |text: &str, call: Call| {
         let (pool, text) = (Arc::clone(&stage.pool), text.to_owned());
         thread::spawn(move || pool.embed(&[text], call).unwrap())
     };
-    let until = |what: &dyn Fn() -> bool| {
-        while !what() {
+    let until = |command: &dyn Fn() -> bool| {
+        while !command() {
             thread::sleep(Duration::from_millis(1));
         }
     };
@@ -192,12 +194,14 @@ fn the_foreground_overtakes_what_waits_in_the_background() {
     assert_eq!(*order.lock().unwrap(), ["first", "urgent", "second"]);
 }
 
-/// A worker that generates until it is told to stop, unless the prompt is `quick`.
-fn endless(ask: &Ask, sink: &Sink) {
-    match &ask.what {
-        What::Generate { prompt, .. } if prompt.text == "slow" => {}
-        What::Cancel => say(sink, ask.id, Said::Failed { failure: Failure::Cancelled, why: String::new() }),
-        _ => well(ask, sink),
+/// A worker that generates until it is cancelled, unless the prompt is `quick`.
+fn endless(request: &InferRequest, sink: &Sink) {
+    match &request.command {
+        InferCommand::Generate { prompt, .. } if prompt.text == "slow" => {}
+        InferCommand::Cancel => {
+            say(sink, request.id, InferReply::Failed { failure: FailureReason::Cancelled, why: String::new() })
+        }
+        _ => well(request, sink),
     }
 }
 
@@ -205,13 +209,13 @@ fn endless(ask: &Ask, sink: &Sink) {
 fn a_generation_in_the_background_gives_way_and_is_taken_up_again() {
     let tries = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&tries);
-    let stage = stage(move |_, ask, sink| match &ask.what {
-        What::Generate { prompt, .. } if prompt.text == "slow" => {
+    let stage = stage(move |_, request, sink| match &request.command {
+        InferCommand::Generate { prompt, .. } if prompt.text == "slow" => {
             if counted.fetch_add(1, Ordering::SeqCst) > 0 {
-                well(ask, sink);
+                well(request, sink);
             }
         }
-        _ => endless(ask, sink),
+        _ => endless(request, sink),
     });
     let slow = {
         let pool = Arc::clone(&stage.pool);
@@ -228,7 +232,7 @@ fn a_generation_in_the_background_gives_way_and_is_taken_up_again() {
 
 #[test]
 fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
-    let stage = stage(|_, ask, sink| endless(ask, sink));
+    let stage = stage(|_, request, sink| endless(request, sink));
     let brief = Call::background(Duration::from_millis(20));
     let error = stage.pool.generate(&prompt("slow"), "", 9, brief).unwrap_err();
     assert_eq!(error, InferError::Timeout { role: Role::Llm, after: brief.deadline });
@@ -241,9 +245,9 @@ fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
 #[test]
 fn a_worker_that_hangs_is_ended_and_another_one_serves() {
     let hang = |options: &mut PoolOptions| options.hang = [Duration::from_millis(30); 2];
-    let stage = stage_with(hang, |number, ask, sink| {
-        if number > 1 || !matches!(ask.what, What::Embed(_) | What::Cancel) {
-            well(ask, sink);
+    let stage = stage_with(hang, |number, request, sink| {
+        if number > 1 || !matches!(request.command, InferCommand::Embed(_) | InferCommand::Cancel) {
+            well(request, sink);
         }
     });
     let brief = Call::foreground(Duration::from_millis(10));
@@ -257,33 +261,33 @@ fn a_worker_that_hangs_is_ended_and_another_one_serves() {
 
 #[test]
 fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
-    let stage = stage(|number, ask, sink| match ask.what {
-        What::Embed(_) if number != 2 => sink(Event::Exited("ended: boom".into())),
-        _ => well(ask, sink),
+    let stage = stage(|number, request, sink| match request.command {
+        InferCommand::Embed(_) if number != 2 => sink(Event::Exited("ended: boom".into())),
+        _ => well(request, sink),
     });
     let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
     assert_eq!(error, InferError::Crashed { role: Role::Embedder, why: "ended: boom".into() });
-    assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "it is started again at once");
+    assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "it is restarted at once");
     let third = stage.pool.classify(&[("a".into(), "b".into())], soon());
     assert!(third.is_ok(), "and the process stays");
     assert_eq!(stage.pool.info().workers[0].restarts, 1);
     assert_eq!(stage.pool.info().failures.get("crashed"), Some(&1));
 
-    let stage = self::stage(|_, ask, sink| match ask.what {
-        What::Embed(_) => sink(Event::Exited("ended: boom".into())),
-        _ => well(ask, sink),
+    let stage = self::stage(|_, request, sink| match request.command {
+        InferCommand::Embed(_) => sink(Event::Exited("ended: boom".into())),
+        _ => well(request, sink),
     });
     let kinds: Vec<_> = (0..4).map(|_| stage.pool.embed(&texts(1), soon()).unwrap_err().to_string()).collect();
     assert!(kinds[0].contains("boom") && kinds[1].contains("boom"), "{kinds:?}");
-    assert!(kinds[2].contains("started again in") && kinds[3].contains("started again in"), "{kinds:?}");
+    assert!(kinds[2].contains("restarted in") && kinds[3].contains("restarted in"), "{kinds:?}");
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
 }
 
 #[test]
 fn a_process_that_runs_out_of_memory_is_told_apart_and_rests() {
-    let stage = stage(|_, ask, sink| match ask.what {
-        What::Load { .. } => sink(Event::Exited("ran out of memory: insufficient memory".into())),
-        _ => well(ask, sink),
+    let stage = stage(|_, request, sink| match request.command {
+        InferCommand::Load { .. } => sink(Event::Exited("ran out of memory: insufficient memory".into())),
+        _ => well(request, sink),
     });
     for _ in 0..3 {
         let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
@@ -297,15 +301,15 @@ fn a_process_that_runs_out_of_memory_is_told_apart_and_rests() {
 fn a_worker_that_died_between_calls_costs_nothing() {
     let sinks = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&sinks);
-    let stage = stage(move |_, ask, sink| {
+    let stage = stage(move |_, request, sink| {
         kept.lock().unwrap().push(Arc::clone(sink));
-        well(ask, sink);
+        well(request, sink);
     });
     stage.pool.embed(&texts(1), soon()).unwrap();
     sinks.lock().unwrap()[0](Event::Exited("was ended by the system".into()));
     stage.pool.embed(&texts(1), soon()).unwrap();
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
-    // What the first one still says is nothing to the second one.
+    // Events of the first process do not concern the second one.
     sinks.lock().unwrap()[0](Event::Exited("again".into()));
     stage.pool.embed(&texts(1), soon()).unwrap();
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
@@ -315,19 +319,23 @@ fn a_worker_that_died_between_calls_costs_nothing() {
 fn a_bad_model_is_tried_once_until_its_file_changes() {
     let loads = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&loads);
-    let stage = stage(move |_, ask, sink| match &ask.what {
-        What::Load { path, .. } if std::fs::read(path).unwrap() != b"good" => {
+    let stage = stage(move |_, request, sink| match &request.command {
+        InferCommand::Load { path, .. } if std::fs::read(path).unwrap() != b"good" => {
             counted.fetch_add(1, Ordering::SeqCst);
-            say(sink, ask.id, Said::Failed { failure: Failure::BadModel, why: "it is no GGUF file".into() });
+            say(
+                sink,
+                request.id,
+                InferReply::Failed { failure: FailureReason::BadModel, why: "it is not a GGUF file".into() },
+            );
         }
-        _ => well(ask, sink),
+        _ => well(request, sink),
     });
     std::fs::write(stage.dir.path().join("e.gguf"), "good").unwrap();
     let pair = [("a".to_owned(), "b".to_owned())];
     for _ in 0..3 {
         let error = stage.pool.classify(&pair, soon()).unwrap_err();
         assert!(
-            matches!(&error, InferError::BadModel { name, why, .. } if name == "n.gguf" && why.contains("no GGUF"))
+            matches!(&error, InferError::BadModel { name, why, .. } if name == "n.gguf" && why.contains("not a GGUF"))
         );
     }
     assert_eq!(loads.load(Ordering::SeqCst), 1);
@@ -341,7 +349,7 @@ fn a_bad_model_is_tried_once_until_its_file_changes() {
 
 #[test]
 fn other_models_are_served_from_the_next_call_on() {
-    let stage = stage(|_, ask, sink| well(ask, sink));
+    let stage = stage(|_, request, sink| well(request, sink));
     stage.pool.embed(&texts(1), soon()).unwrap();
     stage.pool.change(stage.pool.set());
     stage.pool.embed(&texts(1), soon()).unwrap();
@@ -357,7 +365,7 @@ fn other_models_are_served_from_the_next_call_on() {
 #[test]
 fn a_process_without_work_ends_and_comes_back() {
     let idle = |options: &mut PoolOptions| options.idle = Duration::from_millis(5);
-    let stage = stage_with(idle, |_, ask, sink| well(ask, sink));
+    let stage = stage_with(idle, |_, request, sink| well(request, sink));
     for starts in 1..4 {
         stage.pool.embed(&texts(1), soon()).unwrap();
         assert_eq!(stage.fake.starts.load(Ordering::SeqCst), starts);
@@ -371,10 +379,10 @@ fn a_process_without_work_ends_and_comes_back() {
 
 #[test]
 fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
-    let stage = stage(|_, ask, sink| match ask.what {
-        What::Embed(_) => say(sink, ask.id, Said::Vectors(vec![], 0)),
-        What::Classify(_) => say(sink, ask.id, Said::Text("hello".into())),
-        _ => well(ask, sink),
+    let stage = stage(|_, request, sink| match request.command {
+        InferCommand::Embed(_) => say(sink, request.id, InferReply::Vectors(vec![], 0)),
+        InferCommand::Classify(_) => say(sink, request.id, InferReply::Text("hello".into())),
+        _ => well(request, sink),
     });
     assert_eq!(stage.pool.embed(&texts(1), soon()).unwrap_err().kind(), "crashed");
     assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()).unwrap_err().kind(), "crashed");

@@ -1,4 +1,4 @@
-//! What there is to compute with.
+//! The hardware to compute with.
 
 use std::{collections::BTreeSet, fs, num::NonZeroUsize, path::Path, thread};
 
@@ -7,15 +7,15 @@ use llama_cpp_2::{LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 /// A device that llama.cpp can compute on besides the processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its place in llama.cpp's list.
+    /// Its index in llama.cpp's list.
     pub(super) index: usize,
     /// Its name in the settings: `CUDA0`, `Vulkan1`, …
     pub name: String,
-    /// What it is, in its maker's words.
+    /// Its description by the maker.
     pub description: String,
 }
 
-/// The devices of this machine that this build of ergo can use; none in a build without a GPU feature.
+/// Returns the devices that this build of ergo can use; none in a build without a GPU feature.
 pub fn devices() -> Vec<Device> {
     list_llama_ggml_backend_devices()
         .into_iter()
@@ -26,13 +26,13 @@ pub fn devices() -> Vec<Device> {
         .collect()
 }
 
-/// Cores of the processor, not counting their second threads, and no more than this process may use; at least 1.
+/// Returns the number of physical cores that this process may use; at least 1.
 pub fn physical_cores() -> usize {
     let allowed = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     cores_in(Path::new("/sys/devices/system/cpu")).map_or(allowed, |cores| cores.clamp(1, allowed))
 }
 
-/// Counts cores by the sets of threads that share one, as Linux lists them; `None` where there is no such list.
+/// Counts cores by the sets of threads that share one, as Linux lists them; `None` if there is no such list.
 fn cores_in(folder: &Path) -> Option<usize> {
     let cores: BTreeSet<String> = fs::read_dir(folder)
         .ok()?

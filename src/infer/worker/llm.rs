@@ -1,4 +1,5 @@
-//! The language model: generates under a grammar, and weighs answers. What prompts begin with stays in its cache.
+//! The language model: generates under a grammar, and weighs answers. It keeps the prefixes of prompts in its
+//! cache.
 
 use std::num::NonZeroU32;
 
@@ -12,20 +13,21 @@ use llama_cpp_2::{
 };
 
 use super::{
-    Hello, Trouble, Wanted, draft,
-    kept::Kept,
-    load::{self, Place},
+    CancelFlag, InferHello, RequestError,
+    load::{self, Placement},
+    lookup,
+    prefix_cache::PrefixCache,
 };
 use crate::infer::{Prompt, Speaker, wire::ModelFacts};
 
-/// Tokens that the cache holds, of all prompts together: four prefixes of some 500 tokens and one statement. A 1.5B model
-/// takes 28 KiB for each.
+/// Tokens of the cache, for all prompts together: four prefixes of about 500 tokens and one statement. A 1.5B
+/// model takes 28 KiB for each.
 const CONTEXT: u32 = 4096;
 
 /// Prefixes that are kept.
 const SLOTS: usize = 4;
 
-/// Tokens that are evaluated before it is looked whether the request is still wanted: about a second on one slow core.
+/// Tokens that are evaluated between two checks for cancellation: about a second on one slow core.
 const STEP: usize = 128;
 
 /// Candidates that the grammar is asked about before all tokens are.
@@ -34,9 +36,9 @@ const FEW: usize = 48;
 /// Stands for the text in the rendered conversation. A private-use character that no template contains.
 const PLACE: &str = "\u{e0e0}";
 
-/// A kept prefix, or the first tokens of one: sequence number `index` of the cache begins with it.
+/// A kept prefix, or the first tokens of one: sequence `index` of the cache begins with it.
 #[derive(Default)]
-struct Slot {
+struct PrefixSlot {
     prefix: Vec<LlamaToken>,
     used: u64,
 }
@@ -47,25 +49,29 @@ pub(super) struct Llm {
     context: LlamaContext<'static>,
     batch: LlamaBatch<'static>,
     template: LlamaChatTemplate,
-    slots: [Slot; SLOTS],
+    slots: [PrefixSlot; SLOTS],
     clock: u64,
-    /// Whether the model can take back tokens, and may so be given more at once than are sure to stay.
+    /// Whether the model can remove tokens from its cache, as drafting requires.
     drafts: bool,
-    kept: Option<Kept>,
+    kept: Option<PrefixCache>,
 }
 
 /// A prompt in tokens.
-struct Tokens {
+struct PromptTokens {
     prefix: Vec<LlamaToken>,
     rest: Vec<LlamaToken>,
 }
 
 impl Llm {
     /// Loads a model that continues text.
-    pub(super) fn load(backend: &LlamaBackend, hello: &Hello, path: &str) -> Result<(Self, ModelFacts), Trouble> {
-        let (model, mut facts) = load::load(backend, path, &Place::chosen(hello)?)?;
+    pub(super) fn load(
+        backend: &LlamaBackend,
+        hello: &InferHello,
+        path: &str,
+    ) -> Result<(Self, ModelFacts), RequestError> {
+        let (model, mut facts) = load::load(backend, path, &Placement::chosen(hello)?)?;
         if !facts.classes.is_empty() || model.meta_val_str(&format!("{}.pooling_type", facts.architecture)).is_ok() {
-            return Err(Trouble::bad_model("it reads texts and cannot write any: it is no language model"));
+            return Err(RequestError::bad_model("it can only read texts: it is not a language model"));
         }
         let threads = i32::try_from(hello.threads).unwrap_or(1).max(1);
         let length = if facts.context == 0 { CONTEXT } else { CONTEXT.min(facts.context) };
@@ -83,39 +89,40 @@ impl Llm {
         facts.chat_template = own;
         let slots = Default::default();
         let drafts = !(model.is_recurrent() || model.is_hybrid());
-        let kept = hello.prefixes.as_deref().and_then(|folder| Kept::new(folder, path));
+        let kept = hello.prefixes.as_deref().and_then(|folder| PrefixCache::new(folder, path));
         let batch = LlamaBatch::new(STEP, 1);
         Ok((Self { model, context, batch, template, slots, clock: 0, drafts, kept }, facts))
     }
 
-    /// The likeliest continuation that the grammar allows, until the model ends it or it has `max` tokens.
+    /// Returns the likeliest continuation that the grammar allows, until the model ends it or it has `max`
+    /// tokens.
     pub(super) fn generate(
         &mut self,
         prompt: &Prompt,
         grammar: &str,
         max: usize,
-        wanted: &Wanted,
-    ) -> Result<String, Trouble> {
+        cancel: &CancelFlag,
+    ) -> Result<String, RequestError> {
         let mut grammar = LlamaSampler::grammar(self.model, grammar, "root")
-            .map_err(|error| Trouble::refused(format!("the grammar cannot be read: {error}")))?;
+            .map_err(|error| RequestError::refused(format!("the grammar cannot be read: {error}")))?;
         let tokens = self.tokens(prompt)?;
-        let slot = self.enter(&tokens, max, wanted)?;
-        let generated = self.continued(slot, &tokens, &mut grammar, max, wanted);
+        let slot = self.enter(&tokens, max, cancel)?;
+        let generated = self.continued(slot, &tokens, &mut grammar, max, cancel);
         self.leave(slot);
         generated.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The log-probability of each answer's first token after the prompt.
+    /// Returns the log-probability of each answer's first token after the prompt.
     pub(super) fn answers(
         &mut self,
         prompt: &Prompt,
         answers: &[String],
-        wanted: &Wanted,
-    ) -> Result<Vec<f32>, Trouble> {
+        cancel: &CancelFlag,
+    ) -> Result<Vec<f32>, RequestError> {
         let firsts = self.firsts(answers)?;
         let tokens = self.tokens(prompt)?;
-        let slot = self.enter(&tokens, 0, wanted)?;
-        let weights = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, wanted).map(|at| {
+        let slot = self.enter(&tokens, 0, cancel)?;
+        let weights = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, cancel).map(|at| {
             let logits = self.context.get_logits_ith(at);
             let scale = log_sum_exp(logits);
             firsts
@@ -127,37 +134,42 @@ impl Llm {
         weights
     }
 
-    /// The log-probability of each of the answer's tokens after the prompt.
-    pub(super) fn likelihood(&mut self, prompt: &Prompt, answer: &str, wanted: &Wanted) -> Result<Vec<f32>, Trouble> {
-        let said = self.model.vocab().tokenize(answer.as_bytes(), false, false);
-        let Some((_last, before)) = said.split_last() else {
-            return Err(Trouble::refused("an empty answer has no probability"));
+    /// Returns the log-probability of each of the answer's tokens after the prompt.
+    pub(super) fn likelihood(
+        &mut self,
+        prompt: &Prompt,
+        answer: &str,
+        cancel: &CancelFlag,
+    ) -> Result<Vec<f32>, RequestError> {
+        let answer_tokens = self.model.vocab().tokenize(answer.as_bytes(), false, false);
+        let Some((_last, before)) = answer_tokens.split_last() else {
+            return Err(RequestError::refused("an empty answer has no probability"));
         };
         let mut tokens = self.tokens(prompt)?;
         let asked = tokens.rest.len();
-        // The last token is weighed by what stands before it, and needs not be read itself.
+        // The last token is weighed by what precedes it, and need not be evaluated itself.
         tokens.rest.extend_from_slice(before);
-        let slot = self.enter(&tokens, 0, wanted)?;
-        let mut weights = Vec::with_capacity(said.len());
-        let read = self.read(slot, tokens.prefix.len(), &tokens.rest, asked - 1, wanted, |logits| {
-            let weight = said.get(weights.len()).and_then(|token| logits.get(index(*token)));
+        let slot = self.enter(&tokens, 0, cancel)?;
+        let mut weights = Vec::with_capacity(answer_tokens.len());
+        let read = self.read(slot, tokens.prefix.len(), &tokens.rest, asked - 1, cancel, |logits| {
+            let weight = answer_tokens.get(weights.len()).and_then(|token| logits.get(index(*token)));
             weights.push(weight.map_or(f32::NEG_INFINITY, |logit| logit - log_sum_exp(logits)));
         });
         self.leave(slot);
         read.map(|()| weights)
     }
 
-    fn firsts(&self, answers: &[String]) -> Result<Vec<LlamaToken>, Trouble> {
+    fn firsts(&self, answers: &[String]) -> Result<Vec<LlamaToken>, RequestError> {
         let vocab = self.model.vocab();
         let mut firsts: Vec<LlamaToken> = Vec::with_capacity(answers.len());
         for answer in answers {
             let Some(first) = vocab.tokenize(answer.as_bytes(), false, false).first().copied() else {
-                return Err(Trouble::refused("an empty answer has no probability"));
+                return Err(RequestError::refused("an empty answer has no probability"));
             };
             if let Some(same) = firsts.iter().position(|other| *other == first) {
                 let other = answers.get(same).map_or("", |other| other);
-                return Err(Trouble::refused(format!(
-                    "the answers “{other}” and “{answer}” begin alike for this model"
+                return Err(RequestError::refused(format!(
+                    "the answers “{other}” and “{answer}” begin with the same token for this model"
                 )));
             }
             firsts.push(first);
@@ -165,38 +177,39 @@ impl Llm {
         Ok(firsts)
     }
 
-    /// The conversation in the words of the model's template, in tokens. What is asked is tokenised apart, so that control
-    /// tokens in it are plain text.
-    fn tokens(&self, prompt: &Prompt) -> Result<Tokens, Trouble> {
+    /// Returns the conversation as the model's template formats it, in tokens. The question is tokenised
+    /// separately, so that control tokens in it are plain text.
+    fn tokens(&self, prompt: &Prompt) -> Result<PromptTokens, RequestError> {
         let turns = prompt.prefix.iter().map(|turn| (turn.speaker.word(), &*turn.text));
         let messages = turns
             .chain([(Speaker::User.word(), PLACE)])
             .map(|(word, text)| LlamaChatMessage::new(word.to_owned(), text.to_owned()))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| Trouble::refused("the prompt contains a NUL character"))?;
-        let rendered = self.model.apply_chat_template(&self.template, &messages, true).map_err(|error| {
-            Trouble::refused(format!("the model's chat template does not take the prompt: {error}"))
-        })?;
+            .map_err(|_| RequestError::refused("the prompt contains a NUL character"))?;
+        let rendered = self
+            .model
+            .apply_chat_template(&self.template, &messages, true)
+            .map_err(|error| RequestError::refused(format!("the model's chat template rejects the prompt: {error}")))?;
         let (before, after) = rendered
             .split_once(PLACE)
-            .ok_or_else(|| Trouble::refused("the model's chat template loses the last message"))?;
+            .ok_or_else(|| RequestError::refused("the model's chat template loses the last message"))?;
         let vocab = self.model.vocab();
         let mut rest = vocab.tokenize(prompt.text.as_bytes(), false, false);
         rest.extend(vocab.tokenize(after.as_bytes(), false, true));
         if rest.is_empty() {
-            return Err(Trouble::refused("an empty prompt says nothing to this model"));
+            return Err(RequestError::refused("the prompt is empty for this model"));
         }
-        Ok(Tokens { prefix: vocab.tokenize(before.as_bytes(), true, true), rest })
+        Ok(PromptTokens { prefix: vocab.tokenize(before.as_bytes(), true, true), rest })
     }
 
-    /// Sees that a slot holds the prefix.
-    fn enter(&mut self, tokens: &Tokens, more: usize, wanted: &Wanted) -> Result<usize, Trouble> {
+    /// Makes sure that a slot holds the prefix.
+    fn enter(&mut self, tokens: &PromptTokens, more: usize, cancel: &CancelFlag) -> Result<usize, RequestError> {
         let needed = tokens.prefix.len() + tokens.rest.len() + more;
         let room = self.context.n_ctx() as usize;
         if needed > room {
             let why =
                 format!("the text is too long: {needed} tokens with its prompt and answer; the model takes {room}");
-            return Err(Trouble::refused(why));
+            return Err(RequestError::refused(why));
         }
         self.clock += 1;
         let slot = self.slot_for(&tokens.prefix);
@@ -204,13 +217,14 @@ impl Llm {
             slot.used = self.clock;
         }
         self.make_room(slot, room.saturating_sub(needed));
-        self.warm(slot, &tokens.prefix, wanted)?;
+        self.warm(slot, &tokens.prefix, cancel)?;
         Ok(slot)
     }
 
-    /// The slot that holds the most of this prefix; where none holds any, the one that was used the longest time ago, emptied.
+    /// Returns the slot that holds most of this prefix; if none holds any, the least recently used one,
+    /// emptied.
     fn slot_for(&mut self, prefix: &[LlamaToken]) -> usize {
-        let begins = |slot: &Slot| !slot.prefix.is_empty() && prefix.starts_with(&slot.prefix);
+        let begins = |slot: &PrefixSlot| !slot.prefix.is_empty() && prefix.starts_with(&slot.prefix);
         let held = self.slots.iter().enumerate().filter(|(_, slot)| begins(slot));
         if let Some((at, _)) = held.max_by_key(|(_, slot)| slot.prefix.len()) {
             return at;
@@ -220,9 +234,9 @@ impl Llm {
         oldest
     }
 
-    /// Evaluates what the slot lacks of the prefix. What is done when the request is given up stays, so that on a slow
-    /// machine the next one goes on from there instead of never coming to an end.
-    fn warm(&mut self, slot: usize, prefix: &[LlamaToken], wanted: &Wanted) -> Result<(), Trouble> {
+    /// Evaluates what the slot lacks of the prefix. What is done when the request is cancelled stays, so that
+    /// on a slow machine the next one continues from there.
+    fn warm(&mut self, slot: usize, prefix: &[LlamaToken], cancel: &CancelFlag) -> Result<(), RequestError> {
         let held = |llm: &Self| llm.slots.get(slot).map_or(0, |slot| slot.prefix.len());
         if held(self) == prefix.len() {
             return Ok(());
@@ -244,8 +258,8 @@ impl Llm {
                 }
                 return Ok(());
             };
-            wanted.check()?;
-            if let Err(trouble) = self.evaluate(slot, held, step, wanted) {
+            cancel.check()?;
+            if let Err(trouble) = self.evaluate(slot, held, step, cancel) {
                 self.empty(slot);
                 return Err(trouble);
             }
@@ -271,44 +285,52 @@ impl Llm {
         // Removing a whole sequence always succeeds.
         let _whole = self.context.clear_kv_cache_seq(Some(slot as u32), None, None);
         if let Some(slot) = self.slots.get_mut(slot) {
-            *slot = Slot::default();
+            *slot = PrefixSlot::default();
         }
     }
 
-    /// Takes back what followed the prefix.
+    /// Removes what followed the prefix.
     fn leave(&mut self, slot: usize) {
         let kept = self.slots.get(slot).map_or(0, |slot| slot.prefix.len());
-        // A recurrent model cannot take back a part: its prefix is evaluated again next time.
+        // A recurrent model cannot remove a part: its prefix is evaluated again next time.
         if kept == 0 || !matches!(self.context.clear_kv_cache_seq(Some(slot as u32), Some(kept as u32), None), Ok(true))
         {
             self.empty(slot);
         }
     }
 
-    /// Evaluates tokens that follow `past` others, in steps; returns where in the last step the last token is.
-    fn evaluate(&mut self, slot: usize, past: usize, tokens: &[LlamaToken], wanted: &Wanted) -> Result<i32, Trouble> {
-        self.read(slot, past, tokens, tokens.len().saturating_sub(1), wanted, |_| {})?;
+    /// Evaluates tokens that follow `past` others, in steps; returns the index of the last token in the last
+    /// step.
+    fn evaluate(
+        &mut self,
+        slot: usize,
+        past: usize,
+        tokens: &[LlamaToken],
+        cancel: &CancelFlag,
+    ) -> Result<i32, RequestError> {
+        self.read(slot, past, tokens, tokens.len().saturating_sub(1), cancel, |_| {})?;
         Ok((tokens.len().saturating_sub(1) % STEP) as i32)
     }
 
-    /// Evaluates tokens that follow `past` others, in steps, and shows what the model expects after each one from the place `from` on.
+    /// Evaluates tokens that follow `past` others, in steps, and passes on what the model expects after each
+    /// one from `from` on.
     fn read(
         &mut self,
         slot: usize,
         past: usize,
         tokens: &[LlamaToken],
         from: usize,
-        wanted: &Wanted,
+        cancel: &CancelFlag,
         mut show: impl FnMut(&[f32]),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RequestError> {
         let failed =
-            |error: &dyn std::fmt::Display| Trouble::refused(format!("the model failed at this text: {error}"));
+            |error: &dyn std::fmt::Display| RequestError::refused(format!("the model failed at this text: {error}"));
         for (step, begin) in tokens.chunks(STEP).zip((0..).step_by(STEP)) {
-            wanted.check()?;
+            cancel.check()?;
             self.batch.clear();
-            for (token, place) in step.iter().zip(begin..) {
-                let position = (past + place) as i32;
-                self.batch.add(*token, position, &[slot as i32], place >= from).map_err(|error| failed(&error))?;
+            for (token, at) in step.iter().zip(begin..) {
+                let position = (past + at) as i32;
+                self.batch.add(*token, position, &[slot as i32], at >= from).map_err(|error| failed(&error))?;
             }
             self.context.decode(&mut self.batch).map_err(|error| failed(&error))?;
             for at in from.saturating_sub(begin)..step.len() {
@@ -318,20 +340,21 @@ impl Llm {
         Ok(())
     }
 
-    /// The likeliest continuation. A token at a time reads all of the model each time; so what [`draft::after`] expects next is read with it, and kept as
-    /// far as it is what the model says: the outcome is that of one token at a time.
+    /// Returns the likeliest continuation. Each evaluation reads the whole model, so the tokens that
+    /// [`lookup::after`] guesses are evaluated together and kept as far as the model agrees: the result is that
+    /// of one token at a time.
     fn continued(
         &mut self,
         slot: usize,
-        tokens: &Tokens,
+        tokens: &PromptTokens,
         grammar: &mut LlamaSampler,
         max: usize,
-        wanted: &Wanted,
-    ) -> Result<Vec<u8>, Trouble> {
+        cancel: &CancelFlag,
+    ) -> Result<Vec<u8>, RequestError> {
         let mut text: Vec<LlamaToken> = tokens.prefix.iter().chain(&tokens.rest).copied().collect();
         let full = text.len() + max;
         let mut read = text.len();
-        let mut row = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, wanted)?;
+        let mut row = self.evaluate(slot, tokens.prefix.len(), &tokens.rest, cancel)?;
         let mut drafted: Vec<LlamaToken> = Vec::new();
         let mut out = Vec::new();
         while text.len() < full {
@@ -340,7 +363,7 @@ impl Llm {
             if vocab.is_eog(token) {
                 break;
             }
-            // Only ever a token that the grammar has just allowed: another one would end the process.
+            // Only a token that the grammar has just allowed: another one would end the process.
             grammar.accept(token);
             vocab.token_to_piece_into(token, &mut out, false, None);
             text.push(token);
@@ -348,32 +371,32 @@ impl Llm {
                 row += 1;
                 continue;
             }
-            // What was drafted and not said is taken back.
+            // Removes the drafted tokens that were wrong.
             let right = text.len() - 1;
             if right < read + drafted.len() {
                 self.take_back(slot, right)?;
             }
             read = text.len();
-            drafted = if self.drafts { draft::after(&text, full - read) } else { Vec::new() };
+            drafted = if self.drafts { lookup::after(&text, full - read) } else { Vec::new() };
             let step: Vec<LlamaToken> = std::iter::once(token).chain(drafted.iter().copied()).collect();
-            self.read(slot, right, &step, 0, wanted, |_| {})?;
+            self.read(slot, right, &step, 0, cancel, |_| {})?;
             row = 0;
         }
         Ok(out)
     }
 
-    /// Forgets what follows the first `kept` tokens of a slot.
-    fn take_back(&mut self, slot: usize, kept: usize) -> Result<(), Trouble> {
+    /// Removes what follows the first `kept` tokens of a slot.
+    fn take_back(&mut self, slot: usize, kept: usize) -> Result<(), RequestError> {
         match self.context.clear_kv_cache_seq(Some(slot as u32), Some(kept as u32), None) {
             Ok(true) => Ok(()),
-            _ => Err(Trouble::refused("this model cannot take back what it has read")),
+            _ => Err(RequestError::refused("this model cannot remove tokens from its cache")),
         }
     }
 }
 
-/// The model's own template where llama.cpp knows its form, else ChatML, which the Qwen and SmolLM families speak; and
-/// whether it is the model's own.
-fn template(model: &LlamaModel) -> Result<(LlamaChatTemplate, bool), Trouble> {
+/// Returns the model's own template if llama.cpp knows its form, otherwise ChatML, which the Qwen and SmolLM
+/// families use; and whether it is the model's own.
+fn template(model: &LlamaModel) -> Result<(LlamaChatTemplate, bool), RequestError> {
     let probe = LlamaChatMessage::new("user".to_owned(), PLACE.to_owned()).ok();
     let own = model.chat_template(None).ok().zip(probe).and_then(|(own, probe)| {
         let rendered = model.apply_chat_template(&own, &[probe], true).ok()?;
@@ -382,7 +405,7 @@ fn template(model: &LlamaModel) -> Result<(LlamaChatTemplate, bool), Trouble> {
     if let Some(own) = own {
         return Ok((own, true));
     }
-    let chatml = LlamaChatTemplate::new("chatml").map_err(|error| Trouble::refused(error.to_string()))?;
+    let chatml = LlamaChatTemplate::new("chatml").map_err(|error| RequestError::refused(error.to_string()))?;
     Ok((chatml, false))
 }
 
@@ -390,8 +413,8 @@ fn index(token: LlamaToken) -> usize {
     usize::try_from(token.0).unwrap_or(usize::MAX)
 }
 
-/// The likeliest token that the grammar allows; `None` where it allows none. The grammar is slow to ask about a whole
-/// vocabulary, and nearly always allows one of the first few.
+/// Returns the likeliest token that the grammar allows; `None` if it allows none. The grammar is slow on a
+/// whole vocabulary, and nearly always allows one of the first few.
 fn likeliest(logits: &[f32], grammar: &mut LlamaSampler) -> Option<LlamaToken> {
     let mut order: Vec<usize> = (0..logits.len()).collect();
     let logit = |at: &usize| logits.get(*at).copied().unwrap_or(f32::NEG_INFINITY);

@@ -1,4 +1,4 @@
-//! Loading a model file, with its dangers: whatever llama.cpp checks only by an assertion is checked here before.
+//! Loads a model file safely: checks beforehand whatever llama.cpp checks only by an assertion.
 
 use std::path::Path;
 
@@ -7,27 +7,27 @@ use llama_cpp_2::{
     model::{LlamaModel, params::LlamaModelParams},
 };
 
-use super::{Failure, Hello, Trouble, devices, log};
+use super::{FailureReason, InferHello, RequestError, devices, log};
 use crate::infer::wire::ModelFacts;
 
 /// The first four bytes of every model file.
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// Where a model is to compute.
-pub(super) struct Place {
+/// Where a model computes.
+pub(super) struct Placement {
     devices: Vec<usize>,
     gpu_layers: u32,
     name: String,
 }
 
-impl Place {
-    /// The processor alone.
+impl Placement {
+    /// On the processor alone.
     pub(super) fn processor() -> Self {
         Self { devices: Vec::new(), gpu_layers: 0, name: "CPU".to_owned() }
     }
 
-    /// What the settings say; by default everything on the GPUs that there are.
-    pub(super) fn chosen(hello: &Hello) -> Result<Self, Trouble> {
+    /// As the settings say; by default everything on the GPUs.
+    pub(super) fn chosen(hello: &InferHello) -> Result<Self, RequestError> {
         let there = devices();
         let devices = match &hello.device {
             None => there,
@@ -38,7 +38,7 @@ impl Place {
                     let names: Vec<_> = rest.iter().map(|device| &*device.name).chain(["CPU"]).collect();
                     let why =
                         format!("there is no device `{name}`, as the setting `device` says, but {}", names.join(", "));
-                    return Err(Trouble::bad_model(why));
+                    return Err(RequestError::bad_model(why));
                 }
                 chosen
             }
@@ -52,18 +52,18 @@ impl Place {
     }
 }
 
-/// Loads a file. The model is never freed: this process ends instead.
+/// Loads a file. The model is never freed: the process ends instead.
 pub(super) fn load(
     backend: &LlamaBackend,
     path: &str,
-    place: &Place,
-) -> Result<(&'static LlamaModel, ModelFacts), Trouble> {
+    placement: &Placement,
+) -> Result<(&'static LlamaModel, ModelFacts), RequestError> {
     check_magic(Path::new(path))?;
     let params = LlamaModelParams::default()
         .with_use_mmap(true)
-        .with_n_gpu_layers(place.gpu_layers)
-        .with_devices(&place.devices)
-        .map_err(|error| Trouble::bad_model(error.to_string()))?;
+        .with_n_gpu_layers(placement.gpu_layers)
+        .with_devices(&placement.devices)
+        .map_err(|error| RequestError::bad_model(error.to_string()))?;
     let model = LlamaModel::load_from_file(backend, path, &params).map_err(|error| complaint(&error.to_string()))?;
     let model: &'static LlamaModel = Box::leak(Box::new(model));
     let text = |key: &str| model.meta_val_str(key).unwrap_or_default();
@@ -79,40 +79,40 @@ pub(super) fn load(
             .unwrap_or(0),
         parameters: model.n_params(),
         bytes: model.size(),
-        computes: place.name.clone(),
-        gpu_layers: place.gpu_layers.min(model.n_layer().saturating_add(1)),
+        computes: placement.name.clone(),
+        gpu_layers: placement.gpu_layers.min(model.n_layer().saturating_add(1)),
         chat_template: false,
         architecture,
     };
     Ok((model, facts))
 }
 
-fn check_magic(path: &Path) -> Result<(), Trouble> {
+fn check_magic(path: &Path) -> Result<(), RequestError> {
     use std::io::Read;
     let mut magic = [0; 4];
     let read = crate::files::open(path).and_then(|mut file| file.read_exact(&mut magic));
     match read {
         Ok(()) if magic == *MAGIC => Ok(()),
-        Ok(()) => Err(Trouble::bad_model("it is no GGUF file")),
+        Ok(()) => Err(RequestError::bad_model("it is not a GGUF file")),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            Err(Trouble::bad_model("it is no GGUF file"))
+            Err(RequestError::bad_model("it is not a GGUF file"))
         }
-        Err(error) => Err(Trouble::bad_model(format!("{}: {error}", path.display()))),
+        Err(error) => Err(RequestError::bad_model(format!("{}: {error}", path.display()))),
     }
 }
 
-/// What llama.cpp complained about, as the reason of a failed load.
-pub(super) fn complaint(otherwise: &str) -> Trouble {
-    let told = log::told();
+/// Returns llama.cpp's complaint as the reason of a failed load.
+pub(super) fn complaint(otherwise: &str) -> RequestError {
+    let complaints = log::complaints();
     let memory = ["allocate", "out of memory", "bad_alloc", "Cannot allocate", "mmap failed"];
-    if let Some(line) = told.iter().find(|line| memory.iter().any(|word| line.contains(word))) {
-        return Trouble { failure: Failure::OutOfMemory, why: line.clone() };
+    if let Some(line) = complaints.iter().find(|line| memory.iter().any(|word| line.contains(word))) {
+        return RequestError { failure: FailureReason::OutOfMemory, why: line.clone() };
     }
-    // The first complaint is the cause, the ones after it are its consequences.
-    Trouble::bad_model(told.first().cloned().unwrap_or_else(|| otherwise.to_owned()))
+    // The first complaint is the cause; the later ones follow from it.
+    RequestError::bad_model(complaints.first().cloned().unwrap_or_else(|| otherwise.to_owned()))
 }
 
-/// The classes' names from `[entailment, neutral]`; where they do not fit, `0`, `1`, ….
+/// Parses the names of the classes from `[entailment, neutral]`; if their number is wrong, returns `0`, `1`, ….
 fn labels(list: &str, many: usize) -> Vec<String> {
     let names: Vec<_> = list
         .trim_matches(['[', ']'])

@@ -1,4 +1,5 @@
-//! What llama.cpp says: to standard error, which the daemon reads into its log, and the last complaints for answers.
+//! llama.cpp's log: goes to standard error, which the daemon logs, and the last complaints are kept for
+//! answers.
 
 use std::{
     collections::VecDeque,
@@ -8,12 +9,12 @@ use std::{
 
 use tracing::Level;
 
-/// How many complaints are kept.
-const KEPT: usize = 8;
+/// The number of complaints that are kept.
+const MAX_COMPLAINTS: usize = 8;
 
 static COMPLAINTS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
-fn complaints() -> MutexGuard<'static, VecDeque<String>> {
+fn lock() -> MutexGuard<'static, VecDeque<String>> {
     COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -27,18 +28,18 @@ pub(super) fn begin() {
         .log_internal_errors(false)
         .with_writer(|| Tee)
         .try_init();
-    // Only ever called once; a second subscriber would change nothing.
+    // Only called once; a second subscriber would change nothing.
     drop(begun);
 }
 
-/// Forgets the complaints so far: what follows is about something else.
+/// Clears the complaints.
 pub(super) fn forget() {
-    complaints().clear();
+    lock().clear();
 }
 
-/// What was complained about since [`forget`], for people.
-pub(super) fn told() -> Vec<String> {
-    complaints().iter().cloned().collect()
+/// Returns the complaints since [`forget`], for people.
+pub(super) fn complaints() -> Vec<String> {
+    lock().iter().cloned().collect()
 }
 
 struct Tee;
@@ -47,13 +48,13 @@ impl Write for Tee {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            let mut kept = complaints();
-            if kept.len() == KEPT {
+            let mut kept = lock();
+            if kept.len() == MAX_COMPLAINTS {
                 kept.pop_front();
             }
             kept.push_back(plain(line));
         }
-        // The daemon reads standard error; without it, nobody is left to tell.
+        // Without the daemon, nobody reads standard error.
         let _gone = io::stderr().write_all(bytes);
         Ok(bytes.len())
     }
@@ -63,7 +64,8 @@ impl Write for Tee {
     }
 }
 
-/// A line without its level, its function's name and its fields: `ERROR f: bad magic module="ggml"` is `bad magic`.
+/// Strips the level, the function's name and the fields of a line: `ERROR f: bad magic module="ggml"` is `bad
+/// magic`.
 fn plain(line: &str) -> String {
     let line = line.trim();
     let line = ["ERROR ", "WARN "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line).trim_start();

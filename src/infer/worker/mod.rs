@@ -1,15 +1,15 @@
-//! The worker process: the only code that calls llama.cpp.
+//! The inference worker: the only code that calls llama.cpp.
 //!
-//! It reads requests from its standard input, answers on its standard output, and dies when its input ends. It may be
+//! It reads requests from standard input, answers on standard output, and exits when its input ends. It may be
 //! killed at any time: it owns nothing but memory.
 
-mod draft;
 mod encoder;
 mod hardware;
-mod kept;
 mod llm;
 mod load;
 mod log;
+mod lookup;
+mod prefix_cache;
 
 use std::{
     io,
@@ -25,83 +25,85 @@ use rustix::process::{Resource, nice};
 use self::{encoder::Encoder, llm::Llm};
 use super::{
     Role,
-    wire::{self, Answer, Ask, Failure, Hello, Said, What},
+    wire::{self, FailureReason, InferCommand, InferHello, InferReply, InferRequest, InferResponse},
 };
 use crate::worker::host;
 
 pub use hardware::{Device, devices, physical_cores};
 
-/// Why a request failed in here.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Trouble {
-    failure: Failure,
+struct RequestError {
+    failure: FailureReason,
     why: String,
 }
 
-impl Trouble {
+impl RequestError {
     fn bad_model(why: impl Into<String>) -> Self {
-        Self { failure: Failure::BadModel, why: why.into() }
+        Self { failure: FailureReason::BadModel, why: why.into() }
     }
 
     fn refused(why: impl Into<String>) -> Self {
-        Self { failure: Failure::Refused, why: why.into() }
+        Self { failure: FailureReason::Refused, why: why.into() }
     }
 
     fn cancelled() -> Self {
-        Self { failure: Failure::Cancelled, why: "nobody waits for it any more".to_owned() }
+        Self { failure: FailureReason::Cancelled, why: "it was cancelled".to_owned() }
     }
 }
 
-/// Whether the request that is being worked on is still wanted.
+/// Whether the current request is still wanted.
 #[derive(Clone)]
-struct Wanted {
+struct CancelFlag {
     id: u64,
     cancelled: Arc<AtomicU64>,
 }
 
-impl Wanted {
-    fn check(&self) -> Result<(), Trouble> {
-        if self.cancelled.load(Ordering::Relaxed) == self.id { Err(Trouble::cancelled()) } else { Ok(()) }
+impl CancelFlag {
+    fn check(&self) -> Result<(), RequestError> {
+        if self.cancelled.load(Ordering::Relaxed) == self.id { Err(RequestError::cancelled()) } else { Ok(()) }
     }
 }
 
-/// Serves the daemon at the other end of standard input and output until it goes away.
+/// Serves the daemon over standard input and output until it closes them.
 ///
 /// # Errors
-/// Where the daemon is of another version, speaks nonsense, or llama.cpp cannot be started.
+/// If the daemon has another version, sends invalid frames, or llama.cpp cannot be started.
 pub fn serve() -> io::Result<()> {
     let mut output = host::enter()?;
     log::begin();
     let cancelled = Arc::new(AtomicU64::new(0));
     let cancels = Arc::clone(&cancelled);
-    let asks = host::listen(wire::MAX_FRAME, move |ask: Ask| match ask.what {
-        What::Cancel => {
-            cancels.store(ask.id, Ordering::Relaxed);
+    let requests = host::listen(wire::MAX_FRAME, move |request: InferRequest| match request.command {
+        InferCommand::Cancel => {
+            cancels.store(request.id, Ordering::Relaxed);
             None
         }
-        _ => Some(ask),
+        _ => Some(request),
     })?;
-    let Some(Ask { id, what: What::Hello(hello) }) = asks.recv().ok() else {
+    let Some(InferRequest { id, command: InferCommand::Hello(hello) }) = requests.recv().ok() else {
         return Err(host::not_started_by_daemon());
     };
-    wire::write(&mut output, &Answer { id, said: Said::Ready(wire::VERSION) })?;
+    wire::write(&mut output, &InferResponse { id, reply: InferReply::Ready(wire::VERSION) })?;
     if hello.version != wire::VERSION {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the daemon is of another version"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the daemon has another version"));
     }
     limit(&hello);
     send_logs_to_tracing(LogOptions::default());
     let backend = LlamaBackend::init().map_err(io::Error::other)?;
-    let mut host = Host { backend, hello, embedder: None, nli: None, llm: None };
-    for Ask { id, what } in asks {
-        let wanted = Wanted { id, cancelled: Arc::clone(&cancelled) };
-        let said = host.answer(what, &wanted).unwrap_or_else(|Trouble { failure, why }| Said::Failed { failure, why });
-        wire::write(&mut output, &Answer { id, said })?;
+    let mut host = ModelHost { backend, hello, embedder: None, nli: None, llm: None };
+    for InferRequest { id, command } in requests {
+        let cancel = CancelFlag { id, cancelled: Arc::clone(&cancelled) };
+        let reply = host
+            .answer(command, &cancel)
+            .unwrap_or_else(|RequestError { failure, why }| InferReply::Failed { failure, why });
+        wire::write(&mut output, &InferResponse { id, reply })?;
     }
     Ok(())
 }
 
-/// Keeps this process from harming others. What the system refuses is no reason not to serve.
-fn limit(hello: &Hello) {
+/// Limits this process. A limit that the system refuses does not stop it.
+fn limit(hello: &InferHello) {
     if let Some(bytes) = hello.memory {
         host::set_limit(Resource::Data, bytes);
     }
@@ -111,38 +113,38 @@ fn limit(hello: &Hello) {
 }
 
 /// The models of this process.
-struct Host {
+struct ModelHost {
     backend: LlamaBackend,
-    hello: Hello,
+    hello: InferHello,
     embedder: Option<Encoder>,
     nli: Option<Encoder>,
     llm: Option<Llm>,
 }
 
-impl Host {
-    fn answer(&mut self, what: What, wanted: &Wanted) -> Result<Said, Trouble> {
-        wanted.check()?;
-        match what {
-            What::Load { role, path } => self.load(role, &path).map(Said::Loaded),
-            What::Embed(texts) => {
-                let (vectors, tokens) = loaded(&mut self.embedder)?.embed(&texts, wanted)?;
-                Ok(Said::Vectors(vectors.iter().map(|vector| wire::pack(vector)).collect(), tokens))
+impl ModelHost {
+    fn answer(&mut self, command: InferCommand, cancel: &CancelFlag) -> Result<InferReply, RequestError> {
+        cancel.check()?;
+        match command {
+            InferCommand::Load { role, path } => self.load(role, &path).map(InferReply::Loaded),
+            InferCommand::Embed(texts) => {
+                let (vectors, tokens) = loaded(&mut self.embedder)?.embed(&texts, cancel)?;
+                Ok(InferReply::Vectors(vectors.iter().map(|vector| wire::pack(vector)).collect(), tokens))
             }
-            What::Classify(pairs) => loaded(&mut self.nli)?.classify(&pairs, wanted).map(Said::Logits),
-            What::Generate { prompt, grammar, max_tokens } => {
-                loaded(&mut self.llm)?.generate(&prompt, &grammar, max_tokens as usize, wanted).map(Said::Text)
+            InferCommand::Classify(pairs) => loaded(&mut self.nli)?.classify(&pairs, cancel).map(InferReply::Logits),
+            InferCommand::Generate { prompt, grammar, max_tokens } => {
+                loaded(&mut self.llm)?.generate(&prompt, &grammar, max_tokens as usize, cancel).map(InferReply::Text)
             }
-            What::Answers { prompt, answers } => {
-                loaded(&mut self.llm)?.answers(&prompt, &answers, wanted).map(Said::Weights)
+            InferCommand::Answers { prompt, answers } => {
+                loaded(&mut self.llm)?.answers(&prompt, &answers, cancel).map(InferReply::Weights)
             }
-            What::Likelihood { prompt, answer } => {
-                loaded(&mut self.llm)?.likelihood(&prompt, &answer, wanted).map(Said::Weights)
+            InferCommand::Likelihood { prompt, answer } => {
+                loaded(&mut self.llm)?.likelihood(&prompt, &answer, cancel).map(InferReply::Weights)
             }
-            What::Hello(_) | What::Cancel => Err(Trouble::refused("not now")),
+            InferCommand::Hello(_) | InferCommand::Cancel => Err(RequestError::refused("the request is out of order")),
         }
     }
 
-    fn load(&mut self, role: Role, path: &str) -> Result<wire::ModelFacts, Trouble> {
+    fn load(&mut self, role: Role, path: &str) -> Result<wire::ModelFacts, RequestError> {
         log::forget();
         let Self { backend, hello, .. } = self;
         match role {
@@ -165,6 +167,6 @@ impl Host {
     }
 }
 
-fn loaded<T>(model: &mut Option<T>) -> Result<&mut T, Trouble> {
-    model.as_mut().ok_or_else(|| Trouble::refused("its model is not loaded"))
+fn loaded<T>(model: &mut Option<T>) -> Result<&mut T, RequestError> {
+    model.as_mut().ok_or_else(|| RequestError::refused("its model is not loaded"))
 }

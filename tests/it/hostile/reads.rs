@@ -14,7 +14,7 @@ const OWN: &[(&str, &str)] = &[
     ("src/files/", "the place itself"),
     ("src/infer/catalogue/fetch.rs", "a part of a download, and its folder"),
     ("src/infer/worker/hardware.rs", "what the system says"),
-    ("src/infer/worker/kept.rs", "the worker's own cache"),
+    ("src/infer/worker/prefix_cache.rs", "the worker's own cache"),
     ("src/store/open.rs", "the machine's id"),
     ("src/tui/runtime/background.rs", "the terminal"),
     ("src/worker/process.rs", "what the system says"),

@@ -62,8 +62,8 @@ fn a_file_that_is_no_model_is_refused_in_words_until_it_changes() {
     garbage.extend((0..100_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()));
     let cases: [(&str, Option<&[u8]>); 5] = [
         ("there is no file", None),
-        ("no GGUF file", Some(b"")),
-        ("no GGUF file", Some(b"hello, I am a text and no model at all")),
+        ("not a GGUF file", Some(b"")),
+        ("not a GGUF file", Some(b"hello, I am a text and no model at all")),
         ("cannot be used", Some(&garbage)),
         ("cannot be used", Some(&good[..good.len() / 2])),
     ];

@@ -21,10 +21,10 @@ fn garbage_is_refused_in_words() {
         output.stderr
     };
     let model = fs::read(asset("minilm-l6-q8_0.gguf")).unwrap();
-    assert!(import(b"").contains("no GGUF file"));
+    assert!(import(b"").contains("not a GGUF file"));
     let page = import(b"<!doctype html><title>Sign in</title>");
-    assert!(page.contains("no GGUF file") && page.contains("not the page around it"), "{page}");
-    assert!(import(&bytes(100_000)).contains("no GGUF file"));
+    assert!(page.contains("not a GGUF file") && page.contains("not the page around it"), "{page}");
+    assert!(import(&bytes(100_000)).contains("not a GGUF file"));
     assert!(import(&model[..50_000]).contains("part of it is missing"));
     let missing = home.run(["models", "import", "nowhere.gguf"]);
     assert_eq!(missing.code, Some(2));

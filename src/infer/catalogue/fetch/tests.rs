@@ -25,7 +25,7 @@ struct Script {
     file: &'static [u8],
     tag: Option<&'static str>,
     does: VecDeque<Does>,
-    asked: Vec<Option<From>>,
+    asked: Vec<Option<ResumeFrom>>,
 }
 
 impl Script {
@@ -43,12 +43,12 @@ impl Read for Reset {
     }
 }
 
-impl Source for Script {
-    fn open(&mut self, from: Option<&From>) -> Result<Opened, Cut> {
+impl FileSource for Script {
+    fn open(&mut self, from: Option<&ResumeFrom>) -> Result<SourceResponse, SourceError> {
         self.asked.push(from.cloned());
         let offset = from.map_or(0, |from| from.offset);
         let at = |offset: u64| &self.file[offset as usize..];
-        let opened = |offset: u64, total: u64, body: Box<dyn Read>| Opened {
+        let opened = |offset: u64, total: u64, body: Box<dyn Read>| SourceResponse {
             offset,
             total: Some(total),
             tag: self.tag.map(str::to_owned),
@@ -59,9 +59,9 @@ impl Source for Script {
             Does::Cut(bytes) => Ok(opened(offset, total, Box::new(Reset(&at(offset)[..bytes])))),
             Does::Rest => Ok(opened(offset, total, Box::new(at(offset)))),
             Does::Whole => Ok(opened(0, total, Box::new(self.file))),
-            Does::NotFromThere => Err(Cut::NotFromThere),
+            Does::NotFromThere => Err(SourceError::CannotResume),
             Does::Size(total) => Ok(opened(offset, total, Box::new(at(offset)))),
-            Does::Fails => Err(Cut::Passing("HTTP 503".into(), Some(Duration::from_secs(7)))),
+            Does::Fails => Err(SourceError::Transient("HTTP 503".into(), Some(Duration::from_secs(7)))),
         }
     }
 
@@ -72,22 +72,22 @@ impl Source for Script {
 
 struct Place {
     _dir: tempfile::TempDir,
-    wanted: Wanted,
+    wanted: FetchTarget,
     pauses: RefCell<Vec<Duration>>,
-    steps: Vec<Step>,
+    steps: Vec<FetchProgress>,
 }
 
 impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let wanted =
-            Wanted { bytes: FILE.len() as u64, sha256: digest::of_bytes(FILE), target: dir.path().join("m.gguf") };
+            FetchTarget { bytes: FILE.len() as u64, sha256: digest::of_bytes(FILE), target: dir.path().join("m.gguf") };
         Self { _dir: dir, wanted, pauses: RefCell::default(), steps: Vec::new() }
     }
 
     fn fetch(&mut self, source: &mut Script) -> Result<(), FetchError> {
         let pause = |time| self.pauses.borrow_mut().push(time);
-        fetch(&self.wanted, source, Patience::default(), &pause, &mut |step| self.steps.push(step))
+        fetch(&self.wanted, source, RetryPolicy::default(), &pause, &mut |step| self.steps.push(step))
     }
 
     fn part(&self) -> Option<Vec<u8>> {
@@ -115,7 +115,7 @@ fn a_cut_transfer_goes_on_from_where_it_was_cut() {
     assert_eq!(script.asked[1].as_ref().unwrap().tag.as_deref(), Some("\"v1\""), "and only if it is the same file");
     let seconds: Vec<_> = place.pauses.borrow().iter().map(Duration::as_secs).collect();
     assert_eq!(seconds, [1, 1, 7], "progress resets the pause; the server's wish counts");
-    assert!(place.steps.contains(&Step::Continued { from: 15 }), "{:?}", place.steps);
+    assert!(place.steps.contains(&FetchProgress::Resumed { from: 15 }), "{:?}", place.steps);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_server_that_does_not_continue_sends_it_whole() {
         place.fetch(&mut script).unwrap();
         place.whole();
         assert_eq!(script.asked.len(), 2);
-        assert!(place.steps.iter().any(|step| matches!(step, Step::Anew { .. })), "{:?}", place.steps);
+        assert!(place.steps.iter().any(|step| matches!(step, FetchProgress::Restarted { .. })), "{:?}", place.steps);
     }
 }
 
@@ -202,15 +202,15 @@ fn a_full_disk_is_told_from_other_failures_to_write() {
     let error = copy(&mut &*FILE, &mut Full(10), 36, &mut |more| done += more).unwrap_err();
     let CopyError::Write(error) = error else { panic!("{error:?}") };
     assert_eq!(done, 0, "what was not taken whole does not count");
-    let Cut::Final(told) = at_write(Path::new("/m.part"), error, 10, 36) else { panic!("no end") };
+    let SourceError::Final(told) = at_write(Path::new("/m.part"), error, 10, 36) else { panic!("no end") };
     assert_eq!(told, FetchError::DiskFull { done: 10, total: 36 });
     let denied = at_write(Path::new("/m.part"), io::ErrorKind::PermissionDenied.into(), 10, 36);
-    assert!(matches!(denied, Cut::Final(FetchError::File { .. })));
+    assert!(matches!(denied, SourceError::Final(FetchError::File { .. })));
 }
 
 #[test]
 fn pauses_double_up_to_the_longest() {
-    let patience = Patience::default();
-    let seconds: Vec<_> = (1..=8).map(|attempt| patience.pause(attempt).as_secs()).collect();
+    let retry = RetryPolicy::default();
+    let seconds: Vec<_> = (1..=8).map(|attempt| retry.pause(attempt).as_secs()).collect();
     assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30, 30]);
 }

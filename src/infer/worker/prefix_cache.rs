@@ -1,8 +1,9 @@
-//! Prefixes that outlive the process: what a model made of them, in files.
+//! The prefix cache: the evaluated prefixes of prompts, in files that outlive the process.
 //!
-//! To read a prompt's examples takes a slow core ten seconds and more, and a process ends when nobody asks for some minutes. A file's name says what
-//! it holds (the prefix, the model's file, this program's version) and the hash of its own content, so that one which was cut or damaged is known.
-//! Prefixes are ergo's own instructions and examples: nothing of anybody's claims is in them. What cannot be kept is read again.
+//! Evaluating a prompt's examples takes a slow core ten seconds and more, and a process ends after some idle
+//! minutes. A file's name holds a key (the prefix, the model's file, this program's version) and the hash of
+//! the content, so that a truncated or damaged file is detected. Prefixes are ergo's own instructions and
+//! examples: they contain no claims. What cannot be cached is evaluated again.
 
 use std::{
     fs, io,
@@ -12,24 +13,25 @@ use std::{
 
 use llama_cpp_2::{context::LlamaContext, token::LlamaToken};
 
-/// Files of one folder; the one that was used the longest time ago goes first. Some 15 MiB each with a 1.5B model.
-const MOST: usize = 8;
+/// The most files of a folder; the least recently used one is removed first. About 15 MiB each with a 1.5B
+/// model.
+const MAX_FILES: usize = 8;
 
-/// Tokens of a prefix that is worth a file: a few seconds of a slow core.
-const WORTH: usize = 128;
+/// Shorter prefixes are not cached: this many tokens take a slow core a few seconds.
+const MIN_TOKENS: usize = 128;
 
-/// What a file's name ends with, and that of one which is being written.
-const DONE: &str = ".prefix";
-const PART: &str = ".part";
+/// The suffixes of a file, and of one that is being written.
+const SUFFIX: &str = ".prefix";
+const PART_SUFFIX: &str = ".part";
 
 /// The files of one model.
-pub(super) struct Kept {
+pub(super) struct PrefixCache {
     folder: PathBuf,
     model: String,
 }
 
-impl Kept {
-    /// Files in `folder`, of the model in the file at `path`; `None` where neither can be told from others.
+impl PrefixCache {
+    /// Opens the cache in `folder` for the model file at `path`; `None` if either cannot be read.
     pub(super) fn new(folder: &str, path: &str) -> Option<Self> {
         let facts = fs::metadata(path).ok()?;
         let changed = facts.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
@@ -37,9 +39,9 @@ impl Kept {
         Some(Self { folder: PathBuf::from(folder), model })
     }
 
-    /// Fills an empty sequence with a prefix from its file. Answers whether there was one that fits.
+    /// Fills an empty sequence with a cached prefix. Returns whether there was one.
     pub(super) fn load(&self, context: &mut LlamaContext<'_>, sequence: usize, prefix: &[LlamaToken]) -> bool {
-        if prefix.len() < WORTH {
+        if prefix.len() < MIN_TOKENS {
             return false;
         }
         let key = self.key(prefix);
@@ -57,23 +59,23 @@ impl Kept {
         false
     }
 
-    /// Keeps what a sequence holds: a prefix and nothing else.
+    /// Caches what a sequence holds: a prefix and nothing else.
     pub(super) fn save(&self, context: &LlamaContext<'_>, sequence: usize, prefix: &[LlamaToken]) {
-        if prefix.len() < WORTH {
+        if prefix.len() < MIN_TOKENS {
             return;
         }
         let key = self.key(prefix);
-        let part = self.folder.join(format!("{key}{PART}"));
+        let part = self.folder.join(format!("{key}{PART_SUFFIX}"));
         let saved = fs::create_dir_all(&self.folder).and_then(|()| {
             let written = context.state_seq_save_file(&part, sequence as i32, prefix).map_err(io::Error::other)?;
             let bytes = fs::read(&part)?;
             if bytes.len() != written {
-                return Err(io::Error::other("the file was cut"));
+                return Err(io::Error::other("the file was truncated"));
             }
             fs::rename(&part, self.folder.join(named(&key, &bytes)))
         });
         if let Err(error) = saved {
-            tracing::debug!(%error, folder = %self.folder.display(), "a prefix could not be kept");
+            tracing::debug!(%error, folder = %self.folder.display(), "cannot cache a prefix");
             let _not_there = fs::remove_file(&part);
         }
         self.prune();
@@ -82,7 +84,7 @@ impl Kept {
     fn prune(&self) {
         let mut files = files(&self.folder);
         files.sort_by_cached_key(|path| fs::metadata(path).and_then(|facts| facts.modified()).ok());
-        for path in files.iter().rev().skip(MOST) {
+        for path in files.iter().rev().skip(MAX_FILES) {
             let _there_still = fs::remove_file(path);
         }
     }
@@ -101,17 +103,17 @@ fn short(hash: &blake3::Hash) -> String {
     hash.to_hex().chars().take(24).collect()
 }
 
-/// The name of a file with this content.
+/// Returns the name of a file with this content.
 fn named(key: &str, bytes: &[u8]) -> String {
-    format!("{key}-{}{DONE}", short(&blake3::hash(bytes)))
+    format!("{key}-{}{SUFFIX}", short(&blake3::hash(bytes)))
 }
 
 fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// The whole files of a folder; none where there is no folder.
+/// Returns the complete files of a folder; none if there is no folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(DONE)).collect()
+    entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(SUFFIX)).collect()
 }

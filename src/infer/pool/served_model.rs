@@ -1,63 +1,63 @@
-//! A model that a lane serves: where its file is, and what is wrong with it until the file changes.
+//! A model that a lane serves: its file, and why it cannot be used until the file changes.
 
 use std::{
     path::PathBuf,
     time::{Duration, Instant},
 };
 
-use super::files::{Stamp, place_of, write_out};
+use super::files::{FileStamp, path_of, write_out};
 use crate::infer::{InferError, ModelSource, Role};
 
-/// How long a model rests after there was not enough memory for it.
-const REST: Duration = Duration::from_mins(1);
+/// How long a model is not tried after there was not enough memory for it.
+const RESTART_DELAY: Duration = Duration::from_mins(1);
 
-/// How often loading a file may end the process before it counts as damaged.
+/// After this many deaths while loading a file, the file counts as damaged.
 const DEATHS: u32 = 2;
 
 /// A model, its file and its state.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct ServedModel {
     role: Role,
     model: ModelSource,
-    /// The folder for built-in models.
+    /// The folder of built-in models.
     folder: PathBuf,
-    /// The built-in file that was found whole.
-    whole: Option<Stamp>,
-    trouble: Option<Trouble>,
-    /// Times that loading this state of the file ended the process.
-    deaths: (Option<Stamp>, u32),
+    /// The stamp of the built-in file that was verified.
+    verified: Option<FileStamp>,
+    trouble: Option<ModelProblem>,
+    /// Deaths while loading this state of the file.
+    deaths: (Option<FileStamp>, u32),
 }
 
 /// Why a model is not tried.
 #[derive(Clone, Debug)]
-struct Trouble {
+struct ModelProblem {
     error: InferError,
     /// The state of the file that is not tried.
-    stamp: Option<Stamp>,
-    /// Until when it is not tried; for ever where absent.
+    stamp: Option<FileStamp>,
+    /// Until when it is not tried; `None` for ever.
     until: Option<Instant>,
 }
 
-/// Two are the same that name the same model, whatever became of it.
-impl PartialEq for Source {
+/// Two are equal if they name the same model, whatever their state.
+impl PartialEq for ServedModel {
     fn eq(&self, other: &Self) -> bool {
         (self.role, &self.model, &self.folder) == (other.role, &other.model, &other.folder)
     }
 }
 
-impl Source {
+impl ServedModel {
     pub(super) fn new(role: Role, model: ModelSource, folder: PathBuf) -> Self {
-        Self { role, model, folder, whole: None, trouble: None, deaths: (None, 0) }
+        Self { role, model, folder, verified: None, trouble: None, deaths: (None, 0) }
     }
 
     fn path(&self) -> PathBuf {
         match &self.model {
-            ModelSource::Embedded(model) => place_of(model, &self.folder),
+            ModelSource::Embedded(model) => path_of(model, &self.folder),
             ModelSource::File(file) => file.path.clone(),
         }
     }
 
-    /// The size of its file in bytes.
+    /// Returns the size of its file in bytes.
     pub(super) fn size(&self) -> u64 {
         match &self.model {
             ModelSource::Embedded(model) => model.bytes.len() as u64,
@@ -65,19 +65,19 @@ impl Source {
         }
     }
 
-    /// Why it is not used.
+    /// Returns why it cannot be used.
     pub(super) fn problem(&self) -> Option<&InferError> {
         self.trouble.as_ref().map(|trouble| &trouble.error)
     }
 
-    /// The file to load, written out first where it is built in.
+    /// Returns the file to load; a built-in one is written out first.
     ///
     /// # Errors
-    /// What was wrong the last time, while nothing has changed; [`InferError::BadModel`] where there is no file.
+    /// The last problem while nothing has changed; [`InferError::BadModel`] if there is no file.
     pub(super) fn ready(&mut self) -> Result<PathBuf, InferError> {
         let path = self.path();
-        let stamp = Stamp::of(&path);
-        if let Some(Trouble { error, stamp: then, until }) = &self.trouble {
+        let stamp = FileStamp::of(&path);
+        if let Some(ModelProblem { error, stamp: then, until }) = &self.trouble {
             let rests = until.is_none_or(|until| Instant::now() < until);
             if rests && *then == stamp {
                 return Err(error.clone());
@@ -86,12 +86,12 @@ impl Source {
         }
         match &self.model {
             ModelSource::Embedded(model) => {
-                if self.whole.is_none() || self.whole != stamp {
+                if self.verified.is_none() || self.verified != stamp {
                     if let Err(error) = write_out(model, &self.folder) {
                         let why = format!("cannot write it to {}: {error}", self.folder.display());
-                        return Err(self.spoilt(why, Some(Instant::now() + REST)));
+                        return Err(self.spoilt(why, Some(Instant::now() + RESTART_DELAY)));
                     }
-                    self.whole = Stamp::of(&path);
+                    self.verified = FileStamp::of(&path);
                 }
             }
             ModelSource::File(_) if stamp.is_none() => {
@@ -103,8 +103,8 @@ impl Source {
         Ok(path)
     }
 
-    /// Notes that it cannot be loaded.
-    pub(super) fn refused(&mut self, why: &str) -> InferError {
+    /// Records that it cannot be loaded.
+    pub(super) fn record_unusable(&mut self, why: &str) -> InferError {
         let help = match &self.model {
             ModelSource::Embedded(_) => "",
             ModelSource::File(_) => "; `ergo models verify` checks its file",
@@ -112,19 +112,20 @@ impl Source {
         self.spoilt(format!("{why}{help}"), None)
     }
 
-    /// Notes that there was not enough memory for it.
-    pub(super) fn too_large(&mut self, why: &str) -> InferError {
+    /// Records that there was not enough memory for it.
+    pub(super) fn record_out_of_memory(&mut self, why: &str) -> InferError {
         let error = InferError::OutOfMemory { role: self.role, why: why.to_owned() };
-        self.rest(error, Some(Instant::now() + REST))
+        self.rest(error, Some(Instant::now() + RESTART_DELAY))
     }
 
-    /// Notes that loading it ended the process.
-    pub(super) fn deadly(&mut self, why: &str) {
-        let stamp = Stamp::of(&self.path());
+    /// Records that the process exited while loading it.
+    pub(super) fn record_crash(&mut self, why: &str) {
+        let stamp = FileStamp::of(&self.path());
         let before = if self.deaths.0 == stamp { self.deaths.1 } else { 0 };
         self.deaths = (stamp, before + 1);
         if self.deaths.1 >= DEATHS {
-            let _told = self.refused(&format!("loading it ended the process {} times, which {why}", self.deaths.1));
+            let _told =
+                self.record_unusable(&format!("the process exited {} times while loading it: it {why}", self.deaths.1));
         }
     }
 
@@ -134,8 +135,8 @@ impl Source {
     }
 
     fn rest(&mut self, error: InferError, until: Option<Instant>) -> InferError {
-        let stamp = Stamp::of(&self.path());
-        self.trouble = Some(Trouble { error: error.clone(), stamp, until });
+        let stamp = FileStamp::of(&self.path());
+        self.trouble = Some(ModelProblem { error: error.clone(), stamp, until });
         error
     }
 }
@@ -152,12 +153,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("model.gguf");
         let file = ModelFile { name: "mine".into(), sha256: String::new(), path: path.clone() };
-        let mut source = Source::new(Role::Nli, ModelSource::File(file), dir.path().into());
+        let mut source = ServedModel::new(Role::Nli, ModelSource::File(file), dir.path().into());
         let error = source.ready().unwrap_err().to_string();
         assert!(error.contains("mine") && error.contains("there is no file"), "{error}");
         fs::write(&path, "junk").unwrap();
         assert_eq!(source.ready(), Ok(path.clone()), "it has appeared");
-        let bad = source.refused("it is no GGUF file");
+        let bad = source.record_unusable("it is no GGUF file");
         assert_eq!(source.ready(), Err(bad.clone()));
         assert_eq!(source.problem(), Some(&bad));
         fs::write(&path, "other junk").unwrap();
@@ -171,10 +172,10 @@ mod tests {
         let path = dir.path().join("model.gguf");
         fs::write(&path, "junk").unwrap();
         let file = ModelFile { name: "mine".into(), sha256: String::new(), path };
-        let mut source = Source::new(Role::Llm, ModelSource::File(file), dir.path().into());
-        source.deadly("ended: GGML_ASSERT");
+        let mut source = ServedModel::new(Role::Llm, ModelSource::File(file), dir.path().into());
+        source.record_crash("ended: GGML_ASSERT");
         assert!(source.ready().is_ok());
-        source.deadly("ended: GGML_ASSERT");
+        source.record_crash("ended: GGML_ASSERT");
         assert!(matches!(source.ready(), Err(InferError::BadModel { why, .. }) if why.contains("GGML_ASSERT")));
     }
 }

@@ -1,6 +1,7 @@
-//! A language model behind an address: any server that speaks the chat completions of the `OpenAI` API.
+//! A language model at an address: any server with the chat completions of the `OpenAI` API.
 //!
-//! It is asked only where the settings name it and there is a key: what it is shown leaves this process, and perhaps this machine.
+//! Architecture Invariant: it is called only if the settings name it and there is a key. So no text leaves this
+//! process without the user's consent.
 
 use std::{fmt, time::Duration};
 
@@ -10,12 +11,12 @@ use ureq::{Agent, Error};
 use super::Prompt;
 
 /// The longest answer that is read, in bytes.
-const MOST: u64 = 256 * 1024;
+const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 
-/// A language model behind an address.
+/// A language model at an address.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// Up to and without `/chat/completions`.
+    /// The base URL, without `/chat/completions`.
     address: String,
     model: String,
     key: String,
@@ -24,56 +25,57 @@ pub struct Endpoint {
 /// Why an endpoint did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// Nobody is there, or nobody answers in time.
+    /// The server cannot be reached, or did not answer in time.
     #[error("{0}")]
     Unreachable(String),
-    /// It answers that it will not.
+    /// The server rejected the request.
     #[error("{0}")]
     Refused(String),
-    /// It answers with something else than a completion.
+    /// The answer is not a chat completion.
     #[error("{0}")]
     Unreadable(String),
 }
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the key.
+        // The key must not be logged.
         f.debug_struct("Endpoint").field("address", &self.address).field("model", &self.model).finish_non_exhaustive()
     }
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct ChatRequest<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     temperature: u8,
     max_tokens: usize,
     stream: bool,
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct ChatMessage<'a> {
     role: &'a str,
     content: &'a str,
 }
 
 #[derive(Deserialize)]
-struct Completion {
-    choices: Vec<Choice>,
+struct ChatCompletion {
+    choices: Vec<ChatChoice>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    message: Said,
+struct ChatChoice {
+    message: ChatReply,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ChatReply {
     content: String,
 }
 
 impl Endpoint {
-    /// The model `model` at `address` (such as `http://127.0.0.1:8080/v1`), asked with `key`; `None` where there is no key: then it is never called.
+    /// Creates an endpoint for `model` at `address` (such as `http://127.0.0.1:8080/v1`), called with `key`;
+    /// `None` if the key is empty or invalid.
     pub fn new(address: &str, model: &str, key: &str) -> Option<Self> {
         let key = key.trim();
         // A line break would end the header.
@@ -85,24 +87,24 @@ impl Endpoint {
         })
     }
 
-    /// Where it is, without the key.
+    /// Returns the address, without the key.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// What the model answers, the likeliest token each time. Blocks.
+    /// Returns the model's answer, choosing the likeliest token each time. Blocks.
     ///
     /// # Errors
-    /// [`EndpointError`]; a redirection counts as a refusal, so that the key goes nowhere else.
-    pub fn complete(&self, prompt: &Prompt, max_tokens: usize, patience: Duration) -> Result<String, EndpointError> {
-        let turns = prompt.prefix.iter().map(|turn| Message { role: turn.speaker.word(), content: &turn.text });
-        let messages = turns.chain([Message { role: "user", content: &prompt.text }]).collect();
-        let asked = Asked { model: &self.model, messages, temperature: 0, max_tokens, stream: false };
-        let body = serde_json::to_string(&asked).map_err(|error| EndpointError::Refused(error.to_string()))?;
+    /// [`EndpointError`]; a redirection counts as a rejection, so that the key is sent nowhere else.
+    pub fn complete(&self, prompt: &Prompt, max_tokens: usize, timeout: Duration) -> Result<String, EndpointError> {
+        let turns = prompt.prefix.iter().map(|turn| ChatMessage { role: turn.speaker.word(), content: &turn.text });
+        let messages = turns.chain([ChatMessage { role: "user", content: &prompt.text }]).collect();
+        let request = ChatRequest { model: &self.model, messages, temperature: 0, max_tokens, stream: false };
+        let body = serde_json::to_string(&request).map_err(|error| EndpointError::Refused(error.to_string()))?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .timeout_global(Some(patience))
+            .timeout_global(Some(timeout))
             .user_agent(concat!("ergo/", env!("CARGO_PKG_VERSION")))
             .build();
         let agent: Agent = config.into();
@@ -122,23 +124,23 @@ impl Endpoint {
             }
             _ => return Err(EndpointError::Refused(format!("{address} answers HTTP {status}"))),
         }
-        let text = response.body_mut().with_config().limit(MOST).read_to_string().map_err(failure)?;
-        let completion: Result<Completion, _> = serde_json::from_str(&text);
+        let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().map_err(failure)?;
+        let completion: Result<ChatCompletion, _> = serde_json::from_str(&text);
         let first = completion.ok().and_then(|completion| completion.choices.into_iter().next());
-        first.map(|choice| choice.message.content).ok_or_else(|| {
-            EndpointError::Unreadable(format!("{address} answers with something that is no chat completion"))
-        })
+        first
+            .map(|choice| choice.message.content)
+            .ok_or_else(|| EndpointError::Unreadable(format!("{address} sent an answer that is not a chat completion")))
     }
 }
 
 fn failure(address: &str, error: &Error) -> EndpointError {
-    let told = format!("{address} cannot be asked: {error}");
+    let message = format!("{address} cannot be called: {error}");
     match error {
-        Error::BodyExceedsLimit(_) => EndpointError::Unreadable(told),
+        Error::BodyExceedsLimit(_) => EndpointError::Unreadable(message),
         Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl | Error::Tls(_) | Error::TooManyRedirects => {
-            EndpointError::Refused(told)
+            EndpointError::Refused(message)
         }
-        _ => EndpointError::Unreachable(told),
+        _ => EndpointError::Unreachable(message),
     }
 }
 
@@ -153,20 +155,20 @@ mod tests {
     use super::*;
     use crate::infer::{Speaker, Turn};
 
-    /// Answers one request with these bytes; gives back what was asked.
+    /// Answers one request with these bytes; returns the request.
     fn server(answer: &str) -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1/", listener.local_addr().unwrap());
         let answer = answer.to_owned();
         let served = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let (mut asked, mut part) = (Vec::new(), [0; 4096]);
-            while !asked.ends_with(b"\"stream\":false}") {
+            let (mut request, mut part) = (Vec::new(), [0; 4096]);
+            while !request.ends_with(b"\"stream\":false}") {
                 let read = stream.read(&mut part).unwrap();
-                asked.extend_from_slice(&part[..read]);
+                request.extend_from_slice(&part[..read]);
             }
             stream.write_all(answer.as_bytes()).unwrap();
-            String::from_utf8(asked).unwrap()
+            String::from_utf8(request).unwrap()
         });
         (address, served)
     }
@@ -185,11 +187,11 @@ mod tests {
     fn a_completion_is_asked_for_with_the_key_and_its_text_comes_back() {
         let (address, served) = server(&http("200 OK", "{\"choices\":[{\"message\":{\"content\":\"[2]\"}}]}"));
         assert_eq!(ask(&address), Ok("[2]".to_owned()));
-        let asked = served.join().unwrap();
-        assert!(asked.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{asked}");
-        assert!(asked.to_lowercase().contains("authorization: bearer secret"), "{asked}");
+        let request = served.join().unwrap();
+        assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{request}");
+        assert!(request.to_lowercase().contains("authorization: bearer secret"), "{request}");
         assert!(
-            asked
+            request
                 .contains("{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Which?\"}")
         );
     }
@@ -203,13 +205,15 @@ mod tests {
             assert!(!error.to_string().contains("secret"));
             error
         };
-        assert!(matches!(of(&http("401 Unauthorized", "")), EndpointError::Refused(told) if told.contains("401")));
+        assert!(
+            matches!(of(&http("401 Unauthorized", "")), EndpointError::Refused(message) if message.contains("401"))
+        );
         assert!(matches!(of(&http("503 Busy", "")), EndpointError::Unreachable(_)));
         assert!(matches!(of(&http("200 OK", "{}")), EndpointError::Unreadable(_)));
         let elsewhere =
             "HTTP/1.1 307 Go\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         assert!(matches!(of(elsewhere), EndpointError::Refused(_)));
-        // Nobody listens where a listener just closed.
+        // Nobody listens on a port that was just closed.
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         assert!(matches!(ask(&format!("http://{gone}/v1")), Err(EndpointError::Unreachable(_))));
     }

@@ -1,4 +1,4 @@
-//! Who knocks with a ticket, and the person who lets them in or not.
+//! Requests to join with a ticket, and the person who confirms them.
 
 use std::{
     sync::{Arc, Weak},
@@ -9,7 +9,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use iroh::endpoint::Connection;
 use tokio::sync::oneshot;
 
-use super::{Maker, Teams, lookup::scopes_of, now, random};
+use super::{InviteMaker, Teams, lookup::scopes_of, now, random};
 use crate::{
     api::{AnswerJoinRequest, ApiError, Caller, ErrorCode, PendingJoin, PendingJoins},
     domain::{DeviceId, SignedEvent, text::escape},
@@ -22,29 +22,29 @@ use crate::{
     },
 };
 
-/// The most that wait at once.
+/// The most requests that wait at once.
 const MAX_WAITING: usize = 4;
 
-/// The most knocks a minute, of one device and of all.
-const MAX_KNOCKS: (usize, usize) = (6, 30);
+/// The most attempts a minute, of one device and of all.
+const MAX_ATTEMPTS: (usize, usize) = (6, 30);
 
-/// How long the other side has to read the last word before the connection is closed.
-const LAST_WORD: Duration = Duration::from_secs(2);
+/// How long the other side has to read the last message before the connection is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One who waits for an answer.
-pub(super) struct Waiting {
+/// A request that waits for a person.
+pub(super) struct WaitingRequest {
     view: PendingJoin,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Confirmation>,
 }
 
-/// What a person said.
-enum Answer {
+/// The answer of a person.
+enum Confirmation {
     Yes(Caller),
     No,
 }
 
 impl Teams {
-    /// Who waits.
+    /// Lists the requests that wait.
     pub(in crate::daemon) fn pending(&self) -> PendingJoins {
         let now = now();
         let state = self.state();
@@ -52,7 +52,7 @@ impl Teams {
         PendingJoins { items: items.collect() }
     }
 
-    /// Lets one in, or not.
+    /// Admits a device, or denies its request.
     pub(in crate::daemon) fn answer(&self, id: &str, request: AnswerJoinRequest) -> Result<PendingJoin, ApiError> {
         let mut state = self.state();
         let fits: Vec<_> =
@@ -60,42 +60,42 @@ impl Teams {
         let at: usize = match fits.as_slice() {
             [at] => *at,
             [] => {
-                return Err(ApiError::not_found(format!("nobody “{id}” waits to be let in"))
-                    .hint("they may have gone away, and can come again with the same ticket: `ergo sync pending`"));
+                return Err(ApiError::not_found(format!("there is no join request “{id}”"))
+                    .hint("the device may have gone away, and can try again with the same ticket: `ergo sync pending` lists requests"));
             }
-            _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” fits more than one who waits"))),
+            _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” matches more than one request"))),
         };
         let words = state.waiting.get(at).map(|waiting| waiting.view.words.clone()).unwrap_or_default();
         if request.accept && !verification::matches(&request.words, &words) {
-            return Err(ApiError::field("words", "these are not the words that this side shows: nobody was let in").hint(
-                "compare them with the other screen; if that one shows others, someone stands between: `ergo sync deny`",
+            return Err(ApiError::field("words", "these are not the words that this side shows: nobody was admitted").hint(
+                "compare them with the other screen; if that one shows others, this may be a man-in-the-middle attack: `ergo sync deny`",
             ));
         }
         let waiting = state.waiting.remove(at);
         drop(state);
-        let answer = if request.accept { Answer::Yes(request.caller) } else { Answer::No };
+        let answer = if request.accept { Confirmation::Yes(request.caller) } else { Confirmation::No };
         if waiting.answer.send(answer).is_err() {
             return Err(ApiError::new(
                 ErrorCode::Stale,
                 format!("“{}” has gone away meanwhile", escape(&waiting.view.name)),
             )
-            .hint("it can come again with the same ticket"));
+            .hint("it can try again with the same ticket"));
         }
         Ok(waiting.view)
     }
 
-    /// Whether this knock is one too many.
-    fn knocks_too_often(&self, device: DeviceId) -> bool {
+    /// Counts an attempt, and returns whether it is one too many.
+    fn too_many_attempts(&self, device: DeviceId) -> bool {
         let mut state = self.state();
         let now = now();
-        while state.knocks.front().is_some_and(|(at, _)| at + 60_000 < now) {
-            state.knocks.pop_front();
+        while state.attempts.front().is_some_and(|(at, _)| at + 60_000 < now) {
+            state.attempts.pop_front();
         }
-        let of_it = state.knocks.iter().filter(|(_, known)| *known == device).count();
-        if of_it >= MAX_KNOCKS.0 || state.knocks.len() >= MAX_KNOCKS.1 {
+        let of_it = state.attempts.iter().filter(|(_, known)| *known == device).count();
+        if of_it >= MAX_ATTEMPTS.0 || state.attempts.len() >= MAX_ATTEMPTS.1 {
             return true;
         }
-        state.knocks.push_back((now, device));
+        state.attempts.push_back((now, device));
         false
     }
 
@@ -105,15 +105,15 @@ impl Teams {
         found.map_err(failed)?.ok_or(PairRefusal::Unknown)
     }
 
-    fn maker(&self, secret_hash: proof::SecretHash) -> Maker {
+    fn maker(&self, secret_hash: proof::SecretHash) -> InviteMaker {
         self.state().invites.get(&secret_hash.0).cloned().unwrap_or_default()
     }
 }
 
-/// The one in whose name the network knocks.
-pub(super) struct Porter(pub(super) Weak<Teams>);
+/// Serves connections for pairing.
+pub(super) struct PairingService(pub(super) Weak<Teams>);
 
-impl PairHandler for Porter {
+impl PairHandler for PairingService {
     fn accept(&self, connection: Connection) -> BoxFuture<'static, ()> {
         let teams = self.0.upgrade();
         async move {
@@ -133,42 +133,45 @@ async fn receive(teams: &Arc<Teams>, connection: Connection) {
     let (Ok(()), Ok(Ok((send, receive)))) = (exported, stream) else { return };
     let binding = proof::ChannelBinding { exporter, inviter: teams.me(), joiner };
     let mut stream = tokio::io::join(receive, send);
-    let caller = AtDoor { teams: Arc::clone(teams), accepted: std::sync::Mutex::default() };
+    let caller = JoinAttemptHandler { teams: Arc::clone(teams), accepted: std::sync::Mutex::default() };
     let came = pairing::serve_join(&mut stream, binding, &caller).await;
     let (_, mut send) = stream.into_inner();
-    // Where the other side is gone there is nothing to end.
+    // If the other side is gone there is nothing to finish.
     let _gone = send.finish();
     match came {
-        Ok(guest) => {
-            tracing::info!(device = %joiner.short(), "a device came into the team");
-            teams.tell("sync.answered", format!("“{}” is in {}", guest.name, guest.invitation.team_name));
-            Arc::clone(teams).keep_window().await;
+        Ok(joiner_device) => {
+            tracing::info!(device = %joiner.short(), "a device joined the team");
+            teams.announce(
+                "sync.answered",
+                format!("“{}” is in {}", joiner_device.name, joiner_device.invitation.team_name),
+            );
+            Arc::clone(teams).update_window().await;
         }
         Err(error) => {
-            tracing::info!(device = %joiner.short(), %error, "a device did not come in");
-            // What was said last is lost with a connection that is closed at once.
-            let _late = tokio::time::timeout(LAST_WORD, connection.closed()).await;
-            teams.tell("sync.answered", format!("the device {} did not come in", joiner.short()));
+            tracing::info!(device = %joiner.short(), %error, "a device did not join");
+            // The last message is lost if the connection is closed at once.
+            let _late = tokio::time::timeout(CLOSE_TIMEOUT, connection.closed()).await;
+            teams.announce("sync.answered", format!("the device {} did not join", joiner.short()));
         }
     }
     connection.close(0u32.into(), b"done");
 }
 
-/// One guest at the door.
-struct AtDoor {
+/// An attempt of a device to join.
+struct JoinAttemptHandler {
     teams: Arc<Teams>,
-    /// Who let the guest in.
+    /// The person who admitted the device.
     accepted: std::sync::Mutex<Option<Caller>>,
 }
 
-impl Inviter for AtDoor {
+impl Inviter for JoinAttemptHandler {
     async fn find_invitation(
         &self,
         invite_id: [u8; 8],
         binding: &proof::ChannelBinding,
     ) -> Result<Invitation, PairRefusal> {
         let teams = &self.teams;
-        if teams.knocks_too_often(binding.joiner) {
+        if teams.too_many_attempts(binding.joiner) {
             return Err(PairRefusal::Busy);
         }
         let rows = teams.live_invites().await.map_err(failed)?;
@@ -202,57 +205,60 @@ impl Inviter for AtDoor {
         })
     }
 
-    async fn bind_invitation(&self, guest: &JoiningDevice) -> Result<(), PairRefusal> {
-        let row = self.teams.invite_of(guest.invitation.secret_hash).await?;
+    async fn bind_invitation(&self, joiner_device: &JoiningDevice) -> Result<(), PairRefusal> {
+        let row = self.teams.invite_of(joiner_device.invitation.secret_hash).await?;
         match row.redeemed_by {
-            Some(device) if device == guest.binding.joiner => Ok(()),
+            Some(device) if device == joiner_device.binding.joiner => Ok(()),
             Some(_) => Err(PairRefusal::Used),
             None => {
-                let row = InviteRow { redeemed_by: Some(guest.binding.joiner), ..row };
+                let row = InviteRow { redeemed_by: Some(joiner_device.binding.joiner), ..row };
                 self.teams.write_invite(row).await.map_err(failed)
             }
         }
     }
 
-    async fn confirm(&self, guest: &JoiningDevice) -> Result<(), PairRefusal> {
-        let maker = self.teams.maker(guest.invitation.secret_hash);
+    async fn confirm(&self, joiner_device: &JoiningDevice) -> Result<(), PairRefusal> {
+        let maker = self.teams.maker(joiner_device.invitation.secret_hash);
         if maker.yes {
             *lock(&self.accepted) = Some(maker.caller);
             return Ok(());
         }
-        let (waiting, answer) = self.wait(guest)?;
-        let said = answer.await;
+        let (waiting, answer) = self.wait(joiner_device)?;
+        let confirmation = answer.await;
         drop(waiting);
-        match said {
-            Ok(Answer::Yes(caller)) => {
+        match confirmation {
+            Ok(Confirmation::Yes(caller)) => {
                 *lock(&self.accepted) = Some(caller);
                 Ok(())
             }
-            Ok(Answer::No) => {
-                let row = self.teams.invite_of(guest.invitation.secret_hash).await?;
+            Ok(Confirmation::No) => {
+                let row = self.teams.invite_of(joiner_device.invitation.secret_hash).await?;
                 self.teams.write_invite(InviteRow { done: true, ..row }).await.map_err(failed)?;
                 Err(PairRefusal::Denied)
             }
-            // The same device knocked again, and waits there.
+            // The same device has tried again, and waits on its new connection.
             Err(_) => Err(PairRefusal::Unanswered),
         }
     }
 
-    async fn admit(&self, guest: &JoiningDevice) -> Result<Vec<SignedEvent>, PairRefusal> {
+    async fn admit(&self, joiner_device: &JoiningDevice) -> Result<Vec<SignedEvent>, PairRefusal> {
         let teams = &self.teams;
-        let row = teams.invite_of(guest.invitation.secret_hash).await?;
-        if !guest.invitation.admitted {
+        let row = teams.invite_of(joiner_device.invitation.secret_hash).await?;
+        if !joiner_device.invitation.admitted {
             let accepted = lock(&self.accepted).take();
             let caller = match accepted {
                 Some(caller) if !caller.who.is_empty() => caller,
                 _ => teams.person().map_err(failed)?,
             };
-            let (device, person, name) = (guest.binding.joiner, guest.person.clone(), guest.name.clone());
+            let (device, person, name) =
+                (joiner_device.binding.joiner, joiner_device.person.clone(), joiner_device.name.clone());
             let (team, grant) = (row.team.to_hex(), row.grant.clone());
             let add = move |engine: &Engine| engine.add_member(&caller, Some(&team), device, &person, &name, &grant);
             let (_, roster) = teams.engine(add).await.map_err(failed)?;
             teams.write_invite(InviteRow { done: true, ..row.clone() }).await.map_err(failed)?;
-            teams.changed(&format!("“{}” was let into {}", guest.name, guest.invitation.team_name)).await;
+            teams
+                .changed(&format!("“{}” was admitted to {}", joiner_device.name, joiner_device.invitation.team_name))
+                .await;
             return Ok(roster);
         }
         let team = row.team;
@@ -260,48 +266,51 @@ impl Inviter for AtDoor {
     }
 }
 
-impl AtDoor {
-    /// Puts the guest among those who wait; it goes when the guard does.
-    fn wait(&self, guest: &JoiningDevice) -> Result<(Guard<'_>, oneshot::Receiver<Answer>), PairRefusal> {
+impl JoinAttemptHandler {
+    /// Adds the request to those that wait; it is removed when the guard is dropped.
+    fn wait(
+        &self,
+        joiner_device: &JoiningDevice,
+    ) -> Result<(WaitingGuard<'_>, oneshot::Receiver<Confirmation>), PairRefusal> {
         let (answer, answered) = oneshot::channel();
         let id = hex::encode(random::<8>().map_err(failed)?);
-        let invitation = &guest.invitation;
+        let invitation = &joiner_device.invitation;
         let view = PendingJoin {
             id: id.clone(),
             invite: hex::encode(invitation.secret_hash.invite_id()),
             team: invitation.team,
             team_name: invitation.team_name.clone(),
-            device: guest.binding.joiner,
-            name: guest.name.clone(),
-            person: guest.person.clone(),
+            device: joiner_device.binding.joiner,
+            name: joiner_device.name.clone(),
+            person: joiner_device.person.clone(),
             role: invitation.role.parse().unwrap_or_default(),
             scopes: invitation.scopes.clone(),
-            words: guest.binding.verification_code().map(str::to_owned).into(),
+            words: joiner_device.binding.verification_code().map(str::to_owned).into(),
             expires_at: now() + invitation.confirm_timeout.as_millis() as u64,
         };
         let summary =
             format!("{} wants to join {} with “{}”", escape(&view.person), escape(&view.team_name), escape(&view.name));
         {
             let mut state = self.teams.state();
-            // A device waits once, and where its newest connection is.
+            // A device waits once, on its newest connection.
             state.waiting.retain(|known| known.view.device != view.device);
             if state.waiting.len() >= MAX_WAITING {
                 return Err(PairRefusal::Busy);
             }
-            state.waiting.push(Waiting { view, answer });
+            state.waiting.push(WaitingRequest { view, answer });
         }
-        self.teams.tell("sync.pending", summary);
-        Ok((Guard { teams: &self.teams, id }, answered))
+        self.teams.announce("sync.pending", summary);
+        Ok((WaitingGuard { teams: &self.teams, id }, answered))
     }
 }
 
-/// Takes a guest who is gone off the list.
-struct Guard<'a> {
+/// Removes a request that ended.
+struct WaitingGuard<'a> {
     teams: &'a Teams,
     id: String,
 }
 
-impl Drop for Guard<'_> {
+impl Drop for WaitingGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.teams.state();
         let before = state.waiting.len();
@@ -309,14 +318,14 @@ impl Drop for Guard<'_> {
         let gone = state.waiting.len() < before;
         drop(state);
         if gone {
-            self.teams.tell("sync.answered", "one who waited to be let in has gone away");
+            self.teams.announce("sync.answered", "a join request ended");
         }
     }
 }
 
-/// What went wrong here is told in our log, not to a stranger.
+/// Errors of this side are logged, and not told to the other side.
 fn failed(error: ApiError) -> PairRefusal {
-    tracing::warn!(%error, "a pairing failed on this side");
+    tracing::warn!(%error, "pairing failed on this side");
     PairRefusal::Failed
 }
 
@@ -324,8 +333,8 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What went wrong with a pairing, as a person of this side sees it.
-pub(super) fn said(error: &PairError) -> ApiError {
+/// Converts a pairing error for a person of this side.
+pub(super) fn pair_error(error: &PairError) -> ApiError {
     let code = match error {
         PairError::Ticket(_) => return ApiError::field("ticket", error.to_string()),
         PairError::Refused(PairRefusal::Denied) => ErrorCode::NeedsPerson,
@@ -339,7 +348,7 @@ pub(super) fn said(error: &PairError) -> ApiError {
         | PairError::Protocol(_) => ErrorCode::BadRequest,
     };
     let text = error.to_string();
-    // What to do stands after the colon.
+    // The part after the colon says what to do.
     match text.split_once(": ") {
         Some((what, hint)) if !matches!(error, PairError::Local(_)) => ApiError::new(code, what).hint(hint),
         _ => ApiError::new(code, text),

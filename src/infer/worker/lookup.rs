@@ -1,20 +1,20 @@
-//! What a language model will likely say next, read off what was said before: prompt lookup decoding (Saxena 2023), which costs nothing.
+//! Prompt lookup decoding (Saxena 2023): guesses the next tokens from earlier text, which costs nothing.
 //!
-//! Answers follow the form of the prompt's examples and repeat words of the question. Where the last tokens stood before, what followed them then is
-//! drafted; where they stood several times, as far as it was the same each time.
+//! Answers follow the form of the prompt's examples and repeat words of the question. Where the last tokens
+//! occurred before, the tokens after them are drafted; if they occurred several times, as far as those agree.
 
 use llama_cpp_2::token::LlamaToken;
 
-/// Tokens that are drafted at most: those of a key with its quotes, and some.
+/// The most tokens that are drafted: those of a key with its quotes, and some.
 const MOST: usize = 8;
 
-/// Tokens that are drafted at most where the last ones stood in one place only: one word of the question.
+/// The most tokens that are drafted if the last ones occurred once only: one word of the question.
 const ONCE: usize = 3;
 
-/// Tokens that have to agree before anything is drafted, the longest first.
+/// Tokens that must agree before anything is drafted, the longest first.
 const CONTEXT: [usize; 2] = [3, 2];
 
-/// What likely follows `text`, at most `room` tokens; often nothing.
+/// Returns what likely follows `text`, at most `room` tokens; often nothing.
 pub(super) fn after(text: &[LlamaToken], room: usize) -> Vec<LlamaToken> {
     CONTEXT
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn after(text: &[LlamaToken], room: usize) -> Vec<LlamaToken> {
         .unwrap_or_default()
 }
 
-/// What followed the last `context` tokens wherever they stood before, as far as it was the same.
+/// Returns what followed the last `context` tokens at earlier occurrences, as far as those agree.
 fn following(text: &[LlamaToken], context: usize, most: usize) -> Vec<LlamaToken> {
     let Some((before, last)) = text.len().checked_sub(context).map(|at| text.split_at(at)) else { return Vec::new() };
     let mut places = text

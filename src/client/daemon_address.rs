@@ -1,4 +1,4 @@
-//! Where a daemon listens, and which of these places a client may speak to without encryption.
+//! The address of a daemon, and which addresses may be used without encryption.
 
 use std::{
     fmt,
@@ -8,12 +8,12 @@ use std::{
 
 use http::uri::Authority;
 
-/// The port of an `https` address that names none.
+/// The default port of an `https` address.
 const HTTPS_PORT: u16 = 443;
 
-/// Where a daemon listens.
+/// The address of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DaemonAddress {
     /// A Unix socket.
     Unix(PathBuf),
     /// TCP without encryption: host and port. Only addresses of this machine are ever connected to.
@@ -22,11 +22,11 @@ pub enum Place {
     Tls(String),
 }
 
-impl Place {
-    /// Reads `https://host`, `http://host:port` or `unix:/path`.
+impl DaemonAddress {
+    /// Parses `https://host`, `http://host:port` or `unix:/path`.
     ///
     /// # Errors
-    /// A sentence that says what was expected, or why this address is refused and what to use instead.
+    /// A sentence that says what is expected, or why this address is rejected and what to use instead.
     pub fn parse(url: &str) -> Result<Self, String> {
         let expected = || {
             format!(
@@ -44,12 +44,12 @@ impl Place {
         };
         let text = text.strip_suffix('/').unwrap_or(text);
         let authority: Authority = text.parse().map_err(|_| expected())?;
-        // A colon without a number after it is no port, and `Authority` lets it pass.
+        // A colon without a number is not a port, and `Authority` accepts it.
         if text.contains(['@', '/']) || text.ends_with(':') || authority.host().is_empty() {
             return Err(expected());
         }
         match authority.port_u16() {
-            // What follows the host is no number, or too large for a port.
+            // What follows the host is not a number, or too large for a port.
             None if authority.host().len() < text.len() => Err(expected()),
             _ if encrypted => Ok(Self::Tls(text.to_owned())),
             None => Err(expected()),
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DaemonAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
@@ -74,9 +74,9 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns the loopback addresses that `host:port` stands for; none for a host that is not certainly this machine.
+/// Returns the loopback addresses of `host:port`; none for a host that is not certainly this machine.
 ///
-/// No name is looked up: `localhost` means the loopback addresses whatever a resolver says.
+/// No name is looked up: `localhost` means the loopback addresses, whatever a resolver says.
 pub(super) fn loopback(authority: &str) -> Vec<SocketAddr> {
     let Ok(authority) = authority.parse::<Authority>() else { return Vec::new() };
     let (host, Some(port)) = (bare(authority.host()), authority.port_u16()) else { return Vec::new() };
@@ -94,7 +94,7 @@ pub(super) fn host_and_port(authority: &str) -> Option<(String, u16)> {
     Some((bare(authority.host()).to_owned(), authority.port_u16().unwrap_or(HTTPS_PORT)))
 }
 
-/// An IPv6 address without the brackets that it has in a URL.
+/// Returns an IPv6 address without the brackets that it has in a URL.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_wrong_ones_say_what_was_expected() {
-        assert_eq!(Place::parse("http://127.0.0.1:8788/"), Ok(Place::Tcp("127.0.0.1:8788".into())));
-        assert_eq!(Place::parse("http://[::1]:8788"), Ok(Place::Tcp("[::1]:8788".into())));
-        assert_eq!(Place::parse("http://localhost:1"), Ok(Place::Tcp("localhost:1".into())));
-        assert_eq!(Place::parse("https://x:1/"), Ok(Place::Tls("x:1".into())));
-        assert_eq!(Place::parse("https://x"), Ok(Place::Tls("x".into())));
-        assert_eq!(Place::parse("unix:/run/e.sock"), Ok(Place::Unix("/run/e.sock".into())));
-        assert_eq!(Place::parse("unix:///run/e.sock"), Ok(Place::Unix("/run/e.sock".into())));
+        assert_eq!(DaemonAddress::parse("http://127.0.0.1:8788/"), Ok(DaemonAddress::Tcp("127.0.0.1:8788".into())));
+        assert_eq!(DaemonAddress::parse("http://[::1]:8788"), Ok(DaemonAddress::Tcp("[::1]:8788".into())));
+        assert_eq!(DaemonAddress::parse("http://localhost:1"), Ok(DaemonAddress::Tcp("localhost:1".into())));
+        assert_eq!(DaemonAddress::parse("https://x:1/"), Ok(DaemonAddress::Tls("x:1".into())));
+        assert_eq!(DaemonAddress::parse("https://x"), Ok(DaemonAddress::Tls("x".into())));
+        assert_eq!(DaemonAddress::parse("unix:/run/e.sock"), Ok(DaemonAddress::Unix("/run/e.sock".into())));
+        assert_eq!(DaemonAddress::parse("unix:///run/e.sock"), Ok(DaemonAddress::Unix("/run/e.sock".into())));
         for wrong in [
             "127.0.0.1:1",
             "http://127.0.0.1",
@@ -126,7 +126,7 @@ mod tests {
             "https://u@x",
             "https://x/path",
         ] {
-            assert!(Place::parse(wrong).unwrap_err().contains("expected http://"), "{wrong}");
+            assert!(DaemonAddress::parse(wrong).unwrap_err().contains("expected http://"), "{wrong}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
             "http://127.0.0.1.example.com:8788",
             "http://[2001:db8::1]:8788",
         ] {
-            let said = Place::parse(far).unwrap_err();
+            let said = DaemonAddress::parse(far).unwrap_err();
             assert!(said.contains("https://") && said.contains("ssh -L"), "{far}: {said}");
         }
     }
