@@ -4,7 +4,7 @@
 #     GENERATED  what `ergo_nli.generate` wrote: judge_pairs, judge_rules, calibration (.jsonl); run.sh leaves it in WORK/generated
 #     WORK       everything is written here; what models said is kept in heard.jsonl, so that a second fit takes seconds
 #     OPTION     for `ergo-bench guard`: --nli FILE where it is not the one that ships, --llm FILE to fit the deep stage too
-# Environment: PYTHON (default python3), ERGO (default ergo).
+# Environment: PYTHON (default python3), ERGO_BENCH (default ergo-bench).
 set -euo pipefail
 
 if (($# < 2)); then
@@ -15,5 +15,5 @@ generated=$(realpath "$1") work=$(mkdir -p "$2" && realpath "$2")
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 (cd "$here" && "${PYTHON:-python3}" -m ergo_nli.judge "$generated" "$work")
-"${ERGO:-ergo}" bench guard --fit "$work/pairs.jsonl" --replay "$work/replay_repositories.jsonl" "$work/replay_crates.jsonl" \
+"${ERGO_BENCH:-ergo-bench}" guard --fit "$work/pairs.jsonl" --replay "$work/replay_repositories.jsonl" "$work/replay_crates.jsonl" \
   --heard "$work/heard.jsonl" --examples "$work/examples.jsonl" --out "$here/../../assets/judge.toml" "$@"

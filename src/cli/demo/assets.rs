@@ -70,6 +70,8 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0048-the-local-model-weighs.md"),
     record!("0049-strangers-set-the-floor.md"),
     record!("0050-reasons-have-vectors.md"),
+    record!("0051-one-probability.md"),
+    record!("0052-measuring-is-a-program-of-its-own.md"),
 ];
 
 #[cfg(test)]

@@ -360,7 +360,7 @@ fn bombs_in_a_frame_are_rejected() {
         (&good, good.len() - 1, "decompress"),
         (&good, good.len() + 1, "are declared"),
         (&nested, nested.len(), "cannot be read"),
-        (b"\x80more", 5, "follows"),
+        (b"\x80more", 5, "extra bytes"),
         (b"", 0, "cannot be read"),
     ] {
         let found = read(with_content(plain, declared).as_slice(), 2).unwrap();

@@ -169,6 +169,7 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         with(&["import", "proposals", &format!("list-{}.md", place.len())]);
         with(&["ingest", "notes"]);
         with(&["seed", "notes"]);
+        with(&["add", &bad]);
         with(&["recall", "kafka message broker"]);
         with(&["commit-check", "--diff", "change.diff"]);
         with(&["tui", "--plain"]);

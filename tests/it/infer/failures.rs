@@ -94,7 +94,7 @@ fn a_model_for_something_else_is_refused() {
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();
     assert!(error.to_string().contains("no classifier"), "{error}");
     let error = pool.generate(&Prompt::default(), "root ::= \"a\"", 1, LONG).unwrap_err();
-    assert!(error.to_string().contains("no language model"), "{error}");
+    assert!(error.to_string().contains("not a language model"), "{error}");
     pool.change(ModelSet { nli: Some(file(&llm)), ..ModelSet::default() });
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();
     assert!(error.to_string().contains("no classifier"), "{error}");

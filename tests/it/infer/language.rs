@@ -144,7 +144,7 @@ fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
         refused(pool.generate(&prompt("a"), wrong, 9, LONG).unwrap_err(), "grammar");
     }
     refused(pool.generate(&prompt(&"long ".repeat(5_000)), GRAMMAR, 9, LONG).unwrap_err(), "too long");
-    refused(pool.answers(&prompt("a"), &texts(&["yes", "yet"]), LONG).unwrap_err(), "begin alike");
+    refused(pool.answers(&prompt("a"), &texts(&["yes", "yet"]), LONG).unwrap_err(), "begin with the same token");
     refused(pool.answers(&prompt("a"), &texts(&["yes", ""]), LONG).unwrap_err(), "empty answer");
     refused(pool.likelihood(&prompt("a"), "", LONG).unwrap_err(), "empty answer");
     let nul = Prompt { prefix: turns(&[(Speaker::System, "a\0b")]), text: "c".into() };
