@@ -132,10 +132,11 @@ mod tests {
     /// Cards on every machine follow from these weights: who changes them, counts the version up and writes the new ones here.
     #[test]
     fn other_weights_of_the_rules_need_another_version() {
-        let weights =
-            [("aligned", 1.7521), ("found", 3.1416), ("intercept", -4.4613), ("structural_contradiction", 1.7381)];
-        let weights = weights.map(|(name, weight)| (name.to_owned(), weight)).into();
-        let rules = weights::Rules { block: 0.39, warn: 0.33885, weights };
+        let rules: weights::Rules = toml::from_str(
+            "block = 0.39\nwarn = 0.33885\n\
+             weights = {aligned = 1.7521, found = 3.1416, intercept = -4.4613, structural_contradiction = 1.7381}",
+        )
+        .unwrap();
         assert_eq!((VERSION, &weights::built_in().rules), (2, &rules));
     }
 

@@ -192,8 +192,11 @@ impl Report {
         let ui = &mut cx.ui;
         let replaced: usize = self.stored.iter().map(|kept| kept.superseded.len()).sum();
         let mut stored = format!("{} stored", self.stored.len());
-        if replaced + self.closed > 0 {
-            stored = format!("{stored} ({} of them history by now)", replaced + self.closed);
+        let notes = [(replaced, "in place of an earlier one"), (self.closed, "no longer in force")];
+        let notes: Vec<String> =
+            notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if !notes.is_empty() {
+            stored = format!("{stored} ({})", notes.join(", "));
         }
         let told = [
             stored,

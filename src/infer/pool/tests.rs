@@ -199,7 +199,7 @@ fn endless(request: &InferRequest, sink: &Sink) {
     match &request.command {
         InferCommand::Generate { prompt, .. } if prompt.text == "slow" => {}
         InferCommand::Cancel => {
-            say(sink, request.id, InferReply::Failed { failure: FailureReason::Cancelled, why: String::new() })
+            say(sink, request.id, InferReply::Failed { failure: FailureReason::Cancelled, why: String::new() });
         }
         _ => well(request, sink),
     }

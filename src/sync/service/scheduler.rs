@@ -289,7 +289,7 @@ impl Scheduler {
             }
             SchedulerEvent::AddressContacted(address, what) => self.log_contact(address, what).await,
             SchedulerEvent::SessionEstablished(established, connection) => {
-                self.established(established, connection).await
+                self.established(established, connection).await;
             }
             SchedulerEvent::HandshakeFailed(device, team, ended) => self.handshake_failed(device, team, &ended),
             SchedulerEvent::DialFailed(team, device, error) => {

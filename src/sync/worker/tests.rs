@@ -55,7 +55,7 @@ impl WorkerHandle<WorkerRequest> for FakeWorker {
                 (self.sink)(WorkerEvent::Answer(WorkerResponse { id, reply: WorkerReply::Ready(VERSION) }));
             }
             WorkerCommand::Receive { bytes, .. } if ***bytes == *DEADLY => {
-                (self.sink)(WorkerEvent::Exited("was killed".to_owned()))
+                (self.sink)(WorkerEvent::Exited("was killed".to_owned()));
             }
             WorkerCommand::Load { chunks, .. } if chunks.first().is_some_and(|chunk| ***chunk == *DEADLY) => {
                 (self.sink)(WorkerEvent::Exited("was killed".to_owned()));

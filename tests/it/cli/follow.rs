@@ -165,7 +165,9 @@ fn a_large_import_shows_what_it_would_store_before_it_does() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let words = ["billing", "search", "orders", "mail", "login", "cart"];
-    let rules: String = (0..30).map(|n| format!("- Service {} number {n} owns its table.\n", words[n % 6])).collect();
+    let rules: Vec<String> =
+        (0..30).map(|n| format!("- Service {} number {n} owns its table.\n", words[n % 6])).collect();
+    let rules = rules.concat();
     std::fs::write(home.work().join("AGENTS.md"), format!("# Rules\n\n{rules}\n```\ncode\n```\n")).unwrap();
     let told = home.run(["import", "rules", "AGENTS.md"]).ok().stdout;
     assert!(told.starts_with("30 convention") && told.contains("1 skipped: code"), "{told}");
