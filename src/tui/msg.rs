@@ -105,11 +105,15 @@ pub enum Slot {
     Given,
     /// What one agent did.
     AgentActs,
+    /// What this person did last, before this session.
+    LastAct,
+    /// The marked cards, for their sources.
+    Marked,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 20;
+    pub const COUNT: usize = 22;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -138,6 +142,8 @@ pub enum Read {
     Conflicts(ConflictsQuery),
     /// `GET /conflicts/{id}`; a full id or a prefix.
     Card(String),
+    /// `GET /conflicts/{id}` of each of these; what cannot be read is left out.
+    Cards(Vec<String>),
     /// `GET /sync/status`, and `GET /sync/pending` where someone waits.
     Sync,
     /// `GET /inbox`.
@@ -265,6 +271,8 @@ pub enum Answer {
     Conflicts(ConflictsPage),
     /// To [`Read::Card`].
     Card(Box<CardView>),
+    /// To [`Read::Cards`].
+    Cards(Vec<CardView>),
     /// To [`Write::ResolveMany`].
     Many(Box<ResolvedMany>),
     /// To every write but the others here.
@@ -332,6 +340,8 @@ pub enum FailureKind {
     NotFound,
     /// It took too long: whether it happened is not known.
     Timeout,
+    /// What it was about is no longer as it was.
+    Stale,
     /// Anything else that the daemon says no to.
     Refused,
 }

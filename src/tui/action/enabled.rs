@@ -17,7 +17,8 @@ pub fn always(_: &State) -> Can {
 fn card(state: &State) -> Result<&Card, String> {
     let none = match state.screen {
         Screen::Inbox => state.inbox.card().is_none(),
-        _ => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
+        Screen::Conflicts => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
+        _ => return Err("no card is on this screen".to_owned()),
     };
     if none {
         return Err("no card is listed".to_owned());
@@ -60,16 +61,20 @@ pub fn markable(state: &State) -> Can {
     has_cards(state)
 }
 
-/// Cards are marked, and the card under the cursor says whose sides there are.
+/// Cards are marked.
 pub fn keep_source(state: &State) -> Can {
     markable(state)?;
-    many(state)?;
-    card(state).map(|_| ())
+    many(state)
 }
 
 /// See [`CardAct::Supersede`].
 pub fn keep_a(state: &State) -> Can {
-    act_or_many(state, CardAct::Supersede)
+    act_or_many(state, CardAct::Supersede)?;
+    if state.is_marked() {
+        return Ok(());
+    }
+    let card = card(state)?;
+    card.can_side(card.a(), 'A')
 }
 
 /// See [`CardAct::Supersede`].
@@ -78,7 +83,8 @@ pub fn keep_b(state: &State) -> Can {
         return many(state);
     }
     act(state, CardAct::Supersede)?;
-    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no second side".to_owned())
+    let card = card(state)?;
+    card.can_side(card.b(), Card::letter(card.other))
 }
 
 /// See [`CardAct::Supersede`].
@@ -137,22 +143,15 @@ pub fn door(state: &State) -> Can {
 
 /// An act is under the cursor.
 pub fn act_listed(state: &State) -> Can {
-    let act = state.acts().and_then(|acts| acts.list.current());
+    let act = state.acts().and_then(|acts| acts.list.in_hand());
     act.map(|_| ()).ok_or_else(|| "no act is under the cursor".to_owned())
 }
 
 /// The act under the cursor can be taken back.
 pub fn take_back(state: &State) -> Can {
-    let act = state.acts().and_then(|acts| acts.list.current()).ok_or("no act is under the cursor")?;
-    if act.undone {
-        return Err("it was taken back already".to_owned());
-    }
-    match act.kind.as_str() {
-        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is gone for good".to_owned()),
-        "local.refused" => Err("a refused write changed nothing; discard its card instead".to_owned()),
-        kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite".to_owned()),
-        _ => idle(state),
-    }
+    let act = state.acts().and_then(|acts| acts.list.in_hand()).ok_or("no act is under the cursor")?;
+    act.can_undo()?;
+    idle(state)
 }
 
 /// A claim is in hand, or the author is asked for already.

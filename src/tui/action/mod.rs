@@ -150,6 +150,7 @@ pub enum Action {
     Submit,
     Advance,
     NewLine,
+    ClearLine,
     NextField,
     PrevField,
     Editor,
@@ -159,6 +160,7 @@ pub enum Action {
     PickDown,
     PickPageUp,
     PickPageDown,
+    ClearWords,
     Pick,
     Close,
     // In a question
@@ -272,6 +274,11 @@ impl KeyScope {
         }
     }
 
+    /// Whether its acts are those of a screen, not of what lies over one.
+    pub fn is_on_screens(self) -> bool {
+        !matches!(self, Self::Form | Self::Pick | Self::Confirm | Self::Tour | Self::Page | Self::Move)
+    }
+
     /// The heading under which its acts are listed.
     pub fn title(self) -> &'static str {
         match self {
@@ -319,6 +326,8 @@ pub struct ActionSpec {
     pub short: &'static str,
     /// What it does, in a sentence; a key of another act in it is written as for [`Keymap::say`].
     pub help: &'static str,
+    /// Other words by which it is looked for.
+    pub also: &'static [&'static str],
     /// Its usual keys, in the written form of [`super::key::KeyPress`]; those that hold are in the [`Keymap`].
     pub keys: &'static [&'static str],
     /// Where they work.
@@ -330,6 +339,11 @@ pub struct ActionSpec {
 }
 
 impl ActionSpec {
+    /// The same, found by other words as well.
+    const fn also(self, also: &'static [&'static str]) -> Self {
+        Self { also, ..self }
+    }
+
     /// Whether it can be done now; read-only mode and its own condition together.
     pub fn check(&self, state: &State) -> Result<(), String> {
         if self.danger != Danger::None && state.settings.read_only {

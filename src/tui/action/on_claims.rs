@@ -47,7 +47,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Supersede",
         "The world changed: write the claim that takes its place. The guard checks it.",
         can::active_claim,
-    ),
+    )
+    .also(&["edit", "change", "replace", "update"]),
     acts(
         ClaimRetract,
         Claim,
@@ -56,7 +57,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Retract",
         "Wrong at birth: take the claim out, with a reason. It stays in history.",
         can::active_claim,
-    ),
+    )
+    .also(&["delete", "remove", "wrong"]),
     acts(
         ClaimReinstate,
         Claim,
@@ -65,7 +67,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Reinstate",
         "Bring a superseded or retracted claim back, with a reason.",
         can::past_claim,
-    ),
+    )
+    .also(&["restore", "bring back"]),
     acts(
         ClaimReviewed,
         Claim,
@@ -74,7 +77,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Mark as reviewed",
         "It still holds although a premise changed: record that, with a reason.",
         can::needs_review,
-    ),
+    )
+    .also(&["confirm", "still holds", "approve"]),
     asks(
         ClaimRedact,
         Claim,
@@ -83,7 +87,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Redact",
         "Drop the claim's text everywhere, for a secret that was pasted. The record stays; the text never comes back.",
         can::redactable,
-    ),
+    )
+    .also(&["erase", "secret", "delete the text"]),
     plain(
         NextMatch,
         Matches,
@@ -130,5 +135,6 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Only what is disputed, what was stored with a warning, what is neither, or all.",
         can::always,
     ),
-    plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed),
+    plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed)
+        .also(&["reset"]),
 ];

@@ -19,7 +19,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Keep A",
         "A stays and supersedes the other side; the reason is prefilled.",
         can::keep_a,
-    ),
+    ).also(&["accept", "choose", "resolve", "new"]),
     acts(
         KeepB,
         Conflicts,
@@ -28,8 +28,8 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Keep B",
         "The side shown as B stays and supersedes the others; the reason is prefilled.",
         can::keep_b,
-    ),
-    acts(Merge, Conflicts, &["m"], "merge", "Merge", "Write one claim that replaces both sides.", can::merge),
+    ).also(&["reject", "resolve", "existing", "old"]),
+    acts(Merge, Conflicts, &["m"], "merge", "Merge", "Write one claim that replaces both sides.", can::merge).also(&["combine", "rewrite", "edit"]),
     acts(
         Retract,
         Conflicts,
@@ -38,7 +38,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Retract a side",
         "Take a side out as wrong at birth, with a reason.",
         can::retract_side,
-    ),
+    ).also(&["delete", "remove", "wrong"]),
     acts(
         Narrow,
         Conflicts,
@@ -47,7 +47,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Narrow: only in…",
         "Say where or when a side holds (environment, team, tenant, dates), so that both hold.",
         can::narrow,
-    ),
+    ).also(&["limit", "scope", "environment"]),
     acts(
         Exception,
         Conflicts,
@@ -56,7 +56,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Keep both as an exception",
         "Both stay, with a justification on the record.",
         can::exception,
-    ),
+    ).also(&["allow", "waive"]),
     acts(
         Dismiss,
         Conflicts,
@@ -65,7 +65,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Dismiss",
         "Not a contradiction: a held candidate is stored, and this pair never blocks again.",
         can::dismiss,
-    ),
+    ).also(&["ignore", "false alarm", "not a conflict"]),
     acts(
         Discard,
         Conflicts,
@@ -74,7 +74,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Discard the candidate",
         "Drop the refused write; nothing is stored.",
         can::discard,
-    ),
+    ).also(&["delete", "drop", "throw away"]),
     acts(
         Snooze,
         Conflicts,
@@ -83,7 +83,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Snooze",
         "Put the card off for a while, on this machine only.",
         can::snooze,
-    ),
+    ).also(&["later", "postpone", "defer"]),
     plain(NextCard, Conflicts, &["n", "]"], "next", "Next card", "Go to the next card.", can::has_cards),
     plain(PrevCard, Conflicts, &["N", "["], "", "Previous card", "Go to the card before.", can::has_cards),
     plain(
@@ -167,10 +167,10 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         &["u"],
         "undo",
         "Undo",
-        "Take back the last act; undo is itself an act, and {redo} takes it back.",
+        "Take back what this session did last; {redo} redoes it. Beyond this session, and in another scope than the one shown, it says what it would undo, and asks.",
         can::undo,
-    ),
-    acts(Redo, Global, &["U"], "", "Redo", "Take back the last undo.", can::redo),
+    ).also(&["revert", "take back", "cancel"]),
+    acts(Redo, Global, &["U"], "", "Redo", "Do again what was undone last.", can::redo).also(&["again"]),
     plain(
         Search,
         Global,
@@ -179,7 +179,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Search",
         "Search everywhere by words and by meaning; what narrows it can be typed too, and a ! before it means all but that.",
         can::always,
-    ),
+    ).also(&["find", "filter"]),
     plain(
         Palette,
         Global,
@@ -188,11 +188,11 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Help and all acts",
         "Search every act by name; shows its key, and why it cannot be done now.",
         can::always,
-    ),
+    ).also(&["keys", "commands"]),
     plain(ShowConflicts, Global, &["1"], "", "Inbox", "Go to everything that wants a person.", can::always),
     plain(ShowClaims, Global, &["2"], "", "Claims", "Go to the claims.", can::always),
     plain(ShowWhy, Global, &["3"], "", "Why", "Go to the why-chain.", can::always),
-    plain(ShowPeers, Global, &["4"], "", "Peers", "Teams, their devices, and how things stand with them.", can::always),
+    plain(ShowPeers, Global, &["4"], "", "Peers", "Teams, their devices, and how things stand with them.", can::always).also(&["teams", "sync", "devices"]),
     plain(
         ShowTimeline,
         Global,
@@ -201,9 +201,9 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Timeline",
         "What happened since yesterday, or since you were last here.",
         can::always,
-    ),
-    plain(ShowModels, Global, &["6"], "", "Models", "What serves which role, and how the daemon is.", can::always),
-    plain(ShowLog, Global, &["7"], "", "Log", "Every act, and taking one back.", can::always),
+    ).also(&["history", "activity"]),
+    plain(ShowModels, Global, &["6"], "", "Models", "What serves which role, and how the daemon is.", can::always).also(&["daemon", "health", "status"]),
+    plain(ShowLog, Global, &["7"], "", "Log", "Every act, and taking one back.", can::always).also(&["history", "activity"]),
     plain(ShowCards, Global, &["8"], "", "Conflicts", "Cards by status, also those that are settled.", can::always),
     plain(
         ShowAgents,
@@ -223,7 +223,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "All scopes or this one",
         "Show everything, or only the scope in hand.",
         can::always,
-    ),
+    ).also(&["project", "switch"]),
     plain(
         Snapshot,
         Global,
@@ -232,7 +232,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "The scope on a page",
         "Show what is in force in the scope in hand on one page, as agents get it.",
         can::always,
-    ),
+    ).also(&["summary", "print", "export"]),
     acts(
         Audit,
         Global,
@@ -241,10 +241,10 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Audit",
         "Compare what is already active in the scope, and open a card for each contradiction.",
         can::audit,
-    ),
-    plain(CopyLink, Global, &["y"], "", "Copy a link", "Copy the command that opens this card or claim.", can::link),
+    ).also(&["check", "compare", "scan"]),
+    plain(CopyLink, Global, &["y"], "", "Copy a link", "Copy the command that opens this card or claim.", can::link).also(&["share", "url"]),
     plain(Start, Global, &["s"], "start", "Start the daemon", "Start the daemon where none is running.", can::start),
-    plain(Reload, Global, &["ctrl-r", "ctrl-l"], "", "Reload", "Read everything again and repaint.", can::always),
+    plain(Reload, Global, &["ctrl-r", "ctrl-l"], "", "Reload", "Read everything again and repaint.", can::always).also(&["refresh"]),
     plain(
         Log,
         Global,
@@ -253,7 +253,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "This session",
         "Everything this session did and was told, each act with its command line.",
         can::always,
-    ),
+    ).also(&["history", "messages"]),
     plain(
         Mouse,
         Global,
@@ -264,8 +264,8 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         can::always,
     ),
     plain(Suspend, Global, &["ctrl-z"], "", "Suspend", "Back to the shell; `fg` returns.", can::always),
-    plain(Quit, Global, &["q", "ctrl-c"], "quit", "Quit", "Leave the app.", can::always),
-    plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always),
+    plain(Quit, Global, &["q", "ctrl-c"], "quit", "Quit", "Leave the app.", can::always).also(&["exit", "leave", "close"]),
+    plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always).also(&["introduction", "onboarding"]),
     plain(InboxNext, Inbox, &["n", "]"], "next", "Next", "Go to the next thing that wants a person.", can::listed),
     plain(InboxPrev, Inbox, &["N", "["], "", "Previous", "Go to the thing before.", can::listed),
     asks(
@@ -321,7 +321,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Mark the card",
         "Mark the card under the cursor, or take its mark away, and go to the next: {keep_a}, {keep_b}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all that are marked.",
         can::markable,
-    ),
+    ).also(&["select"]),
     plain(
         MarkRange,
         Conflicts,
@@ -339,7 +339,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Mark all, or none",
         "Mark every card that is listed, or take every mark away.",
         can::markable,
-    ),
+    ).also(&["select everything"]),
     acts(
         KeepSource,
         Conflicts,
@@ -357,7 +357,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Make the vectors anew",
         "Make every vector with the present embedder, after another one was chosen; words find alone until then.",
         can::reembed,
-    ),
+    ).also(&["embeddings", "reindex"]),
     plain(
         AgentFilter,
         Agents,

@@ -3,8 +3,11 @@
 use super::{list::Windowed, marks::Marks};
 use crate::{
     api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
-    domain::{CardId, Scope, verdict::Evidence},
-    tui::diff::{self, PairDiff},
+    domain::{CardId, Scope, Status, verdict::Evidence},
+    tui::{
+        diff::{self, PairDiff},
+        text,
+    },
 };
 
 /// Which cards are listed.
@@ -114,9 +117,10 @@ impl Conflicts {
         }
     }
 
-    /// The card, where it is the one under the cursor: acts on another would surprise.
+    /// The card, where it is the one under the cursor of the list that was asked for: acts on another would surprise.
     pub fn current(&self) -> Option<&Card> {
-        self.card.as_ref().filter(|card| self.list.anchor().is_none_or(|id| id == card.view.summary.id))
+        let listed = self.list.in_hand().map(|row| row.id);
+        self.card.as_ref().filter(|card| listed == Some(card.view.summary.id))
     }
 }
 
@@ -183,6 +187,24 @@ impl Card {
         match self.option(act) {
             Some(option) => option.disabled.clone().map_or(Ok(()), Err),
             None => Err(format!("this card does not offer {}", act.as_str())),
+        }
+    }
+
+    /// Whether an act can be on this side: one that is in force, or the refused write.
+    pub fn can_be(side: &CardSide) -> bool {
+        side.candidate || side.claim.status == Status::Active
+    }
+
+    /// Whether a side can be kept, or retracted, or narrowed; else why not.
+    pub fn can_side(&self, side: Option<&CardSide>, letter: char) -> Result<(), String> {
+        match side {
+            None => Err("this card has no second side".to_owned()),
+            Some(side) if Self::can_be(side) => Ok(()),
+            Some(side) if side.now.is_empty() => Err(format!("{letter} is no longer in force")),
+            Some(side) => {
+                let now = side.now.first().map_or("", |claim| claim.statement.as_str());
+                Err(format!("{letter} was replaced: “{}” is in force now", text::fit(now, 60)))
+            }
         }
     }
 

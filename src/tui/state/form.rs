@@ -225,6 +225,12 @@ pub fn one_line(text: &str) -> TextArea<'static> {
     area
 }
 
+/// Takes the text of the line under the cursor away.
+pub fn clear_line(area: &mut TextArea<'static>) {
+    area.move_cursor(ratatui_textarea::CursorMove::End);
+    area.delete_line_by_head();
+}
+
 /// A text area of several lines that wraps at words, the cursor at its end.
 pub fn several_lines(text: &str) -> TextArea<'static> {
     let mut area = TextArea::new(crate::domain::text::sanitize(text).split('\n').map(str::to_owned).collect());

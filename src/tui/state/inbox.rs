@@ -115,6 +115,8 @@ pub struct Inbox {
     pub acting: Option<ItemId>,
     /// What this app settled last: it leaves the list without a word.
     pub released: Option<ItemId>,
+    /// The thing to which the cursor goes once it is listed, unless it is moved before.
+    pub sought: Option<ItemId>,
     /// A group of which a later page is shown.
     pub window: Option<Window>,
     /// How many things were settled from here since the app was opened.
@@ -175,6 +177,12 @@ impl Inbox {
     /// Whether nothing is listed, though it was read.
     pub fn is_empty(&self) -> bool {
         self.view.is_some() && self.stops().is_empty()
+    }
+
+    /// Forgets everything but what was settled, since another scope is shown: what is listed next begins at its first row.
+    pub fn begin(&mut self) {
+        let settled = self.settled;
+        *self = Self { settled, focus: self.focus, ..Self::default() };
     }
 
     /// What is under the cursor.
@@ -251,6 +259,7 @@ impl Inbox {
 
     /// Puts the cursor on a row, or on the last; what was settled meanwhile goes when the cursor leaves it.
     pub fn place(&mut self, index: usize) {
+        self.sought = None;
         let before = self.anchor.clone();
         let index = index.min(self.stops().len().saturating_sub(1));
         let anchor = self.stops().get(index).and_then(Row::id);
@@ -302,6 +311,10 @@ impl Inbox {
         }
         self.gone = lost;
         self.find();
+        let sought = self.sought.as_ref();
+        if let Some(at) = sought.and_then(|id| self.stops().iter().position(|row| row.id().as_ref() == Some(id))) {
+            self.place(at);
+        }
         self.gone.as_ref().filter(|_| !was_gone).map(|gone| gone.item.clone())
     }
 
@@ -316,9 +329,9 @@ impl Inbox {
     }
 
     /// An act from here succeeded: what it was about is settled, and the cursor goes to the next thing, or to the one before
-    /// where it was the last.
-    pub fn acted(&mut self) {
-        let Some(id) = self.acting.take() else { return };
+    /// where it was the last. Says whether it was about something here.
+    pub fn acted(&mut self) -> bool {
+        let Some(id) = self.acting.take() else { return false };
         self.settled += 1;
         self.released = Some(id.clone());
         if self.anchor.as_ref() == Some(&id) {
@@ -327,5 +340,6 @@ impl Inbox {
                 self.step(-1);
             }
         }
+        true
     }
 }

@@ -17,6 +17,7 @@ pub mod page;
 pub mod peers;
 mod said;
 mod screen;
+mod session;
 mod wants;
 pub mod why;
 
@@ -36,6 +37,7 @@ pub use overlay::Overlay;
 pub use peers::Peers;
 pub use said::{LogLine, TOAST_MS, Toast, Tone};
 pub use screen::Screen;
+pub use session::SessionAct;
 pub use wants::Wants;
 pub use why::Why;
 
@@ -101,12 +103,12 @@ pub enum Daemon {
 pub enum Acting {
     /// That of the open form.
     Form,
-    /// Taking back an act.
-    Undo(Scope),
-    /// Taking back an undo.
-    Redo(Scope),
+    /// Taking back an act, or an undo.
+    Undo(OpId, Scope),
+    /// Dropping a text, which nothing takes back.
+    Redact,
     /// Comparing what is active.
-    Audit,
+    Audit(Scope),
     /// What a question was answered with yes.
     Confirmed,
 }
@@ -163,9 +165,9 @@ pub struct State {
     /// What happened in this session, the newest last.
     pub log: VecDeque<LogLine>,
     /// Acts of this session that undo can take back, the latest last.
-    pub done: Vec<(OpId, Scope)>,
+    pub done: Vec<SessionAct>,
     /// Undos of this session that can themselves be taken back, the latest last.
-    pub undone: Vec<(OpId, Scope)>,
+    pub undone: Vec<SessionAct>,
     /// What was sent and waits for its answer.
     pub acting: Option<Acting>,
     /// What should be read again as soon as nothing of the kind is under way.
@@ -274,6 +276,13 @@ impl State {
         current
     }
 
+    /// The answer to what was asked in this slot is no longer wanted.
+    pub fn forget(&mut self, slot: Slot) {
+        let (generation, waiting) = &mut self.slots[slot as usize];
+        *generation += 1;
+        *waiting = false;
+    }
+
     /// Whether a request of this slot is under way.
     pub fn waits(&self, slot: Slot) -> bool {
         self.slots[slot as usize].1
@@ -302,7 +311,7 @@ impl State {
     /// The claim that acts on claims would act on now.
     pub fn claim_in_hand(&self) -> Option<&ClaimView> {
         match self.screen {
-            Screen::Claims => self.claims.current(),
+            Screen::Claims => self.claims.current().filter(|_| self.claims.list.loaded()),
             Screen::Why => self.why.current_claim(),
             Screen::Inbox => self.inbox.claim(),
             Screen::Conflicts | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Log | Screen::Agents => {
@@ -385,7 +394,7 @@ impl State {
     pub fn painted(&mut self, hits: HitMap) {
         self.hits = hits;
         if let Some(Overlay::Confirm(confirm)) = &mut self.overlay {
-            confirm.painted = true;
+            confirm.painted.get_or_insert(self.now);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
         action::Action,
         drift,
         key::KeyPress,
-        msg::Effect,
+        msg::{Effect, Slot},
         state::{
             Overlay, State,
             claims::{Focus, tree},
@@ -158,11 +158,18 @@ pub(super) fn rescope(state: &mut State) {
     state.agents.begin();
     state.wants.agents = true;
     state.models.files = None;
-    state.conflicts.list.restart();
+    // A card or a mark of the scope before is nothing that a key may act on; nor is an answer that still comes.
+    state.conflicts.list.clear();
+    state.conflicts.marks.clear();
+    state.conflicts.card = None;
+    state.wants.asked_card = None;
     state.timeline.list.restart();
     state.journal.list.restart();
-    state.inbox.window = None;
+    state.inbox.begin();
     state.wants.inbox = true;
+    for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents] {
+        state.forget(slot);
+    }
 }
 
 /// Opens what is under the cursor.

@@ -1,6 +1,6 @@
 //! The Conflicts screen: moving among cards, and opening the form of an act.
 
-use super::{form_setup, many, why};
+use super::{claims, form_setup, many, why};
 use crate::{
     api::CardAct,
     tui::{
@@ -19,11 +19,11 @@ use crate::{
 };
 
 /// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if state.is_marked()
         && let Some((act, keep)) = of_many(id)
     {
-        return many::open(state, act, keep, key);
+        return many::open(state, act, keep, key, out);
     }
     match id {
         Action::Mark | Action::MarkRange | Action::MarkAll => many::perform(state, id),
@@ -59,6 +59,7 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
                 state.screen = Screen::Conflicts;
             }
             state.conflicts.filter = state.conflicts.filter.next();
+            state.conflicts.marks.clear();
             state.conflicts.list.restart();
         }
         Action::CardWhy => {
@@ -102,6 +103,10 @@ fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyP
 
 /// Asks for a card by id or prefix, to be opened when it arrives.
 pub(super) fn want(state: &mut State, id: String) {
+    let other = |card: &Card| !card.view.summary.id.to_hex().starts_with(&id);
+    if state.conflicts.card.as_ref().is_some_and(other) {
+        state.conflicts.card = None;
+    }
     state.conflicts.wanted = Some(id);
     state.conflicts.focus = Focus::Card;
 }
@@ -120,6 +125,12 @@ pub(super) fn settle_wanted(state: &mut State) {
     }
     let Some(card) = &state.conflicts.card else { return };
     let summary = card.view.summary.clone();
+    if !state.shows(&summary.scope) {
+        // The list beside it is that of its own scope.
+        state.scope = Some(summary.scope);
+        claims::rescope(state);
+        return claims::follow_scope(state);
+    }
     state.wants.asked_card = Some(summary.id.to_hex());
     state.conflicts.wanted = None;
     state.conflicts.list.adopt(summary, state.hits.height(Pane::Cards));

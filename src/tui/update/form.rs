@@ -11,14 +11,14 @@ use crate::{
         msg::{Effect, Failure, FailureKind, Write},
         state::{
             Acting, Overlay, State, Tone,
-            form::{About, ClaimAct, FieldId, Form, Input},
+            form::{About, ClaimAct, FieldId, Form, Input, clear_line},
             overlay::Confirm,
         },
     },
 };
 
 /// Presses of one key that follow each other within this many milliseconds are the key held down.
-const HELD_MS: u64 = 120;
+pub(super) const HELD_MS: u64 = 120;
 
 fn form(state: &mut State) -> Option<&mut Form> {
     match &mut state.overlay {
@@ -61,6 +61,11 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
                 && let Input::Text(area) = &mut field.input
             {
                 area.insert_newline();
+            }
+        }
+        Action::ClearLine => {
+            if let Some(area) = form(state).filter(|form| !form.sending).and_then(Form::area) {
+                clear_line(area);
             }
         }
         Action::Editor => {

@@ -19,8 +19,10 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
     let merged = act == CardAct::Supersede && winner.is_none();
     let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
     let mut fields = Vec::new();
+    let sides: Vec<usize> =
+        (0..card.view.sides.len()).filter(|side| card.view.sides.get(*side).is_some_and(Card::can_be)).collect();
     if matches!(act, CardAct::Retract | CardAct::Narrow) && card.b().is_some() {
-        fields.push(target(card, act));
+        fields.push(target(card, act, &sides));
     }
     if merged {
         let text = card.a().map_or("", |side| side.claim.statement.as_str());
@@ -41,7 +43,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
         // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
         let stays = winner.and_then(|index| card.view.sides.get(index));
-        let reason = stays.map_or(prefill, |side| side.claim.reason.as_deref());
+        let reason = stays.map_or(prefill, |side| side.claim.own_reason());
         let label = if act == CardAct::Exception { "Justification" } else { "Reason" };
         fields.push(text_field(FieldId::Reason, label, "why; it stays on the record", reason.unwrap_or("")));
     }
@@ -52,7 +54,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         effect,
         scope: summary.scope.clone(),
         rev: summary.rev,
-        members: card.view.sides.iter().map(|side| side.claim.id).collect(),
+        members: sides.iter().filter_map(|side| card.view.sides.get(*side)).map(|side| side.claim.id).collect(),
         cards: Vec::new(),
         keeps: Vec::new(),
         fields,
@@ -111,6 +113,8 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
 /// Takes up what was written before in the same form, and remembers the key that opened it.
 pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
     let mut form = match state.drafts.remove(&fresh.about) {
+        // What was chosen among other sources stands for nothing here.
+        Some(draft) if draft.keeps != fresh.keeps => fresh,
         Some(draft) => {
             let Form { rev, title, effect, scope, cards, .. } = fresh;
             Form { rev, title, effect, scope, cards, error: None, sending: false, ..draft }
@@ -183,19 +187,18 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
 }
 
 /// The choice of a side; the refused candidate, or the older side, is preselected by what the act is usually for.
-fn target(card: &Card, act: CardAct) -> Field {
-    let options: Vec<String> = card
-        .view
-        .sides
+fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
+    let options: Vec<String> = sides
         .iter()
-        .enumerate()
+        .filter_map(|index| Some((*index, card.view.sides.get(*index)?)))
         .map(|(index, side)| {
             let what = if side.candidate { "refused write".to_owned() } else { side.claim.id.short() };
             format!("{} {what}", Card::letter(index))
         })
         .collect();
     // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
-    let chosen = if act == CardAct::Narrow { 0 } else { card.other.min(options.len().saturating_sub(1)) };
+    let usual = if act == CardAct::Narrow { 0 } else { card.other };
+    let chosen = sides.iter().position(|side| *side == usual).unwrap_or(0);
     Field { id: FieldId::Target, label: "Side", hint: "", input: Input::Choice { options, chosen } }
 }
 

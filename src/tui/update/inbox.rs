@@ -129,7 +129,7 @@ fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
 
 /// Notes what an act that is being sent is about, so that the cursor can go on once it is done.
 pub(super) fn note_act(state: &mut State, acting: &Acting) {
-    let about = matches!(acting, Acting::Form | Acting::Confirmed) && state.screen == Screen::Inbox;
+    let about = matches!(acting, Acting::Form | Acting::Confirmed | Acting::Redact) && state.screen == Screen::Inbox;
     state.inbox.acting = state.inbox.anchor().filter(|_| about).cloned();
 }
 

@@ -9,6 +9,7 @@ mod claims;
 mod command_line;
 mod confirm;
 mod conflicts;
+mod follow;
 mod form;
 mod form_request;
 mod form_setup;
@@ -27,12 +28,13 @@ mod prompt;
 mod reads;
 mod replies;
 mod tour;
+mod undo;
 mod why;
 
 #[cfg(test)]
 mod tests;
 
-pub(in crate::tui) use acts::verb;
+pub(in crate::tui) use acts::{did, verb};
 pub(in crate::tui) use command_line::of_event as command_of;
 
 use super::{

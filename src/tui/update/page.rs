@@ -61,6 +61,7 @@ pub(super) fn type_on(state: &mut State, id: Action) {
     let Some(Overlay::Page(page)) = &mut state.overlay else { return };
     match id {
         Action::Pick => page.end_typing(),
+        Action::ClearWords => page.clear(),
         Action::Close => page.find = None,
         Action::PickDown | Action::PickPageDown => page.step(true),
         Action::PickUp | Action::PickPageUp => page.step(false),

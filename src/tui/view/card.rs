@@ -107,8 +107,9 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
             let by = writer(&settled.who, settled.agent.as_deref());
             let ago = when::ago(settled.at, paint.state.now, zone);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
-            let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("{} Settled{meanwhile} by {by} {ago} ({}){reason}", theme.glyphs.done, settled.act)
+            let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let how = settled_how(&settled.act);
+            format!("{} Settled{meanwhile} by {by} {ago}: {how}{reason}", theme.glyphs.done)
         }
         (None, CardStatus::Settled) => format!("{} Settled: it no longer holds", theme.glyphs.done),
         (None, CardStatus::Snoozed) => {
@@ -120,6 +121,20 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let mut out = vec![Line::default()];
     out.extend(text::wrap(&text, width, theme.warn));
     out
+}
+
+/// How a card was settled, in words.
+fn settled_how(act: &str) -> &str {
+    match act {
+        "supersede" => "one side was kept",
+        "retract" => "one side was retracted",
+        "narrow" => "one side was narrowed, and both hold",
+        "exception" => "both were kept, as an exception",
+        "dismiss" => "dismissed as no contradiction",
+        "discard" => "the refused write was discarded",
+        "moot" => "nothing contradicts any more",
+        act => act,
+    }
 }
 
 fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
@@ -226,6 +241,10 @@ fn side(
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
+    for now in &side.now {
+        let only = qualifiers(&now.qualifiers).map_or_else(String::new, |only| format!(", only {only}"));
+        field("in force", &format!("“{}”{only} ({})", now.statement, now.id.short()));
+    }
     if claim.dependents > 0 {
         let text = if claim.dependents == 1 {
             "1 claim rests on it".to_owned()
@@ -296,7 +315,7 @@ fn acts(
         }
         out.push(Line::from(spans));
     }
-    if card.view.summary.kind == CardKind::Proposed {
+    if card.view.summary.kind == CardKind::Proposed || card.view.summary.status == CardStatus::Settled {
         return out;
     }
     for spec in cannot {

@@ -20,7 +20,8 @@ fn other_keys() -> Keymap {
     let letters = ('a'..='z').chain('A'..='Z').chain('0'..='9').map(|c| format!("ctrl-alt-{c}"));
     let others = ["up", "down", "left", "right", "home", "end"].map(|key| format!("ctrl-alt-{key}"));
     let digits = ('0'..='9').map(|c| format!("alt-{c}"));
-    let mut pool = functions.chain(letters).chain(others).chain(digits);
+    let plain = ('a'..='z').chain('A'..='Z').map(|c| format!("alt-{c}"));
+    let mut pool = functions.chain(letters).chain(others).chain(digits).chain(plain);
     let mut file = String::new();
     for scope in KeyScope::ALL {
         writeln!(file, "[{}]", scope.name()).unwrap();
