@@ -178,6 +178,9 @@ pub struct ClaimsQuery {
     /// The state at this time, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// `newest` (default; the best match where words are searched for), `kind`, or `source`. The newest 5,000 are ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,

@@ -29,7 +29,7 @@ pub(crate) struct Which {
 
 /// What a line of a person means.
 #[derive(Debug, PartialEq)]
-enum Answer {
+pub(super) enum Answer {
     Act(CardAct, Option<String>),
     Merge,
     Why(String),
@@ -261,7 +261,7 @@ async fn why(cx: &mut Context, client: &Client, card: &CardView, named: &str) ->
     Ok(())
 }
 
-fn parse(line: &str) -> Answer {
+pub(super) fn parse(line: &str) -> Answer {
     let mut words = line.split_whitespace();
     let typed = words.next().unwrap_or_default();
     // In the app the same letter drops the refused write, or says that it is no contradiction.
@@ -315,28 +315,5 @@ mod tests {
     #[case("frob", Answer::Unknown("frob".into()))]
     fn a_line_is_an_answer(#[case] line: &str, #[case] answer: Answer) {
         assert_eq!(parse(line), answer);
-    }
-
-    #[test]
-    fn the_letters_are_those_of_the_app() {
-        use crate::tui::action::{Action, Keymap};
-        let keys = Keymap::default();
-        for (action, act) in [
-            (Action::KeepA, CardAct::Supersede),
-            (Action::KeepB, CardAct::Supersede),
-            (Action::Retract, CardAct::Retract),
-            (Action::Narrow, CardAct::Narrow),
-            (Action::Exception, CardAct::Exception),
-            (Action::Dismiss, CardAct::Dismiss),
-            (Action::Discard, CardAct::Discard),
-            (Action::Snooze, CardAct::Snooze),
-        ] {
-            let answer = parse(&keys.first(action));
-            assert!(matches!(&answer, Answer::Act(own, _) if *own == act), "{action:?}: {answer:?}");
-        }
-        let others = [Action::Merge, Action::CardWhy, Action::Undo, Action::NextCard, Action::Quit, Action::Palette];
-        let told = others.map(|action| parse(&keys.first(action)));
-        let expected = [Answer::Merge, Answer::Why("1".into()), Answer::Undo, Answer::Next, Answer::Quit, Answer::Help];
-        assert_eq!(told, expected);
     }
 }

@@ -188,3 +188,34 @@ fn failed(error: TuiError) -> CliError {
         TuiError::Terminal(_) | TuiError::Panicked => CliError::internal(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        api::CardAct,
+        cli::review::{Answer, parse},
+        tui::action::{Action, Keymap},
+    };
+
+    #[test]
+    fn the_letters_are_those_of_the_app() {
+        let keys = Keymap::default();
+        for (action, act) in [
+            (Action::KeepA, CardAct::Supersede),
+            (Action::KeepB, CardAct::Supersede),
+            (Action::Retract, CardAct::Retract),
+            (Action::Narrow, CardAct::Narrow),
+            (Action::Exception, CardAct::Exception),
+            (Action::Dismiss, CardAct::Dismiss),
+            (Action::Discard, CardAct::Discard),
+            (Action::Snooze, CardAct::Snooze),
+        ] {
+            let answer = parse(&keys.first(action));
+            assert!(matches!(&answer, Answer::Act(own, _) if *own == act), "{action:?}: {answer:?}");
+        }
+        let others = [Action::Merge, Action::CardWhy, Action::Undo, Action::NextCard, Action::Quit, Action::Palette];
+        let told = others.map(|action| parse(&keys.first(action)));
+        let expected = [Answer::Merge, Answer::Why("1".into()), Answer::Undo, Answer::Next, Answer::Quit, Answer::Help];
+        assert_eq!(told, expected);
+    }
+}

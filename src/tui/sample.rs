@@ -385,6 +385,7 @@ pub(crate) fn answer(read: &Read) -> Answer {
         Read::Given => Answer::Given(agents::given()),
         Read::Setup { .. } => Answer::Setup(agents::SETUP.to_owned()),
         Read::Diagnose => Answer::Diagnose(Box::new(screens::diagnose())),
+        Read::Joined(_) => Answer::Join(Box::new(screens::join(crate::api::JoinState::Joined))),
         Read::Sync => Answer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
         Read::Cards(ids) => {
             let known = |id: &String| (1..=9).find(|n| card_id(*n).to_hex() == *id).map(card);

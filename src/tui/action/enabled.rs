@@ -207,7 +207,8 @@ pub fn claim(state: &State) -> Can {
     in_hand(state).map(|_| ())
 }
 
-fn idle(state: &State) -> Can {
+/// No act is under way.
+pub fn idle(state: &State) -> Can {
     if state.acting.is_some() { Err("the last act is still under way".to_owned()) } else { Ok(()) }
 }
 
@@ -270,6 +271,20 @@ pub fn openable(state: &State) -> Can {
     };
     let some = some && !matches!(state.overlay, Some(Overlay::Page(_)));
     if some { Ok(()) } else { Err("there is nothing to open here".to_owned()) }
+}
+
+/// A claim or a card is in hand whose text is there.
+pub fn text(state: &State) -> Can {
+    if state.text_in_hand().is_some() { Ok(()) } else { Err("no claim is under the cursor".to_owned()) }
+}
+
+/// What is in hand comes from a file of this project.
+pub fn source(state: &State) -> Can {
+    if state.source_in_hand().is_some() {
+        return Ok(());
+    }
+    text(state)?;
+    Err(format!("it names no file of {}, where the app was opened", state.home.0))
 }
 
 /// There is something to link to.
@@ -376,7 +391,7 @@ fn writes_files(state: &State) -> Can {
 }
 
 /// Something beside claims may be changed, and nothing else is under way.
-fn works(state: &State) -> Can {
+pub fn works(state: &State) -> Can {
     if state.settings.read_only {
         return Err("this app was opened with --read-only".to_owned());
     }

@@ -70,6 +70,8 @@ pub enum Action {
     Ask,
     // Peers
     SyncNow,
+    NewTeam,
+    JoinTeam,
     LetIn,
     TurnAway,
     // Moving
@@ -97,7 +99,11 @@ pub enum Action {
     Redo,
     AllScopes,
     Audit,
+    AddClaim,
     CopyLink,
+    CopyText,
+    OpenSource,
+    Theme,
     Start,
     Reload,
     Log,
@@ -126,6 +132,7 @@ pub enum Action {
     SourceFilter,
     VerdictFilter,
     Widen,
+    SortClaims,
     // In the tour
     TourNext,
     TourBack,

@@ -135,6 +135,16 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Only what is disputed, what was stored with a warning, what is neither, or all.",
         can::always,
     ),
+    plain(
+        SortClaims,
+        Claims,
+        &["O"],
+        "",
+        "Sort",
+        "The newest first, by kind, or by source: files in their order, and their lines.",
+        can::always,
+    )
+    .also(&["order", "newest", "kind", "source"]),
     plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed)
         .also(&["reset"]),
 ];

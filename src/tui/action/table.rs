@@ -131,6 +131,26 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Dial every peer and compare, without waiting for the next round.",
         can::sync_now,
     ),
+    plain(
+        NewTeam,
+        Peers,
+        &["n"],
+        "new team",
+        "Make a team",
+        "Make a team with this device as its first admin, and share a project with it.",
+        can::works,
+    )
+    .also(&["create", "share"]),
+    plain(
+        JoinTeam,
+        Peers,
+        &["J"],
+        "join",
+        "Join a team",
+        "Join a team by the ticket that one of its admins gave you; both screens then show the same words.",
+        can::works,
+    )
+    .also(&["ticket", "invitation"]),
     asks(
         LetIn,
         Peers,
@@ -167,7 +187,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         &["u"],
         "undo",
         "Undo",
-        "Take back what this session did last; {redo} redoes it. Beyond this session, and in another scope than the one shown, it says what it would undo, and asks.",
+        "Take back what this session did last; beyond that, and in another scope than the one shown, it says what it would undo, and asks. {redo} redoes it.",
         can::undo,
     ).also(&["revert", "take back", "cancel"]),
     acts(Redo, Global, &["U"], "", "Redo", "Do again what was undone last.", can::redo).also(&["again"]),
@@ -242,6 +262,38 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Compare what is already active in the scope, and open a card for each contradiction.",
         can::audit,
     ).also(&["check", "compare", "scan"]),
+    acts(
+        AddClaim,
+        Global,
+        &["+"],
+        "add",
+        "Add a claim",
+        "Write a claim with its reason; the guard compares it with what is in force.",
+        can::idle,
+    )
+    .also(&["remember", "new", "create", "write"]),
+    plain(CopyText, Global, &["Y"], "", "Copy the text", "Copy what this claim, or each side of this card, says.", can::text)
+        .also(&["yank", "clipboard"]),
+    plain(
+        OpenSource,
+        Global,
+        &["E"],
+        "",
+        "Open the source",
+        "Open the file that this claim comes from in $VISUAL or $EDITOR, at its line.",
+        can::source,
+    )
+    .also(&["file", "editor", "jump"]),
+    plain(
+        Theme,
+        Global,
+        &["T"],
+        "",
+        "Theme",
+        "For a dark background, for a light one, or without colours, until the app ends.",
+        can::always,
+    )
+    .also(&["colours", "colors", "dark", "light", "contrast"]),
     plain(CopyLink, Global, &["y"], "", "Copy a link", "Copy the command that opens this card or claim.", can::link).also(&["share", "url"]),
     plain(Start, Global, &["s"], "start", "Start the daemon", "Start the daemon where none is running.", can::start),
     plain(Reload, Global, &["ctrl-r", "ctrl-l"], "", "Reload", "Read everything again and repaint.", can::always).also(&["refresh"]),

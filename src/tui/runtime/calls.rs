@@ -55,6 +55,7 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
         Read::Agents(query) => Answer::Agents(client.agents(&query).await?),
         Read::Given => Answer::Given(given(client, state).await?),
         Read::Setup { remove } => Answer::Setup(verbs::setup(remove, false).await?),
+        Read::Joined(id) => Answer::Join(Box::new(client.sync_joined(&id).await?)),
         Read::Diagnose => Answer::Diagnose(Box::new(client.diagnose().await?)),
         Read::Sync => {
             let status = client.sync_status().await?;
@@ -174,6 +175,7 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
     Ok(match write {
         Write::Resolve { card, request } => Answer::Outcome(Box::new(client.resolve(&card, &request).await?)),
         Write::ResolveMany(request) => Answer::Many(Box::new(client.resolve_many(&request).await?)),
+        Write::Remember(request) => Answer::Outcome(Box::new(client.remember(&request).await?)),
         Write::Supersede(request) => Answer::Outcome(Box::new(client.supersede(&request).await?)),
         Write::Retract(request) => Answer::Outcome(Box::new(client.retract(&request).await?)),
         Write::Reinstate(request) => Answer::Outcome(Box::new(client.reinstate(&request).await?)),
@@ -187,6 +189,8 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
             let request = SyncNowRequest { device: None, wait_ms: Some(ROUND_MS) };
             Answer::Synced(Box::new(client.sync_now(&request).await?))
         }
+        Write::CreateTeam(request) => Answer::TeamMade(Box::new(client.sync_create(&request).await?)),
+        Write::JoinTeam(request) => Answer::Join(Box::new(client.sync_join(&request).await?)),
         Write::Quarantine { accept: true, request } => Answer::Team(client.sync_accept(&request).await?),
         Write::Quarantine { accept: false, request } => Answer::Team(client.sync_discard(&request).await?),
         Write::AnswerJoin { id, name, request } => {

@@ -45,6 +45,7 @@ use super::{
     action::{KeyScope, Keymap},
     hits::HitMap,
     msg::{Slot, Ticket},
+    theme::Base,
 };
 use crate::{
     api::{Caller, ClaimView, InboxItem, PendingJoin, ScopeView},
@@ -154,6 +155,8 @@ pub struct State {
     pub agents: Agents,
     /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
     pub news: Option<(String, String)>,
+    /// For which background the app is drawn.
+    pub theme: Base,
     /// Which key means which act.
     pub keys: Keymap,
     /// What lies over the screen.
@@ -210,6 +213,7 @@ impl State {
             agents: Agents::default(),
             news: None,
             overlay: None,
+            theme: Base::default(),
             keys: Keymap::default(),
             drafts: HashMap::new(),
             toasts: Vec::new(),

@@ -19,6 +19,8 @@ pub enum About {
         /// Whether it takes out.
         remove: bool,
     },
+    /// The words to compare while a team is joined.
+    Join,
 }
 
 /// The page.

@@ -1,7 +1,10 @@
 //! What this session did and can take back: acts, and undos of acts.
 
 use super::{State, inbox::ItemId};
-use crate::domain::{OpId, Scope};
+use crate::{
+    api::ClaimView,
+    domain::{OpId, Scope, drift},
+};
 
 /// An act of this session, or an undo of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +26,29 @@ impl State {
     pub fn did(&mut self, act: SessionAct) {
         self.done.push(act);
         self.undone.clear();
+    }
+
+    /// The claims in hand: one, or the sides of a card, A first.
+    fn claims_in_hand(&self) -> Vec<&ClaimView> {
+        if let Some(claim) = self.claim_in_hand() {
+            return vec![claim];
+        }
+        let sides = self.card_in_hand().map(|card| card.a().into_iter().chain(card.b()).map(|side| &side.claim));
+        sides.into_iter().flatten().collect()
+    }
+
+    /// What the claim in hand, or each side of the card in hand, says.
+    pub fn text_in_hand(&self) -> Option<String> {
+        let texts: Vec<&str> = self.claims_in_hand().into_iter().map(|claim| claim.statement.as_str()).collect();
+        Some(texts.join("\n")).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The file and line that the claim in hand comes from, or the first side of the card in hand that names one: only of the project
+    /// where the app was opened, since elsewhere the files are not those.
+    pub fn source_in_hand(&self) -> Option<(String, Option<usize>)> {
+        let here = self.claims_in_hand().into_iter().filter(|claim| claim.scope == self.home.0);
+        let named = here.filter_map(|claim| drift::named(claim.source.as_deref()?)).next();
+        named.map(|(path, line)| (path.to_owned(), line))
     }
 
     /// Whether what happens in this scope is on the screen.

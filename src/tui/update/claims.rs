@@ -9,7 +9,7 @@ use crate::{
         key::KeyPress,
         msg::{Effect, Slot},
         state::{
-            Overlay, State,
+            Overlay, State, Tone,
             claims::{Focus, tree},
             filter::{AGES, Verdict},
             form::{ClaimAct, FieldId},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Does an act of this screen, or on the claim in hand.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match id {
         Action::StatusFilter => {
             state.claims.status = state.claims.status.next();
@@ -62,6 +62,12 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
             let next = here.map_or(0, |here| here + 1);
             state.claims.verdict = Verdict::ALL.get(next).copied();
             restart(state);
+        }
+        Action::SortClaims => {
+            state.claims.order = state.claims.order.next();
+            restart(state);
+            let by = state.claims.order.as_str().map_or("the newest first".to_owned(), |order| format!("by {order}"));
+            out.push(state.toast(Tone::Info, format!("Claims are sorted {by}.")));
         }
         Action::Widen => {
             state.claims.widen();

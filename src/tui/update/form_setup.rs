@@ -2,7 +2,7 @@
 
 use crate::{
     api::{CardAct, CardKind, ClaimView},
-    domain::ClaimId,
+    domain::{ClaimId, ClaimKind, Scope},
     tui::{
         key::KeyPress,
         state::{
@@ -98,6 +98,48 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
         effect,
         scope: claim.scope.clone(),
         rev: claim.rev,
+        members: Vec::new(),
+        cards: Vec::new(),
+        keeps: Vec::new(),
+        fields,
+        focus: 0,
+        error: None,
+        sending: false,
+        sent: None,
+        opener: None,
+    }
+}
+
+/// The form of a new claim in a scope; where there are others, it asks in which.
+pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> Form {
+    let options = ClaimKind::ALL.iter().map(|kind| kind.as_str().to_owned()).collect();
+    let mut fields = vec![
+        text_field(FieldId::Statement, "Claim", "what holds, in a sentence", ""),
+        text_field(FieldId::Reason, "Reason", "why; a fact needs none", ""),
+        Field { id: FieldId::Kind, label: "Kind", hint: "", input: Input::Choice { options, chosen: 0 } },
+        line_field(FieldId::Source, "Source", "path:line, a document, an address"),
+    ];
+    if !others.is_empty() {
+        let options = std::iter::once(&scope).chain(others).map(ToString::to_string).collect();
+        fields.push(Field {
+            id: FieldId::Scope,
+            label: "Scope",
+            hint: "",
+            input: Input::Choice { options, chosen: 0 },
+        });
+    }
+    let effect = "The guard compares it with what is in force before it is stored.".to_owned();
+    plain(About::New, "Add a claim".to_owned(), effect, scope, fields)
+}
+
+/// A form that is about nothing that is there already.
+pub(super) fn plain(about: About, title: String, effect: String, scope: Scope, fields: Vec<Field>) -> Form {
+    Form {
+        about,
+        title,
+        effect,
+        scope,
+        rev: 0,
         members: Vec::new(),
         cards: Vec::new(),
         keeps: Vec::new(),
@@ -212,7 +254,7 @@ pub(super) fn snooze_field() -> Field {
     Field { id: FieldId::Snooze, label: "For", hint: "", input: Input::Choice { options, chosen: 1 } }
 }
 
-fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
+pub(super) fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
     Field { id, label, hint, input: Input::Line(Box::new(one_line(""))) }
 }
 

@@ -1,6 +1,6 @@
 //! Acts that work on every screen.
 
-use super::{claims, command_line, live, page, prompt, undo};
+use super::{claims, command_line, form, live, page, prompt, undo};
 use crate::{
     api::AuditRequest,
     tui::{
@@ -18,6 +18,7 @@ use crate::{
             page::About,
             peers::Focus as PeersFocus,
         },
+        theme::Base,
     },
 };
 
@@ -64,6 +65,28 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
             let caller = state.caller(&scope);
             out.push(state.toast(Tone::Info, format!("Comparing what is active in {scope}…")));
             send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
+        }
+        Action::AddClaim => {
+            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
+            form::add(state, scope, key);
+        }
+        Action::CopyText => {
+            if let Some(text) = state.text_in_hand() {
+                out.push(Effect::Copy { text, what: "the text".to_owned() });
+            }
+        }
+        Action::OpenSource => {
+            if let Some((path, line)) = state.source_in_hand() {
+                out.push(Effect::Open { path, line });
+            }
+        }
+        Action::Theme => {
+            let at = Base::ALL.iter().position(|base| *base == state.theme).map_or(0, |at| at + 1);
+            let next = Base::ALL.get(at).copied().unwrap_or_default();
+            state.theme = next;
+            let keep = "theme = … under [tui] in config.toml keeps it";
+            out.push(state.toast(Tone::Info, format!("Theme: {}; {keep}.", next.name())));
+            out.push(Effect::Theme(next));
         }
         Action::CopyLink => {
             if let Some(link) = link(state) {

@@ -27,6 +27,7 @@ mod peers;
 mod prompt;
 mod reads;
 mod replies;
+mod teams;
 mod tour;
 mod undo;
 mod why;
@@ -100,6 +101,8 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
         Msg::Live(live) => live::live(state, live, &mut out),
         Msg::Started(result) => started(state, result, &mut out),
         Msg::Drifted(found) => state.why.drifts.extend(found),
+        Msg::Opened(Ok(())) => live::refresh_all(state),
+        Msg::Opened(Err(message)) => out.push(state.toast(Tone::Bad, message)),
         Msg::Copied(copied, _) => out.push(state.toast(Tone::Info, copied.sentence())),
         Msg::Edited(result) => form::edited(state, result, &mut out),
         Msg::Woken => {

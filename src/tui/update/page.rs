@@ -30,6 +30,7 @@ pub(super) fn open(state: &mut State, about: About, out: &mut Vec<Effect>) {
             ..SnapshotQuery::default()
         }),
         About::Setup { remove } => Read::Setup { remove: *remove },
+        About::Join => return,
     };
     state.overlay = Some(Overlay::Page(Box::new(Page::new(about))));
     reads::read(state, Slot::Page, request, out);

@@ -1,6 +1,6 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, follow, form, live, many, models, page, reads, undo};
+use super::{claims, conflicts, follow, form, live, many, models, page, reads, teams, undo};
 use crate::{
     api::{AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, WriteOutcome},
     client::known_scope,
@@ -137,6 +137,8 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
         Answer::Undone(undone) => undo::done(state, *undone, out),
         Answer::Audited(audit) => audited(state, &audit, out),
         Answer::Sync(status, pending) => state.peers.accept(*status, pending.items),
+        Answer::TeamMade(team) => teams::made(state, &team, out),
+        Answer::Join(view) => teams::joining(state, &view, slot, out),
         Answer::Synced(round) => {
             state.acting = None;
             let pending = std::mem::take(&mut state.peers.pending);
@@ -297,7 +299,7 @@ pub(super) fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn close_form(state: &mut State) {
+pub(super) fn close_form(state: &mut State) {
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.remove(&form.about);
     }
@@ -373,6 +375,10 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
         // Beside what the words found: it is missed, and nothing is wrong with what is listed.
         Slot::Found | Slot::Ingested => state.note(Tone::Warn, said),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
+        Slot::Join => {
+            state.peers.joining = None;
+            out.push(state.toast(Tone::Bad, said));
+        }
         Slot::LastAct | Slot::Marked => out.push(state.toast(Tone::Bad, said)),
         Slot::Act | Slot::Reembed | Slot::Page => {}
     }

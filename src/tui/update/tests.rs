@@ -1,5 +1,6 @@
 //! What happens on each message, without a terminal and without a daemon.
 
+mod add;
 mod agents;
 mod cards;
 mod dialogs;

@@ -88,7 +88,11 @@ fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
             continue;
         }
         let cells = u16::try_from(text::width(&key) + 1 + words.len()).unwrap_or(0);
-        let place = Rect { x, width: cells, ..area }.intersection(area);
+        // What is cut would say less than what is left out.
+        if x.saturating_add(cells) > area.right() {
+            break;
+        }
+        let place = Rect { x, width: cells, ..area };
         let spans = [span(key, paint.theme.key), Span::raw(" "), span(*words, paint.theme.dim)];
         paint.line(place, 0, &Line::from(spans.to_vec()));
         paint.hits.add(place, Hit::Act(*id));

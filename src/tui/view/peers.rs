@@ -55,7 +55,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     }
     let body = [
         "Nothing is sent and nothing listens until there is a team.".to_owned(),
-        "ergo sync create NAME --scope ORG/PROJECT makes one; ergo sync join TICKET joins one.".to_owned(),
+        paint.state.keys.say("{new_team} makes one; {join_team} joins one by its ticket."),
     ];
     empty::card(paint, inner, "No team yet", &body);
 }

@@ -57,7 +57,7 @@ fn marked_cards_are_previewed_confirmed_and_undone_as_one() {
     assert_eq!((request.dry_run, request.cards.clone()), (false, preview.cards));
     assert_ne!(request.caller.op_id, None);
     step(&mut state, Msg::Reply(ticket, Ok(answer_to(&request, &[2]))));
-    assert!(toasts(&state).contains("Settled 1 cards in acme/api. u to undo"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("Settled 1 cards in acme/api."), "{}", toasts(&state));
     assert_eq!(state.conflicts.marks.len(), 1, "what was left is still marked");
     let out = press(&mut state, "u");
     let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
