@@ -39,7 +39,8 @@ fn chosen() -> String {
 /// One sentence for people: there is no such file, or it is outside of the project.
 pub(super) fn locate(folder: &Path, path: &str) -> Result<PathBuf, String> {
     match files::locate(folder, &folder.join(path)) {
-        Ok(Place::Inside(file)) => Ok(file),
+        Ok(Place::Inside(file)) if file.is_file() => Ok(file),
+        Ok(Place::Inside(_)) => Err(format!("There is no file “{path}” here any more.")),
         Ok(Place::Outside(_)) => Err(format!("“{path}” leads out of the project, and is not opened.")),
         Err(error) => Err(format!("“{path}” cannot be opened: {error}")),
     }
