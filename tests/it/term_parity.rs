@@ -264,7 +264,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     app.keys("u");
     app.sees("U to redo");
     app.keys("U");
-    app.sees("Redone");
+    app.sees("Redid");
     app.keys("A");
     app.sees("claims compared");
     let lines = lines(&mut app);

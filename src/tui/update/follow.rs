@@ -31,3 +31,11 @@ pub(super) fn item(state: &mut State, item: ItemId) {
     }
     state.inbox.sought = Some(item);
 }
+
+/// From a thing of the Inbox that this app settled again: it leaves the lists without a word.
+pub(super) fn release(state: &mut State, item: ItemId) {
+    if let ItemId::Card(card) = item {
+        state.conflicts.released = Some(card);
+    }
+    state.inbox.released = Some(item);
+}

@@ -111,8 +111,10 @@ pub(super) fn done(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect
         settled: before.as_ref().map_or(0, |act| act.settled),
     };
     follow::claims(state, &outcome.claims);
-    if let Some(item) = act.about.clone().filter(|_| !outcome.redo) {
-        follow::item(state, item);
+    match act.about.clone() {
+        Some(item) if outcome.redo => follow::release(state, item),
+        Some(item) => follow::item(state, item),
+        None => {}
     }
     let count = &mut state.inbox.settled;
     *count = if outcome.redo { *count + act.settled } else { count.saturating_sub(act.settled) };

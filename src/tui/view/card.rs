@@ -205,7 +205,9 @@ fn side(
     let (theme, claim) = (paint.theme, &side.claim);
     let dot = theme.glyphs.dot;
     let room = width.saturating_sub(4);
-    let what = if side.candidate {
+    let what = if side.candidate && !side.now.is_empty() {
+        format!("{} {dot} stored since", claim.kind)
+    } else if side.candidate {
         let long = format!("{} {dot} refused, not stored", claim.kind);
         // What is cut would say less than what is left out.
         if text::width(&long) <= room { long } else { format!("{} {dot} refused", claim.kind) }
