@@ -56,6 +56,8 @@ fn a_claim_is_added_found_with_a_slip_and_undone() {
     app.keys("Y");
     app.sees("the text");
     app.key(Key::Esc);
+    // Until it is heard, a letter after it would be taken for one with alt.
+    app.until(|screen| !screen.contains("bakcups"));
     app.keys("u");
     app.sees("Undid: remembered");
     app.keys("U");

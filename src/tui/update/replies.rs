@@ -285,9 +285,9 @@ fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
         _ => String::new(),
     };
     let text = match audit.opened.len() {
-        0 => format!("Audit: {} claims{place} compared, nothing new contradicts.", audit.claims),
-        1 => format!("Audit: {} claims{place} compared, one new card.", audit.claims),
-        n => format!("Audit: {} claims{place} compared, {n} new cards.", audit.claims),
+        0 => format!("Audit{place}: {} claims compared, nothing new contradicts.", audit.claims),
+        1 => format!("Audit{place}: {} claims compared, one new card.", audit.claims),
+        n => format!("Audit{place}: {} claims compared, {n} new cards.", audit.claims),
     };
     out.push(state.toast(Tone::Done, text));
     live::refresh_all(state);
