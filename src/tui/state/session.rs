@@ -46,8 +46,8 @@ impl State {
     /// The file and line that the claim in hand comes from, or the first side of the card in hand that names one: only of the project
     /// where the app was opened, since elsewhere the files are not those.
     pub fn source_in_hand(&self) -> Option<(String, Option<usize>)> {
-        let here = self.claims_in_hand().into_iter().filter(|claim| claim.scope == self.home.0);
-        let named = here.filter_map(|claim| drift::named(claim.source.as_deref()?)).next();
+        let mut here = self.claims_in_hand().into_iter().filter(|claim| claim.scope == self.home.0);
+        let named = here.find_map(|claim| drift::named(claim.source.as_deref()?));
         named.map(|(path, line)| (path.to_owned(), line))
     }
 
