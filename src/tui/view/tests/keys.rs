@@ -40,8 +40,8 @@ fn letter(line: &str) -> bool {
         let before = if at == 0 { None } else { tokens.get(at - 1) };
         match *token {
             "a" | "A" | "B" | "|" => false,
-            // A line of a difference.
-            "+" if at <= 1 => false,
+            // A line of a difference, and what is said of such lines.
+            "+" if at <= 1 || before == Some(&"with") => false,
             "s" | "d" | "h" if digit(before) => false,
             "?" if digit(tokens.get(at + 1)) => false,
             "/" if line.contains("Claims:") => false,
