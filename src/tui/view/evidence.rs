@@ -19,10 +19,8 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: 
     let rule = evidence.rule.replace('_', " ");
     let sentence = if evidence.sentence.is_empty() { &card.view.summary.headline } else { &evidence.sentence };
     let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL, theme.accent);
-    let mut found = format!("{rule} {dot} {} {dot} {}", relation(evidence.relation), stage(evidence.stage));
-    if let Some(probability) = evidence.probability() {
-        found.push_str(&format!(" {dot} {probability}"));
-    }
+    let probability = evidence.probability().map_or_else(String::new, |probability| format!(" {dot} {probability}"));
+    let found = format!("{rule} {dot} {} {dot} {}{probability}", relation(evidence.relation), stage(evidence.stage));
     let mut more =
         |label: &str, text: &str| out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL, theme.dim));
     more("rule", &found);
