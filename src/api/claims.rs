@@ -155,6 +155,17 @@ impl ClaimView {
         })
     }
 
+    /// Why, in the words of whoever decided it; `None` where the reason only tells from which file the claim was taken over. That says
+    /// where it was stated, and is no reason for an act on it.
+    pub fn own_reason(&self) -> Option<&str> {
+        let reason = self.reason.as_deref()?;
+        let source = self.source.as_deref().unwrap_or_default();
+        let numbered = |line: &str| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let path = source.rsplit_once(':').filter(|(_, line)| numbered(line)).map_or(source, |(path, _)| path);
+        let name = path.rsplit('/').next().unwrap_or(path).trim();
+        (name.is_empty() || !reason.contains(name)).then_some(reason)
+    }
+
     /// Which device signed it, that its signature is right, and who brought it here; `None` where it was written here and no team
     /// knows of it.
     pub fn signed_words(&self) -> Option<String> {
@@ -223,6 +234,9 @@ pub struct ClaimsQuery {
     /// The state at this time, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// `newest` (default; the best match where words are searched for), `kind`, or `source`. The newest 5,000 are ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
@@ -344,11 +358,39 @@ pub struct EventView {
     pub reason: Option<String>,
     /// What was said, shortened, for events that make a claim.
     pub statement: Option<String>,
-    /// What the first of the targets says, shortened; only in a list of acts.
+    /// What the first of the targets says, shortened, or what an undo took back; only in a list of acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Whether its effect was undone.
     pub undone: bool,
+    /// It took back an undo, so that what had been undone holds again; only in a list of acts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redo: bool,
+}
+
+impl EventView {
+    /// Whether undo can take this act back.
+    ///
+    /// # Errors
+    /// Why it cannot, in a few words.
+    pub fn can_undo(&self) -> Result<(), &'static str> {
+        if self.undone {
+            return Err("it is already undone");
+        }
+        match self.kind.as_str() {
+            "redact" | "local.redact" => Err("a redaction cannot be undone: the text is deleted"),
+            "local.refused" => Err("nothing was stored; discard the new claim on its card instead"),
+            kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it is what a person means by their last act: their own, in force, and no undo.
+    pub fn is_last_act(&self) -> bool {
+        let kind = self.kind.as_str();
+        let beside = ["undo", "local.undo", "local.evidence", "local.chunk", "local.chunk_gone", "chunk", "chunk_gone"];
+        self.agent.is_none() && self.can_undo().is_ok() && !beside.contains(&kind)
+    }
 }
 
 /// `GET /claims/{id}/history`: every act that touched the claim, oldest first, and its chain both ways.

@@ -130,6 +130,9 @@ pub struct CardSide {
     /// The newest of the active claims that rest on it; `claim.dependents` says how many there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bears: Vec<Bearing>,
+    /// What is in force in its place, where it is not in force itself: what replaced it, or what a candidate was stored as.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub now: Vec<ClaimView>,
 }
 
 /// A claim that rests on another, in short.

@@ -138,6 +138,9 @@ pub struct UndoOutcome {
     pub op_id: OpId,
     /// What was undone, in one sentence.
     pub summary: String,
+    /// The act that was undone was itself an undo: what it had taken back holds again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redo: bool,
     /// Claims whose state changed, at most 200.
     pub claims: Vec<ClaimView>,
 }

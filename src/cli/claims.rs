@@ -78,6 +78,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let words = Some(args.words.join(" ")).filter(|words| !words.is_empty());
     let query = ClaimsQuery {
+        order: None,
         org_id,
         project,
         status: Some(args.status.clone()),

@@ -177,7 +177,7 @@ fn order_for_many(args: &Args) -> Result<resolve_many::Order, CliError> {
 pub(crate) fn prefill(card: &CardView, request: &ResolveRequest) -> Option<String> {
     if let Some(winner) = &request.winner {
         let stays = card.sides.iter().find(|side| side.claim.id.to_hex() == *winner);
-        return stays.and_then(|side| side.claim.reason.clone());
+        return stays.and_then(|side| side.claim.own_reason()).map(str::to_owned);
     }
     card.acts.iter().find(|option| option.act == request.act).and_then(|option| option.prefill.clone())
 }

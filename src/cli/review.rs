@@ -9,11 +9,10 @@ use super::{
     resolve::{blank, prefill, side},
     show::{self, text::count, time},
     ui::Style,
+    undo,
 };
 use crate::{
-    api::{
-        CardAct, CardStatus, CardView, ConflictsQuery, MAX_PAGE, ResolveRequest, UndoRequest, WhyRequest, WriteOutcome,
-    },
+    api::{CardAct, CardStatus, CardView, ConflictsQuery, MAX_PAGE, ResolveRequest, WhyRequest, WriteOutcome},
     client::Client,
 };
 
@@ -30,7 +29,7 @@ pub(crate) struct Which {
 
 /// What a line of a person means.
 #[derive(Debug, PartialEq)]
-enum Answer {
+pub(super) enum Answer {
     Act(CardAct, Option<String>),
     Merge,
     Why(String),
@@ -41,13 +40,15 @@ enum Answer {
     Unknown(String),
 }
 
+/// The letters are those of the app.
 const HELP: &str = "\
-k 1    keep side 1: it replaces the other        r 1    retract side 1: it was never right
-m      merge: a new text replaces both           n 1    narrow side 1: both hold, each in its place
-e      exception: both stay, on the record       d      dismiss: not a contradiction
-x      discard the refused claim                 s 3d   snooze: not now
-w 1    why: how side 1 came about                u      undo my last act
-Enter  the next card                             q      quit";
+a      keep side 1: it replaces the other        b      keep side 2; b 3 keeps side 3
+m      merge: a new text replaces both           r 1    retract side 1: it was never right
+o 1    only in…: both hold, side 1 in its place  x      exception: both stay, on the record
+d      dismiss: not a contradiction              D      discard the refused claim
+z 3d   snooze: not now                           w 1    why: how side 1 came about
+u      undo my last act                          n      the next card; Enter, too
+q      quit";
 
 /// Goes through the cards.
 pub(crate) async fn run(cx: &mut Context, client: &Client, which: Which) -> Result<Exit, CliError> {
@@ -128,7 +129,7 @@ pub(super) async fn one(
         return Ok(!cx.ui.gone());
     };
     loop {
-        let Some(line) = asker.ask(cx, "\nWhat now? [k 1, k 2, m, r, n, e, d, x, s, w, u, Enter, q, ?] ")? else {
+        let Some(line) = asker.ask(cx, "\nWhat now? [a, b, m, r, o, x, d, D, z, w, u, n, q, ?] ")? else {
             return Ok(false);
         };
         match parse(&line) {
@@ -139,12 +140,10 @@ pub(super) async fn one(
                 cx.ui.line(text!("“{}” is none of the answers:", word));
                 cx.ui.line(HELP);
             }
-            Answer::Undo => match client.undo(&UndoRequest { caller: cx.anyone()?, target_op: None }).await {
-                Ok(done) => {
-                    cx.ui.prose(0, None, &done.summary);
-                    card = client.card(id).await?;
-                }
-                Err(error) => cx.ui.error(&error.into()),
+            Answer::Undo => match undo::last_act(cx, client, asker).await {
+                Ok(true) => card = client.card(id).await?,
+                Ok(false) => {}
+                Err(error) => cx.ui.error(&error),
             },
             Answer::Why(named) => match why(cx, client, &card, &named).await {
                 Ok(()) => {}
@@ -263,11 +262,13 @@ async fn why(cx: &mut Context, client: &Client, card: &CardView, named: &str) ->
     Ok(())
 }
 
-fn parse(line: &str) -> Answer {
+pub(super) fn parse(line: &str) -> Answer {
     let mut words = line.split_whitespace();
-    let word = words.next().unwrap_or_default().to_lowercase();
+    let typed = words.next().unwrap_or_default();
+    // In the app the same letter drops the refused write, or says that it is no contradiction.
+    let word = if typed == "D" { "discard".to_owned() } else { typed.to_lowercase() };
     let rest = words.collect::<Vec<_>>().join(" ");
-    // “k1” is “k 1”.
+    // “r1” is “r 1”.
     let digits_from = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
     let (letters, digits) = word.split_at(digits_from);
     let named = Some(if rest.is_empty() { digits.to_owned() } else { rest }).filter(|named| !named.is_empty());
@@ -275,17 +276,18 @@ fn parse(line: &str) -> Answer {
     match letters {
         "" if digits.is_empty() => Answer::Next,
         "" => Answer::Act(CardAct::Supersede, Some(digits.to_owned())),
-        "k" | "keep" | "supersede" => Answer::Act(CardAct::Supersede, side("1")),
+        "a" | "keep" | "supersede" => Answer::Act(CardAct::Supersede, side("1")),
+        "b" => Answer::Act(CardAct::Supersede, side("2")),
         "m" | "merge" => Answer::Merge,
         "r" | "retract" => Answer::Act(CardAct::Retract, named),
-        "n" | "narrow" => Answer::Act(CardAct::Narrow, named),
-        "e" | "exception" => Answer::Act(CardAct::Exception, None),
+        "o" | "only" | "narrow" => Answer::Act(CardAct::Narrow, named),
+        "x" | "exception" => Answer::Act(CardAct::Exception, None),
         "d" | "dismiss" => Answer::Act(CardAct::Dismiss, None),
-        "x" | "discard" => Answer::Act(CardAct::Discard, None),
-        "s" | "snooze" => Answer::Act(CardAct::Snooze, named),
+        "discard" => Answer::Act(CardAct::Discard, None),
+        "z" | "snooze" => Answer::Act(CardAct::Snooze, named),
         "w" | "why" => Answer::Why(named.unwrap_or_else(|| "1".to_owned())),
         "u" | "undo" => Answer::Undo,
-        "next" => Answer::Next,
+        "n" | "next" => Answer::Next,
         "q" | "quit" | "exit" => Answer::Quit,
         "?" | "h" | "help" => Answer::Help,
         _ => Answer::Unknown(crate::domain::text::sanitize_line(line)),
@@ -299,10 +301,16 @@ mod tests {
     #[rstest::rstest]
     #[case("", Answer::Next)]
     #[case("2", Answer::Act(CardAct::Supersede, Some("2".into())))]
-    #[case("k2", Answer::Act(CardAct::Supersede, Some("2".into())))]
+    #[case("a", Answer::Act(CardAct::Supersede, Some("1".into())))]
+    #[case("b", Answer::Act(CardAct::Supersede, Some("2".into())))]
+    #[case("b3", Answer::Act(CardAct::Supersede, Some("3".into())))]
+    #[case("d", Answer::Act(CardAct::Dismiss, None))]
+    #[case("D", Answer::Act(CardAct::Discard, None))]
+    #[case("x", Answer::Act(CardAct::Exception, None))]
+    #[case("n", Answer::Next)]
     #[case("keep 3f2a91", Answer::Act(CardAct::Supersede, Some("3f2a91".into())))]
     #[case("R 1", Answer::Act(CardAct::Retract, Some("1".into())))]
-    #[case("s 2 weeks", Answer::Act(CardAct::Snooze, Some("2 weeks".into())))]
+    #[case("z 2 weeks", Answer::Act(CardAct::Snooze, Some("2 weeks".into())))]
     #[case("w", Answer::Why("1".into()))]
     #[case("?", Answer::Help)]
     #[case("frob", Answer::Unknown("frob".into()))]

@@ -33,6 +33,11 @@ pub(crate) fn project_of(folder: &Path) -> Project {
     Project { name, identities: remote.map(|url| plain_url(&url)).into_iter().chain(folders).collect() }
 }
 
+/// Whether `folder` is in a repository.
+pub(crate) fn in_repository(folder: &Path) -> bool {
+    folder.ancestors().any(|above| common_dir(above).is_some())
+}
+
 /// The top of the working tree that `folder` is in, else `folder` itself.
 pub(crate) fn top_of(folder: &Path) -> PathBuf {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder).to_owned()

@@ -13,11 +13,12 @@ use super::{
         outcome,
         text::count,
     },
+    undo,
 };
 use crate::{
     api::{
         ActRequest, AnswerJoinRequest, ClaimView, InboxItem, InboxQuery, MAX_PAGE, QuarantineRequest, RememberRequest,
-        SupersedeRequest, UndoRequest, WhyRequest, WriteOutcome,
+        SupersedeRequest, WhyRequest, WriteOutcome,
     },
     client::Client,
     domain::{
@@ -108,7 +109,7 @@ async fn one(cx: &mut Context, client: &Client, item: &InboxItem, asker: Option<
     };
     let help = help(item);
     let letters: Vec<&str> = help.iter().map(|(letter, _)| *letter).collect();
-    let prompt = text!("\nWhat now? [{}, Enter, q, ?] ", letters.join(", "));
+    let prompt = text!("\nWhat now? [{}, n, q, ?] ", letters.join(", "));
     loop {
         let Some(line) = asker.ask(cx, prompt.clone())? else { return Ok(false) };
         let answer = match parse(&line) {
@@ -169,8 +170,7 @@ async fn act(
             on_claim(cx, client, item, claim, &Answer::Reinstate, asker).await
         }
         (Answer::Undo, _) => {
-            let done = client.undo(&UndoRequest { caller: cx.anyone()?, target_op: None }).await?;
-            cx.ui.prose(0, None, &done.summary);
+            undo::last_act(cx, client, asker).await?;
             Ok(After::Waits)
         }
         (Answer::Why, Some(claim)) => why(cx, client, claim).await,
@@ -186,7 +186,7 @@ async fn act(
             for (letter, does) in help(item) {
                 cx.ui.line(text!("{}{}", format_args!("{letter:6}"), does));
             }
-            cx.ui.line("Enter the next thing\nq     quit");
+            cx.ui.line("n     the next thing; Enter, too\nq     quit");
             Ok(After::Waits)
         }
     }

@@ -74,11 +74,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
             if which.card.is_some() || which.claim.is_some() {
                 return review::run(cx, &client, which).await;
             }
-            let scope = if cx.names_scope() { Some(cx.known_scope(&client).await?) } else { None };
+            let scope = if opens_on_project(cx) { Some(cx.known_scope(&client).await?) } else { None };
             triage::run(cx, &client, scope, which.read_only).await
         });
     }
     let here = cx.here()?;
+    let linked = args.conflict.is_some() || args.claim.is_some();
     let set = cx.config()?.tui.clone();
     let paths = cx.paths()?.clone();
     let options = Options {
@@ -88,7 +89,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         ascii: if args.ascii { Some(true) } else { set.ascii },
         mouse: set.mouse && !args.no_mouse,
         identities: here.identities.clone(),
-        scope: cx.names_scope().then(|| here.scope.clone()),
+        // A link leads to its card or claim, wherever that is.
+        scope: (cx.names_scope() || (!linked && opens_on_project(cx))).then(|| here.scope.clone()),
         conflict: args.conflict,
         claim: args.claim,
         screen: args.screen.as_deref().and_then(screen),
@@ -117,6 +119,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         async move { connect.start().await.map(drop).map_err(|error| error.to_string()) }.boxed()
     });
     tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
+}
+
+/// Whether the review begins with one project: that which a flag names, or the repository in which it is opened.
+fn opens_on_project(cx: &Context) -> bool {
+    let folder = std::env::current_dir().ok();
+    cx.names_scope() || (!cx.is_private() && folder.is_some_and(|folder| super::scope::in_repository(&folder)))
 }
 
 /// Reads a file of the person's, where there is one.
@@ -178,5 +186,36 @@ fn failed(error: TuiError) -> CliError {
     match error {
         TuiError::NoTerminal => CliError::usage(error),
         TuiError::Terminal(_) | TuiError::Panicked => CliError::internal(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        api::CardAct,
+        cli::review::{Answer, parse},
+        tui::action::{Action, Keymap},
+    };
+
+    #[test]
+    fn the_letters_are_those_of_the_app() {
+        let keys = Keymap::default();
+        for (action, act) in [
+            (Action::KeepNew, CardAct::Supersede),
+            (Action::KeepExisting, CardAct::Supersede),
+            (Action::Retract, CardAct::Retract),
+            (Action::Narrow, CardAct::Narrow),
+            (Action::Exception, CardAct::Exception),
+            (Action::Dismiss, CardAct::Dismiss),
+            (Action::Discard, CardAct::Discard),
+            (Action::Snooze, CardAct::Snooze),
+        ] {
+            let answer = parse(&keys.first(action));
+            assert!(matches!(&answer, Answer::Act(own, _) if *own == act), "{action:?}: {answer:?}");
+        }
+        let others = [Action::Merge, Action::CardWhy, Action::Undo, Action::NextCard, Action::Quit, Action::Palette];
+        let told = others.map(|action| parse(&keys.first(action)));
+        let expected = [Answer::Merge, Answer::Why("1".into()), Answer::Undo, Answer::Next, Answer::Quit, Answer::Help];
+        assert_eq!(told, expected);
     }
 }

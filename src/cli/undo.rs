@@ -1,10 +1,19 @@
 //! `ergo undo`: takes an act back; the undo is an act too.
 
-use super::{CliError, Context, Exit, context::Here, show::text::count, ui::Style};
+use super::{
+    CliError, Context, Exit,
+    ask::Asker,
+    context::Here,
+    show::{text::count, time::ago},
+    ui::Style,
+};
 use crate::{
-    api::{Caller, LogQuery, MAX_PAGE, UndoRequest},
+    api::{Caller, EventView, LogQuery, MAX_PAGE, UndoRequest},
     client::Client,
-    domain::OpId,
+    domain::{
+        OpId,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// Take an act back: by default your own last one. Undo the undo to do it again.
@@ -46,6 +55,34 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.commands(&[(redo, "do it again".to_owned())]);
     }
     Ok(Exit::Ok)
+}
+
+/// Says what the person did last, and takes it back if they say yes; says whether they did.
+pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Asker) -> Result<bool, CliError> {
+    let caller = cx.anyone()?;
+    let mut query =
+        LogQuery { acts: true, who: Some(caller.who.clone()), limit: Some(MAX_PAGE), ..LogQuery::default() };
+    let event = loop {
+        let page = client.log(&query).await?;
+        if let Some(event) = page.items.into_iter().find(EventView::is_last_act) {
+            break event;
+        }
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            cx.ui.line("You did nothing that can be undone.");
+            return Ok(false);
+        }
+    };
+    let what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
+    let when = ago(event.at, Context::now());
+    cx.ui.line(text!("Your last act, {}: {} “{}” in {}", when, event.kind, what, escape(&event.scope.to_string())));
+    if !asker.yes(cx, "Undo it?")? {
+        cx.ui.line("Left as it is.");
+        return Ok(false);
+    }
+    let outcome = client.undo(&UndoRequest { caller, target_op: Some(event.op_id) }).await?;
+    cx.ui.prose(0, None, &outcome.summary);
+    Ok(true)
 }
 
 /// The act that a prefix means, looked for in the log.

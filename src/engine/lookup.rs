@@ -3,7 +3,7 @@
 use super::check;
 use crate::{
     api::{ApiError, ErrorCode},
-    domain::{CardId, ClaimId, derive},
+    domain::{CardId, ClaimId, derive, id::SHORT},
     store::{CardRow, ClaimRow, Lookup, Reader, StoreError},
 };
 
@@ -76,9 +76,15 @@ pub(super) fn card_row(reader: &Reader, id: &CardId) -> Result<CardRow, ApiError
 
 /// The 404 for an id that fits nothing.
 pub(super) fn missing(field: &str, prefix: &str, what: &str, hint: &str) -> ApiError {
-    let mut error = ApiError::not_found(format!("there is no {what} {prefix}")).hint(hint);
+    let mut error = ApiError::not_found(format!("there is no {what} {}", named(prefix))).hint(hint);
     error.field = Some(field.to_owned());
     error
+}
+
+/// An id as a message names it: whole ids are cut, what a person typed stands as it was typed.
+pub(super) fn named(prefix: &str) -> String {
+    let whole = prefix.len() == 64;
+    prefix.chars().take(if whole { SHORT } else { prefix.len() }).collect()
 }
 
 fn ambiguous(field: &str, prefix: &str, what: &str, candidates: impl Iterator<Item = String>) -> ApiError {

@@ -71,6 +71,7 @@ pub(super) fn event(row: EventRow) -> EventView {
         statement: body.statement.map(|text| shorten(&text)),
         about: None,
         undone: !row.effective,
+        redo: false,
     }
 }
 

@@ -131,6 +131,7 @@ mod tests {
             statement: None,
             about: None,
             undone: false,
+            redo: false,
         };
         let events = vec![event(new.id, 2, vec![old.id]), event(old.id, 1, vec![])];
         let lines = lines(&old.scope.clone(), vec![old, new], events, 5);

@@ -176,6 +176,11 @@ impl Words {
     }
 }
 
+/// Whether a hit speaks of what was asked: by a word, or near in meaning.
+pub fn is_alike(hit: &RecallHit) -> bool {
+    !hit.words.is_empty() || hit.cosine.is_some_and(|cosine| cosine >= LIKE)
+}
+
 /// The answers of several scopes as one, the best first. Each scope's figures are its own, but they are made alike: what is near
 /// in one is near in another.
 pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {

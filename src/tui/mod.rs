@@ -8,6 +8,7 @@ pub mod clipboard;
 pub mod diff;
 pub mod files;
 pub mod found;
+pub mod fuzzy;
 pub mod graph;
 pub mod hits;
 pub mod key;

@@ -2,14 +2,15 @@
 
 use crossterm::event::MouseEventKind;
 
-use super::{clipboard::Copied, drift::Drift, key::KeyPress};
+use super::{clipboard::Copied, drift::Drift, key::KeyPress, theme::Base};
 use crate::{
     api::{
         ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
-        ClaimsQuery, ConflictsPage, ConflictsQuery, Diagnose, Health, History, Inbox, InboxQuery, IngestedFiles,
-        IngestedQuery, LogPage, LogQuery, PendingJoins, QuarantineRequest, RecallAnswer, RecallRequest, Reembedded,
-        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery, SupersedeRequest, SyncRound,
-        SyncStatus, TeamDone, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Health, History, Inbox, InboxQuery,
+        IngestedFiles, IngestedQuery, JoinRequest, JoinView, LogPage, LogQuery, PendingJoins, QuarantineRequest,
+        RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany,
+        Scopes, Snapshot, SnapshotQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome,
+        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     client::injected::Given,
     domain::ClaimId,
@@ -45,6 +46,8 @@ pub enum Msg {
     Drifted(Vec<(ClaimId, Drift)>),
     /// `$EDITOR` returned this text; `None` where it changed nothing.
     Edited(Result<Option<String>, String>),
+    /// The editor of a file ended, or why the file cannot be opened.
+    Opened(Result<(), String>),
     /// A text was copied; or what of it the terminal is still to be told, since no program took it.
     Copied(Copied, Option<String>),
     /// A time came for which the app asked to be woken.
@@ -103,11 +106,17 @@ pub enum Slot {
     Given,
     /// What one agent did.
     AgentActs,
+    /// What this person did last, before this session.
+    LastAct,
+    /// The marked cards, for their sources.
+    Marked,
+    /// Whether the other side answered who joins.
+    Join,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 22;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -136,8 +145,12 @@ pub enum Read {
     Conflicts(ConflictsQuery),
     /// `GET /conflicts/{id}`; a full id or a prefix.
     Card(String),
+    /// `GET /conflicts/{id}` of each of these; what cannot be read is left out.
+    Cards(Vec<String>),
     /// `GET /sync/status`, and `GET /sync/pending` where someone waits.
     Sync,
+    /// `GET /sync/joins/{id}`.
+    Joined(String),
     /// `GET /inbox`.
     Inbox(InboxQuery),
     /// `GET /log`.
@@ -173,6 +186,8 @@ pub enum Write {
     },
     /// `POST /conflicts/resolve`; with `dry_run`, only the preview.
     ResolveMany(ResolveManyRequest),
+    /// `POST /remember`.
+    Remember(Box<RememberRequest>),
     /// `POST /supersede`.
     Supersede(SupersedeRequest),
     /// `POST /retract`.
@@ -189,6 +204,10 @@ pub enum Write {
     Audit(AuditRequest),
     /// `POST /sync/now`.
     SyncNow,
+    /// `POST /sync/create`.
+    CreateTeam(Box<CreateTeamRequest>),
+    /// `POST /sync/join`.
+    JoinTeam(Box<JoinRequest>),
     /// `POST /sync/quarantined/accept`, or `/discard`.
     Quarantine {
         /// Whether the events may come in.
@@ -232,6 +251,15 @@ pub enum Effect {
         /// What it is, in words.
         what: String,
     },
+    /// Open a file of the project in `$VISUAL` or `$EDITOR`; answered by [`Msg::Opened`].
+    Open {
+        /// Its path within the project.
+        path: String,
+        /// The line, from 1.
+        line: Option<usize>,
+    },
+    /// Draw for this background from now on.
+    Theme(Base),
     /// See whether the named lines of these sources still say what the claims say; answered by [`Msg::Drifted`].
     Compare(Vec<(ClaimId, String, String)>),
     /// Keep on this machine that the tour was shown.
@@ -263,6 +291,8 @@ pub enum Answer {
     Conflicts(ConflictsPage),
     /// To [`Read::Card`].
     Card(Box<CardView>),
+    /// To [`Read::Cards`].
+    Cards(Vec<CardView>),
     /// To [`Write::ResolveMany`].
     Many(Box<ResolvedMany>),
     /// To every write but the others here.
@@ -273,6 +303,10 @@ pub enum Answer {
     Audited(AuditOutcome),
     /// To [`Read::Sync`].
     Sync(Box<SyncStatus>, PendingJoins),
+    /// To [`Write::CreateTeam`].
+    TeamMade(Box<TeamView>),
+    /// To [`Write::JoinTeam`] and [`Read::Joined`].
+    Join(Box<JoinView>),
     /// To [`Write::SyncNow`].
     Synced(Box<SyncRound>),
     /// To [`Read::Inbox`].
@@ -330,6 +364,8 @@ pub enum FailureKind {
     NotFound,
     /// It took too long: whether it happened is not known.
     Timeout,
+    /// What it was about is no longer as it was.
+    Stale,
     /// Anything else that the daemon says no to.
     Refused,
 }

@@ -111,7 +111,8 @@ impl Options {
         self.base() == Base::Auto && !self.no_color && !set("NO_COLOR")
     }
 
-    fn base(&self) -> Base {
+    /// For which background it is drawn.
+    pub(super) fn base(&self) -> Base {
         self.theme_file.as_ref().and_then(|file| file.base).unwrap_or(self.base)
     }
 }

@@ -142,11 +142,12 @@ pub(crate) fn card(n: u8) -> CardView {
     CardView {
         summary: summary(n, CardStatus::Open),
         sides: vec![
-            CardSide { claim: candidate, candidate: refused, bears: vec![] },
+            CardSide { claim: candidate, candidate: refused, bears: vec![], now: vec![] },
             CardSide {
                 claim: stored,
                 candidate: false,
                 bears: vec![Bearing { id: id(60), statement: "Dashboards alert on the canary's colour".into() }],
+                now: vec![],
             },
         ],
         evidence: vec![Evidence {
@@ -391,7 +392,12 @@ pub(crate) fn answer(read: &Read) -> Answer {
         Read::Given => Answer::Given(agents::given()),
         Read::Setup { .. } => Answer::Setup(agents::SETUP.to_owned()),
         Read::Diagnose => Answer::Diagnose(Box::new(screens::diagnose())),
+        Read::Joined(_) => Answer::Join(Box::new(screens::join(crate::api::JoinState::Joined))),
         Read::Sync => Answer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
+        Read::Cards(ids) => {
+            let known = |id: &String| (1..=9).find(|n| card_id(*n).to_hex() == *id).map(card);
+            Answer::Cards(ids.iter().filter_map(known).collect())
+        }
         Read::Card(id) => {
             let n = (1..=9).find(|n| card_id(*n).to_hex().starts_with(id.as_str())).unwrap_or(1);
             Answer::Card(Box::new(card(n)))

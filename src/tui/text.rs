@@ -7,7 +7,10 @@ use ratatui::{
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::text::{sanitize, sanitize_line};
+use crate::domain::{
+    id::SHORT,
+    text::{sanitize, sanitize_line},
+};
 
 /// A person, and the agent through which they act.
 pub fn writer(who: &str, agent: Option<&str>) -> String {
@@ -184,6 +187,17 @@ impl Cells {
         }
         Line::from(spans)
     }
+}
+
+/// A text in which whole ids are as short as ids are shown.
+pub fn short_ids(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
+        let (digits, rest) = part.split_at(part.trim_end_matches(|c: char| !c.is_ascii_hexdigit()).len());
+        out.push_str(if digits.len() == 64 { digits.get(..SHORT).unwrap_or(digits) } else { digits });
+        out.push_str(rest);
+    }
+    out
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod term;
 mod term_agents;
 mod term_copy;
 mod term_crowd;
+mod term_day;
 mod term_flows;
 mod term_inbox;
 mod term_parity;

@@ -44,7 +44,8 @@ const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
 
 /// Acts that the flow does besides.
 /// Taking back an act of the log is undo by its id.
-const BESIDES: [Action; 5] = [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::TakeBack];
+const BESIDES: [Action; 6] =
+    [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::TakeBack, Action::AddClaim];
 
 /// Acts on teams that change something, each with its verb; what the verbs do is proved in `tests/it/sync_flows.rs`.
 const ON_TEAMS: [(Action, [&str; 2]); 4] = [
@@ -263,7 +264,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     app.keys("u");
     app.sees("U to redo");
     app.keys("U");
-    app.sees("Redone");
+    app.sees("Redid");
     app.keys("A");
     app.sees("claims compared");
     let lines = lines(&mut app);

@@ -85,7 +85,7 @@ fn a_click_selects_what_is_under_it() {
     app.click("2 Claims");
     app.sees("Claims: active");
     // The footer's keys are buttons, too; this screen's own, so that the place of a half-drawn one's is not clicked.
-    app.sees("r retract  enter open  u undo  / search  ? help  q quit");
+    app.sees("r retract  enter open  u undo  + add  / search  ? help  q quit");
     app.click("quit");
     assert!(app.ends().0);
 }

@@ -75,6 +75,9 @@ impl Ui {
             self.line(text!("{} {} {} · {} · {} · {}", number, c.kind, id, what, ago(c.at, now), author));
             self.prose(4, None, statement(c));
             self.claim_fields(c);
+            for now in &side.now {
+                self.field("in force", &format!("{} ({})", format_args!("“{}”", statement(now)), now.id.short()));
+            }
         }
         if !card.evidence.is_empty() {
             self.line("");
@@ -133,7 +136,7 @@ impl Ui {
                     let merge = format!("--merge '…' --reason {why}");
                     for (at, side) in card.sides.iter().enumerate() {
                         let what = if side.candidate { "the new one replaces the old" } else { "this side stays" };
-                        let why = quote(side.claim.reason.as_deref().unwrap_or("…"));
+                        let why = quote(side.claim.own_reason().unwrap_or("…"));
                         ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
                     ways.push((merge, "a new text replaces both".into()));

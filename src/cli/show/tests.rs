@@ -93,8 +93,8 @@ fn card() -> CardView {
             rev: 1,
         },
         sides: vec![
-            CardSide { claim: candidate, candidate: true, bears: vec![] },
-            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), candidate: false, bears: vec![] },
+            CardSide { claim: candidate, candidate: true, bears: vec![], now: vec![] },
+            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), candidate: false, bears: vec![], now: vec![] },
         ],
         evidence: vec![evidence()],
         acts: CardAct::ALL
@@ -189,6 +189,7 @@ fn rows_of_lists_fit_on_one_line() {
             statement: Some("Use the new cluster.".into()),
             about: None,
             undone: true,
+            redo: false,
         };
         crate::cli::log::row(ui, &event, NOW);
     });

@@ -11,7 +11,7 @@ use crate::{
         session::{Place, Session},
         words,
     },
-    store::{Draft, EventRow, Ref},
+    store::{Draft, EventRow, Reader, Ref},
 };
 
 /// `POST /undo`.
@@ -76,10 +76,11 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
             drafts.push(Draft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
         }
     }
-    let what = replay::describe(session.reader(), &events)?;
-    let summary = if is_undo(&events) { "Redid what had been undone".to_owned() } else { format!("Undid: {what}") };
+    let (root, redo) = undone_by(session.reader(), events.clone())?;
+    let what = replay::describe(session.reader(), &root)?;
+    let summary = format!("{}: {what}", if redo { "Redid" } else { "Undid" });
     let committed = session.commit(&Place::at(&first.scope), drafts, "undo", summary.clone())?;
-    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, claims: session.changed(&committed)? })
+    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: session.changed(&committed)? })
 }
 
 /// The most acts that are named of those that have to be undone first.
@@ -91,6 +92,25 @@ fn is_undo(events: &[EventRow]) -> bool {
         EventKind::Local(kind) => kind == "undo",
         _ => false,
     })
+}
+
+/// What undoing an act comes to: the events of the first act that is no undo, and whether that one is in force again afterwards.
+fn undone_by(reader: &Reader, events: Vec<EventRow>) -> Result<(Vec<EventRow>, bool), ApiError> {
+    let (mut root, mut redo) = (events, false);
+    while let Some(target) = root.first().filter(|_| is_undo(&root)).and_then(|event| event.targets.first()) {
+        let Some(event) = reader.event(target)? else { break };
+        root = reader.op(&event.op)?;
+        redo = !redo;
+    }
+    Ok((root, redo))
+}
+
+/// What an undo took back, in one sentence, and whether that was an undo itself; `None` for any other act.
+pub(in crate::engine) fn taken_back(reader: &Reader, event: &EventRow) -> Result<Option<(String, bool)>, ApiError> {
+    let Some(target) = event.targets.first().filter(|_| is_undo(std::slice::from_ref(event))) else { return Ok(None) };
+    let Some(target) = reader.event(target)? else { return Ok(None) };
+    let (root, redo) = undone_by(reader, reader.op(&target.op)?)?;
+    Ok(Some((replay::describe(reader, &root)?, redo)))
 }
 
 /// The events that stand in the way, each with what it did.
@@ -113,10 +133,7 @@ fn done_before(session: &Session<'_>) -> Result<Option<UndoOutcome>, ApiError> {
     };
     let undone = undone
         .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)))?;
-    Ok(Some(UndoOutcome {
-        undone,
-        op_id: session.op,
-        summary: "Undone before, at the first try".into(),
-        claims: vec![],
-    }))
+    let (_, redo) = undone_by(session.reader(), session.reader().op(&undone)?)?;
+    let summary = format!("{} before, at the first try", if redo { "Redone" } else { "Undone" });
+    Ok(Some(UndoOutcome { undone, op_id: session.op, summary, redo, claims: vec![] }))
 }

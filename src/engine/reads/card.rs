@@ -1,12 +1,15 @@
 //! Conflict cards.
 
-use super::limit;
+use super::{chain, limit};
 use crate::{
     api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
-    domain::{EventId, derive::CardKind as CardKinds, verdict::Evidence},
+    domain::{EventId, Status, derive::CardKind as CardKinds, verdict::Evidence},
     engine::{Engine, acts, beside, check, gate, lookup, past::At, view as views, words},
     store::{CardFilter, CardRow, Reader},
 };
+
+/// The most claims that a card shows in place of a side.
+const MAX_NOW: usize = 3;
 
 /// The most claims that a card shows as resting on a side.
 const MAX_BEARS: usize = 3;
@@ -90,9 +93,14 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
         let mut claim = claim.clone();
         beside::fill(reader, &mut claim)?;
         let bears = if claim.dependents > 0 { reader.dependents(&claim.id, MAX_BEARS)? } else { Vec::new() };
-        let bears = bears.into_iter().map(|row| Bearing { id: row.id, statement: row.statement });
-        stored.push(CardSide { claim, candidate: false, bears: bears.collect() });
+        let bears = bears.into_iter().map(|row| Bearing { id: row.id, statement: row.statement }).collect();
+        let now = in_place_of(reader, &claim, today)?;
+        stored.push(CardSide { claim, candidate: false, bears, now });
     }
+    let stored_as = match &sides.candidate {
+        Some(candidate) => stored_as(reader, &row, candidate, today)?,
+        None => Vec::new(),
+    };
     Ok(CardView {
         summary: sides.summary(&row, now),
         acts,
@@ -103,10 +111,42 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
         sides: sides
             .candidate
             .into_iter()
-            .map(|claim| CardSide { claim, candidate: true, bears: Vec::new() })
+            .map(|claim| CardSide { claim, candidate: true, bears: Vec::new(), now: stored_as.clone() })
             .chain(stored)
             .collect(),
     })
+}
+
+/// What is in force in place of a claim that is not, the newest first.
+fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
+    if claim.status == Status::Active || claim.replaced_by.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut later = chain::forward(reader, &lookup::row(reader, &claim.id)?, today)?;
+    later.retain(|claim| claim.status == Status::Active);
+    later.reverse();
+    later.truncate(MAX_NOW);
+    Ok(later)
+}
+
+/// What a refused candidate was stored as when its card was settled, as far as that is in force.
+fn stored_as(reader: &Reader, row: &CardRow, candidate: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
+    let Some(by) = row.settled.as_ref().filter(|_| !row.open) else { return Ok(Vec::new()) };
+    let mut now = Vec::new();
+    for event in reader.op(&by.op)?.iter().filter(|event| acts::creates_claim(event)) {
+        let made = views::claim(lookup::row(reader, &event.id)?, today);
+        now.extend(in_place_of(reader, &made, today)?);
+        if made.status == Status::Active {
+            now.push(made);
+        }
+    }
+    // A narrowed side is stored beside the candidate; where a text replaced both, that is what it became.
+    let own = |claim: &ClaimView| claim.statement == candidate.statement;
+    if now.iter().any(own) {
+        now.retain(own);
+    }
+    now.truncate(MAX_NOW);
+    Ok(now)
 }
 
 /// The cards on which a claim stands.

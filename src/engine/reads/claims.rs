@@ -2,10 +2,10 @@
 
 use super::limit;
 use crate::{
-    api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery},
+    api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, MAX_PAGE},
     domain::{ClaimId, ClaimKind, Status},
     engine::{Engine, beside, check, gate, lookup, past::At, view},
-    store::{ClaimFilter, ClaimRow, Reader, Said},
+    store::{ClaimFilter, ClaimRow, Page, Reader, Said},
 };
 
 /// The longest search, in bytes.
@@ -24,15 +24,84 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     // What a source says is found by the text index, with words or without.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
     let at = query.as_of.map(|as_of| At { scope: filter.scope.clone(), as_of });
+    let order = order(query.order.as_deref())?;
     engine.look(at.as_ref(), |reader| {
-        let page = match words {
-            Some(words) => reader.search(&filter, words, limit, cursor)?,
-            None => reader.claims(&filter, limit, cursor)?,
+        let read = |limit: usize, cursor: Option<&str>| -> Result<Page<ClaimRow>, ApiError> {
+            Ok(match words {
+                Some(words) => reader.search(&filter, words, limit, cursor)?,
+                None => reader.claims(&filter, limit, cursor)?,
+            })
+        };
+        let page = match order {
+            Order::Newest => read(limit, cursor)?,
+            order => ordered(read, order, limit, cursor)?,
         };
         let mut items = view::claims(page.items, &today);
         beside::fill_exceptions(reader, &mut items)?;
         Ok(ClaimsPage { items, total: page.total, at_least: page.at_least, next: page.next })
     })
+}
+
+/// In which order claims are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Newest,
+    Kind,
+    Source,
+}
+
+fn order(word: Option<&str>) -> Result<Order, ApiError> {
+    match word.map_or("newest", str::trim) {
+        "" | "newest" => Ok(Order::Newest),
+        "kind" => Ok(Order::Kind),
+        "source" => Ok(Order::Source),
+        other => Err(ApiError::field(
+            "order",
+            format!(
+                "`order`: unknown order “{}” (expected newest, kind or source)",
+                other.chars().take(40).collect::<String>()
+            ),
+        )),
+    }
+}
+
+/// The most claims that are ordered by anything but time: there is no index, so that all of them are read.
+const MAX_ORDERED: usize = 5_000;
+
+/// A page of claims in an order of their own; the cursor is how many come before it.
+fn ordered(
+    read: impl Fn(usize, Option<&str>) -> Result<Page<ClaimRow>, ApiError>,
+    order: Order,
+    limit: usize,
+    cursor: Option<&str>,
+) -> Result<Page<ClaimRow>, ApiError> {
+    let before = cursor.map_or(Ok(0), str::parse::<usize>);
+    let before = before.map_err(|_| ApiError::field("cursor", "`cursor` is of a list in another order"))?;
+    let mut all = read(MAX_PAGE, None)?;
+    while let Some(next) = all.next.take().filter(|_| all.items.len() < MAX_ORDERED) {
+        let page = read(MAX_PAGE, Some(&next))?;
+        all.items.extend(page.items);
+        all.next = page.next;
+    }
+    let unread = all.next.is_some();
+    match order {
+        Order::Kind => all.items.sort_by_key(|row| ClaimKind::ALL.iter().position(|kind| *kind == row.kind)),
+        Order::Source => all.items.sort_by_cached_key(|row| place_of(row.source.as_deref())),
+        Order::Newest => {}
+    }
+    let known = all.items.len();
+    let items: Vec<ClaimRow> = all.items.into_iter().skip(before).take(limit).collect();
+    let after = before + items.len();
+    let total = if unread { known } else { all.total };
+    Ok(Page { next: (after < known).then(|| after.to_string()), total, at_least: all.at_least || unread, items })
+}
+
+/// Where a source stands: those without one last, the lines of a file by their numbers.
+fn place_of(source: Option<&str>) -> (bool, String, usize) {
+    let source = source.unwrap_or_default().trim();
+    let numbered = source.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse().ok()?)));
+    let (path, line) = numbered.unwrap_or((source, 0));
+    (source.is_empty(), path.to_owned(), line)
 }
 
 /// `GET /claims/{id}`.

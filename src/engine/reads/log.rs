@@ -3,7 +3,7 @@
 use super::limit;
 use crate::{
     api::{ApiError, LogPage, LogQuery},
-    engine::{Engine, check, view},
+    engine::{Engine, acts, check, view},
     store::LogFilter,
 };
 
@@ -18,8 +18,11 @@ pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPag
         let mut items = Vec::with_capacity(page.items.len());
         for row in page.items {
             let first = row.targets.first().copied().filter(|_| query.acts);
+            let undone = if query.acts { acts::taken_back(reader, &row)? } else { None };
             let mut event = view::event(row);
-            if let Some(first) = first {
+            if let Some((what, redo)) = undone {
+                (event.about, event.redo) = (Some(view::shorten(&what)), redo);
+            } else if let Some(first) = first {
                 let target = reader.event(&first)?.and_then(|target| target.body);
                 event.about = target.and_then(|body| body.statement).map(|text| view::shorten(&text));
             }

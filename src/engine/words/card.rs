@@ -152,7 +152,7 @@ fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
 
 fn prefill(facts: &Facts<'_>, act: CardAct) -> Option<String> {
     match act {
-        CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(|claim| claim.reason.clone()),
+        CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(ClaimView::own_reason).map(str::to_owned),
         CardAct::Exception => facts.proposed.map(str::to_owned),
         CardAct::Discard => facts.active().next().map(|claim| format!("{} stands", quote(&claim.statement))),
         CardAct::Retract if facts.kind == CardKind::Proposed => facts.proposed.map(str::to_owned),
@@ -270,5 +270,13 @@ mod tests {
         assert_eq!(prefill(CardAct::Exception).as_deref(), Some("one week only"));
         assert_eq!(prefill(CardAct::Discard).as_deref(), Some("“use blue” stands"));
         assert_eq!(prefill(CardAct::Retract), None);
+        let imported = ClaimView {
+            reason: Some("Stated in AGENTS.md under “Guide”.".into()),
+            source: Some("docs/AGENTS.md:12".into()),
+            ..claim("use red", Status::Active)
+        };
+        let facts = Facts { candidate: Some(&imported), ..facts };
+        let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
+        assert_eq!(prefill(CardAct::Supersede), None, "where it was stated is no reason");
     }
 }

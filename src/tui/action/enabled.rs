@@ -17,7 +17,8 @@ pub fn always(_: &State) -> Can {
 fn card(state: &State) -> Result<&Card, String> {
     let none = match state.screen {
         Screen::Inbox => state.inbox.card().is_none(),
-        _ => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
+        Screen::Cards => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
+        _ => return Err("no card is on this screen".to_owned()),
     };
     if none {
         return Err("no card is listed".to_owned());
@@ -71,10 +72,9 @@ pub fn markable(state: &State) -> Can {
     }
 }
 
-/// Cards are marked, and a card says whose claims there are.
+/// Cards are marked.
 pub fn keep_source(state: &State) -> Can {
-    many(state)?;
-    state.conflicts.card.as_ref().map(|_| ()).ok_or_else(|| "the card is still being read".to_owned())
+    many(state)
 }
 
 /// A card is shown of which the guard said why.
@@ -85,7 +85,11 @@ pub fn card_details(state: &State) -> Can {
 
 /// See [`CardAct::Supersede`].
 pub fn keep_new(state: &State) -> Can {
-    act_or_many(state, CardAct::Supersede)
+    act_or_many(state, CardAct::Supersede)?;
+    if state.is_marked() {
+        return Ok(());
+    }
+    card(state)?.can_side(0)
 }
 
 /// See [`CardAct::Supersede`].
@@ -94,7 +98,8 @@ pub fn keep_existing(state: &State) -> Can {
         return many(state);
     }
     act(state, CardAct::Supersede)?;
-    card(state)?.b().map(|_| ()).ok_or_else(|| "this card has no existing claim".to_owned())
+    let card = card(state)?;
+    card.can_side(card.other)
 }
 
 /// See [`CardAct::Supersede`].
@@ -153,22 +158,15 @@ pub fn door(state: &State) -> Can {
 
 /// An act is under the cursor.
 pub fn act_listed(state: &State) -> Can {
-    let act = state.acts().and_then(|acts| acts.list.current());
+    let act = state.acts().and_then(|acts| acts.list.in_hand());
     act.map(|_| ()).ok_or_else(|| "no act is under the cursor".to_owned())
 }
 
 /// The act under the cursor can be taken back.
 pub fn take_back(state: &State) -> Can {
-    let act = state.acts().and_then(|acts| acts.list.current()).ok_or("no act is under the cursor")?;
-    if act.undone {
-        return Err("it is already undone".to_owned());
-    }
-    match act.kind.as_str() {
-        "redact" | "local.redact" => Err("a redaction cannot be undone: the text is deleted".to_owned()),
-        "local.refused" => Err("nothing was stored; discard the new claim on its card instead".to_owned()),
-        kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite".to_owned()),
-        _ => idle(state),
-    }
+    let act = state.acts().and_then(|acts| acts.list.in_hand()).ok_or("no act is under the cursor")?;
+    act.can_undo()?;
+    idle(state)
 }
 
 /// A claim is in hand, or the author is asked for already.
@@ -224,7 +222,8 @@ pub fn claim(state: &State) -> Can {
     in_hand(state).map(|_| ())
 }
 
-fn idle(state: &State) -> Can {
+/// No act is under way.
+pub fn idle(state: &State) -> Can {
     if state.acting.is_some() { Err("the last act is still running".to_owned()) } else { Ok(()) }
 }
 
@@ -292,6 +291,20 @@ pub fn openable(state: &State) -> Can {
     };
     let some = some && !matches!(state.overlay, Some(Overlay::Page(_)));
     if some { Ok(()) } else { Err("there is nothing to open here".to_owned()) }
+}
+
+/// A claim or a card is in hand whose text is there.
+pub fn text(state: &State) -> Can {
+    if state.text_in_hand().is_some() { Ok(()) } else { Err("no claim is under the cursor".to_owned()) }
+}
+
+/// What is in hand comes from a file of this project.
+pub fn source(state: &State) -> Can {
+    if state.source_in_hand().is_some() {
+        return Ok(());
+    }
+    text(state)?;
+    Err(format!("it names no file of {}, where the app was opened", state.home.0))
 }
 
 /// There is something to link to.
@@ -396,7 +409,7 @@ fn writes_files(state: &State) -> Can {
 }
 
 /// Something beside claims may be changed, and nothing else is under way.
-fn works(state: &State) -> Can {
+pub fn works(state: &State) -> Can {
     if state.settings.read_only {
         return Err("this app was opened with --read-only".to_owned());
     }

@@ -71,6 +71,8 @@ pub enum Action {
     Ask,
     // Peers
     SyncNow,
+    NewTeam,
+    JoinTeam,
     LetIn,
     TurnAway,
     // Moving
@@ -98,7 +100,11 @@ pub enum Action {
     Redo,
     AllScopes,
     Audit,
+    AddClaim,
     CopyLink,
+    CopyText,
+    OpenSource,
+    Theme,
     Start,
     Reload,
     Log,
@@ -125,6 +131,7 @@ pub enum Action {
     SourceFilter,
     VerdictFilter,
     Widen,
+    SortClaims,
     // In the tour
     TourNext,
     TourBack,
@@ -149,6 +156,7 @@ pub enum Action {
     Submit,
     Advance,
     NewLine,
+    ClearLine,
     NextField,
     PrevField,
     Editor,
@@ -158,6 +166,7 @@ pub enum Action {
     PickDown,
     PickPageUp,
     PickPageDown,
+    ClearWords,
     Pick,
     Close,
     // In a question
@@ -275,6 +284,11 @@ impl KeyScope {
         }
     }
 
+    /// Whether its acts are those of a screen, not of what lies over one.
+    pub fn is_on_screens(self) -> bool {
+        !matches!(self, Self::Form | Self::Pick | Self::Confirm | Self::Tour | Self::Page | Self::Move)
+    }
+
     /// The heading under which its acts are listed.
     pub fn title(self) -> &'static str {
         match self {
@@ -323,6 +337,8 @@ pub struct ActionSpec {
     pub short: &'static str,
     /// What it does, in a sentence; a key of another act in it is written as for [`Keymap::say`].
     pub help: &'static str,
+    /// Other words by which it is looked for.
+    pub also: &'static [&'static str],
     /// Its usual keys, in the written form of [`super::key::KeyPress`]; those that hold are in the [`Keymap`].
     pub keys: &'static [&'static str],
     /// Where they work.
@@ -334,6 +350,11 @@ pub struct ActionSpec {
 }
 
 impl ActionSpec {
+    /// The same, found by other words as well.
+    const fn also(self, also: &'static [&'static str]) -> Self {
+        Self { also, ..self }
+    }
+
     /// Whether it can be done now; read-only mode and its own condition together.
     pub fn check(&self, state: &State) -> Result<(), String> {
         if self.danger != Danger::None && state.settings.read_only {

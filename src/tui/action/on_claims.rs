@@ -47,7 +47,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Supersede",
         "The decision changed: write the claim that replaces it. The guard checks it.",
         can::active_claim,
-    ),
+    )
+    .also(&["edit", "change", "replace", "update"]),
     acts(
         ClaimRetract,
         Claim,
@@ -56,7 +57,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Retract",
         "It was never right: take the claim out, with a reason. It stays in the history.",
         can::active_claim,
-    ),
+    )
+    .also(&["delete", "remove", "wrong"]),
     acts(
         ClaimReinstate,
         Claim,
@@ -65,7 +67,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Reinstate",
         "Bring a superseded or retracted claim back, with a reason.",
         can::past_claim,
-    ),
+    )
+    .also(&["restore", "bring back"]),
     acts(
         ClaimReviewed,
         Claim,
@@ -74,7 +77,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Mark as reviewed",
         "You looked at it and it stands, with a reason. If several are marked, all of them.",
         can::needs_review,
-    ),
+    )
+    .also(&["confirm", "still holds", "approve"]),
     asks(
         ClaimRedact,
         Claim,
@@ -83,7 +87,8 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Redact",
         "Delete the claim's text everywhere, e.g. a pasted secret. The record stays; the text cannot be restored.",
         can::redactable,
-    ),
+    )
+    .also(&["erase", "secret", "delete the text"]),
     plain(NextMatch, Matches, &["n"], "", "Next match", "To the next row that matches the search.", can::matches),
     plain(
         PrevMatch,
@@ -130,5 +135,16 @@ pub(super) const ON_CLAIMS: &[ActionSpec] = &[
         "Only claims that are disputed, stored with a warning, neither, or all.",
         can::always,
     ),
-    plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed),
+    plain(
+        SortClaims,
+        Claims,
+        &["O"],
+        "",
+        "Sort",
+        "The newest first, by kind, or by source: files in their order, and their lines.",
+        can::always,
+    )
+    .also(&["order", "newest", "kind", "source"]),
+    plain(Widen, Claims, &["c"], "", "Clear the filters", "Show all active claims again.", can::narrowed)
+        .also(&["reset"]),
 ];

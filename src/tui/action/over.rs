@@ -16,6 +16,7 @@ pub(super) const OVER_SCREENS: &[ActionSpec] = &[
     plain(NextField, Form, &["tab"], "next field", "Next field", "To the next field.", can::always),
     plain(PrevField, Form, &["shift-tab"], "", "Previous field", "To the field before.", can::always),
     plain(NewLine, Form, &["alt-enter", "ctrl-j"], "", "New line", "Begin a new line in the text.", can::always),
+    plain(ClearLine, Form, &["ctrl-u"], "", "Clear the line", "Take the text of the line away.", can::always),
     plain(
         Editor,
         Form,
@@ -39,6 +40,7 @@ pub(super) const OVER_SCREENS: &[ActionSpec] = &[
     plain(PickDown, KeyScope::Pick, &["down", "ctrl-n", "ctrl-j"], "", "Down", "One row down.", can::always),
     plain(PickPageUp, KeyScope::Pick, &["pgup"], "", "Page up", "One screen up.", can::always),
     plain(PickPageDown, KeyScope::Pick, &["pgdn"], "", "Page down", "One screen down.", can::always),
+    plain(ClearWords, KeyScope::Pick, &["ctrl-u"], "", "Clear the line", "Take away what was typed.", can::always),
     plain(Close, KeyScope::Pick, &["esc", "ctrl-c"], "close", "Close", "Back to the screen.", can::always),
     plain(Yes, Confirm, &["y"], "yes", "Yes", "Do it.", can::always),
     plain(No, Confirm, &["n", "esc", "ctrl-c", "q"], "no", "No", "Do nothing.", can::always),

@@ -13,7 +13,7 @@ pub(super) const fn plain(
     help: &'static str,
     enabled: fn(&State) -> Result<(), String>,
 ) -> ActionSpec {
-    ActionSpec { id, title, short, help, keys, scope, danger: Danger::None, enabled }
+    ActionSpec { id, title, short, help, also: &[], keys, scope, danger: Danger::None, enabled }
 }
 
 /// One row that changes the memory, and that undo reverses.
@@ -26,7 +26,7 @@ pub(super) const fn acts(
     help: &'static str,
     enabled: fn(&State) -> Result<(), String>,
 ) -> ActionSpec {
-    ActionSpec { id, title, short, help, keys, scope, danger: Danger::Undoable, enabled }
+    ActionSpec { id, title, short, help, also: &[], keys, scope, danger: Danger::Undoable, enabled }
 }
 
 /// One row that cannot be reversed, and asks first.
@@ -39,5 +39,5 @@ pub(super) const fn asks(
     help: &'static str,
     enabled: fn(&State) -> Result<(), String>,
 ) -> ActionSpec {
-    ActionSpec { id, title, short, help, keys, scope, danger: Danger::Final, enabled }
+    ActionSpec { id, title, short, help, also: &[], keys, scope, danger: Danger::Final, enabled }
 }

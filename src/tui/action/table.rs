@@ -19,7 +19,8 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Keep new",
         "The new claim stays and replaces the existing one.",
         can::keep_new,
-    ),
+    )
+    .also(&["accept", "choose", "resolve"]),
     acts(
         KeepExisting,
         Card,
@@ -28,8 +29,10 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Keep existing",
         "The existing claim stays and the new one gives way.",
         can::keep_existing,
-    ),
-    acts(Merge, Card, &["m"], "merge", "Merge", "Write one claim that replaces both.", can::merge),
+    )
+    .also(&["reject", "resolve", "old"]),
+    acts(Merge, Card, &["m"], "merge", "Merge", "Write one claim that replaces both.", can::merge)
+        .also(&["combine", "rewrite", "edit"]),
     acts(
         Retract,
         Card,
@@ -38,7 +41,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Retract one",
         "One of the two was never right: take it out, with a reason.",
         can::retract_side,
-    ),
+    ).also(&["delete", "remove", "wrong"]),
     acts(
         Narrow,
         Card,
@@ -47,7 +50,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Narrow: only in…",
         "Say where or when one of the two holds (environment, team, tenant, dates), so that both hold.",
         can::narrow,
-    ),
+    ).also(&["limit", "scope", "environment"]),
     acts(
         Exception,
         Card,
@@ -56,7 +59,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Keep both as an exception",
         "They contradict, and both stay; your reason is kept with them.",
         can::exception,
-    ),
+    ).also(&["allow", "waive"]),
     acts(
         Dismiss,
         Card,
@@ -65,7 +68,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Dismiss",
         "This is no contradiction: both stay, and you are not asked about this pair again.",
         can::dismiss,
-    ),
+    ).also(&["ignore", "false alarm", "not a conflict"]),
     acts(
         Discard,
         Card,
@@ -74,8 +77,10 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Discard the new claim",
         "Drop the new claim; nothing is stored.",
         can::discard,
-    ),
-    acts(Snooze, Card, &["z"], "snooze", "Snooze", "Hide the card for a while, on this machine only.", can::snooze),
+    )
+    .also(&["delete", "drop", "throw away"]),
+    acts(Snooze, Card, &["z"], "snooze", "Snooze", "Hide the card for a while, on this machine only.", can::snooze)
+        .also(&["later", "postpone", "defer"]),
     plain(NextCard, Card, &["n", "]"], "next", "Next card", "Go to the next card.", can::has_cards),
     plain(PrevCard, Card, &["N", "["], "", "Previous card", "Go to the card before.", can::has_cards),
     plain(
@@ -86,7 +91,8 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Why the guard thinks so",
         "Show or hide the guard's sentence, how it read both claims, and its figures.",
         can::card_details,
-    ),
+    )
+    .also(&["evidence", "figures", "probability"]),
     plain(
         CardWhy,
         Card,
@@ -131,7 +137,8 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Mark",
         "Mark or unmark what is under the cursor and go to the next. On cards {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all that are marked, on claims {claim_reviewed}.",
         can::markable,
-    ),
+    )
+    .also(&["select"]),
     plain(
         MarkRange,
         Marks,
@@ -149,7 +156,8 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Mark the group, or unmark it",
         "Mark everything listed in the group under the cursor, or unmark it.",
         can::markable,
-    ),
+    )
+    .also(&["select everything"]),
     acts(
         KeepSource,
         Card,
@@ -178,6 +186,26 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Reject the device under the cursor; its invitation cannot be used again.",
         can::waiting,
     ),
+    plain(
+        NewTeam,
+        Peers,
+        &["n"],
+        "new team",
+        "Create a team",
+        "Create a team with this device as its first admin, and share a project with it.",
+        can::works,
+    )
+    .also(&["make", "share"]),
+    plain(
+        JoinTeam,
+        Peers,
+        &["J"],
+        "join",
+        "Join a team",
+        "Join a team by the ticket that one of its admins gave you; both screens then show the same words.",
+        can::works,
+    )
+    .also(&["ticket", "invitation"]),
     plain(Ask, Why, &["a"], "ask", "Ask why", "Ask a question in words.", can::always),
     plain(Up, Move, &["k", "up"], "", "Up", "One row up, or scroll.", can::always),
     plain(Down, Move, &["j", "down"], "", "Down", "One row down, or scroll.", can::always),
@@ -190,8 +218,17 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
     plain(NextPane, Move, &["tab"], "", "Next pane", "To the next pane.", can::always),
     plain(PrevPane, Move, &["shift-tab"], "", "Previous pane", "To the pane before.", can::always),
     plain(Open, Move, &["enter"], "open", "Open", "Open what is under the cursor.", can::openable),
-    acts(Undo, Global, &["u"], "undo", "Undo", "Undo the last act; {redo} redoes it.", can::undo),
-    acts(Redo, Global, &["U"], "", "Redo", "Redo what was undone last.", can::redo),
+    acts(
+        Undo,
+        Global,
+        &["u"],
+        "undo",
+        "Undo",
+        "Undo what this session did last; before it undoes anything older, or of another scope, it asks. {redo} redoes it.",
+        can::undo,
+    )
+    .also(&["revert", "take back", "cancel"]),
+    acts(Redo, Global, &["U"], "", "Redo", "Redo what was undone last.", can::redo).also(&["again"]),
     plain(
         Search,
         Global,
@@ -200,7 +237,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Search",
         "Search everywhere by words and by meaning; filters can be typed too (by:NAME), and ! excludes.",
         can::always,
-    ),
+    ).also(&["find", "filter"]),
     plain(
         Palette,
         Global,
@@ -209,11 +246,14 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Help and all commands",
         "Search every command by name; shows its key, and why it cannot be done now.",
         can::always,
-    ),
-    plain(ShowInbox, Global, &["1"], "", "Inbox", "Go to what waits for you.", can::always),
+    )
+    .also(&["keys", "commands"]),
+    plain(ShowInbox, Global, &["1"], "", "Inbox", "Go to what waits for you.", can::always)
+        .also(&["conflicts", "cards", "review"]),
     plain(ShowClaims, Global, &["2"], "", "Claims", "Go to the claims.", can::always),
     plain(ShowWhy, Global, &["3"], "", "Why", "Go to the history of a claim, with its reasons.", can::always),
-    plain(ShowPeers, Global, &["4"], "", "Peers", "Go to teams and their devices.", can::always),
+    plain(ShowPeers, Global, &["4"], "", "Peers", "Go to teams and their devices.", can::always)
+        .also(&["sync", "devices"]),
     plain(
         ShowTimeline,
         Global,
@@ -222,8 +262,10 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Timeline",
         "Go to what happened, newest first; any act can be undone there.",
         can::always,
-    ),
-    plain(ShowModels, Global, &["6"], "", "Models", "Go to the models, and the health of the daemon.", can::always),
+    )
+    .also(&["history", "activity", "log"]),
+    plain(ShowModels, Global, &["6"], "", "Models", "Go to the models, and the health of the daemon.", can::always)
+        .also(&["status"]),
     plain(
         ShowAgents,
         Global,
@@ -242,7 +284,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "All scopes or this one",
         "Show all scopes, or only the scope of what is under the cursor.",
         can::always,
-    ),
+    ).also(&["project", "switch"]),
     plain(
         Snapshot,
         Global,
@@ -251,7 +293,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "The scope on a page",
         "Show the active claims of the scope on one page, as agents get them.",
         can::always,
-    ),
+    ).also(&["summary", "print", "export"]),
     acts(
         Audit,
         Global,
@@ -260,10 +302,43 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Audit",
         "Compare the active claims of the scope with each other, and open a card for each contradiction.",
         can::audit,
-    ),
-    plain(CopyLink, Global, &["y"], "", "Copy a link", "Copy the command that opens this card or claim.", can::link),
+    ).also(&["check", "compare", "scan"]),
+    acts(
+        AddClaim,
+        Global,
+        &["+"],
+        "add",
+        "Add a claim",
+        "Write a claim with its reason; the guard compares it with the active claims.",
+        can::idle,
+    )
+    .also(&["remember", "new", "create", "write"]),
+    plain(CopyText, Global, &["Y"], "", "Copy the text", "Copy what this claim, or each side of this card, says.", can::text)
+        .also(&["yank", "clipboard"]),
+    plain(
+        OpenSource,
+        Global,
+        &["E"],
+        "",
+        "Open the source",
+        "Open the file that this claim comes from in $VISUAL or $EDITOR, at its line.",
+        can::source,
+    )
+    .also(&["file", "editor", "jump"]),
+    plain(
+        Theme,
+        Global,
+        &["T"],
+        "",
+        "Theme",
+        "For a dark background, for a light one, or without colours, until the app ends.",
+        can::always,
+    )
+    .also(&["colours", "colors", "dark", "light", "contrast"]),
+    plain(CopyLink, Global, &["y"], "", "Copy a link", "Copy the command that opens this card or claim.", can::link).also(&["share", "url"]),
     plain(Start, Global, &["s"], "start", "Start the daemon", "Start the daemon where none is running.", can::start),
-    plain(Reload, Global, &["ctrl-r", "ctrl-l"], "", "Reload", "Read everything again.", can::always),
+    plain(Reload, Global, &["ctrl-r", "ctrl-l"], "", "Reload", "Read everything again.", can::always)
+        .also(&["refresh"]),
     plain(
         Log,
         Global,
@@ -272,7 +347,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "This session",
         "What you did in this session, with command lines, and every message.",
         can::always,
-    ),
+    ).also(&["history", "messages"]),
     plain(
         Mouse,
         Global,
@@ -283,8 +358,10 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         can::always,
     ),
     plain(Suspend, Global, &["ctrl-z"], "", "Suspend", "Back to the shell; `fg` returns.", can::always),
-    plain(Quit, Global, &["q", "ctrl-c"], "quit", "Quit", "Leave the app.", can::always),
-    plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always),
+    plain(Quit, Global, &["q", "ctrl-c"], "quit", "Quit", "Leave the app.", can::always)
+        .also(&["exit", "close"]),
+    plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always)
+        .also(&["introduction", "onboarding"]),
     plain(InboxNext, Inbox, &["n", "]"], "next", "Next", "Go to the next one.", can::listed),
     plain(InboxPrev, Inbox, &["N", "["], "", "Previous", "Go to the one before.", can::listed),
     asks(
@@ -332,7 +409,7 @@ pub(super) const ON_SCREENS: &[ActionSpec] = &[
         "Remake the vectors",
         "Make all vectors again, after another embedding model was chosen; until then search is by words only.",
         can::reembed,
-    ),
+    ).also(&["embeddings", "reindex"]),
     plain(
         AgentFilter,
         Agents,

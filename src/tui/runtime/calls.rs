@@ -7,13 +7,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::verbs;
 use crate::{
-    api::{ErrorCode, PendingJoins, RecallAnswer, RecallRequest, SyncNowRequest},
+    api::{
+        CardView, ClaimsQuery, ErrorCode, MAX_PAGE, PendingJoins, RecallAnswer, RecallHit, RecallRequest,
+        SyncNowRequest,
+    },
     client::{
         Client, ClientError,
         injected::{self, Given},
     },
     tui::{
-        found,
+        found, fuzzy,
         msg::{Answer, Failure, FailureKind, Read, Write},
     },
 };
@@ -40,6 +43,7 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
         Read::Why(request) => Answer::Why(Box::new(client.why(&request).await?)),
         Read::Conflicts(query) => Answer::Conflicts(client.conflicts(&query).await?),
         Read::Card(id) => Answer::Card(Box::new(client.card(&id).await?)),
+        Read::Cards(ids) => Answer::Cards(cards(client, &ids).await?),
         Read::Inbox(query) => Answer::Inbox(client.inbox(&query).await?),
         Read::Log(query) => Answer::Log(client.log(&query).await?),
         Read::Recall(requests) => {
@@ -51,6 +55,7 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
         Read::Agents(query) => Answer::Agents(client.agents(&query).await?),
         Read::Given => Answer::Given(given(client, state).await?),
         Read::Setup { remove } => Answer::Setup(verbs::setup(remove, false).await?),
+        Read::Joined(id) => Answer::Join(Box::new(client.sync_joined(&id).await?)),
         Read::Diagnose => Answer::Diagnose(Box::new(client.diagnose().await?)),
         Read::Sync => {
             let status = client.sync_status().await?;
@@ -58,6 +63,21 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
             Answer::Sync(Box::new(status), pending)
         }
     })
+}
+
+/// Reads cards, a few at a time; one that is gone meanwhile is left out.
+async fn cards(client: &Client, ids: &[String]) -> Result<Vec<CardView>, ClientError> {
+    let calls: Vec<_> = ids.iter().map(|id| client.card(id)).collect();
+    let read: Vec<_> = stream::iter(calls).buffered(AT_ONCE).collect().await;
+    let mut views = Vec::new();
+    for card in read {
+        match card {
+            Ok(card) => views.push(card),
+            Err(error) if error.is_unreachable() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(views)
 }
 
 /// Asks in each scope, a few at a time, and puts together what comes within [`PATIENCE`]; says how many scopes have not answered by then. The
@@ -83,10 +103,54 @@ async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAn
         Some(error) if answers.is_empty() => Err(error),
         _ => {
             let unasked = requests.len() - answers.len();
-            Ok((found::merge(answers), unasked))
+            let mut merged = found::merge(answers);
+            if !merged.hits.iter().any(found::is_alike) {
+                let slips = spelled_alike(client, requests).await.unwrap_or_default();
+                merged.hits.retain(|hit| slips.iter().all(|slip| slip.claim.id != hit.claim.id));
+                merged.hits.splice(0..0, slips);
+            }
+            Ok((merged, unasked))
         }
     }
 }
+
+/// Claims in which a word is spelled nearly as in the question, the nearest first: looked for where neither words nor meaning found
+/// any.
+async fn spelled_alike(client: &Client, requests: &[RecallRequest]) -> Result<Vec<RecallHit>, ClientError> {
+    let mut claims = Vec::new();
+    for request in requests.iter().take(AT_ONCE) {
+        let kinds: Vec<&str> = request.kinds.iter().map(|kind| kind.as_str()).collect();
+        let mut query = ClaimsQuery {
+            org_id: Some(request.org_id.clone()),
+            project: Some(request.project.clone()),
+            kind: Some(kinds.join(",")).filter(|kinds| !kinds.is_empty()),
+            status: request.include_history.then(|| "all".to_owned()),
+            limit: Some(MAX_PAGE),
+            ..ClaimsQuery::default()
+        };
+        for _ in 0..PAGES {
+            let page = client.claims(&query).await?;
+            claims.extend(page.items);
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+    }
+    let texts: Vec<&str> = claims.iter().map(|claim| claim.statement.as_str()).collect();
+    let words = requests.first().map_or("", |request| request.query.as_str());
+    let found = fuzzy::find(words, &texts).into_iter().take(SPELLED);
+    Ok(found
+        .filter_map(|(index, score)| Some((claims.get(index)?.clone(), score)))
+        .map(|(claim, score)| RecallHit { claim, score: f32::from(score), cosine: None, words: Vec::new() })
+        .collect())
+}
+
+/// Pages of claims of a scope in which a word is looked for that may be misspelled.
+const PAGES: usize = 5;
+
+/// The most claims that are shown for a word that may be misspelled.
+const SPELLED: usize = 5;
 
 /// What hooks gave on this machine, by claim, the latest with what it says.
 async fn given(client: &Client, state: Option<&Path>) -> Result<Vec<Given>, Failure> {
@@ -111,6 +175,7 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
     Ok(match write {
         Write::Resolve { card, request } => Answer::Outcome(Box::new(client.resolve(&card, &request).await?)),
         Write::ResolveMany(request) => Answer::Many(Box::new(client.resolve_many(&request).await?)),
+        Write::Remember(request) => Answer::Outcome(Box::new(client.remember(&request).await?)),
         Write::Supersede(request) => Answer::Outcome(Box::new(client.supersede(&request).await?)),
         Write::Retract(request) => Answer::Outcome(Box::new(client.retract(&request).await?)),
         Write::Reinstate(request) => Answer::Outcome(Box::new(client.reinstate(&request).await?)),
@@ -124,6 +189,8 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
             let request = SyncNowRequest { device: None, wait_ms: Some(ROUND_MS) };
             Answer::Synced(Box::new(client.sync_now(&request).await?))
         }
+        Write::CreateTeam(request) => Answer::TeamMade(Box::new(client.sync_create(&request).await?)),
+        Write::JoinTeam(request) => Answer::Join(Box::new(client.sync_join(&request).await?)),
         Write::Quarantine { accept: true, request } => Answer::Team(client.sync_accept(&request).await?),
         Write::Quarantine { accept: false, request } => Answer::Team(client.sync_discard(&request).await?),
         Write::AnswerJoin { id, name, request } => {
@@ -138,7 +205,11 @@ impl From<ClientError> for Failure {
         let (kind, field, candidates) = match &error {
             ClientError::Timeout { .. } => (FailureKind::Timeout, None, Vec::new()),
             ClientError::Api(api) => {
-                let kind = if api.code == ErrorCode::NotFound { FailureKind::NotFound } else { FailureKind::Refused };
+                let kind = match api.code {
+                    ErrorCode::NotFound => FailureKind::NotFound,
+                    ErrorCode::Stale => FailureKind::Stale,
+                    _ => FailureKind::Refused,
+                };
                 (kind, api.field.clone(), api.candidates.clone())
             }
             other if other.is_unreachable() => (FailureKind::Unreachable, None, Vec::new()),

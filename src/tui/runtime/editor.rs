@@ -1,11 +1,12 @@
 //! A text in the person's own editor.
 
-use crate::files;
+use crate::files::{self, Place};
 use std::{
+    ffi::OsString,
     fs::{self, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus},
 };
 
@@ -16,14 +17,60 @@ use std::{
 /// # Errors
 /// One sentence for people: the editor ended with an error, or the file cannot be written or read.
 pub(super) fn edit(text: &str) -> Result<Option<String>, String> {
-    let editor = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
-        .unwrap_or_else(|| "vi".to_owned());
+    let editor = chosen();
     match saved(&editor, text) {
         Ok(Ok(after)) => Ok((after.trim_end() != text.trim_end()).then_some(after)),
         Ok(Err(status)) => Err(format!("The editor “{editor}” ended with {status}: the text is as it was.")),
         Err(error) => Err(format!("The text cannot be edited with “{editor}”: {error}")),
+    }
+}
+
+/// The person's editor.
+fn chosen() -> String {
+    ["VISUAL", "EDITOR"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
+        .unwrap_or_else(|| "vi".to_owned())
+}
+
+/// A file of the project by its path in it; links that lead out of it are not followed.
+///
+/// # Errors
+/// One sentence for people: there is no such file, or it is outside of the project.
+pub(super) fn locate(folder: &Path, path: &str) -> Result<PathBuf, String> {
+    match files::locate(folder, &folder.join(path)) {
+        Ok(Place::Inside(file)) if file.is_file() => Ok(file),
+        Ok(Place::Inside(_)) => Err(format!("There is no file “{path}” here any more.")),
+        Ok(Place::Outside(_)) => Err(format!("“{path}” leads out of the project, and is not opened.")),
+        Err(error) => Err(format!("“{path}” cannot be opened: {error}")),
+    }
+}
+
+/// Opens a file in `$VISUAL` or `$EDITOR` (else `vi`), at a line from 1.
+///
+/// # Errors
+/// One sentence for people: the editor ended with an error, or cannot be started.
+pub(super) fn open(file: &Path, line: Option<usize>) -> Result<(), String> {
+    let editor = chosen();
+    let script = format!("trap : INT QUIT; {editor} \"$@\"");
+    let status = Command::new("sh").arg("-c").arg(script).arg("ergo").args(at_line(&editor, file, line)).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("The editor “{editor}” ended with {status}.")),
+        Err(error) => Err(format!("“{}” cannot be opened with “{editor}”: {error}", file.display())),
+    }
+}
+
+/// How an editor is told where to go: most take `+12 file`, some `file:12`.
+fn at_line(editor: &str, file: &Path, line: Option<usize>) -> Vec<OsString> {
+    let Some(line) = line else { return vec![file.into()] };
+    let program = editor.split_whitespace().next().unwrap_or_default();
+    let mut joined = OsString::from(file);
+    joined.push(format!(":{line}"));
+    match program.rsplit('/').next().unwrap_or_default() {
+        "code" | "codium" | "cursor" | "windsurf" => vec!["--goto".into(), joined],
+        "hx" | "helix" | "zed" | "subl" => vec![joined],
+        _ => vec![format!("+{line}").into(), file.into()],
     }
 }
 
@@ -45,5 +92,33 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // Already gone is as good.
         drop(fs::remove_file(&self.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_editor_is_told_the_line_in_its_own_way() {
+        let told = |editor: &str, line| at_line(editor, Path::new("/p/a.md"), line);
+        assert_eq!(told("vim", Some(12)), ["+12", "/p/a.md"]);
+        assert_eq!(told("/usr/bin/nvim -R", Some(3)), ["+3", "/p/a.md"]);
+        assert_eq!(told("code --wait", Some(12)), ["--goto", "/p/a.md:12"]);
+        assert_eq!(told("hx", Some(12)), ["/p/a.md:12"]);
+        assert_eq!(told("vi", None), ["/p/a.md"]);
+    }
+
+    #[test]
+    fn only_files_of_the_project_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("project");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("a.md"), "x").unwrap();
+        fs::write(dir.path().join("secret.md"), "x").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("secret.md"), folder.join("link.md")).unwrap();
+        assert!(locate(&folder, "a.md").is_ok());
+        assert!(locate(&folder, "link.md").unwrap_err().contains("leads out of the project"));
+        assert!(locate(&folder, "gone.md").is_err());
     }
 }

@@ -72,6 +72,23 @@ impl App {
                     self.away(|| rustix::process::kill_current_process_group(rustix::process::Signal::TSTP))?
                         .map_err(std::io::Error::from)?;
                 }
+                Effect::Open { path, line } => {
+                    let opened = match self.folder.clone() {
+                        Some(folder) => match editor::locate(&folder, &path) {
+                            Ok(file) => self.away(|| editor::open(&file, line))?,
+                            Err(message) => Err(message),
+                        },
+                        None => Err(format!("“{path}” cannot be opened: there is no project folder here.")),
+                    };
+                    self.take(vec![Msg::Opened(opened)])?;
+                }
+                Effect::Theme(base) => {
+                    self.look.base = base;
+                    if let Some(file) = &mut self.look.theme_file {
+                        file.base = None;
+                    }
+                    self.theme = self.look.theme(self.light);
+                }
                 Effect::Edit(text) => {
                     let edited = self.away(|| editor::edit(&text))?;
                     self.take(vec![Msg::Edited(edited)])?;

@@ -129,6 +129,10 @@ struct App {
     /// The folder of this machine's state.
     kept: Option<Arc<PathBuf>>,
     theme: Theme,
+    /// How the app was to look, for another theme.
+    look: Options,
+    /// Whether the terminal's background is light, where it is known.
+    light: Option<bool>,
     client: Client,
     start: Starter,
     screen: Screen,
@@ -163,6 +167,8 @@ impl App {
         let mut state = State::new(settings, (size.width, size.height), now());
         state.mouse = options.mouse;
         state.keys = options.keys.clone();
+        state.theme = options.base();
+        let look = options.clone();
         Ok(Self {
             state,
             opening: opening(&options),
@@ -170,6 +176,8 @@ impl App {
             folder: options.folder,
             kept: options.state.map(Arc::new),
             theme,
+            look,
+            light: asked.light,
             client,
             start,
             screen,

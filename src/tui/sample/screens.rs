@@ -27,6 +27,7 @@ pub(crate) fn event(n: u8, kind: &str, statement: Option<&str>) -> EventView {
         statement: statement.map(str::to_owned),
         about: Some("Deploy every Friday".into()),
         undone: n == 5,
+        redo: false,
     }
 }
 
@@ -234,4 +235,20 @@ pub(crate) fn diagnose() -> Diagnose {
 /// The id of the card with this number, as the inbox has it.
 pub(crate) fn inbox_card(n: u8) -> crate::tui::state::inbox::ItemId {
     crate::tui::state::inbox::ItemId::Card(card_id(n))
+}
+
+/// A join of a team.
+pub(crate) fn join(state: crate::api::JoinState) -> crate::api::JoinView {
+    crate::api::JoinView {
+        id: "00112233".into(),
+        state,
+        team_name: "core".into(),
+        inviter: "ada-laptop".into(),
+        person: "ada".into(),
+        role: crate::api::Role::Writer,
+        words: ["anvil", "copper", "lemon", "tiger", "orbit", "maple"].map(str::to_owned).to_vec(),
+        expires_at: NOW + 240_000,
+        team: None,
+        error: None,
+    }
 }

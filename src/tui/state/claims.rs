@@ -44,6 +44,8 @@ pub struct Claims {
     pub days: Option<u64>,
     /// Only claims of which guard and models said this.
     pub verdict: Option<Verdict>,
+    /// In which order they are listed.
+    pub order: Order,
     /// The search line as it was typed.
     pub search: String,
     /// What is near to its words, below the claims that have them.
@@ -56,6 +58,39 @@ pub struct Claims {
     pub at_least: bool,
     /// What was said where the list could not be read.
     pub trouble: Option<String>,
+}
+
+/// An order of claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The newest first; of a search the best match.
+    #[default]
+    Newest,
+    /// By kind.
+    Kind,
+    /// By source.
+    Source,
+}
+
+impl Order {
+    /// The next one round.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Newest => Self::Kind,
+            Self::Kind => Self::Source,
+            Self::Source => Self::Newest,
+        }
+    }
+
+    /// The word on the wire and on screen; `None` for the usual one.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::Newest => None,
+            Self::Kind => Some("kind"),
+            Self::Source => Some("source"),
+        }
+    }
 }
 
 /// A status, or all.
@@ -108,6 +143,7 @@ impl Claims {
             not_source: line.not_source,
             verdict: line.verdict.or(self.verdict).map(|verdict| verdict.as_str().to_owned()),
             needs_review: self.needs_review.then_some(true),
+            order: self.order.as_str().map(str::to_owned),
             limit: Some(super::list::PAGE),
             cursor,
             ..ClaimsQuery::default()

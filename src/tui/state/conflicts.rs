@@ -3,8 +3,11 @@
 use super::{list::Windowed, marks::Marks};
 use crate::{
     api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
-    domain::{CardId, Scope, verdict::Evidence},
-    tui::diff::{self, PairDiff},
+    domain::{CardId, Scope, Status, verdict::Evidence},
+    tui::{
+        diff::{self, PairDiff},
+        text,
+    },
 };
 
 /// Which cards are listed.
@@ -115,9 +118,10 @@ impl Conflicts {
         }
     }
 
-    /// The card, where it is the one under the cursor: acts on another would surprise.
+    /// The card, where it is the one under the cursor of the list that was asked for: acts on another would surprise.
     pub fn current(&self) -> Option<&Card> {
-        self.card.as_ref().filter(|card| self.list.anchor().is_none_or(|id| id == card.view.summary.id))
+        let listed = self.list.in_hand().map(|row| row.id);
+        self.card.as_ref().filter(|card| listed == Some(card.view.summary.id))
     }
 }
 
@@ -195,6 +199,24 @@ impl Card {
         match self.option(act) {
             Some(option) => option.disabled.clone().map_or(Ok(()), Err),
             None => Err(format!("this card does not offer {}", act.as_str())),
+        }
+    }
+
+    /// Whether an act can be on this side: one that is in force, or the refused write.
+    pub fn can_be(side: &CardSide) -> bool {
+        side.candidate || side.claim.status == Status::Active
+    }
+
+    /// Whether a side can be kept, or retracted, or narrowed; else why not.
+    pub fn can_side(&self, index: usize) -> Result<(), String> {
+        let name = if index == 0 { "the new claim" } else { "the existing claim" };
+        match self.view.sides.get(index) {
+            None => Err("this card has no existing claim".to_owned()),
+            Some(side) if Self::can_be(side) => Ok(()),
+            Some(side) => match side.now.first() {
+                None => Err(format!("{name} is no longer active")),
+                Some(now) => Err(format!("{name} was replaced: “{}” is active now", text::fit(&now.statement, 60))),
+            },
         }
     }
 

@@ -54,6 +54,12 @@ pub enum About {
         /// The act.
         act: ClaimAct,
     },
+    /// A new claim.
+    New,
+    /// A new team.
+    NewTeam,
+    /// Joining a team.
+    JoinTeam,
 }
 
 /// Which side of many cards stays.
@@ -92,6 +98,18 @@ pub enum FieldId {
     Snooze,
     /// Why.
     Reason,
+    /// Of which kind the new claim is.
+    Kind,
+    /// Where the new claim comes from.
+    Source,
+    /// In which scope.
+    Scope,
+    /// What the new team is called.
+    Name,
+    /// The ticket of a team.
+    Ticket,
+    /// How the team sees this device.
+    Device,
 }
 
 impl FieldId {
@@ -108,6 +126,12 @@ impl FieldId {
             Self::Until => "valid_until",
             Self::Snooze => "until",
             Self::Reason => "reason",
+            Self::Kind => "kind",
+            Self::Source => "source",
+            Self::Scope => "project",
+            Self::Name => "name",
+            Self::Ticket => "ticket",
+            Self::Device => "device_name",
         }
     }
 }
@@ -223,6 +247,12 @@ pub fn one_line(text: &str) -> TextArea<'static> {
     let mut area = TextArea::new(vec![crate::domain::text::sanitize_line(text)]);
     area.move_cursor(ratatui_textarea::CursorMove::End);
     area
+}
+
+/// Takes the text of the line under the cursor away.
+pub fn clear_line(area: &mut TextArea<'static>) {
+    area.move_cursor(ratatui_textarea::CursorMove::End);
+    area.delete_line_by_head();
 }
 
 /// A text area of several lines that wraps at words, the cursor at its end.

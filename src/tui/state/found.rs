@@ -4,7 +4,7 @@ use super::{filter::Line, list::Windowed};
 use crate::{
     api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest, RecallVerdict},
     domain::{ClaimId, ClaimKind, Scope, Status, text::words},
-    tui::found::LIKE,
+    tui::found::is_alike,
 };
 
 /// The most scopes that are asked where all are shown; they have so long and no longer to answer, the nearest to hand first.
@@ -132,9 +132,8 @@ impl Found {
         let before = self.row().unwrap_or(0);
         let whole = list.loaded() && list.known() >= list.total();
         let beside = |hit: &RecallHit| list.find_row(hit.claim.id).is_none() && fits(&hit.claim, query);
-        let alike = |hit: &RecallHit| !hit.words.is_empty() || hit.cosine.is_some_and(|cosine| cosine >= LIKE);
         let hits = self.hits.iter().enumerate().filter(|(_, hit)| whole && beside(hit));
-        let (near, far): (Vec<_>, Vec<_>) = hits.partition(|(_, hit)| alike(hit));
+        let (near, far): (Vec<_>, Vec<_>) = hits.partition(|(_, hit)| is_alike(hit));
         let shown = if near.is_empty() && list.is_empty() { far.into_iter().take(NEAREST).collect() } else { near };
         self.near = shown.into_iter().map(|(index, _)| index).collect();
         if self.row().is_none() && (self.under.is_some() || list.is_empty()) {

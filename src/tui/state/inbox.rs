@@ -122,6 +122,8 @@ pub struct Inbox {
     pub acting: Vec<ItemId>,
     /// What this app settled last: it leaves the list without a word.
     pub released: Vec<ItemId>,
+    /// The thing to which the cursor goes once it is listed, unless it is moved before.
+    pub sought: Option<ItemId>,
     /// The imports that are open.
     pub unfolded: Vec<(InboxKind, Number)>,
     /// A group of which a later page is shown.
@@ -184,6 +186,12 @@ impl Inbox {
     /// Whether nothing is listed, though it was read.
     pub fn is_empty(&self) -> bool {
         self.view.is_some() && self.stops().is_empty()
+    }
+
+    /// Forgets everything but what was settled, since another scope is shown: what is listed next begins at its first row.
+    pub fn begin(&mut self) {
+        let settled = self.settled;
+        *self = Self { settled, focus: self.focus, ..Self::default() };
     }
 
     /// What is under the cursor.
@@ -260,6 +268,7 @@ impl Inbox {
 
     /// Puts the cursor on a row, or on the last; what was settled meanwhile goes when the cursor leaves it.
     pub fn place(&mut self, index: usize) {
+        self.sought = None;
         let before = self.anchor.clone();
         let index = index.min(self.stops().len().saturating_sub(1));
         let anchor = self.stops().get(index).and_then(Row::id);
@@ -310,6 +319,9 @@ impl Inbox {
         self.released = released.into_iter().filter(|id| self.listed().0.any(|item| id_of(item) == *id)).collect();
         self.gone = lost;
         self.find();
+        if let Some(at) = self.sought.as_ref().and_then(|id| self.row_of(id)) {
+            self.place(at);
+        }
         self.gone.as_ref().filter(|_| !was_gone).map(|gone| gone.item.clone())
     }
 
@@ -323,11 +335,19 @@ impl Inbox {
         (self.cursor, self.anchor) = (cursor, anchor);
     }
 
+    /// The row of a thing, or of the closed import that it is in.
+    fn row_of(&self, id: &ItemId) -> Option<usize> {
+        let stops = self.stops();
+        let own = stops.iter().position(|row| row.id().as_ref() == Some(id));
+        own.or_else(|| stops.iter().position(|row| self.things(row).iter().any(|item| id_of(item) == *id)))
+    }
+
     /// An act from here succeeded: what it was about is settled, and the cursor goes to the next thing, or to the one before
-    /// where it was the last.
-    pub fn acted(&mut self) {
+    /// where it was the last. Returns what it settled here.
+    pub fn acted(&mut self) -> Vec<ItemId> {
         let settled = std::mem::take(&mut self.acting);
-        self.settle(settled);
+        self.settle(settled.clone());
+        settled
     }
 
     /// These things were settled from here.

@@ -24,6 +24,8 @@ pub struct Windowed<T: Row> {
     pinned: Option<T::Id>,
     waiting: Option<usize>,
     changed_meanwhile: bool,
+    /// The row to which the cursor goes once it is listed.
+    sought: Option<T::Id>,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +60,7 @@ impl<T: Row> Default for Windowed<T> {
             pinned: None,
             waiting: None,
             changed_meanwhile: false,
+            sought: None,
         }
     }
 }
@@ -114,6 +117,11 @@ impl<T: Row + Clone> Windowed<T> {
         self.get(self.cursor)
     }
 
+    /// The row under the cursor, for acts: none while what is shown is of an earlier question.
+    pub fn in_hand(&self) -> Option<&T> {
+        self.current().filter(|_| self.loaded)
+    }
+
     /// A row by its id; `None` where it is not in memory.
     pub fn find_row(&self, id: T::Id) -> Option<&T> {
         self.pages.iter().filter_map(|page| page.items.as_ref()).flatten().find(|row| row.id() == id)
@@ -156,6 +164,7 @@ impl<T: Row + Clone> Windowed<T> {
 
     /// Moves the cursor to a row number.
     pub fn place(&mut self, index: usize, height: usize) {
+        self.sought = None;
         let old = self.anchor;
         self.cursor = index.min(self.known().saturating_sub(1));
         self.anchor = self.current().map(Row::id);
@@ -217,6 +226,11 @@ impl<T: Row + Clone> Windowed<T> {
         self.changed_meanwhile = false;
     }
 
+    /// Forgets everything at once.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// The request that was under way failed: it may be made again.
     pub fn failed(&mut self) {
         self.waiting = None;
@@ -243,7 +257,7 @@ impl<T: Row + Clone> Windowed<T> {
         let Some(index) = self.waiting.take() else { return };
         let stale = std::mem::take(&mut self.changed_meanwhile);
         if !self.loaded {
-            *self = Self { anchor: None, ..Self::default() };
+            *self = Self { anchor: None, sought: self.sought, ..Self::default() };
             self.loaded = true;
         }
         self.total = total;
@@ -256,8 +270,16 @@ impl<T: Row + Clone> Windowed<T> {
             self.cursor = self.known().saturating_sub(1);
             self.anchor = self.current().map(Row::id);
         }
+        if let Some(id) = self.sought {
+            self.select(id, height);
+        }
         self.top = self.top(height);
         self.evict();
+    }
+
+    /// The cursor goes to this row as soon as it is listed, unless it is moved before.
+    pub fn seek(&mut self, id: T::Id) {
+        self.sought = Some(id);
     }
 
     /// Puts a page in its place. Where rows were added or removed, so that it no longer ends where the next one begins, what

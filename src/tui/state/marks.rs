@@ -106,6 +106,13 @@ impl Marks {
         self.last.as_ref()
     }
 
+    /// Takes the marks of cards away that are no longer listed, once all are known.
+    pub fn keep_listed(&mut self, list: &Windowed<CardSummary>) {
+        if list.is_whole() {
+            self.cards.retain(|card| list.index_of(card.id).is_some());
+        }
+    }
+
     /// What is shown of a marked card now is what is acted on: its newest `rev` counts.
     pub fn refresh(&mut self, list: &Windowed<CardSummary>) {
         for card in &mut self.cards {

@@ -17,6 +17,7 @@ pub mod page;
 pub mod peers;
 mod said;
 mod screen;
+mod session;
 mod wants;
 pub mod why;
 
@@ -38,6 +39,7 @@ pub use overlay::Overlay;
 pub use peers::Peers;
 pub use said::{LogLine, TOAST_MS, Toast, Tone};
 pub use screen::Screen;
+pub use session::SessionAct;
 pub use wants::Wants;
 pub use why::Why;
 
@@ -45,6 +47,7 @@ use super::{
     action::{KeyScope, Keymap},
     hits::HitMap,
     msg::{Slot, Ticket},
+    theme::Base,
 };
 use crate::{
     api::{Caller, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
@@ -103,12 +106,12 @@ pub enum Daemon {
 pub enum Acting {
     /// That of the open form.
     Form,
-    /// Taking back an act.
-    Undo(Scope),
-    /// Taking back an undo.
-    Redo(Scope),
+    /// Taking back an act, or an undo.
+    Undo(OpId, Scope),
+    /// Dropping a text, which nothing takes back.
+    Redact,
     /// Comparing what is active.
-    Audit,
+    Audit(Scope),
     /// What a question was answered with yes.
     Confirmed,
 }
@@ -152,6 +155,8 @@ pub struct State {
     pub agents: Agents,
     /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
     pub news: Option<(String, String)>,
+    /// For which background the app is drawn.
+    pub theme: Base,
     /// Which key means which act.
     pub keys: Keymap,
     /// What lies over the screen.
@@ -163,9 +168,9 @@ pub struct State {
     /// What happened in this session, the newest last.
     pub log: VecDeque<LogLine>,
     /// Acts of this session that undo can take back, the latest last.
-    pub done: Vec<(OpId, Scope)>,
+    pub done: Vec<SessionAct>,
     /// Undos of this session that can themselves be taken back, the latest last.
-    pub undone: Vec<(OpId, Scope)>,
+    pub undone: Vec<SessionAct>,
     /// What was sent and waits for its answer.
     pub acting: Option<Acting>,
     /// What should be read again as soon as nothing of the kind is under way.
@@ -207,6 +212,7 @@ impl State {
             agents: Agents::default(),
             news: None,
             overlay: None,
+            theme: Base::default(),
             keys: Keymap::default(),
             drafts: HashMap::new(),
             toasts: Vec::new(),
@@ -277,6 +283,13 @@ impl State {
         current
     }
 
+    /// The answer to what was asked in this slot is no longer wanted.
+    pub fn forget(&mut self, slot: Slot) {
+        let (generation, waiting) = &mut self.slots[slot as usize];
+        *generation += 1;
+        *waiting = false;
+    }
+
     /// Whether a request of this slot is under way.
     pub fn waits(&self, slot: Slot) -> bool {
         self.slots[slot as usize].1
@@ -305,7 +318,7 @@ impl State {
     /// The claim that acts on claims would act on now.
     pub fn claim_in_hand(&self) -> Option<&ClaimView> {
         match self.screen {
-            Screen::Claims => self.claims.current(),
+            Screen::Claims => self.claims.current().filter(|_| self.claims.list.loaded()),
             Screen::Why => self.why.current_claim(),
             Screen::Inbox => self.inbox.claim(),
             Screen::Cards | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => None,
@@ -425,7 +438,7 @@ impl State {
     pub fn painted(&mut self, hits: HitMap) {
         self.hits = hits;
         if let Some(Overlay::Confirm(confirm)) = &mut self.overlay {
-            confirm.painted = true;
+            confirm.painted.get_or_insert(self.now);
         }
     }
 }

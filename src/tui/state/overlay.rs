@@ -5,6 +5,7 @@ use ratatui_textarea::TextArea;
 use super::{Screen, State, form::Form, page::Page};
 use crate::tui::{
     action::{self, ActionSpec},
+    fuzzy,
     key::KeyPress,
     msg::Write,
 };
@@ -49,17 +50,48 @@ impl Palette {
         Self { input: super::form::one_line(""), row: 0 }
     }
 
-    /// The acts that fit what is searched for, those of the screen first.
-    pub fn acts(&self, state: &State) -> Vec<&'static ActionSpec> {
-        let wanted = self.input.lines().join(" ").to_lowercase();
-        action::in_chain(state.screen_chain())
-            .filter(|spec| {
-                let help = state.keys.say(spec.help);
-                let text = format!("{} {help} {}", spec.title, state.keys.all(spec.id)).to_lowercase();
-                wanted.split_whitespace().all(|word| text.contains(word))
-            })
-            .collect()
+    /// What is searched for.
+    pub fn wanted(&self) -> String {
+        self.input.lines().join(" ").trim().to_owned()
     }
+
+    /// The acts that fit what is searched for, the best first: those of the screen; where none of them does, those of the others.
+    pub fn acts(&self, state: &State) -> Vec<&'static ActionSpec> {
+        let wanted = self.wanted();
+        let here: Vec<&ActionSpec> = action::in_chain(state.screen_chain()).collect();
+        if wanted.is_empty() {
+            return here;
+        }
+        let found = fitting(&wanted, here, state);
+        if !found.is_empty() {
+            return found;
+        }
+        let elsewhere = action::ACTIONS.iter().filter(|spec| spec.scope.is_on_screens());
+        fitting(&wanted, elsewhere.collect(), state)
+    }
+}
+
+/// The acts that are called so, the best first; then those whose key or explanation has the words.
+fn fitting(wanted: &str, all: Vec<&'static ActionSpec>, state: &State) -> Vec<&'static ActionSpec> {
+    let mut names: Vec<(usize, &str)> = Vec::new();
+    for (index, spec) in all.iter().enumerate() {
+        names.extend(std::iter::once(spec.title).chain(spec.also.iter().copied()).map(|name| (index, name)));
+    }
+    let texts: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+    let mut order: Vec<usize> = Vec::new();
+    let called =
+        fuzzy::find(wanted, &texts).into_iter().filter_map(|(name, _)| names.get(name)).map(|(index, _)| *index);
+    let words = wanted.to_lowercase();
+    let explained = all.iter().enumerate().filter(|(_, spec)| {
+        let text = format!("{} {} {}", spec.title, state.keys.say(spec.help), state.keys.all(spec.id)).to_lowercase();
+        words.split_whitespace().all(|word| text.contains(word))
+    });
+    for index in called.chain(explained.map(|(index, _)| index)) {
+        if !order.contains(&index) {
+            order.push(index);
+        }
+    }
+    order.into_iter().filter_map(|index| all.get(index).copied()).collect()
 }
 
 impl Default for Palette {
@@ -68,8 +100,8 @@ impl Default for Palette {
     }
 }
 
-/// A question before something that cannot be taken back. Cancel has the focus, the key that asked does not answer, and
-/// nothing answers before it has been painted.
+/// A question before something that cannot be taken back. Cancel has the focus, the key that asked does not answer while it is held
+/// down, and nothing answers before it has been painted.
 #[derive(Clone, Debug)]
 pub struct Confirm {
     /// What is asked.
@@ -86,10 +118,10 @@ pub struct Confirm {
     pub write: Box<Write>,
     /// Whether the button that does it has the focus.
     pub on_yes: bool,
-    /// The key that asked.
+    /// The key that asked, until it has been let go.
     pub opener: Option<KeyPress>,
-    /// Whether the question has been painted.
-    pub painted: bool,
+    /// When the question was painted, and then when the key that asked was last seen held down, in milliseconds since the Unix epoch.
+    pub painted: Option<u64>,
 }
 
 impl Confirm {
@@ -110,7 +142,7 @@ impl Confirm {
             write: Box::new(write),
             on_yes: false,
             opener,
-            painted: false,
+            painted: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 use ratatui_textarea::TextArea;
 
-use super::form::one_line;
+use super::form::{clear_line, one_line};
 use crate::{
     domain::{Scope, text::sanitize_line},
     tui::key::KeyPress,
@@ -19,6 +19,8 @@ pub enum About {
         /// Whether it takes out.
         remove: bool,
     },
+    /// The words to compare while a team is joined.
+    Join,
 }
 
 /// The page.
@@ -120,6 +122,11 @@ impl Page {
         self.change(|input| {
             input.input(KeyEvent::new(key.code, key.mods));
         });
+    }
+
+    /// What was typed is taken away.
+    pub fn clear(&mut self) {
+        self.change(clear_line);
     }
 
     /// Pasted text goes in as one line.

@@ -47,6 +47,15 @@ impl Entry<'_> {
     }
 }
 
+/// A team that is being joined: the other side is to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joining {
+    /// What the join is called here.
+    pub id: String,
+    /// When the daemon is asked again, in milliseconds since the Unix epoch.
+    pub again_at: u64,
+}
+
 /// The Peers screen.
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
@@ -58,6 +67,8 @@ pub struct Peers {
     pub focus: Focus,
     /// Lines by which the detail is scrolled.
     pub scroll: usize,
+    /// A team that is being joined.
+    pub joining: Option<Joining>,
     /// Why it could not be read.
     pub trouble: Option<String>,
     row: usize,

@@ -23,6 +23,8 @@ pub struct Toast {
     pub tone: Tone,
     /// The message.
     pub text: String,
+    /// The key with which one goes on from it; shown where that key works: not while something lies over the screen.
+    pub hint: String,
     /// When it goes, in milliseconds since the Unix epoch.
     pub until: u64,
 }
@@ -47,13 +49,19 @@ const LOG: usize = 500;
 impl State {
     /// Shows a short message, keeps it in the log, and asks to be woken when it goes.
     pub fn toast(&mut self, tone: Tone, text: impl Into<String>) -> Effect {
+        self.toast_with(tone, text, "")
+    }
+
+    /// [`State::toast`] with a key to go on by, written as for [`Keymap::say`](crate::tui::action::Keymap::say).
+    pub fn toast_with(&mut self, tone: Tone, text: impl Into<String>, hint: &str) -> Effect {
         let text = text.into();
+        let hint = self.keys.say(hint);
         self.note(tone, text.clone());
         let until = self.now + TOAST_MS;
         // News of one kind replaces the news before it; what went wrong stays its time.
         let news = |tone| matches!(tone, Tone::Done | Tone::Info);
         self.toasts.retain(|toast| toast.text != text && !(news(tone) && news(toast.tone)));
-        self.toasts.push(Toast { tone, text, until });
+        self.toasts.push(Toast { tone, text, hint, until });
         if self.toasts.len() > 3 {
             self.toasts.remove(0);
         }

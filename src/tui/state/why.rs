@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    api::{CardSummary, ChainLink, ClaimView, History, WhyAnswer},
+    api::{CardStatus, CardSummary, ChainLink, ClaimView, History, WhyAnswer},
     domain::{CardId, ClaimId},
     tui::{drift::Drift, graph},
 };
@@ -47,7 +47,7 @@ pub struct Chain {
     pub premises: Vec<ClaimView>,
     /// What rests on it.
     pub dependents: Vec<ClaimView>,
-    /// Cards in which it takes part.
+    /// Open cards in which it takes part.
     pub cards: Vec<CardSummary>,
     /// Further claims that fit the question.
     pub others: Vec<ClaimView>,
@@ -105,6 +105,12 @@ impl Node<'_> {
     }
 }
 
+/// The cards that wait: what is settled is told by the chain itself.
+fn open(mut cards: Vec<CardSummary>) -> Vec<CardSummary> {
+    cards.retain(|card| card.status == CardStatus::Open);
+    cards
+}
+
 impl From<History> for Chain {
     fn from(history: History) -> Self {
         Self {
@@ -113,7 +119,7 @@ impl From<History> for Chain {
             links: history.chain,
             premises: history.premises,
             dependents: history.dependents,
-            cards: history.cards,
+            cards: open(history.cards),
             others: Vec::new(),
             note: None,
         }
@@ -128,7 +134,7 @@ impl From<WhyAnswer> for Chain {
             links: answer.chain,
             premises: answer.premises,
             dependents: answer.dependents,
-            cards: answer.cards,
+            cards: open(answer.cards),
             others: answer.may_disagree.into_iter().chain(answer.others).collect(),
             note: answer.note,
         }

@@ -1,12 +1,12 @@
 //! Timeline and Log: from when on, taking an act back, the command line of an act.
 
-use super::{command_line, global, why};
+use super::{command_line, global, undo, why};
 use crate::{
-    api::{EventView, UndoRequest},
+    api::EventView,
     domain::ClaimId,
     tui::{
         action::Action,
-        msg::{Effect, Write},
+        msg::Effect,
         state::{Acting, State, acts::Focus, why::Subject},
     },
 };
@@ -16,9 +16,8 @@ pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
     match id {
         Action::TakeBack => {
             let Some(event) = current(state) else { return };
-            let caller = state.caller(&event.scope);
-            let request = UndoRequest { caller, target_op: Some(event.op_id) };
-            global::send(state, Write::Undo(request), Acting::Undo(event.scope), out);
+            let write = undo::request(state, event.op_id, &event.scope);
+            global::send(state, write, Acting::Undo(event.op_id, event.scope), out);
         }
         Action::ActSpan => {
             let been_here = state.settings.last_here.is_some();
@@ -58,6 +57,11 @@ pub(super) fn open(state: &mut State) {
 pub(super) fn subject(event: &EventView) -> Option<ClaimId> {
     let made = ["assert", "fact_set"].contains(&event.kind.as_str()) || event.statement.is_some();
     if made && !event.kind.starts_with("local.") { Some(event.id) } else { event.targets.first().copied() }
+}
+
+/// What an act did, as a verb in the past: an undo of an undo is a redo.
+pub(in crate::tui) fn did(event: &EventView) -> &'static str {
+    if event.redo { "redid" } else { verb(&event.kind) }
 }
 
 /// What an event did, as a verb in the past.

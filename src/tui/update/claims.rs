@@ -7,9 +7,9 @@ use crate::{
         action::Action,
         drift,
         key::KeyPress,
-        msg::Effect,
+        msg::{Effect, Slot},
         state::{
-            Overlay, State,
+            Overlay, State, Tone,
             claims::{Focus, tree},
             filter::{AGES, Verdict},
             form::{ClaimAct, FieldId},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Does an act of this screen, or on the claim in hand.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match id {
         Action::StatusFilter => {
             state.claims.status = state.claims.status.next();
@@ -62,6 +62,12 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out
             let next = here.map_or(0, |here| here + 1);
             state.claims.verdict = Verdict::ALL.get(next).copied();
             restart(state);
+        }
+        Action::SortClaims => {
+            state.claims.order = state.claims.order.next();
+            restart(state);
+            let by = state.claims.order.as_str().map_or("the newest first".to_owned(), |order| format!("by {order}"));
+            out.push(state.toast(Tone::Info, format!("Claims are sorted {by}.")));
         }
         Action::Widen => {
             state.claims.widen();
@@ -164,10 +170,17 @@ pub(super) fn rescope(state: &mut State) {
     state.agents.begin();
     state.wants.agents = true;
     state.models.files = None;
-    state.conflicts.list.restart();
+    // A card or a mark of the scope before is nothing that a key may act on; nor is an answer that still comes.
+    state.conflicts.list.clear();
+    state.conflicts.marks.clear();
+    state.conflicts.card = None;
+    state.wants.asked_card = None;
     state.timeline.list.restart();
-    state.inbox.window = None;
+    state.inbox.begin();
     state.wants.inbox = true;
+    for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents] {
+        state.forget(slot);
+    }
 }
 
 /// Opens what is under the cursor.

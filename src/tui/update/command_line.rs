@@ -12,6 +12,7 @@ pub(super) fn op(write: &Write) -> Option<OpId> {
     match write {
         Write::Resolve { request, .. } => request.caller.op_id,
         Write::ResolveMany(request) => request.caller.op_id,
+        Write::Remember(request) => request.caller.op_id,
         Write::Supersede(request) => request.claim.caller.op_id,
         Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
             request.caller.op_id
@@ -20,6 +21,8 @@ pub(super) fn op(write: &Write) -> Option<OpId> {
         Write::Audit(request) => request.caller.op_id,
         Write::AnswerJoin { request, .. } => request.caller.op_id,
         Write::Quarantine { request, .. } => request.caller.op_id,
+        Write::CreateTeam(request) => request.caller.op_id,
+        Write::JoinTeam(request) => request.caller.op_id,
         Write::SyncNow | Write::Reembed | Write::Setup { .. } => None,
     }
 }
@@ -29,6 +32,18 @@ pub(super) fn of(write: &Write) -> String {
     match write {
         Write::Resolve { card, request } => resolve(card, request),
         Write::ResolveMany(request) => resolve_many(request),
+        Write::Remember(request) => {
+            let mut out = format!("ergo remember {}", quote(&request.statement));
+            let kind = request.kind.map(|kind| kind.as_str().to_owned());
+            for (flag, value) in
+                [("kind", kind), ("reason", request.reason.clone()), ("source", request.source.clone())]
+            {
+                if let Some(value) = value {
+                    out.extend([" --", flag, " ", &quote(&value)]);
+                }
+            }
+            format!("{out} --scope {}/{}", request.caller.org_id, request.caller.project)
+        }
         Write::Supersede(request) => {
             let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
             let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
@@ -45,6 +60,12 @@ pub(super) fn of(write: &Write) -> String {
         Write::Audit(request) => {
             format!("ergo audit --scope {}/{}", request.caller.org_id, request.caller.project)
         }
+        Write::CreateTeam(request) => {
+            let scopes: Vec<String> = request.scopes.iter().map(|scope| format!(" {scope}")).collect();
+            format!("ergo sync create {}{}", quote(&request.name), scopes.concat())
+        }
+        // A ticket lets its holder in, and is nothing for a log.
+        Write::JoinTeam(_) => "ergo sync join -".to_owned(),
         Write::SyncNow => "ergo sync now".to_owned(),
         Write::Reembed => "ergo reembed".to_owned(),
         Write::Setup { remove: false } => "ergo setup".to_owned(),

@@ -1,6 +1,6 @@
 //! Cards: moving among them, and opening the form of an act.
 
-use super::{form_setup, many, why};
+use super::{claims, form_setup, many, why};
 use crate::{
     api::{CardAct, CardStatus},
     tui::{
@@ -19,11 +19,11 @@ use crate::{
 };
 
 /// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, _out: &mut Vec<Effect>) {
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if state.is_marked()
         && let Some((act, keep)) = of_many(id)
     {
-        return many::open(state, act, keep, key);
+        return many::open(state, act, keep, key, out);
     }
     match id {
         Action::KeepNew => form(state, CardAct::Supersede, Some(0), key),
@@ -94,6 +94,10 @@ fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyP
 
 /// Asks for a card by id or prefix, to be opened when it arrives.
 pub(super) fn want(state: &mut State, id: String) {
+    let other = |card: &Card| !card.view.summary.id.to_hex().starts_with(&id);
+    if state.conflicts.card.as_ref().is_some_and(other) {
+        state.conflicts.card = None;
+    }
     state.conflicts.wanted = Some(id);
     state.conflicts.focus = Focus::Card;
 }
@@ -116,6 +120,12 @@ pub(super) fn settle_wanted(state: &mut State) {
     let Some(wanted) = &state.conflicts.wanted else { return };
     let card = state.conflicts.card.as_ref().filter(|card| card.view.summary.id.to_hex() == *wanted);
     let Some(summary) = card.map(|card| card.view.summary.clone()) else { return };
+    if !state.shows(&summary.scope) {
+        // The list beside it is that of its own scope.
+        state.scope = Some(summary.scope);
+        claims::rescope(state);
+        return claims::follow_scope(state);
+    }
     match state.screen {
         Screen::Inbox if state.inbox.view.is_none() && state.inbox.trouble.is_none() => return,
         Screen::Inbox if state.inbox.select(&ItemId::Card(summary.id)) => state.inbox.focus = InboxFocus::Detail,

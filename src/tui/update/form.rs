@@ -2,23 +2,26 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{form_request, global};
+use super::{form_request, form_setup, global};
 use crate::{
-    domain::text::{sanitize, sanitize_line},
+    domain::{
+        Scope,
+        text::{sanitize, sanitize_line},
+    },
     tui::{
         action::Action,
         key::KeyPress,
         msg::{Effect, Failure, FailureKind, Write},
         state::{
             Acting, Overlay, State, Tone,
-            form::{About, ClaimAct, FieldId, Form, Input},
+            form::{About, ClaimAct, FieldId, Form, Input, clear_line},
             overlay::Confirm,
         },
     },
 };
 
 /// Presses of one key that follow each other within this many milliseconds are the key held down.
-const HELD_MS: u64 = 120;
+pub(super) const HELD_MS: u64 = 120;
 
 fn form(state: &mut State) -> Option<&mut Form> {
     match &mut state.overlay {
@@ -63,6 +66,11 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
                 area.insert_newline();
             }
         }
+        Action::ClearLine => {
+            if let Some(area) = form(state).filter(|form| !form.sending).and_then(Form::area) {
+                clear_line(area);
+            }
+        }
         Action::Editor => {
             if let Some(area) = form(state).and_then(Form::area) {
                 out.push(Effect::Edit(area.lines().join("\n")));
@@ -70,6 +78,31 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
         }
         _ => {}
     }
+}
+
+/// Opens the form of a new claim; where all scopes are shown, it asks in which.
+pub(super) fn add(state: &mut State, scope: Scope, key: Option<KeyPress>) {
+    let mut others = Vec::new();
+    if state.scope.is_none() {
+        let known = state.scopes.iter().map(|view| view.scope.clone()).chain([state.home.0.clone()]);
+        for other in known.filter(|other| *other != scope) {
+            if !others.contains(&other) {
+                others.push(other);
+            }
+        }
+    }
+    let form = form_setup::with_draft(state, form_setup::new_claim(scope, &others), key);
+    state.overlay = Some(Overlay::Form(Box::new(form)));
+}
+
+/// The scope in which a form's act takes place: that which is chosen in it, else its own.
+fn scope_of(form: &Form) -> Scope {
+    if form.about != About::New {
+        return form.scope.clone();
+    }
+    let chosen = form.text(FieldId::Scope);
+    let chosen = chosen.split_once('/').map(|(org, project)| Scope { org_id: org.into(), project: project.into() });
+    chosen.unwrap_or_else(|| form.scope.clone())
 }
 
 /// To the next field; in the last one, does it. A key that is held down does not.
@@ -177,7 +210,7 @@ fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if open.sending {
         return;
     }
-    let scope = open.scope.clone();
+    let scope = scope_of(open);
     let mut caller = state.caller(&scope);
     let fresh = caller.op_id.take();
     let Some(form) = form(state) else { return };
@@ -213,6 +246,7 @@ fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
     match &mut write {
         Write::Resolve { request, .. } => request.caller.op_id = op,
         Write::ResolveMany(request) => request.caller.op_id = op,
+        Write::Remember(request) => request.caller.op_id = op,
         Write::Supersede(request) => request.claim.caller.op_id = op,
         Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
             request.caller.op_id = op;
@@ -221,6 +255,8 @@ fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
         Write::Audit(request) => request.caller.op_id = op,
         Write::AnswerJoin { request, .. } => request.caller.op_id = op,
         Write::Quarantine { request, .. } => request.caller.op_id = op,
+        Write::CreateTeam(request) => request.caller.op_id = op,
+        Write::JoinTeam(request) => request.caller.op_id = op,
         Write::SyncNow | Write::Reembed | Write::Setup { .. } => {}
     }
     write

@@ -2,10 +2,10 @@
 
 use jiff::civil::Date;
 
-use super::form_setup::chosen_target;
+use super::{form_setup::chosen_target, teams};
 use crate::{
     api::{ActRequest, Caller, CardAct, Keep, RememberRequest, ResolveManyRequest, ResolveRequest, SupersedeRequest},
-    domain::{ClaimId, Qualifiers},
+    domain::{ClaimId, ClaimKind, Qualifiers},
     tui::{
         msg::Write,
         state::form::{About, ClaimAct, FieldId, Form, KeepSide, SNOOZES},
@@ -19,7 +19,16 @@ pub(super) type Problem = (Option<FieldId>, String);
 pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Problem> {
     let reason = form.text(FieldId::Reason);
     // On many cards each may have a known reason of its own; where one has none, the preview says so.
-    let needs_reason = !matches!(form.about, About::Card { act: CardAct::Snooze, .. } | About::Many { .. });
+    let needs_reason = match form.about {
+        About::Card { act, .. } => act != CardAct::Snooze,
+        About::Many { .. } => false,
+        About::New => kind(form).is_guarded(),
+        About::NewTeam | About::JoinTeam => return teams::build(form, caller),
+        About::Claim { .. } => true,
+    };
+    if form.about == About::New && form.text(FieldId::Statement).is_empty() {
+        return Err((Some(FieldId::Statement), "say what holds".to_owned()));
+    }
     if needs_reason && reason.is_empty() {
         return Err((Some(FieldId::Reason), "give a reason: it is kept with the claims".to_owned()));
     }
@@ -55,6 +64,15 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             let cards = form.cards.clone();
             Ok(Write::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
         }
+        About::NewTeam | About::JoinTeam => teams::build(form, caller),
+        About::New => Ok(Write::Remember(Box::new(RememberRequest {
+            caller,
+            statement: form.text(FieldId::Statement),
+            kind: Some(kind(form)),
+            reason: Some(reason).filter(|reason| !reason.is_empty()),
+            source: Some(form.text(FieldId::Source)).filter(|source| !source.is_empty()),
+            ..RememberRequest::default()
+        }))),
         About::Claim { id, act } => {
             // Of several claims none is shown with the revision that it has.
             let expect_rev = form.members.is_empty().then_some(form.rev);
@@ -86,6 +104,11 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             })
         }
     }
+}
+
+/// The kind that is chosen.
+fn kind(form: &Form) -> ClaimKind {
+    ClaimKind::ALL.get(form.chosen(FieldId::Kind)).copied().unwrap_or(ClaimKind::Decision)
 }
 
 /// For how long a card is put off, in milliseconds.

@@ -2,7 +2,7 @@
 
 use crate::{
     api::{CardAct, CardKind, ClaimView},
-    domain::ClaimId,
+    domain::{ClaimId, ClaimKind, Scope},
     tui::{
         key::KeyPress,
         state::{
@@ -20,8 +20,10 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
     let merged = act == CardAct::Supersede && winner.is_none();
     let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
     let mut fields = Vec::new();
+    let sides: Vec<usize> =
+        (0..card.view.sides.len()).filter(|side| card.view.sides.get(*side).is_some_and(Card::can_be)).collect();
     if matches!(act, CardAct::Retract | CardAct::Narrow) && card.b().is_some() {
-        fields.push(target(card, act));
+        fields.push(target(card, act, &sides));
     }
     if merged {
         let text = card.a().map_or("", |side| side.claim.statement.as_str());
@@ -42,7 +44,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         let prefill = card.option(act).and_then(|option| option.prefill.as_deref());
         // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
         let stays = winner.and_then(|index| card.view.sides.get(index));
-        let reason = stays.map_or(prefill, |side| side.claim.reason.as_deref());
+        let reason = stays.map_or(prefill, |side| side.claim.own_reason());
         fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", reason.unwrap_or("")));
     }
     let (title, effect) = words(card, act, winner);
@@ -52,7 +54,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         effect,
         scope: summary.scope.clone(),
         rev: summary.rev,
-        members: card.view.sides.iter().map(|side| side.claim.id).collect(),
+        members: sides.iter().filter_map(|side| card.view.sides.get(*side)).map(|side| side.claim.id).collect(),
         cards: Vec::new(),
         keeps: Vec::new(),
         fields,
@@ -129,9 +131,53 @@ pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> Form {
     }
 }
 
+/// The form of a new claim in a scope; where there are others, it asks in which.
+pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> Form {
+    let options = ClaimKind::ALL.iter().map(|kind| kind.as_str().to_owned()).collect();
+    let mut fields = vec![
+        text_field(FieldId::Statement, "Claim", "what holds, in a sentence", ""),
+        text_field(FieldId::Reason, "Reason", "why; a fact needs none", ""),
+        Field { id: FieldId::Kind, label: "Kind", hint: "", input: Input::Choice { options, chosen: 0 } },
+        line_field(FieldId::Source, "Source", "path:line, a document, an address"),
+    ];
+    if !others.is_empty() {
+        let options = std::iter::once(&scope).chain(others).map(ToString::to_string).collect();
+        fields.push(Field {
+            id: FieldId::Scope,
+            label: "Scope",
+            hint: "",
+            input: Input::Choice { options, chosen: 0 },
+        });
+    }
+    let effect = "The guard compares it with the active claims before it is stored.".to_owned();
+    plain(About::New, "Add a claim".to_owned(), effect, scope, fields)
+}
+
+/// A form that is about nothing that is there already.
+pub(super) fn plain(about: About, title: String, effect: String, scope: Scope, fields: Vec<Field>) -> Form {
+    Form {
+        about,
+        title,
+        effect,
+        scope,
+        rev: 0,
+        members: Vec::new(),
+        cards: Vec::new(),
+        keeps: Vec::new(),
+        fields,
+        focus: 0,
+        error: None,
+        sending: false,
+        sent: None,
+        opener: None,
+    }
+}
+
 /// Takes up what was written before in the same form, and remembers the key that opened it.
 pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
     let mut form = match state.drafts.remove(&fresh.about) {
+        // What was chosen among other sources stands for nothing here.
+        Some(draft) if draft.keeps != fresh.keeps => fresh,
         Some(draft) => {
             let Form { rev, title, effect, scope, cards, members, .. } = fresh;
             Form { rev, title, effect, scope, cards, members, error: None, sending: false, ..draft }
@@ -204,10 +250,11 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
 }
 
 /// The choice of a side; the refused candidate, or the older side, is preselected by what the act is usually for.
-fn target(card: &Card, act: CardAct) -> Field {
-    let options: Vec<String> = (0..card.view.sides.len()).map(|index| card.name(index)).collect();
+fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
+    let options: Vec<String> = sides.iter().map(|index| card.name(*index)).collect();
     // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
-    let chosen = if act == CardAct::Narrow { 0 } else { card.other.min(options.len().saturating_sub(1)) };
+    let usual = if act == CardAct::Narrow { 0 } else { card.other };
+    let chosen = sides.iter().position(|side| *side == usual).unwrap_or(0);
     Field { id: FieldId::Target, label: "Which", hint: "", input: Input::Choice { options, chosen } }
 }
 
@@ -221,7 +268,7 @@ pub(super) fn snooze_field() -> Field {
     Field { id: FieldId::Snooze, label: "For", hint: "", input: Input::Choice { options, chosen: 1 } }
 }
 
-fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
+pub(super) fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
     Field { id, label, hint, input: Input::Line(Box::new(one_line(""))) }
 }
 

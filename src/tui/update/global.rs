@@ -1,8 +1,8 @@
 //! Acts that work on every screen.
 
-use super::{claims, command_line, live, page, prompt};
+use super::{claims, command_line, form, live, page, prompt, undo};
 use crate::{
-    api::{AuditRequest, Caller, UndoRequest},
+    api::AuditRequest,
     tui::{
         action::Action,
         key::KeyPress,
@@ -18,30 +18,15 @@ use crate::{
             page::About,
             peers::Focus as PeersFocus,
         },
+        theme::Base,
     },
 };
 
 /// Does an act.
-pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match id {
-        Action::Undo => {
-            let last = state.done.last().cloned();
-            let scope = last.as_ref().map_or_else(|| state.scope_in_hand(), |(_, scope)| scope.clone());
-            let mut caller = state.caller(&scope);
-            if last.is_none() && state.scope.is_none() {
-                // Everything is shown: the last act wherever it was.
-                caller = Caller { org_id: String::new(), project: String::new(), identity: None, ..caller };
-            }
-            let request = UndoRequest { caller, target_op: last.map(|(op, _)| op) };
-            send(state, Write::Undo(request), Acting::Undo(scope), out);
-        }
-        Action::Redo => {
-            if let Some((op, scope)) = state.undone.last().cloned() {
-                let caller = state.caller(&scope);
-                let request = UndoRequest { caller, target_op: Some(op) };
-                send(state, Write::Undo(request), Acting::Redo(scope), out);
-            }
-        }
+        Action::Undo => undo::undo(state, key, out),
+        Action::Redo => undo::redo(state, key, out),
         Action::Palette => state.overlay = Some(Overlay::Palette(Palette::new())),
         Action::ShowInbox => go(state, Screen::Inbox),
         Action::ShowTimeline => go(state, Screen::Timeline),
@@ -77,7 +62,29 @@ pub(super) fn perform(state: &mut State, id: Action, _key: Option<KeyPress>, out
             let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
             let caller = state.caller(&scope);
             out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
-            send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit, out);
+            send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
+        }
+        Action::AddClaim => {
+            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
+            form::add(state, scope, key);
+        }
+        Action::CopyText => {
+            if let Some(text) = state.text_in_hand() {
+                out.push(Effect::Copy { text, what: "the text".to_owned() });
+            }
+        }
+        Action::OpenSource => {
+            if let Some((path, line)) = state.source_in_hand() {
+                out.push(Effect::Open { path, line });
+            }
+        }
+        Action::Theme => {
+            let at = Base::ALL.iter().position(|base| *base == state.theme).map_or(0, |at| at + 1);
+            let next = Base::ALL.get(at).copied().unwrap_or_default();
+            state.theme = next;
+            let keep = "theme = … under [tui] in config.toml keeps it";
+            out.push(state.toast(Tone::Info, format!("Theme: {}; {keep}.", next.name())));
+            out.push(Effect::Theme(next));
         }
         Action::CopyLink => {
             if let Some(link) = link(state) {

@@ -12,6 +12,7 @@ use crate::{
             claims::StatusFilter,
             conflicts::CardFilter,
             filter::Verdict,
+            form::About,
             inbox::{Focus, ItemId, Row},
             overlay::Confirm,
             peers::Focus as PeersFocus,
@@ -127,7 +128,9 @@ fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
 
 /// Notes what an act that is being sent is about, so that the cursor can go on once it is done.
 pub(super) fn note_act(state: &mut State, acting: &Acting) {
-    let about = matches!(acting, Acting::Form | Acting::Confirmed) && state.screen == Screen::Inbox;
+    let beside = matches!(&state.overlay, Some(Overlay::Form(form)) if matches!(form.about, About::New | About::NewTeam | About::JoinTeam));
+    let about =
+        !beside && matches!(acting, Acting::Form | Acting::Confirmed | Acting::Redact) && state.screen == Screen::Inbox;
     let marked = state.marked_claims();
     let rows = if marked.is_empty() {
         state.inbox.anchor().cloned().into_iter().collect()

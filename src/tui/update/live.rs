@@ -47,8 +47,8 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         state.news = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
     }
     if change.act == "sync.pending" && !own {
-        let how = state.keys.say("{show_peers} shows the words to compare.");
-        out.push(state.toast(Tone::Warn, format!("{} {how}", sentence(&change.summary))));
+        let how = "{show_peers} shows the words to compare.";
+        out.push(state.toast_with(Tone::Warn, sentence(&change.summary), how));
     }
     if !here {
         return;

@@ -1,16 +1,15 @@
 //! Many cards at once: the form of one act on all, the preview, and what became of them.
 
-use super::{form_setup, live, replies::sentence};
+use super::{form_setup, live, reads, replies::sentence};
 use crate::{
-    api::{CardAct, CardStatus, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
+    api::{CardAct, CardSide, CardStatus, CardView, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
     domain::CardId,
     tui::{
         hits::Pane,
         key::KeyPress,
-        msg::{Effect, Write},
+        msg::{Effect, Read, Slot, Write},
         state::{
-            Overlay, Screen, State, Tone,
-            conflicts::Card,
+            Overlay, Screen, SessionAct, State, Tone,
             form::{About, Field, FieldId, Form, Input, KeepSide},
             inbox::ItemId,
             marks::refs,
@@ -20,23 +19,37 @@ use crate::{
     },
 };
 
-/// Opens the form of an act on all marked cards.
-pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<KeyPress>) {
+/// Opens the form of an act on all marked cards; if it is about their sources, these are read first.
+pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if state.screen == Screen::Cards {
         state.conflicts.marks.refresh(&state.conflicts.list);
     }
+    if keep == KeepSide::Chosen {
+        let ids = refs(state.marked_cards()).into_iter().map(|card| card.id).collect();
+        return reads::read(state, Slot::Marked, Read::Cards(ids), out);
+    }
+    form(state, act, keep, Vec::new(), key);
+}
+
+/// Takes the marked cards: the form offers the sources and writers of their sides.
+pub(super) fn choose(state: &mut State, views: &[CardView]) {
+    // Something was opened, or the marks were taken away, since.
+    let marked = state.marked_cards();
+    let are_marked = views.iter().any(|view| marked.iter().any(|card| card.id == view.summary.id));
+    if state.overlay.is_none() && are_marked {
+        let keeps = sources(views);
+        form(state, CardAct::Supersede, KeepSide::Chosen, keeps, None);
+    }
+}
+
+fn form(state: &mut State, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, usize)>, key: Option<KeyPress>) {
     let marked = state.marked_cards();
     let Some(scope) = marked.first().map(|card| card.scope.clone()) else { return };
     let cards = refs(marked);
     let count = cards.len();
     let mut fields = Vec::new();
-    let keeps = if keep == KeepSide::Chosen {
-        state.card_in_hand().or(state.conflicts.card.as_ref()).map(sources).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
     if keep == KeepSide::Chosen {
-        let options = keeps.iter().map(label).collect();
+        let options = keeps.iter().map(|(keep, on)| format!("{} ({on})", label(keep))).collect();
         let input = Input::Choice { options, chosen: 0 };
         fields.push(Field { id: FieldId::Keep, label: "Whose claim", hint: "", input });
     }
@@ -58,7 +71,7 @@ pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<
         rev: 0,
         members: Vec::new(),
         cards,
-        keeps,
+        keeps: keeps.into_iter().map(|(keep, _)| keep).collect(),
         fields,
         focus: 0,
         error: None,
@@ -100,20 +113,32 @@ fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
     (format!("{count} {cards}: {verb}"), effect.to_owned())
 }
 
-/// The sources and writers of a card's sides, each once: what one of many cards offers to keep.
-fn sources(card: &Card) -> Vec<Keep> {
-    let mut out: Vec<Keep> = Vec::new();
-    for side in &card.view.sides {
-        let claim = &side.claim;
-        let source = claim.source.as_deref().map(|source| Keep::Source(file_of(source).to_owned()));
-        let writer = Some(Keep::Writer(claim.agent.clone().unwrap_or_else(|| claim.who.clone())));
-        for keep in source.into_iter().chain(writer) {
-            if !out.contains(&keep) {
-                out.push(keep);
-            }
+/// The sources and writers of the sides of cards, with on how many of the cards they tell one side from the others; those that do
+/// so on most cards first. What is on every side of a card chooses none there.
+fn sources(cards: &[CardView]) -> Vec<(Keep, usize)> {
+    let mut out: Vec<(Keep, usize)> = Vec::new();
+    for card in cards {
+        let mut own: Vec<(Keep, usize)> = Vec::new();
+        for CardSide { claim, .. } in &card.sides {
+            let source = claim.source.as_deref().map(|source| Keep::Source(file_of(source).to_owned()));
+            let writer = Some(Keep::Writer(claim.agent.clone().unwrap_or_else(|| claim.who.clone())));
+            source.into_iter().chain(writer).for_each(|keep| count(&mut own, keep));
         }
+        own.into_iter().filter(|(_, sides)| *sides == 1).for_each(|(keep, _)| count(&mut out, keep));
     }
+    out.sort_by_key(|(_, on)| std::cmp::Reverse(*on));
+    out.truncate(OFFERED);
     out
+}
+
+/// The most sources and writers that are offered.
+const OFFERED: usize = 40;
+
+fn count(all: &mut Vec<(Keep, usize)>, keep: Keep) {
+    match all.iter_mut().find(|(known, _)| *known == keep) {
+        Some((_, times)) => *times += 1,
+        None => all.push((keep, 1)),
+    }
 }
 
 /// A source without its line.
@@ -187,18 +212,20 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
     }
     state.conflicts.released = list.anchor().filter(|id| settled(*id));
     state.inbox.acting.clear();
-    state.inbox.settle(answer.items.iter().filter(|item| item.settled).map(|item| ItemId::Card(item.card)).collect());
+    let about: Vec<ItemId> =
+        answer.items.iter().filter(|item| item.settled).map(|item| ItemId::Card(item.card)).collect();
+    state.inbox.settle(about.clone());
     if answer.settled() > 0 {
-        state.done.push((answer.op_id, answer.scope.clone()));
-        state.undone.clear();
+        let (scope, summary) = (answer.scope.clone(), answer.summary.clone());
+        state.did(SessionAct { op: answer.op_id, scope, summary, settled: about.len(), about });
     }
     let left = answer.items.iter().filter(|item| !item.settled).count();
     let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };
     for item in answer.items.iter().filter(|item| !item.settled) {
         state.note(Tone::Warn, format!("Card {} is as it was: {}", item.card.short(), item.summary));
     }
-    let undo = state.keys.say("{undo} to undo");
-    out.push(state.toast(Tone::Done, format!("{} {undo}.{more}", sentence(&answer.summary))));
+    let (summary, place) = (answer.summary.trim_end_matches('.'), state.place_of(&answer.scope));
+    out.push(state.toast_with(Tone::Done, format!("{summary}{place}.{more}"), "{undo} to undo"));
     if !answer.needs_review.is_empty() {
         let text = format!("{} claims that rest on what changed need review.", answer.needs_review.len());
         out.push(state.toast(Tone::Warn, text));

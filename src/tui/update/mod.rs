@@ -9,6 +9,7 @@ mod claims;
 mod command_line;
 mod confirm;
 mod conflicts;
+mod follow;
 mod form;
 mod form_request;
 mod form_setup;
@@ -27,13 +28,15 @@ mod peers;
 mod prompt;
 mod reads;
 mod replies;
+mod teams;
 mod tour;
+mod undo;
 mod why;
 
 #[cfg(test)]
 mod tests;
 
-pub(in crate::tui) use acts::verb;
+pub(in crate::tui) use acts::{did, verb};
 pub(in crate::tui) use command_line::of_event as command_of;
 
 use super::{
@@ -99,6 +102,8 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
         Msg::Live(live) => live::live(state, live, &mut out),
         Msg::Started(result) => started(state, result, &mut out),
         Msg::Drifted(found) => state.why.drifts.extend(found),
+        Msg::Opened(Ok(())) => live::refresh_all(state),
+        Msg::Opened(Err(message)) => out.push(state.toast(Tone::Bad, message)),
         Msg::Copied(copied, _) => out.push(state.toast(Tone::Info, copied.sentence())),
         Msg::Edited(result) => form::edited(state, result, &mut out),
         Msg::Woken => {

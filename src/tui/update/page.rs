@@ -30,6 +30,7 @@ pub(super) fn open(state: &mut State, about: About, out: &mut Vec<Effect>) {
             ..SnapshotQuery::default()
         }),
         About::Setup { remove } => Read::Setup { remove: *remove },
+        About::Join => return,
     };
     state.overlay = Some(Overlay::Page(Box::new(Page::new(about))));
     reads::read(state, Slot::Page, request, out);
@@ -61,6 +62,7 @@ pub(super) fn type_on(state: &mut State, id: Action) {
     let Some(Overlay::Page(page)) = &mut state.overlay else { return };
     match id {
         Action::Pick => page.end_typing(),
+        Action::ClearWords => page.clear(),
         Action::Close => page.find = None,
         Action::PickDown | Action::PickPageDown => page.step(true),
         Action::PickUp | Action::PickPageUp => page.step(false),

@@ -8,7 +8,7 @@ use crate::tui::{
     hits::Pane,
     key::KeyPress,
     msg::Effect,
-    state::{Overlay, State},
+    state::{Overlay, State, form::clear_line},
 };
 
 /// A key that is no act goes into the search.
@@ -29,6 +29,13 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
         Action::PickPageDown => isize::try_from(page).unwrap_or(1),
         _ => 0,
     };
+    if id == Action::ClearWords
+        && let Some(Overlay::Palette(palette)) = &mut state.overlay
+    {
+        clear_line(&mut palette.input);
+        palette.row = 0;
+        return;
+    }
     match &state.overlay {
         Some(Overlay::Prompt(_)) => prompt::perform(state, id),
         Some(Overlay::Page(_)) => page::type_on(state, id),

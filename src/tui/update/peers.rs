@@ -1,6 +1,6 @@
 //! The Peers screen: comparing with every peer now, and who is let in.
 
-use super::global;
+use super::{global, teams};
 use crate::{
     api::AnswerJoinRequest,
     tui::{
@@ -22,6 +22,8 @@ pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out:
             out.push(state.toast(Tone::Info, "Comparing with every peer…"));
             global::send(state, Write::SyncNow, Acting::Confirmed, out);
         }
+        Action::NewTeam => teams::make(state, key),
+        Action::JoinTeam => teams::join(state, key),
         Action::LetIn => ask(state, key, true),
         Action::TurnAway => ask(state, key, false),
         _ => {}

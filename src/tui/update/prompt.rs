@@ -12,7 +12,7 @@ use crate::{
         state::{
             Overlay, Screen, State,
             claims::Focus,
-            form::one_line,
+            form::{clear_line, one_line},
             overlay::{Asking, Prompt},
             why::Subject,
         },
@@ -81,6 +81,12 @@ fn search(state: &mut State, words: String) {
 /// Ends the line.
 pub(super) fn perform(state: &mut State, id: Action) {
     match id {
+        Action::ClearWords => {
+            if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
+                clear_line(&mut prompt.input);
+                follow(state);
+            }
+        }
         Action::Pick => {
             let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
             let text = prompt.input.lines().join(" ").trim().to_owned();

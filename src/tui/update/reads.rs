@@ -32,6 +32,7 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
         read(state, Slot::Health, Read::Health, out);
     }
     inbox(state, out);
+    super::teams::follow(state, out);
     match state.screen {
         Screen::Inbox => card(state, out),
         Screen::Timeline => acts(state, out),

@@ -1,23 +1,21 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, form, live, many, models, page, reads};
+use super::{claims, conflicts, follow, form, live, many, models, page, reads, teams, undo};
 use crate::{
-    api::{
-        AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, UndoOutcome,
-        WriteOutcome,
-    },
+    api::{AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, WriteOutcome},
     client::known_scope,
-    domain::{OpId, Scope},
+    domain::CardId,
     tui::{
         hits::Pane,
         msg::{Answer, Effect, Failure, FailureKind, Slot, Ticket},
         state::{
-            Acting, Daemon, Form, Overlay, State, Tone,
+            Acting, Daemon, Form, Overlay, Screen, SessionAct, State, Tone,
             conflicts::{Card, CardFilter},
             form::About,
+            inbox::ItemId,
             why::Chain,
         },
-        text::writer,
+        text::{self, writer},
     },
 };
 
@@ -28,7 +26,10 @@ pub(super) fn reply(state: &mut State, ticket: Ticket, result: Result<Answer, Fa
     }
     match result {
         Ok(answer) => answered(state, ticket.slot, answer, out),
-        Err(failure) => failed(state, ticket.slot, &failure, out),
+        Err(mut failure) => {
+            failure.message = text::short_ids(&failure.message);
+            failed(state, ticket.slot, &failure, out);
+        }
     }
 }
 
@@ -37,7 +38,13 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
         Answer::Health(health) => state.daemon = Daemon::Up { version: health.version },
         Answer::Scopes(scopes) => {
             state.scopes = scopes.items;
-            state.home = known_scope(&state.settings.scope, &state.settings.identities, &state.scopes);
+            let known = known_scope(&state.settings.scope, &state.settings.identities, &state.scopes);
+            let before = std::mem::replace(&mut state.home, known);
+            // The project where the app was opened may be known by another name than its folder's.
+            if state.scope.as_ref() == Some(&before.0) && before.0 != state.home.0 {
+                state.scope = Some(state.home.0.clone());
+                claims::rescope(state);
+            }
             claims::follow_scope(state);
         }
         Answer::Conflicts(page) => {
@@ -46,6 +53,9 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             let released = state.conflicts.released.take();
             let keep = state.conflicts.filter == CardFilter::Open && released != state.conflicts.list.anchor();
             state.conflicts.list.accept(page.items, page.total, page.next, keep, height);
+            if state.screen == Screen::Cards {
+                state.conflicts.marks.keep_listed(&state.conflicts.list);
+            }
             state.conflicts.trouble = None;
             if state.conflicts.list.is_empty() && state.conflicts.wanted.is_none() {
                 state.conflicts.card = None;
@@ -53,6 +63,7 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             conflicts::settle_wanted(state);
         }
         Answer::Card(view) => card(state, *view, out),
+        Answer::Cards(views) => many::choose(state, &views),
         Answer::Claims(page) => {
             let height = state.hits.height(Pane::Claims);
             state.claims.at_least = page.at_least;
@@ -69,6 +80,7 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
         }
         Answer::Inbox(view) if slot == Slot::InboxPage => super::inbox::accept_page(state, view, out),
         Answer::Inbox(view) => super::inbox::accept(state, view, out),
+        Answer::Log(page) if slot == Slot::LastAct => undo::found(state, page, out),
         Answer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
             if slot == Slot::AgentActs {
@@ -106,14 +118,22 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             out.push(state.toast(Tone::Done, sentence(&done.summary)));
         }
         Answer::Outcome(outcome) => {
-            state.acting = None;
+            let acting = state.acting.take();
             match *outcome {
-                WriteOutcome::Done(done) => self::done(state, done, out),
+                WriteOutcome::Done(done) => self::done(state, done, acting == Some(Acting::Redact), out),
                 WriteOutcome::Stored(stored) => self::stored(state, stored, out),
                 WriteOutcome::Proposed(proposed) => {
                     close_form(state);
-                    remember_act(state, proposed.op_id, proposed.scope);
-                    out.push(state.toast(Tone::Warn, sentence(&proposed.summary)));
+                    let summary = proposed.summary;
+                    let act = SessionAct {
+                        op: proposed.op_id,
+                        scope: proposed.scope,
+                        summary,
+                        about: Vec::new(),
+                        settled: 0,
+                    };
+                    out.push(state.toast(Tone::Warn, sentence(&act.summary)));
+                    state.did(act);
                     live::refresh_all(state);
                 }
                 WriteOutcome::Conflict(refused) => self::refused(state, &refused, out),
@@ -121,9 +141,11 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             }
         }
         Answer::Many(answer) => many::answered(state, *answer, out),
-        Answer::Undone(undone) => self::undone(state, *undone, out),
+        Answer::Undone(undone) => undo::done(state, *undone, out),
         Answer::Audited(audit) => audited(state, &audit, out),
         Answer::Sync(status, pending) => state.peers.accept(*status, pending.items),
+        Answer::TeamMade(team) => teams::made(state, &team, out),
+        Answer::Join(view) => teams::joining(state, &view, slot, out),
         Answer::Synced(round) => {
             state.acting = None;
             let pending = std::mem::take(&mut state.peers.pending);
@@ -189,11 +211,19 @@ fn settled_by(settled: &Settlement) -> String {
     format!("Already settled by {by} ({}){reason}", settled.act)
 }
 
-fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
+/// An act succeeded. `final_act`: nothing takes it back, and nothing offers to.
+fn done(state: &mut State, done: Done, final_act: bool, out: &mut Vec<Effect>) {
     close_form(state);
-    remember_act(state, done.op_id, done.scope);
-    let undo = state.keys.say("{undo} to undo");
-    out.push(state.toast(Tone::Done, format!("{} {undo}", sentence(&done.summary))));
+    state.conflicts.marks.remove_rows(&state.inbox.acting);
+    let (about, settled) = settled_here(state, done.card_id);
+    follow::claims(state, &done.claims);
+    let place = state.place_of(&done.scope);
+    let summary = done.summary.trim_end().trim_end_matches('.');
+    let undo = if final_act { "" } else { "{undo} to undo" };
+    out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), undo));
+    if !final_act {
+        state.did(SessionAct { op: done.op_id, scope: done.scope, summary: done.summary, about, settled });
+    }
     for warning in done.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
@@ -207,21 +237,28 @@ fn done(state: &mut State, done: Done, out: &mut Vec<Effect>) {
     if let Some(card) = done.card_id {
         next_card(state, card);
     }
-    state.conflicts.marks.remove_rows(&state.inbox.acting);
-    state.inbox.acted();
     live::refresh_all(state);
+}
+
+/// The cursor of the Inbox goes on from what an act settled. Returns what the act was about, and how many things it settled.
+fn settled_here(state: &mut State, card: Option<CardId>) -> (Vec<ItemId>, usize) {
+    let things = state.inbox.acted();
+    let settled = things.len();
+    (card.map_or(things, |card| vec![ItemId::Card(card)]), settled)
 }
 
 fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
     close_form(state);
-    let text = if stored.duplicate {
-        format!("Nothing was stored: {} already says the same.", stored.claim_id.short())
+    if stored.duplicate {
+        let text = format!("Nothing was stored: {} already says the same.", stored.claim_id.short());
+        out.push(state.toast(Tone::Done, text));
     } else {
-        remember_act(state, stored.op_id, stored.scope);
-        state.inbox.acted();
-        format!("Stored {}. {}", stored.claim_id.short(), state.keys.say("{undo} to undo"))
-    };
-    out.push(state.toast(Tone::Done, text));
+        let (about, settled) = settled_here(state, None);
+        follow::claim(state, stored.claim_id);
+        let summary = format!("Stored {}{}", stored.claim_id.short(), state.place_of(&stored.scope));
+        out.push(state.toast_with(Tone::Done, format!("{summary}."), "{undo} to undo"));
+        state.did(SessionAct { op: stored.op_id, scope: stored.scope, summary, about, settled });
+    }
     for warning in stored.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
@@ -261,30 +298,15 @@ fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
     live::refresh_all(state);
 }
 
-fn undone(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
-    match state.acting.take() {
-        Some(Acting::Redo(scope)) => {
-            state.undone.pop();
-            state.done.push((outcome.op_id, scope));
-            out.push(state.toast(Tone::Done, format!("Redone: {}", outcome.summary)));
-        }
-        acting => {
-            state.done.retain(|(op, _)| *op != outcome.undone);
-            let scope = if let Some(Acting::Undo(scope)) = acting { scope } else { state.scope_in_hand() };
-            state.undone.push((outcome.op_id, scope));
-            let redo = state.keys.say("{redo} to redo");
-            out.push(state.toast(Tone::Done, format!("{} {redo}", sentence(&outcome.summary))));
-        }
-    }
-    live::refresh_all(state);
-}
-
 fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
-    state.acting = None;
+    let place = match state.acting.take() {
+        Some(Acting::Audit(scope)) => state.place_of(&scope),
+        _ => String::new(),
+    };
     let text = match audit.opened.len() {
-        0 => format!("{} claims compared: no new contradiction.", audit.claims),
-        1 => format!("{} claims compared: one new card.", audit.claims),
-        n => format!("{} claims compared: {n} new cards.", audit.claims),
+        0 => format!("{} claims compared{place}: no new contradiction.", audit.claims),
+        1 => format!("{} claims compared{place}: one new card.", audit.claims),
+        n => format!("{} claims compared{place}: {n} new cards.", audit.claims),
     };
     out.push(state.toast(Tone::Done, text));
     live::refresh_all(state);
@@ -296,20 +318,15 @@ pub(super) fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn close_form(state: &mut State) {
+pub(super) fn close_form(state: &mut State) {
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.remove(&form.about);
     }
     state.drafts.retain(|_, form| !form.sending);
 }
 
-fn remember_act(state: &mut State, op: OpId, scope: Scope) {
-    state.done.push((op, scope));
-    state.undone.clear();
-}
-
 /// The card is decided: the cursor goes to the next one, or to the one before where it was the last.
-fn next_card(state: &mut State, id: crate::domain::CardId) {
+fn next_card(state: &mut State, id: CardId) {
     let height = state.hits.height(Pane::Cards);
     let list = &mut state.conflicts.list;
     list.update(id, |row| row.status = CardStatus::Settled);
@@ -373,13 +390,22 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
         // Beside what the words found: it is missed, and nothing is wrong with what is listed.
         Slot::Found | Slot::Ingested => state.note(Tone::Warn, said),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
+        Slot::Join => {
+            state.peers.joining = None;
+            out.push(state.toast(Tone::Bad, said));
+        }
+        Slot::LastAct | Slot::Marked => out.push(state.toast(Tone::Bad, said)),
         Slot::Act | Slot::Reembed | Slot::Page => {}
     }
 }
 
 fn act_failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
-    if state.acting.take() == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
+    let acting = state.acting.take();
+    if let (Some(Acting::Undo(op, _)), FailureKind::Stale) = (&acting, failure.kind) {
+        undo::stale(state, *op);
+    }
+    if acting == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
         form::failed(state, failure);
         state.note(Tone::Bad, failure.message.clone());
     } else {

@@ -1,13 +1,19 @@
 //! What happens on each message, without a terminal and without a daemon.
 
+mod add;
 mod agents;
+mod cards;
+mod dialogs;
+mod follow;
 mod forms;
 mod inbox;
 mod many;
 mod matches;
 mod peers;
+mod scopes;
 mod screens;
 mod search;
+mod undo;
 
 use proptest::prelude::*;
 
@@ -58,7 +64,8 @@ fn failure(kind: FailureKind) -> Failure {
 }
 
 fn toasts(state: &State) -> String {
-    state.toasts.iter().map(|toast| toast.text.as_str()).collect::<Vec<_>>().join("\n")
+    let said = state.toasts.iter().map(|toast| format!("{} {}", toast.text, toast.hint).trim_end().to_owned());
+    said.collect::<Vec<_>>().join("\n")
 }
 
 fn reason(state: &State) -> String {
@@ -79,7 +86,7 @@ fn keep_a_sends_the_prefilled_reason_and_goes_to_the_next_card() {
     assert_eq!((request.expect_rev, request.caller.who.as_str()), (Some(5), "zoe"));
     assert!(request.caller.op_id.is_some());
     let out = step(&mut state, done("Superseded the canary", Some(1)).to(ticket));
-    assert_eq!(toasts(&state), "Superseded the canary. u to undo");
+    assert_eq!(toasts(&state), "Superseded the canary in acme/api. u to undo");
     assert!(state.overlay.is_none());
     assert_eq!(state.conflicts.list.anchor(), Some(card_id(2)));
     settle(&mut state, out);
@@ -94,10 +101,15 @@ fn undo_names_the_last_act_of_the_session_and_redo_takes_the_undo_back() {
     let out = press(&mut state, "u");
     let (ticket, Write::Undo(request)) = written(&out).unwrap() else { panic!() };
     assert_eq!(request.target_op, Some(OpId([9; 16])));
-    let undone =
-        UndoOutcome { undone: OpId([9; 16]), op_id: OpId([8; 16]), summary: "Undid it".into(), claims: vec![] };
+    let undone = UndoOutcome {
+        undone: OpId([9; 16]),
+        op_id: OpId([8; 16]),
+        summary: "Undid it".into(),
+        redo: false,
+        claims: vec![],
+    };
     step(&mut state, Msg::Reply(ticket, Ok(Answer::Undone(Box::new(undone)))));
-    assert!(toasts(&state).contains("Undid it. U to redo"));
+    assert!(toasts(&state).contains("Undid it in acme/api. U to redo"));
     let out = press(&mut state, "U");
     let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
     assert_eq!(request.target_op, Some(OpId([8; 16])));

@@ -21,7 +21,7 @@ use crate::{
             acts::{Focus, Span as Since},
         },
         text::{self, writer},
-        update::{command_of, verb},
+        update::{command_of, did},
         when,
     },
 };
@@ -169,7 +169,7 @@ fn row(
     spans.extend([
         span(text::pad(who, who_columns - 1), theme.dim),
         Span::raw(" "),
-        span(text::pad(verb(&event.kind), VERB - 1), verb_style),
+        span(text::pad(did(event), VERB - 1), verb_style),
         Span::raw(" "),
     ]);
     spans.extend(paint.found(words, &text::pad(&what, room), text_style));
@@ -201,7 +201,7 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     let zone = &state.settings.zone;
     let dot = theme.glyphs.dot;
     let by = writer(&event.who, event.agent.as_deref());
-    let mut out = text::wrap(&format!("{by} {}", verb(&event.kind)), width, theme.title);
+    let mut out = text::wrap(&format!("{by} {}", did(event)), width, theme.title);
     let what = about(event);
     if !what.is_empty() {
         out.extend(text::wrap(&what, width, theme.text));

@@ -18,7 +18,7 @@ use crate::{
         hits::Pane,
         state::agents::{Entry, Focus, Shown},
         text,
-        update::verb,
+        update::did,
         when,
     },
 };
@@ -272,7 +272,7 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, cur
         Span::raw(" "),
         span(text::pad(&named, 11), theme.title),
         span(text::pad(&when::clock(event.at, zone), 6), theme.dim),
-        span(text::pad(verb(&event.kind), 12), if event.undone { theme.dim } else { style }),
+        span(text::pad(did(event), 12), if event.undone { theme.dim } else { style }),
         Span::raw(" "),
         span(text::pad(what, room), if event.undone { theme.dim } else { theme.text }),
     ])

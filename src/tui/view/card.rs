@@ -117,8 +117,9 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
             let by = writer(&settled.who, settled.agent.as_deref());
             let ago = when::ago(settled.at, paint.state.now, zone);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
-            let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("{} Settled{meanwhile} by {by} {ago} ({}){reason}", theme.glyphs.done, settled.act)
+            let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let how = settled_how(&settled.act);
+            format!("{} Settled{meanwhile} by {by} {ago}: {how}{reason}", theme.glyphs.done)
         }
         (None, CardStatus::Settled) => format!("{} Settled: they no longer contradict", theme.glyphs.done),
         (None, CardStatus::Snoozed) => {
@@ -130,6 +131,20 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let mut out = vec![Line::default()];
     out.extend(text::wrap(&text, width, theme.warn));
     out
+}
+
+/// How a card was settled, in words.
+fn settled_how(act: &str) -> &str {
+    match act {
+        "supersede" => "one claim was kept",
+        "retract" => "one claim was retracted",
+        "narrow" => "one claim was narrowed, and both hold",
+        "exception" => "both were kept, as an exception",
+        "dismiss" => "dismissed as no contradiction",
+        "discard" => "the new claim was discarded",
+        "moot" => "they no longer contradict",
+        act => act,
+    }
 }
 
 fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
@@ -207,7 +222,9 @@ fn side(
         first.make_ascii_uppercase();
     }
     let room = width.saturating_sub(text::width(&badge) + 1 + text::width(&name));
-    let what = if side.candidate {
+    let what = if side.candidate && !side.now.is_empty() {
+        format!(" {dot} {}, stored since", claim.kind)
+    } else if side.candidate {
         let long = format!(" {dot} {}, not stored", claim.kind);
         // What is cut would say less than what is left out.
         if text::width(&long) <= room { long } else { format!(" {dot} {}", claim.kind) }
@@ -244,6 +261,10 @@ fn side(
     field("when", &format!("{minute} ({ago}){device}"));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
+    }
+    for now in &side.now {
+        let only = qualifiers(&now.qualifiers).map_or_else(String::new, |only| format!(", only {only}"));
+        field("now", &format!("“{}”{only} ({})", now.statement, now.id.short()));
     }
     if claim.dependents > 0 {
         let count = if claim.dependents == 1 { "1 claim".to_owned() } else { format!("{} claims", claim.dependents) };
@@ -311,8 +332,9 @@ fn acts(
         }
         out.push(Line::from(spans));
     }
-    // Of several cards each may offer something else.
-    if card.view.summary.kind == CardKind::Proposed || state.is_marked() {
+    // Of several cards each may offer something else; of a settled one nothing is to be done.
+    let settled = card.view.summary.status == CardStatus::Settled;
+    if settled || card.view.summary.kind == CardKind::Proposed || state.is_marked() {
         return out;
     }
     for spec in cannot.into_iter().filter(|spec| spec.id != Action::KeepSource) {

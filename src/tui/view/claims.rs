@@ -76,6 +76,9 @@ fn title(paint: &Paint<'_>) -> String {
     if let Some(source) = &claims.source {
         out = format!("{out}, from {source}");
     }
+    if let Some(order) = claims.order.as_str() {
+        out = format!("{out}, sorted by {order}");
+    }
     if !claims.search.trim().is_empty() {
         out = format!("{out} / {}", claims.search.trim());
     }

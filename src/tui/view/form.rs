@@ -58,9 +58,25 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
     if form.sending {
         return paint.line(last, 0, &Line::from(span("Sending…", theme.warn)));
     }
-    let (go, then) =
-        if form.at_end() { ("do it", (Action::NewLine, "new line")) } else { ("next", (Action::Submit, "do it")) };
-    how(paint, last, &[(Action::Advance, go), then, (Action::Editor, "editor"), (Action::Cancel, "keep as a draft")]);
+    how(paint, last, &hints(form));
+}
+
+/// The keys that work in the field that has the focus.
+fn hints(form: &Form) -> Vec<(Action, &'static str)> {
+    let input = form.fields.get(form.focus).map(|field| &field.input);
+    let mut out = if form.at_end() {
+        vec![(Action::Advance, "do it")]
+    } else {
+        vec![(Action::Advance, "next"), (Action::Submit, "do it")]
+    };
+    if form.at_end() && matches!(input, Some(Input::Text(_))) {
+        out.push((Action::NewLine, "new line"));
+    }
+    if matches!(input, Some(Input::Text(_) | Input::Line(_))) {
+        out.push((Action::Editor, "editor"));
+    }
+    out.push((Action::Cancel, "keep as a draft"));
+    out
 }
 
 /// The keys of a form, each with what it does; they can be clicked.
@@ -72,7 +88,11 @@ fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
             continue;
         }
         let cells = u16::try_from(text::width(&key) + 1 + words.len()).unwrap_or(0);
-        let place = Rect { x, width: cells, ..area }.intersection(area);
+        // What is cut would say less than what is left out.
+        if x.saturating_add(cells) > area.right() {
+            break;
+        }
+        let place = Rect { x, width: cells, ..area };
         let spans = [span(key, paint.theme.key), Span::raw(" "), span(*words, paint.theme.dim)];
         paint.line(place, 0, &Line::from(spans.to_vec()));
         paint.hits.add(place, Hit::Act(*id));
@@ -193,7 +213,32 @@ fn render(
 
 #[cfg(test)]
 mod tests {
-    use super::window;
+    use super::{hints, window};
+    use crate::tui::{
+        action::Action,
+        sample::{app, press},
+        state::{Overlay, Screen},
+        update::Opening,
+    };
+
+    #[test]
+    fn only_keys_that_work_in_the_field_are_offered() {
+        let mut state = app((120, 40), Opening { screen: Some(Screen::Cards), ..Opening::default() });
+        press(&mut state, "o");
+        let offered = |state: &crate::tui::state::State| match &state.overlay {
+            Some(Overlay::Form(form)) => hints(form).into_iter().map(|(id, _)| id).collect::<Vec<_>>(),
+            _ => panic!("no form is open"),
+        };
+        assert_eq!(offered(&state), [Action::Advance, Action::Submit, Action::Cancel], "a choice is not edited");
+        press(&mut state, "tab");
+        assert_eq!(
+            offered(&state),
+            [Action::Advance, Action::Submit, Action::Editor, Action::Cancel],
+            "nor has one line two"
+        );
+        press(&mut state, "shift-tab shift-tab");
+        assert_eq!(offered(&state), [Action::Advance, Action::NewLine, Action::Editor, Action::Cancel]);
+    }
 
     #[test]
     fn what_is_chosen_is_always_among_the_options_shown() {

@@ -73,6 +73,13 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
             body.push(format!("You settled {n} things. {how}"));
         }
     }
+    let elsewhere: usize =
+        state.scopes.iter().filter(|view| !state.shows(&view.scope)).map(|view| view.open_cards).sum();
+    if elsewhere > 0 {
+        let how = state.keys.say("{all_scopes} shows all scopes.");
+        let cards = if elsewhere == 1 { "One card waits" } else { "Cards wait" };
+        body.push(format!("{cards} in other scopes: {how}"));
+    }
     if state.scopes.iter().all(|scope| scope.total == 0) {
         body.push("There are no claims yet. Write the first: ergo remember “…” --reason “…”".to_owned());
     } else {

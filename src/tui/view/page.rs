@@ -25,6 +25,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
         About::Snapshot(scope) => format!("Active claims in {scope}"),
         About::Setup { remove: false } => "What ergo would write for agents".to_owned(),
         About::Setup { remove: true } => "What ergo would remove".to_owned(),
+        About::Join => "Joining a team".to_owned(),
     };
     let Some(body) = &page.text else {
         let inner = paint.pane(place, &title, "", true);
@@ -48,6 +49,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
         let style = match page.about {
             About::Snapshot(_) => of_markdown(paint, line),
             About::Setup { .. } => of_difference(paint, line),
+            About::Join => paint.theme.text,
         };
         let here = shown.is_some_and(|at| matches.get(at) == Some(&number));
         if here {

@@ -23,7 +23,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     let place = centred(area, area.width.saturating_sub(4).min(92), area.height.saturating_sub(2));
     paint.clear(place);
     let acts = palette.acts(state);
-    let note = format!("{} of {}", (palette.row + 1).min(acts.len()), acts.len());
+    let note = if acts.is_empty() { String::new() } else { format!("{} of {}", palette.row + 1, acts.len()) };
     let inner = paint.pane(place, "Help and all commands: type to search", &note, true);
     input(theme, &palette.input, rows(inner, 0, 1), paint.buffer, "what do you want to do?");
     let below = 3;
@@ -55,6 +55,11 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         let place = rows(list, slot, 1);
         paint.line(place, 0, &line);
         paint.row(place, Pane::Picks, index, index == palette.row, true);
+    }
+    if acts.is_empty() {
+        let text = state.keys.say("{clear_words} clears what was typed; {close} goes back.");
+        let lines = text::wrap(&format!("No command fits “{}”. {text}", palette.wanted()), width, theme.text);
+        paint.lines(list, &lines, 0);
     }
     // The act under the cursor in full, below the list.
     let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below);

@@ -55,7 +55,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     }
     let body = [
         "Without a team nothing is sent, and nothing listens.".to_owned(),
-        "To create one: ergo sync create NAME --scope ORG/PROJECT. To join one: ergo sync join TICKET.".to_owned(),
+        paint.state.keys.say("{new_team} creates one; {join_team} joins one by its ticket."),
     ];
     empty::card(paint, inner, "No team yet", &body);
 }

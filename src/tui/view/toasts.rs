@@ -17,7 +17,14 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             Tone::Warn => (theme.glyphs.alert, theme.warn),
             Tone::Bad => (theme.glyphs.alert, theme.bad),
         };
-        for (row, line) in text::wrap(&toast.text, width, theme.title).into_iter().take(3).enumerate() {
+        let hint = if paint.state.overlay.is_none() && !toast.hint.is_empty() {
+            format!(" {}", toast.hint)
+        } else {
+            String::new()
+        };
+        for (row, line) in
+            text::wrap(&format!("{}{hint}", toast.text), width, theme.title).into_iter().take(3).enumerate()
+        {
             let mut spans = vec![span(format!(" {} ", if row == 0 { mark } else { " " }), style)];
             spans.extend(line.spans);
             lines.push(Line::from(spans));

@@ -17,7 +17,10 @@ use crate::tui::{
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let why = &paint.state.why;
     let title = match &why.subject {
-        Some(Subject::Question(question)) => format!("Why: {question}"),
+        Some(Subject::Question(question)) => {
+            let scope = paint.state.scope_in_hand();
+            format!("Why{}: {question}", paint.state.place_of(&scope))
+        }
         Some(Subject::Claim(_)) | None => "Why".to_owned(),
     };
     let Some(chain) = why.chain.as_ref().filter(|_| why.trouble.is_none()) else {

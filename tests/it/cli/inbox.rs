@@ -55,7 +55,7 @@ fn the_whole_review_is_printed_where_nobody_answers() {
 fn everything_is_settled_line_by_line() {
     let (home, _daemon) = busy();
     // A wrong answer, help, why, then: discard the card, look at the exception, and say that the other still holds.
-    let lines = "x\n\n?\nfrob\nw\nv\n\nv\nI asked around.\n";
+    let lines = "D\n\n?\nfrob\nw\nv\n\nv\nI asked around.\n";
     let output = run_with_stdin(&home, &["tui", "--plain"], lines);
     insta::assert_snapshot!("plain_conversation", told(&output));
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0);

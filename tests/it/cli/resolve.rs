@@ -102,7 +102,7 @@ fn the_review_reads_as_a_conversation() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     refused(&home);
-    let lines = "?\nw 2\nfrob\nd\n\nk 1\nAlarms are yellow now.\n";
+    let lines = "?\nw 2\nfrob\nd\n\na\nAlarms are yellow now.\n";
     let output = run_with_stdin(&home, &["resolve", "--interactive"], lines);
     insta::assert_snapshot!("review", told(&output));
     assert_eq!(statements(&home), ["The canary must be red."]);

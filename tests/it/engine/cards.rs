@@ -95,9 +95,26 @@ fn narrow_qualifies_either_side_and_both_hold() {
         assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().active), (0, 2), "{answer:?}");
         let changed = if stored_side { bed.claim(blue).replaced_by[0] } else { answer.claim_id.unwrap() };
         assert_eq!(bed.claim(changed).qualifiers, in_env("dev"));
+        let now = |side: usize| bed.card(card).sides[side].now.iter().map(|claim| claim.id).collect::<Vec<_>>();
+        assert_eq!(now(0), [answer.claim_id.unwrap()], "what the candidate was stored as");
+        assert_eq!(now(1), if stored_side { vec![changed] } else { vec![] }, "what the stored side became");
         bed.undo();
         assert_eq!((bed.open_cards(), bed.claim(blue).status), (1, Status::Active));
     }
+}
+
+#[test]
+fn a_side_that_was_replaced_points_to_what_is_in_force_now() {
+    let (bed, blue, card) = refused_bed();
+    let green = stored(bed.supersede(blue, "Deployments must use a green canary", "green is new")).claim_id;
+    let lime = stored(bed.supersede(green, "Deployments must use a lime canary", "lime is newer")).claim_id;
+    let view = bed.card(card);
+    assert_eq!(view.summary.status, CardStatus::Open);
+    assert_eq!(view.sides[1].now.iter().map(|claim| claim.id).collect::<Vec<_>>(), [lime]);
+    assert!(view.sides[0].now.is_empty(), "it is not stored yet");
+    let gone = ResolveRequest { winner: Some(blue.to_hex()), ..order(CardAct::Supersede, "blue stays") };
+    let error = bed.engine.resolve(&card.to_hex(), gone).unwrap_err();
+    assert!(error.message.contains(&blue.short()) && !error.message.contains(&blue.to_hex()), "{}", error.message);
 }
 
 #[test]

@@ -39,6 +39,14 @@ fn an_undo_is_an_act_and_can_be_undone() {
     assert_eq!(redo.claims[0].id, id);
     let twice = undo_op(&bed, first.op_id).unwrap_err();
     assert_eq!(twice.code, ErrorCode::Stale);
+    assert_eq!((first.redo, first.summary.as_str()), (false, "Undid: remembered “We ship on Fridays”"));
+    assert_eq!((redo.redo, redo.summary.as_str()), (true, "Redid: remembered “We ship on Fridays”"));
+    let again = undo_op(&bed, redo.op_id).unwrap();
+    assert_eq!((again.redo, again.summary), (false, first.summary), "undoing a redo is an undo");
+    let log = bed.engine.log(&ergo::api::LogQuery { acts: true, ..Default::default() }).unwrap();
+    let told: Vec<_> = log.items.iter().map(|event| (event.redo, event.about.as_deref())).collect();
+    let what = Some("remembered “We ship on Fridays”");
+    assert_eq!(told[..3], [(false, what), (true, what), (false, what)]);
 }
 
 #[test]

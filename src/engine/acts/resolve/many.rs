@@ -68,7 +68,7 @@ fn order(request: &ResolveManyRequest, card: &CardView) -> Result<Order, ApiErro
         _ => None,
     };
     let known = || match stays {
-        Some(stays) => stays.claim.reason.clone(),
+        Some(stays) => stays.claim.own_reason().map(str::to_owned),
         None => card.acts.iter().find(|option| option.act == request.act).and_then(|option| option.prefill.clone()),
     };
     let given = Some(request.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
@@ -100,8 +100,14 @@ fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
             (fits.collect(), format!("from “{source}”"))
         }
         Keep::Writer(writer) => {
-            let by = |side: &&CardSide| side.claim.who == *writer || side.claim.agent.as_deref() == Some(writer);
-            (card.sides.iter().filter(by).collect(), format!("by {writer}"))
+            // Whoever wrote it themselves comes before those in whose name an agent did.
+            let own = |side: &&CardSide| side.claim.agent.as_deref().unwrap_or(&side.claim.who) == writer;
+            let by = |side: &&CardSide| side.claim.who == *writer || own(side);
+            let mut fits: Vec<&CardSide> = card.sides.iter().filter(own).collect();
+            if fits.is_empty() {
+                fits = card.sides.iter().filter(by).collect();
+            }
+            (fits, format!("by {writer}"))
         }
     };
     match (fits.pop(), fits.is_empty()) {

@@ -236,8 +236,11 @@ fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a Clai
     let mut fits = sides.iter().filter(|row| row.id.to_hex().starts_with(prefix));
     match (fits.next(), fits.next()) {
         (Some(row), None) => Ok(row),
-        (None, _) => Err(ApiError::field(field, format!("claim {prefix} is not on this card, or no longer active"))
-            .hint("`ergo conflicts` shows the claims on a card")),
+        (None, _) => {
+            let named = lookup::named(prefix);
+            Err(ApiError::field(field, format!("claim {named} is not on this card, or no longer in force"))
+                .hint("`ergo conflicts` shows the claims on a card"))
+        }
         (Some(_), Some(_)) => {
             let mut error =
                 ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim on this card"))

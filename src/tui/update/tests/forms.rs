@@ -77,3 +77,36 @@ fn scope_view(project: &str, identity: Option<&str>) -> ScopeView {
         identity: identity.map(str::to_owned),
     }
 }
+
+#[test]
+fn one_key_clears_the_line_wherever_something_is_typed() {
+    let mut state = cards();
+    press(&mut state, "a");
+    assert!(!reason(&state).is_empty());
+    press(&mut state, "ctrl-u");
+    assert_eq!(reason(&state), "");
+    press(&mut state, "o n e alt-enter t w o ctrl-u");
+    assert_eq!(reason(&state), "one", "the line, not the text");
+    press(&mut state, "esc / d b ctrl-u x");
+    assert_eq!(state.claims.search, "x");
+    press(&mut state, "esc ? a b ctrl-u c");
+    let Some(Overlay::Palette(palette)) = &state.overlay else { panic!() };
+    assert_eq!(palette.input.lines(), ["c"]);
+}
+
+#[test]
+fn a_reason_from_an_import_is_no_reason_for_an_act() {
+    let mut view = card(1);
+    for side in &mut view.sides {
+        side.claim.source = Some("docs/AGENTS.md:12".into());
+        side.claim.reason = Some("They take a minute. Stated in AGENTS.md under “Tests”.".into());
+    }
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(view));
+    for key in ["a", "b"] {
+        press(&mut state, key);
+        assert_eq!(reason(&state), "", "{key}");
+        assert!(written(&press(&mut state, "enter")).is_none(), "it must be given");
+        press(&mut state, "esc");
+    }
+}

@@ -4,8 +4,8 @@ use super::{SIZE, toasts};
 use crate::{
     api::{Change, PendingJoins},
     tui::{
-        msg::{Answer, Live, Msg, Slot, Write},
-        sample::{app, press, settle, step, sync_status, written},
+        msg::{Answer, Effect, Live, Msg, Read, Slot, Write},
+        sample::{app, press, scope, settle, step, sync_status, written},
         state::{
             Overlay, Screen, State,
             peers::{Entry, Focus},
@@ -139,4 +139,46 @@ fn who_was_put_out_reads_by_whom_and_what_stays() {
     state.peers.accept(status, vec![]);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
     assert!(shown.contains("you were removed") && shown.contains("What it holds stays here"), "{shown}");
+}
+
+#[test]
+fn a_team_is_made_in_the_app() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Peers), ..Opening::default() });
+    press(&mut state, "n");
+    assert!(written(&press(&mut state, "ctrl-s")).is_none(), "it needs a name");
+    let out = press(&mut state, "c o r e ctrl-s");
+    let Some((ticket, Write::CreateTeam(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!((request.name.as_str(), request.scopes.clone()), ("core", vec![scope("api")]));
+    let made = crate::api::TeamView {
+        id: crate::domain::EventId([7; 32]),
+        name: "core".into(),
+        role: crate::api::Role::Admin,
+        scopes: vec![],
+        members: 1,
+        summary: "Made the team “core”".into(),
+    };
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::TeamMade(Box::new(made)))));
+    assert!(state.overlay.is_none() && toasts(&state).contains("Made the team “core”."));
+}
+
+#[test]
+fn a_team_is_joined_in_the_app_by_words_that_both_screens_show() {
+    use crate::tui::sample::screens::join;
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Peers), ..Opening::default() });
+    press(&mut state, "J");
+    step(&mut state, Msg::Paste("ergo1abc".into()));
+    let out = press(&mut state, "ctrl-s");
+    let Some((ticket, Write::JoinTeam(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!(request.ticket.as_deref(), Some("ergo1abc"));
+    assert!(state.log.iter().all(|line| !line.text.contains("ergo1abc")), "a ticket is nothing for a log");
+    let waiting = join(crate::api::JoinState::Waiting);
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::Join(Box::new(waiting)))));
+    let Some(Overlay::Page(page)) = &state.overlay else { panic!() };
+    assert!(page.text.as_deref().is_some_and(|text| text.contains("anvil copper lemon tiger orbit maple")));
+    assert!(!step(&mut state, Msg::Woken).iter().any(|effect| matches!(effect, Effect::Read(_, Read::Joined(_)))));
+    state.now += 1_000;
+    let out = step(&mut state, Msg::Woken);
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Joined(_)))), "it asks by itself");
+    settle(&mut state, out);
+    assert!(state.overlay.is_none() && toasts(&state).contains("This device is in core."));
 }

@@ -148,3 +148,44 @@ fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
     assert!(state.overlay.is_none());
     assert_eq!(state.screen, Screen::Claims, "q closes the page, not the app");
 }
+
+/// The titles of the acts that the palette lists for what is typed.
+fn listed(state: &mut State, typed: &str) -> Vec<&'static str> {
+    let keys: Vec<String> = typed.chars().map(|c| if c == ' ' { "space".to_owned() } else { c.to_string() }).collect();
+    press(state, &format!("? {}", keys.join(" ")));
+    let Some(Overlay::Palette(palette)) = &state.overlay else { panic!() };
+    let titles = palette.acts(state).iter().map(|spec| spec.title).collect();
+    press(state, "esc");
+    titles
+}
+
+#[test]
+fn acts_are_found_by_other_words_and_with_slips() {
+    let mut state = cards();
+    for (typed, title) in [
+        ("delete", "Retract one"),
+        ("ignore", "Dismiss"),
+        ("dismis", "Dismiss"),
+        ("dimsiss", "Dismiss"),
+        ("snze", "Snooze"),
+        ("find", "Search"),
+        ("exit", "Quit"),
+    ] {
+        assert_eq!(listed(&mut state, typed).first(), Some(&title), "{typed}");
+    }
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    assert_eq!(listed(&mut state, "delete").first(), Some(&"Retract"));
+    assert_eq!(listed(&mut state, "snooze").first(), Some(&"Snooze"), "of another screen, where none here fits");
+}
+
+#[test]
+fn a_palette_in_which_nothing_fits_says_so() {
+    let mut state = cards();
+    assert!(listed(&mut state, "xyzzyq").is_empty());
+    press(&mut state, "? x y z z y q");
+    let screen =
+        crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(screen.contains("No command fits “xyzzyq”. ctrl-u clears what was typed"), "{screen}");
+    press(&mut state, "enter");
+    assert!(state.overlay.is_none());
+}

@@ -20,7 +20,8 @@ fn other_keys() -> Keymap {
     let letters = ('a'..='z').chain('A'..='Z').chain('0'..='9').map(|c| format!("ctrl-alt-{c}"));
     let others = ["up", "down", "left", "right", "home", "end"].map(|key| format!("ctrl-alt-{key}"));
     let digits = ('0'..='9').map(|c| format!("alt-{c}"));
-    let mut pool = functions.chain(letters).chain(others).chain(digits);
+    let plain = ('a'..='z').chain('A'..='Z').map(|c| format!("alt-{c}"));
+    let mut pool = functions.chain(letters).chain(others).chain(digits).chain(plain);
     let mut file = String::new();
     for scope in KeyScope::ALL {
         writeln!(file, "[{}]", scope.name()).unwrap();
@@ -39,6 +40,8 @@ fn letter(line: &str) -> bool {
         let before = if at == 0 { None } else { tokens.get(at - 1) };
         match *token {
             "a" | "A" | "B" | "|" => false,
+            // A line of a difference, and what is said of such lines.
+            "+" if at <= 1 || before == Some(&"with") => false,
             "s" | "d" | "h" if digit(before) => false,
             "?" if digit(tokens.get(at + 1)) => false,
             "/" if line.contains("Claims:") => false,

@@ -1,0 +1,40 @@
+//! What is typed against what there is: letters in their order, with gaps, and a slip in a longer word.
+
+use frizbee::{CaseMatching, Config, Matcher, Pattern, PatternConfig};
+
+/// A word of so many letters may have one slip.
+const LETTERS_A_SLIP: usize = 4;
+
+/// Finds what is typed in texts: every word of it must be in a text. Returns numbers of texts with how well they fit, the best first;
+/// among equals the first of the texts. Nothing fits where nothing is typed.
+pub fn find(wanted: &str, texts: &[impl AsRef<str>]) -> Vec<(usize, u16)> {
+    let pattern = |word: &str| {
+        let slips = u16::try_from(word.chars().count() / LETTERS_A_SLIP).unwrap_or(0).min(2);
+        Pattern::new(word, PatternConfig::default()).max_typos(Some(slips))
+    };
+    let patterns: Vec<Pattern> = wanted.split_whitespace().map(pattern).collect();
+    if patterns.is_empty() {
+        return Vec::new();
+    }
+    let mut matcher = Matcher::from_patterns(&patterns, &Config::default().casing(CaseMatching::Ignore));
+    let found = matcher.match_list(texts);
+    found.into_iter().map(|found| (usize::try_from(found.index).unwrap_or(usize::MAX), found.score)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn letters_in_order_and_a_slip_find_the_text() {
+        let texts = ["Retract", "Dismiss", "Keep both as an exception", "Snooze"];
+        let best = |wanted: &str| find(wanted, &texts).first().map(|(index, _)| *index);
+        assert_eq!(best("retr"), Some(0));
+        assert_eq!(best("dsms"), Some(1));
+        assert_eq!(best("dimsiss"), Some(1), "two letters changed places");
+        assert_eq!(best("keep excep"), Some(2));
+        assert_eq!(best("SNOOZ"), Some(3));
+        assert_eq!(best("xyzzy"), None);
+        assert_eq!(best("  "), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Making a team, and joining one: forms, the words to compare, and waiting for the other side.
+
+use super::{form_setup, live, reads, replies};
+use crate::{
+    api::{CreateTeamRequest, JoinRequest, JoinState, JoinView, TeamView},
+    domain::Scope,
+    tui::{
+        key::KeyPress,
+        msg::{Effect, Read, Slot, Write},
+        state::{
+            Overlay, State, Tone,
+            form::{About, Field, FieldId, Form, Input},
+            page::{About as PageAbout, Page},
+            peers::Joining,
+        },
+    },
+};
+
+/// How often the daemon is asked whether the other side has answered, in milliseconds.
+const EVERY_MS: u64 = 1_000;
+
+/// What is shared where nothing is.
+const NOTHING: &str = "nothing yet";
+
+/// Opens the form of a new team.
+pub(super) fn make(state: &mut State, key: Option<KeyPress>) {
+    let scopes = std::iter::once(state.scope_in_hand()).chain(state.scopes.iter().map(|view| view.scope.clone()));
+    let mut options: Vec<String> = Vec::new();
+    for scope in scopes.map(|scope| scope.to_string()).chain([NOTHING.to_owned()]) {
+        if !options.contains(&scope) {
+            options.push(scope);
+        }
+    }
+    let share = Field { id: FieldId::Scope, label: "Share", hint: "", input: Input::Choice { options, chosen: 0 } };
+    let fields = vec![
+        form_setup::line_field(FieldId::Name, "Name", "what the team is called"),
+        share,
+        form_setup::line_field(FieldId::Device, "Device", "how the others see this one; empty: the machine's name"),
+    ];
+    let effect =
+        "This device is its first admin. What is shared is shared with its whole history; anything else stays here.";
+    open(state, About::NewTeam, "Make a team", effect, fields, key);
+}
+
+/// Opens the form for a ticket.
+pub(super) fn join(state: &mut State, key: Option<KeyPress>) {
+    let fields = vec![
+        form_setup::line_field(FieldId::Ticket, "Ticket", "ergo1…, from an admin of the team"),
+        form_setup::line_field(FieldId::Device, "Device", "how the others see this one; empty: the machine's name"),
+    ];
+    let effect =
+        "The other device is looked for; then both screens show the same six words, and the admin lets you in.";
+    open(state, About::JoinTeam, "Join a team", effect, fields, key);
+}
+
+fn open(state: &mut State, about: About, title: &str, effect: &str, fields: Vec<Field>, key: Option<KeyPress>) {
+    let scope = state.scope_in_hand();
+    let form = form_setup::plain(about, title.to_owned(), effect.to_owned(), scope, fields);
+    let form = form_setup::with_draft(state, form, key);
+    state.overlay = Some(Overlay::Form(Box::new(form)));
+}
+
+/// The request of one of these forms; else what is missing.
+pub(super) fn build(form: &Form, caller: crate::api::Caller) -> Result<Write, (Option<FieldId>, String)> {
+    let device_name = Some(form.text(FieldId::Device)).filter(|name| !name.is_empty());
+    if form.about == About::JoinTeam {
+        let ticket = form.text(FieldId::Ticket);
+        if ticket.is_empty() {
+            return Err((Some(FieldId::Ticket), "paste the ticket: it begins with ergo1".to_owned()));
+        }
+        let request = JoinRequest { caller, ticket: Some(ticket), device_name, ..JoinRequest::default() };
+        return Ok(Write::JoinTeam(Box::new(request)));
+    }
+    let name = form.text(FieldId::Name);
+    if name.is_empty() {
+        return Err((Some(FieldId::Name), "give it a name".to_owned()));
+    }
+    let shared = form.text(FieldId::Scope);
+    let scope = shared.split_once('/').map(|(org, project)| Scope { org_id: org.into(), project: project.into() });
+    let scopes = scope.into_iter().collect();
+    Ok(Write::CreateTeam(Box::new(CreateTeamRequest { caller, name, device_name, scopes })))
+}
+
+/// A team was made.
+pub(super) fn made(state: &mut State, team: &TeamView, out: &mut Vec<Effect>) {
+    state.acting = None;
+    replies::close_form(state);
+    state.wants.sync = true;
+    let text = replies::sentence(&team.summary);
+    out.push(state.toast(Tone::Done, format!("{text} ergo sync invite makes a ticket for another device.")));
+    live::refresh_all(state);
+}
+
+/// How far a join has come: the words to compare, or how it ended.
+pub(super) fn joining(state: &mut State, view: &JoinView, slot: Slot, out: &mut Vec<Effect>) {
+    if slot == Slot::Act {
+        state.acting = None;
+        replies::close_form(state);
+    }
+    if view.state == JoinState::Waiting {
+        if slot == Slot::Act {
+            let mut page = Page::new(PageAbout::Join);
+            page.text = Some(words(view));
+            state.overlay = Some(Overlay::Page(Box::new(page)));
+        }
+        let again_at = state.now + EVERY_MS;
+        state.peers.joining = Some(Joining { id: view.id.clone(), again_at });
+        return out.push(Effect::Wake(again_at));
+    }
+    state.peers.joining = None;
+    if matches!(&state.overlay, Some(Overlay::Page(page)) if page.about == PageAbout::Join) {
+        state.overlay = None;
+    }
+    let said = match (&view.error, &view.team) {
+        (Some(error), _) => {
+            (Tone::Bad, format!("{} was not joined: {}", view.team_name, replies::sentence(&error.message)))
+        }
+        (None, Some(team)) => (Tone::Done, replies::sentence(&team.summary)),
+        (None, None) => (Tone::Done, format!("This device is in {}.", view.team_name)),
+    };
+    out.push(state.toast(said.0, said.1));
+    live::refresh_all(state);
+}
+
+/// Asks whether the other side has answered, when it is time.
+pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
+    let due =
+        state.peers.joining.as_ref().filter(|joining| state.now >= joining.again_at).map(|joining| joining.id.clone());
+    if let Some(id) = due.filter(|_| !state.waits(Slot::Join)) {
+        reads::read(state, Slot::Join, Read::Joined(id), out);
+    }
+}
+
+fn words(view: &JoinView) -> String {
+    format!(
+        "{} invites you with “{}” to join {} as {}.\n\nThe other screen shows the same words:\n\n    {}\n\n\
+         If it shows others, this may be a man-in-the-middle attack: whoever invited you must answer no.\n\n\
+         Waiting for the answer over there…",
+        view.person,
+        view.inviter,
+        view.team_name,
+        view.role,
+        view.words.join(" "),
+    )
+}

@@ -1,0 +1,83 @@
+//! Cards of which a side changed since, and settled ones.
+
+use super::*;
+use crate::{
+    api::{CardView, History},
+    domain::{Qualifiers, Status},
+    tui::{
+        sample::{claim, history},
+        state::{conflicts::Card, why::Chain},
+    },
+};
+
+/// A card whose stored side was replaced.
+fn replaced() -> CardView {
+    let mut view = card(1);
+    view.sides[1].claim.status = Status::Superseded;
+    let now = claim(70, "The canary deployment is always green");
+    view.sides[1].claim.replaced_by = vec![now.id];
+    view.sides[1].now = vec![now];
+    view
+}
+
+#[test]
+fn a_side_that_was_replaced_is_not_offered_and_points_to_what_is_in_force() {
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(replaced()));
+    press(&mut state, "b");
+    assert!(state.overlay.is_none());
+    assert!(
+        toasts(&state)
+            .contains("the existing claim was replaced: “The canary deployment is always green” is active now")
+    );
+    press(&mut state, "r");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert_eq!(form.members, [id(1)], "only the refused write can be acted on");
+    press(&mut state, "esc a");
+    assert!(matches!(state.overlay, Some(Overlay::Form(_))), "the write can still be kept");
+    let screen =
+        crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(!screen.contains(&id(101).to_hex()));
+}
+
+#[test]
+fn a_settled_card_says_how_and_where_the_claim_now_holds() {
+    let mut view = replaced();
+    view.summary.status = CardStatus::Settled;
+    view.settled = Some(Settlement {
+        stored_as: None,
+        act: "narrow".into(),
+        who: "max".into(),
+        agent: None,
+        at: 1,
+        reason: Some("blue is for staging".into()),
+        op_id: None,
+    });
+    view.sides[1].now[0].qualifiers = Qualifiers { env: Some("staging".into()), ..Qualifiers::default() };
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(view));
+    let screen =
+        crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
+    assert!(screen.contains("narrowed"), "{screen}");
+    assert!(screen.contains("staging"), "{screen}");
+}
+
+#[test]
+fn why_lists_open_cards_only() {
+    let cards = vec![summary(2, CardStatus::Settled), summary(3, CardStatus::Open), summary(4, CardStatus::Snoozed)];
+    let chain = Chain::from(History { cards, ..history() });
+    assert_eq!(chain.cards.iter().map(|card| card.id).collect::<Vec<_>>(), [card_id(3)]);
+}
+
+#[test]
+fn what_is_said_of_an_id_is_short() {
+    let mut state = cards();
+    press(&mut state, "d n o");
+    let out = press(&mut state, "enter");
+    let (ticket, _) = written(&out).unwrap();
+    let message = format!("claim {} is not on this card", id(7).to_hex());
+    step(&mut state, Msg::Reply(ticket, Err(Failure { message, ..failure(FailureKind::Refused) })));
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    let said = &form.error.as_ref().unwrap().1;
+    assert!(said.contains(&id(7).short()) && !said.contains(&id(7).to_hex()), "{said}");
+}

@@ -1,0 +1,49 @@
+//! Questions: which key presses which button.
+
+use super::*;
+use crate::{
+    api::{ResolvedCard, ResolvedMany},
+    tui::msg::Write,
+};
+
+/// The question before an act on many cards, which is asked by Enter.
+fn asked_by_enter() -> State {
+    let mut state = cards();
+    let out = press(&mut state, "space d n o enter");
+    let (ticket, Write::ResolveMany(request)) = written(&out).unwrap() else { panic!() };
+    let item = ResolvedCard { card: card_id(1), headline: "x".into(), settled: true, summary: "Dismissed it".into() };
+    let preview = ResolvedMany {
+        op_id: OpId([5; 16]),
+        scope: scope("api"),
+        summary: "Would settle 1 card".into(),
+        items: vec![item],
+        needs_review: vec![],
+        dry_run: request.dry_run,
+        replayed: false,
+    };
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::Many(Box::new(preview)))));
+    assert!(matches!(state.overlay, Some(Overlay::Confirm(_))));
+    state
+}
+
+#[test]
+fn enter_presses_the_button_that_has_the_focus_whichever_key_asked() {
+    let mut state = asked_by_enter();
+    assert!(written(&press(&mut state, "enter")).is_none());
+    assert!(state.overlay.is_none(), "Cancel has the focus first");
+    let mut state = asked_by_enter();
+    assert!(written(&press(&mut state, "tab enter")).is_some());
+    let mut state = asked_by_enter();
+    assert!(written(&press(&mut state, "tab tab enter")).is_none());
+    assert!(state.overlay.is_none());
+}
+
+#[test]
+fn a_letter_that_asked_says_no_yes_before_it_was_let_go() {
+    let mut state = asked_by_enter();
+    if let Some(Overlay::Confirm(confirm)) = &mut state.overlay {
+        confirm.opener = Some(KeyPress::char('y'));
+    }
+    assert!(written(&press(&mut state, "y")).is_none());
+    assert!(written(&press(&mut state, "tab y")).is_some());
+}

@@ -1,0 +1,133 @@
+//! Undo and redo: what is taken back, in which order, and what is asked first.
+
+use super::*;
+use crate::tui::{
+    sample::screens::{event, log},
+    state::SessionAct,
+};
+
+/// An act of this session in a project.
+fn act(n: u8, project: &str) -> SessionAct {
+    SessionAct {
+        op: OpId([n; 16]),
+        scope: scope(project),
+        summary: format!("Retracted “claim {n}”"),
+        about: Vec::new(),
+        settled: 1,
+    }
+}
+
+fn undo_sent(effects: &[Effect]) -> Option<(Ticket, Option<OpId>)> {
+    match written(effects)? {
+        (ticket, Write::Undo(request)) => Some((ticket, request.target_op)),
+        other => panic!("no undo: {other:?}"),
+    }
+}
+
+fn answered(state: &mut State, ticket: Ticket, undone: u8, op: u8, redo: bool) {
+    let summary = if redo { "Redid: retracted “x”" } else { "Undid: retracted “x”" };
+    let outcome = UndoOutcome {
+        undone: OpId([undone; 16]),
+        op_id: OpId([op; 16]),
+        summary: summary.into(),
+        redo,
+        claims: vec![],
+    };
+    step(state, Msg::Reply(ticket, Ok(Answer::Undone(Box::new(outcome)))));
+}
+
+fn question(state: &State) -> Option<(String, String)> {
+    match &state.overlay {
+        Some(Overlay::Confirm(confirm)) => Some((confirm.question.clone(), confirm.effect.clone())),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_this_session_did_goes_newest_first_and_redo_says_what_it_redid() {
+    let mut state = cards();
+    state.did(act(1, "api"));
+    state.did(act(2, "api"));
+    state.inbox.settled = 2;
+    let (ticket, op) = undo_sent(&press(&mut state, "u")).unwrap();
+    assert_eq!(op, Some(OpId([2; 16])));
+    answered(&mut state, ticket, 2, 12, false);
+    assert_eq!((toasts(&state).as_str(), state.inbox.settled), ("Undid: retracted “x” in acme/api. U to redo", 1));
+    let (ticket, op) = undo_sent(&press(&mut state, "u")).unwrap();
+    assert_eq!(op, Some(OpId([1; 16])));
+    answered(&mut state, ticket, 1, 11, false);
+    let (ticket, op) = undo_sent(&press(&mut state, "U")).unwrap();
+    assert_eq!(op, Some(OpId([11; 16])), "redo takes back the last undo");
+    answered(&mut state, ticket, 11, 21, true);
+    assert_eq!((toasts(&state).as_str(), state.inbox.settled), ("Redid: retracted “x” in acme/api. u to undo", 1));
+    let (ticket, op) = undo_sent(&press(&mut state, "u")).unwrap();
+    assert_eq!(op, Some(OpId([21; 16])), "and is itself undone");
+    answered(&mut state, ticket, 21, 31, false);
+    assert!(toasts(&state).contains("U to redo"));
+    assert_eq!(undo_sent(&press(&mut state, "U")).unwrap().1, Some(OpId([31; 16])));
+}
+
+#[test]
+fn beyond_the_session_it_is_said_what_would_be_undone() {
+    let mut state = cards();
+    let out = press(&mut state, "u");
+    assert!(written(&out).is_none(), "nothing is undone unseen");
+    let (question, effect) = question(&state).unwrap();
+    assert_eq!(question, "Undo your last act?");
+    assert!(
+        effect.starts_with(
+            "You superseded “Deploy every Friday” by “Deploy on green CI and an approved review” in acme/api"
+        ),
+        "{effect}"
+    );
+    assert_eq!(undo_sent(&press(&mut state, "y")).unwrap().1, Some(OpId([2; 16])), "the newest of this person's own");
+}
+
+#[test]
+fn what_an_agent_did_is_not_undone_by_that_key() {
+    let mut state = cards();
+    let ticket = state.ticket(Slot::LastAct);
+    let mut page = log();
+    page.items = vec![event(3, "assert", Some("x"))];
+    step(&mut state, Msg::Reply(ticket, Ok(Answer::Log(page))));
+    assert!(question(&state).is_none());
+    assert!(toasts(&state).contains("You did nothing that can be undone"), "{}", toasts(&state));
+}
+
+#[test]
+fn an_act_in_a_scope_that_is_not_shown_is_asked_about() {
+    let mut state = cards();
+    state.scope = Some(scope("api"));
+    state.did(act(1, "web"));
+    assert!(written(&press(&mut state, "u")).is_none());
+    let (question_text, effect) = question(&state).unwrap();
+    assert_eq!(question_text, "Undo an act in acme/web?");
+    assert!(effect.contains("Retracted “claim 1”."), "{effect}");
+    assert!(written(&press(&mut state, "enter")).is_none(), "Cancel has the focus");
+    let (ticket, op) = undo_sent(&press(&mut state, "u tab enter")).unwrap();
+    assert_eq!(op, Some(OpId([1; 16])));
+    answered(&mut state, ticket, 1, 11, false);
+    assert!(toasts(&state).contains("Undid: retracted “x” in acme/web. U to redo"));
+    press(&mut state, "U");
+    assert_eq!(question(&state).unwrap().0, "Redo an act in acme/web?");
+}
+
+#[test]
+fn nothing_offers_to_undo_a_redaction() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    let out = press(&mut state, "X w h y ctrl-s y");
+    let ticket = written(&out).unwrap().0;
+    step(&mut state, done("Redacted the text of a claim", None).to(ticket));
+    assert_eq!(toasts(&state), "Redacted the text of a claim in acme/api.");
+    assert!(state.done.is_empty(), "the key goes on to what can be undone");
+}
+
+#[test]
+fn what_somebody_else_undid_first_gives_way_to_the_act_before() {
+    let mut state = cards();
+    state.did(act(1, "api"));
+    state.did(act(2, "api"));
+    let (ticket, _) = undo_sent(&press(&mut state, "u")).unwrap();
+    step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Stale))));
+    assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([1; 16])));
+}
