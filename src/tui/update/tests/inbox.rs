@@ -15,7 +15,13 @@ fn opened() -> State {
 
 /// The daemon's answer to the next reading of the inbox.
 fn reread(state: &mut State, change: Change, view: &Inbox) {
-    for effect in step(state, Msg::Live(Live::Change(Box::new(change)))) {
+    let effects = step(state, Msg::Live(Live::Change(Box::new(change))));
+    serve_view(state, effects, view);
+}
+
+/// Answers what is read, the Inbox with this.
+fn serve_view(state: &mut State, effects: Vec<Effect>, view: &Inbox) {
+    for effect in effects {
         if let Effect::Read(ticket, read) = effect {
             let reply = match read {
                 Read::Inbox(_) => Answer::Inbox(view.clone()),
@@ -349,6 +355,14 @@ fn an_act_on_an_import_is_about_all_that_it_brought() {
 }
 
 #[test]
+fn one_source_is_chosen_among_those_of_all_cards_of_an_import() {
+    let mut state = imported();
+    press(&mut state, "j p");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!("{}", toasts(&state)) };
+    assert_eq!((form.cards.len(), form.keeps.is_empty()), (3, false));
+}
+
+#[test]
 fn cards_and_claims_are_marked_in_the_inbox_and_an_act_is_about_those_of_its_kind_and_scope() {
     let mut state = imported();
     // The card of the other scope, the import of three, the two warnings.
@@ -411,12 +425,28 @@ fn what_is_settled_by_one_act_leaves_without_a_word() {
     assert_eq!(preview.cards.len(), 3);
     step(&mut state, Msg::Reply(ticket, Ok(answer(true))));
     let (ticket, _) = written(&press(&mut state, "y")).unwrap();
-    step(&mut state, Msg::Reply(ticket, Ok(answer(false))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(answer(false))));
     assert_eq!(state.inbox.settled, 3);
     let mut view = after_import();
     view.groups[0].items.truncate(1);
     view.groups[0].total = 1;
-    reread(&mut state, change("zoe", "Settled 3 cards"), &view);
+    serve_view(&mut state, out, &view);
+    assert_eq!(stops(&state), ["card 09", "2 of an import, Warned"]);
+    assert!(!toasts(&state).contains("Already"), "{}", toasts(&state));
+    // One undo brings all of them back, with the cursor; redo takes them away again.
+    let undone = |undone, op_id, redo| {
+        let (undone, op_id) = (OpId([undone; 16]), OpId([op_id; 16]));
+        Answer::Undone(Box::new(UndoOutcome { undone, op_id, summary: "Settled 3 cards".into(), redo, claims: vec![] }))
+    };
+    press(&mut state, "g");
+    let (ticket, _) = written(&press(&mut state, "u")).unwrap();
+    let out = step(&mut state, Msg::Reply(ticket, Ok(undone(5, 6, false))));
+    serve_view(&mut state, out, &after_import());
+    assert_eq!((state.inbox.settled, state.inbox.imported().len()), (0, 3), "{}", toasts(&state));
+    let (ticket, _) = written(&press(&mut state, "U")).unwrap();
+    let out = step(&mut state, Msg::Reply(ticket, Ok(undone(6, 7, true))));
+    serve_view(&mut state, out, &view);
+    assert_eq!((state.inbox.settled, state.inbox.gone.is_none()), (3, true));
     assert!(!toasts(&state).contains("Already"), "{}", toasts(&state));
 }
 
