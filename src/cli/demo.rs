@@ -18,7 +18,7 @@ use super::{
     ui::{SafeText, Style},
 };
 use crate::{
-    api::{ConflictsQuery, MAX_PAGE},
+    api::ConflictsQuery,
     config::{Config, DaemonSettings, Paths},
     domain::text::sanitize_line,
 };
@@ -103,7 +103,7 @@ fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
 /// Remembers, and then writes what does and what does not contradict.
 fn tell(cx: &mut Context) -> Result<(), CliError> {
     head(cx, "First it remembers what ergo's developers decided, and the rules by which they work:");
-    step(cx, &["import", "adr", "docs/adr"])?;
+    step(cx, &["import", "adr", "docs/adr", "--yes"])?;
     step(cx, &["import", "rules", RULES.path])?;
     head(cx, "Three writes contradict that. Each is refused, told why, and kept on a card:");
     for write in WRITES.iter().filter(|write| write.refused) {
@@ -117,12 +117,12 @@ fn tell(cx: &mut Context) -> Result<(), CliError> {
     step(cx, &["why", "what performs every act?"])
 }
 
-/// The card that waits longest.
+/// The card at the top of the inbox.
 fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
     cx.block_on(async |cx| {
-        let query = ConflictsQuery { limit: Some(MAX_PAGE), ..ConflictsQuery::default() };
+        let query = ConflictsQuery { limit: Some(1), ..ConflictsQuery::default() };
         let page = cx.client().await?.conflicts(&query).await?;
-        Ok(page.items.last().map(|card| card.id.to_hex()))
+        Ok(page.items.first().map(|card| card.id.to_hex()))
     })
 }
 

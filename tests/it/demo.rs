@@ -6,7 +6,10 @@ use ergo::config::Paths;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{PATIENCE, TestHome, signal, until};
+use crate::{
+    support::{PATIENCE, TestHome, signal, until},
+    term::App,
+};
 
 /// A home whose temporary folder is its own, so that what is left there is seen.
 struct Stage {
@@ -46,6 +49,17 @@ fn three_writes_are_refused_two_are_stored_and_nothing_is_left_behind() {
     assert!(review.contains("3 things want a person.") && review.contains("Refused writes: 3"), "{review}");
     assert_eq!(stage.left(), Vec::<String>::new());
     assert!(!stage.home.paths().store().exists(), "the user's own store was made");
+}
+
+#[test]
+fn on_a_terminal_it_asks_nothing_and_opens_the_app_on_the_first_card() {
+    let stage = Stage::new();
+    let mut app = App::command(&stage.home, &["demo"]);
+    let screen = app.until(|screen| screen.contains("Inbox: demo/ergo") && screen.contains("What you can do"));
+    let marked = screen.full_text().lines().find(|line| line.contains('▌')).unwrap().to_owned();
+    assert!(marked.contains("takes at most 10"), "{marked}");
+    app.keys("q");
+    assert!(app.ends().0);
 }
 
 #[test]
