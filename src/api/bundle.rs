@@ -36,7 +36,7 @@ pub struct ExportRequest {
     pub to: Vec<String>,
     /// Do not seal it: whoever has the file can read it.
     pub open: bool,
-    /// Only who belongs to the team: a grant for a device that was let in.
+    /// Only who belongs to the team: a grant for a device that was admitted.
     pub roster_only: bool,
     /// Hold no events: confirm the arrival of the bundle with this id.
     #[serde(skip_serializing_if = "Option::is_none")]

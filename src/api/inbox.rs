@@ -1,4 +1,4 @@
-//! The inbox: everything that wants a person, in groups.
+//! The inbox: everything that needs attention, in groups.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -36,11 +36,11 @@ pub struct InboxQuery {
 pub struct Inbox {
     /// The groups, what is most urgent first.
     pub groups: Vec<InboxGroup>,
-    /// How many things want a person, all groups of this answer together.
+    /// How many items need attention, all groups of this answer together.
     pub total: usize,
 }
 
-/// Things of one sort that want a person.
+/// Things of one sort that need attention.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InboxGroup {
     /// Of what sort.
@@ -57,7 +57,7 @@ pub struct InboxGroup {
     pub next: Option<String>,
 }
 
-/// Why something wants a person.
+/// Why something needs attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InboxKind {
@@ -101,7 +101,7 @@ impl InboxKind {
     }
 }
 
-/// One thing that wants a person.
+/// One item that needs attention.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "item", rename_all = "snake_case")]
 pub enum InboxItem {
@@ -111,7 +111,7 @@ pub enum InboxItem {
     Review(Box<ReviewItem>),
     /// Something that was done.
     Notice(Box<NoticeItem>),
-    /// An event that was not let in.
+    /// An event that was not accepted.
     Quarantined(Box<QuarantinedView>),
     /// A device at the door.
     Joining(Box<PendingJoin>),

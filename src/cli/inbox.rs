@@ -1,4 +1,4 @@
-//! `ergo inbox`: everything that wants a person, in the groups of the app's Inbox, and what to do next.
+//! `ergo inbox`: everything that needs attention, in the groups of the app's Inbox, and what to do next.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::{
     domain::{Scope, text::escape},
 };
 
-/// List everything that wants a person: conflicts, reviews, warned writes, what agents propose, what came and was not let in.
+/// List everything that needs attention: conflicts, reviews, warned writes, what agents propose, what came and was not accepted.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Of all projects, as in the app; `--here`, `--project` and `--scope` name one. `ergo tui` opens the same."
@@ -88,7 +88,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         }
     }
     cx.ui.line("");
-    cx.ui.line(text!("{} a person. Then next:", count(inbox.total, "thing wants", "things want")));
+    cx.ui.line(text!("{} attention. Then next:", count(inbox.total, "item needs", "items need")));
     if let Some(next) = next(inbox) {
         cx.ui.commands(&[(next.command, next.does), ("ergo tui".to_owned(), "go through all of it".to_owned())]);
     }

@@ -1,4 +1,4 @@
-//! The whole review as lines: everything that wants a person, group by group, each thing with what can be done about it. What
+//! The whole review as lines: everything that needs attention, group by group, each thing with what can be done about it. What
 //! `ergo tui --plain` prints and asks.
 //!
 //! As with [`review`]: no drawing, no cursor, no colour. Without someone to answer it prints everything with its ways on, and ends.
@@ -52,7 +52,7 @@ enum After {
     Waits,
 }
 
-/// Goes through everything that wants a person, in `scope` or anywhere.
+/// Goes through everything that needs attention, in `scope` or anywhere.
 pub(crate) async fn run(
     cx: &mut Context,
     client: &Client,
@@ -69,7 +69,7 @@ pub(crate) async fn run(
         nothing(cx, scope.as_ref());
         return Ok(Exit::Ok);
     }
-    cx.ui.line(text!("{} a person.", count(first.total, "thing wants", "things want")));
+    cx.ui.line(text!("{} attention.", count(first.total, "item needs", "items need")));
     for group in &first.groups {
         cx.ui.line(text!("  {}: {}", group.group.title(), counted(group)));
     }

@@ -330,7 +330,7 @@ impl Engine {
         reads::log(self, query)
     }
 
-    /// Everything that wants a person, in groups; who waits to be let in is not among it.
+    /// Everything that needs attention, in groups; who waits for admission is not among it.
     pub fn inbox(&self, query: &InboxQuery) -> Result<Inbox, ApiError> {
         reads::inbox(self, query)
     }

@@ -38,7 +38,7 @@ pub enum Pane {
     Peers,
     /// One of them in full.
     Peer,
-    /// The list of what wants a person.
+    /// The list of what needs attention.
     Inbox,
     /// One of them in full, where it is no card.
     Item,

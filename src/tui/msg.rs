@@ -82,7 +82,7 @@ pub enum Slot {
     Why,
     /// Teams and peers.
     Sync,
-    /// What wants a person.
+    /// What needs attention.
     Inbox,
     /// The page of a long group that was turned to.
     InboxPage,

@@ -296,7 +296,7 @@ fn peer(n: u8, name: &str, person: &str) -> PeerView {
     }
 }
 
-/// Someone who waits to be let in.
+/// Someone who waits for admission.
 pub(crate) fn pending() -> PendingJoin {
     PendingJoin {
         id: "5e11a0b2c3d4e5f6".into(),

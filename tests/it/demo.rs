@@ -46,7 +46,7 @@ fn three_writes_are_refused_two_are_stored_and_nothing_is_left_behind() {
     let (writes, review) = told.split_once("A person settles").expect("the review is announced");
     assert_eq!(writes.matches("Refused:").count(), 3, "{told}");
     assert_eq!(writes.lines().filter(|line| line.starts_with("Stored ")).count(), 2, "{told}");
-    assert!(review.contains("3 things want a person.") && review.contains("Refused writes: 3"), "{review}");
+    assert!(review.contains("3 items need attention.") && review.contains("Refused writes: 3"), "{review}");
     assert_eq!(stage.left(), Vec::<String>::new());
     assert!(!stage.home.paths().store().exists(), "the user's own store was made");
 }

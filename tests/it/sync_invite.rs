@@ -33,7 +33,7 @@ fn yes_admits_and_anything_else_does_not() {
     ada.found();
     // Only enter: the answer is no unless a person says yes.
     let (well, said, joined) = invite(&ada, &bob, "");
-    assert!(!well && said.contains("Not let in. The ticket is spent"), "{said}");
+    assert!(!well && said.contains("Not admitted. The ticket is spent"), "{said}");
     assert_eq!(joined.code, Some(1), "{joined:?}");
     assert_eq!(ada.json(&["sync", "peers"])["items"].as_array().unwrap().len(), 1, "ada is alone");
     let (well, said, joined) = invite(&ada, &bob, "y");

@@ -121,7 +121,7 @@ fn plain_mode_goes_through_the_cards_line_by_line() {
     let (home, _daemon) = home();
     for (args, env) in [(&["--plain"][..], None), (&[][..], Some(("TERM", "dumb")))] {
         let mut app = App::open(&home, args, WIDE, env.as_slice());
-        app.sees("things want a person.");
+        app.sees("items need attention.");
         let screen = app.sees("What now?");
         assert!(!screen.alternate_screen() && screen.mouse_mode() == termlens::MouseMode::None);
         app.keys("frob");

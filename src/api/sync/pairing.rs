@@ -59,7 +59,7 @@ pub struct InviteView {
     pub expires_at: u64,
     /// The device that redeemed it; no other can.
     pub redeemed_by: Option<DeviceId>,
-    /// Whether that device was let in.
+    /// Whether that device was admitted.
     pub done: bool,
     /// The addresses in the ticket.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +94,7 @@ pub struct PendingJoin {
     pub role: Role,
     /// The scopes that it will see; empty for all.
     pub scopes: Vec<Scope>,
-    /// Six words. The other screen shows the same ones, or someone stands between.
+    /// Six words. The other screen shows the same ones, or this may be a man-in-the-middle attack.
     pub words: Vec<String>,
     /// Until when it waits, in milliseconds since the Unix epoch.
     pub expires_at: u64,
@@ -116,7 +116,7 @@ pub struct AnswerJoinRequest {
     pub caller: Caller,
     /// Whether it may come in.
     pub accept: bool,
-    /// The words that were compared; required to accept, so that nobody is let in whose words nobody looked at.
+    /// The words that were compared; required to accept, so that nobody is admitted whose words nobody looked at.
     pub words: Vec<String>,
 }
 
@@ -172,7 +172,7 @@ pub struct JoinView {
     pub person: String,
     /// What this device will be allowed.
     pub role: Role,
-    /// Six words. The other screen shows the same ones, or someone stands between.
+    /// Six words. The other screen shows the same ones, or this may be a man-in-the-middle attack.
     pub words: Vec<String>,
     /// Until when the other side can answer, in milliseconds since the Unix epoch.
     pub expires_at: u64,

@@ -65,7 +65,7 @@ pub struct SyncStatus {
     pub problems: Vec<String>,
     /// The teams, by name.
     pub teams: Vec<TeamStatus>,
-    /// How many wait to be let in: see `GET /sync/pending`.
+    /// How many wait for admission: see `GET /sync/pending`.
     pub pending: usize,
 }
 
@@ -76,13 +76,13 @@ pub struct TeamStatus {
     pub id: EventId,
     /// Its name.
     pub name: String,
-    /// What this device may do in it; none where it left or was put out, and then [`Self::ended`] says how.
+    /// What this device may do in it; none where it left or was revoked, and then [`Self::ended`] says how.
     pub role: Option<Role>,
     /// Its scopes that this device may read.
     pub scopes: Vec<ScopeStatus>,
-    /// The other devices; those that left or were put out at the end.
+    /// The other devices; those that left or were revoked at the end.
     pub peers: Vec<PeerView>,
-    /// Events that came and were not let in, and that nobody settled yet.
+    /// Events that came and were not accepted, and that nobody settled yet.
     pub quarantined: usize,
     /// Open conflict cards in its scopes.
     pub open_cards: usize,

@@ -178,7 +178,7 @@ pub struct QuarantinedQuery {
     pub limit: Option<usize>,
 }
 
-/// An event that came and was not let in.
+/// An event that came and was not accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantinedView {
     /// The event.

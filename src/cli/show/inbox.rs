@@ -1,4 +1,4 @@
-//! What wants a person: in a row of a list, or whole with the ways on.
+//! What needs attention: in a row of a list, or whole with the ways on.
 
 use super::{
     claim::author,

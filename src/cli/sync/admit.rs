@@ -9,7 +9,7 @@ use crate::{
     domain::text::escape,
 };
 
-/// Show who waits to be let in.
+/// Show who waits for admission.
 #[derive(Debug, clap::Args)]
 pub(super) struct PendingArgs {}
 
@@ -44,7 +44,7 @@ pub(super) async fn pending(_args: PendingArgs, cx: &mut Context) -> Result<Exit
         told(cx, guest, now);
     }
     if pending.items.is_empty() {
-        cx.ui.line("Nobody waits to be let in.");
+        cx.ui.line("Nobody waits for admission.");
         cx.ui.commands(&[("ergo sync invite".to_owned(), "make a ticket".to_owned())]);
     }
     Ok(Exit::Ok)
@@ -92,9 +92,9 @@ async fn answer(cx: &mut Context, id: &str, accept: bool, words: Vec<String>) ->
     } else {
         let (name, team) = (escape(&guest.name), escape(&guest.team_name));
         if accept {
-            cx.ui.line(text!("“{}” is let into {}.", name, team));
+            cx.ui.line(text!("“{}” is admitted to {}.", name, team));
         } else {
-            cx.ui.line(text!("“{}” was not let into {}. Its ticket is spent.", name, team));
+            cx.ui.line(text!("“{}” was not admitted to {}. Its ticket is spent.", name, team));
         }
     }
     Ok(Exit::Ok)

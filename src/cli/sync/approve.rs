@@ -44,11 +44,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let asks = client.sync_approve(&request).await?;
     if !args.yes && !cx.ui.json {
         let (person, name) = (escape(&asks.person), escape(&asks.name));
-        cx.ui.line(text!("{} asks to be let in with “{}”. The card's words:", person, name));
+        cx.ui.line(text!("{} asks to join with “{}”. The card's words:", person, name));
         show_words(cx, &asks.words);
     }
     if !confirm(cx, args.yes, "Did they read you the same words?")? {
-        cx.ui.line("Nobody was let in.");
+        cx.ui.line("Nobody was admitted.");
         return Ok(Exit::Refused);
     }
     request.words = asks.words;

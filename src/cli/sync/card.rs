@@ -1,4 +1,4 @@
-//! `ergo sync card`: asks to be let in, where there is no network.
+//! `ergo sync card`: asks to join a team, where there is no network.
 
 use std::path::PathBuf;
 

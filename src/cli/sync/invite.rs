@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// How long the ticket holds: 15m, 2h; at most a day [default: 15m].
     #[arg(long, value_name = "SPAN")]
     ttl: Option<String>,
-    /// Let in whoever brings the ticket, without comparing words: for scripts.
+    /// Admit whoever brings the ticket, without comparing words: for scripts.
     #[arg(long)]
     yes: bool,
     /// Do not wait for the device.
@@ -151,7 +151,7 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
         match client.sync_answer(&guest.id, &answer).await {
             Ok(_) if accept => return Ok(let_in(cx)),
             Ok(_) => {
-                cx.ui.line("Not let in. The ticket is spent: make another for the right device.");
+                cx.ui.line("Not admitted. The ticket is spent: make another for the right device.");
                 return Ok(Exit::Refused);
             }
             // It went away while the person looked: with the same ticket it may come again.

@@ -12,8 +12,8 @@ use crate::{
 /// Join a team with a ticket, or with a grant file where there is no network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The other screen shows the same six words while you wait. If it shows others, someone stands between
-you: whoever invited you must answer no.
+The other screen shows the same six words while you wait. If it shows others, this may be a
+man-in-the-middle attack: whoever invited you must answer no.
 A scope that both sides have by the same name and the same repository becomes one; what you wrote in it
 stays on this machine unless you bring it (`--bring`, or later `ergo sync adopt`).")]
 pub(super) struct Args {

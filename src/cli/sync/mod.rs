@@ -63,7 +63,7 @@ enum Act {
     Status(status::Args),
     Now(now::Args),
     Peers(peers::Args),
-    /// Show who waits to be let in.
+    /// Show who waits for admission.
     Pending(admit::PendingArgs),
     Admit(admit::Args),
     Deny(admit::DenyArgs),
@@ -73,7 +73,7 @@ enum Act {
     Leave(leave::Args),
     Adopt(adopt::Args),
     Map(map::Args),
-    /// Look at what came and was not let in, and settle it.
+    /// Look at what came and was not accepted, and settle it.
     #[command(subcommand)]
     Quarantine(quarantine::Act),
     Mode(mode::Args),

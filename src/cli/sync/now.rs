@@ -153,6 +153,6 @@ mod tests {
         show(&mut cx, &round(RoundResult::InStep, 1), 1_900_000_000_000);
         let text = out.text();
         assert!(text.contains("bob-laptop") && text.contains("3 events came from it"), "{text}");
-        assert!(text.contains("Not in sync: 1 event that came was not let in."), "{text}");
+        assert!(text.contains("Not in sync: 1 event that came was not accepted."), "{text}");
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 /// List the devices of your teams.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Also those that left or were put out.
+    /// Also those that left or were revoked.
     #[arg(short, long)]
     all: bool,
 }
@@ -53,7 +53,7 @@ fn line(cx: &mut Context, peer: &PeerView, now: u64) {
             }
         }
         PeerState::Left => told.push("left".to_owned()),
-        PeerState::Revoked => told.push("put out".to_owned()),
+        PeerState::Revoked => told.push("revoked".to_owned()),
     }
     if peer.you {
         told.push("this device".to_owned());

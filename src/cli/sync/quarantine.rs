@@ -1,4 +1,4 @@
-//! `ergo sync quarantine`: what came and was not let in.
+//! `ergo sync quarantine`: what came and was not accepted.
 
 use super::{
     super::show::{text::count, time::ago},
@@ -9,7 +9,7 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// Look at what came and was not let in, and settle it.
+/// Look at what came and was not accepted, and settle it.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Act {
     /// List it, the latest first.

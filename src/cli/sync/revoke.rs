@@ -6,7 +6,7 @@ use crate::{api::RevokeRequest, domain::text::escape};
 /// Put a device out of the team. Admins only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What the device wrote until now stays. What it writes from now on is let in nowhere, whatever date it
+What the device wrote until now stays. What it writes from now on is accepted nowhere, whatever date it
 bears, and no peer speaks with it once it has heard of this. What it holds already, it keeps: change
 passwords and keys that stood in claims.")]
 pub(super) struct Args {

@@ -54,7 +54,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
     if status.pending > 0 {
         cx.ui.line("");
         let waits = if status.pending == 1 { "waits" } else { "wait" };
-        cx.ui.line(text!("{} {} to be let in.", count(status.pending, "device", "devices"), waits));
+        cx.ui.line(text!("{} {} for admission.", count(status.pending, "device", "devices"), waits));
         cx.ui.commands(&[("ergo sync pending".to_owned(), "see who, and compare the words".to_owned())]);
     }
 }
@@ -62,7 +62,7 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
 fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     let name = cx.ui.paint(Style::Strong, escape(&team.name));
     if let Some(end) = &team.ended {
-        cx.ui.line(text!("{}  {}", name, if end.left { "left" } else { "put out" }));
+        cx.ui.line(text!("{}  {}", name, if end.left { "left" } else { "revoked" }));
         cx.ui.prose(2, Some(Style::Warn), &end.says);
         return;
     }
@@ -103,7 +103,7 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     if team.quarantined > 0 {
         let what = count(team.quarantined, "event", "events");
         let was = if team.quarantined == 1 { "was" } else { "were" };
-        return (Style::Bad, format!("Not in sync: {what} that came {was} not let in."));
+        return (Style::Bad, format!("Not in sync: {what} that came {was} not accepted."));
     }
     if team.forks > 0 {
         let where_ = count(team.forks, "place", "places");
@@ -168,10 +168,10 @@ fn told(peer: &PeerView, now: u64) -> Vec<String> {
         told.push("digest ✓".to_owned());
     }
     if peer.quarantined > 0 {
-        told.push(format!("{} from it not let in", peer.quarantined));
+        told.push(format!("{} from it not accepted", peer.quarantined));
     }
     if peer.not_taken > 0 {
-        told.push(format!("{} from here not let in there", peer.not_taken));
+        told.push(format!("{} from here not accepted there", peer.not_taken));
     }
     told
 }
@@ -246,7 +246,7 @@ pub(super) mod tests {
         let mut team = team(vec![peer("bob-laptop")]);
         assert_eq!(verdict(&team).1, "In sync with everyone.");
         team.quarantined = 1;
-        assert_eq!(verdict(&team).1, "Not in sync: 1 event that came was not let in.");
+        assert_eq!(verdict(&team).1, "Not in sync: 1 event that came was not accepted.");
         team.quarantined = 0;
         team.forks = 2;
         assert!(verdict(&team).1.starts_with("Not in sync: a device wrote two different events in 2 places"));
@@ -285,7 +285,7 @@ pub(super) mod tests {
         cx.ui = ui;
         show(&mut cx, &status, NOW);
         let text = out.text();
-        assert!(text.contains("platform  put out") && text.contains("it was lost"), "{text}");
+        assert!(text.contains("platform  revoked") && text.contains("it was lost"), "{text}");
         assert!(text.contains("This device is in no team.") && !text.contains("sync with"), "{text}");
     }
 
@@ -325,7 +325,7 @@ pub(super) mod tests {
           In sync with the 1 of 2 peers that are connected.
           1 open conflict: `ergo tui` settles them
 
-        1 device waits to be let in.
+        1 device waits for admission.
           ergo sync pending  # see who, and compare the words
         ");
     }

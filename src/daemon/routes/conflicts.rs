@@ -22,7 +22,7 @@ pub(in crate::daemon) async fn conflicts(
     value(shared.engine(move |engine| engine.conflicts(&query)).await)
 }
 
-/// Everything that wants a person, in groups with their counts.
+/// Everything that needs attention, in groups with their counts.
 #[utoipa::path(get, path = "/inbox", tag = "conflicts", params(InboxQuery), responses(
     (status = 200, body = Inbox), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn inbox(State(shared): State<Shared>, Query(query): Query<InboxQuery>) -> Answer<Inbox> {

@@ -45,7 +45,7 @@ pub(in crate::daemon) async fn sync_cancel(State(shared): State<Shared>, Id(id):
     value(shared.teams.cancel(&id).await)
 }
 
-/// Who waits to be let in.
+/// Who waits for admission.
 #[utoipa::path(get, path = "/sync/pending", tag = "sync", responses((status = 200, body = PendingJoins)))]
 pub(in crate::daemon) async fn sync_pending(State(shared): State<Shared>) -> Json<PendingJoins> {
     Json(shared.teams.pending())
@@ -70,7 +70,7 @@ pub(in crate::daemon) async fn sync_joined(State(shared): State<Shared>, Id(id):
     value(shared.teams.joined(&id))
 }
 
-/// What came and was not let in.
+/// What came and was not accepted.
 #[utoipa::path(get, path = "/sync/quarantined", tag = "sync", params(QuarantinedQuery), responses(
     (status = 200, body = QuarantinedList), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_quarantined(

@@ -1,4 +1,4 @@
-//! The inbox: everything that wants a person.
+//! The inbox: everything that needs attention.
 
 use super::limit;
 use crate::{
@@ -26,7 +26,7 @@ const CARDS: [(InboxKind, CardKind); 5] = [
 /// The most acts on its premises that are shown with a claim.
 const MAX_CAUSES: usize = 5;
 
-/// `GET /inbox`, without who waits to be let in: the daemon alone knows that.
+/// `GET /inbox`, without who waits for admission: the daemon alone knows that.
 pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<Inbox, ApiError> {
     let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = limit(query.limit)?;

@@ -146,7 +146,7 @@ pub fn has_cards(state: &State) -> Can {
     if none { Err("no card is listed".to_owned()) } else { Ok(()) }
 }
 
-/// Something wants a person.
+/// Something needs attention.
 pub fn listed(state: &State) -> Can {
     if state.inbox.stops().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
 }
@@ -328,7 +328,7 @@ pub fn sync_now(state: &State) -> Can {
     }
 }
 
-/// Someone who waits to be let in is under the cursor.
+/// Someone who waits for admission is under the cursor.
 pub fn waiting(state: &State) -> Can {
     match state.waiting() {
         Some(join) if join.expires_at <= state.now => Err("it waited too long and needs a new invitation".to_owned()),

@@ -80,7 +80,7 @@ pub(crate) fn inbox() -> Inbox {
         at: NOW - 9 * HOUR,
         received_at: NOW - HOUR,
         refusal: "after_cut".into(),
-        why: "It was written after the device max-old-laptop was put out of the team.".into(),
+        why: "It was written after the device max-old-laptop was revoked from the team.".into(),
         discarded: false,
     };
     let groups = vec![

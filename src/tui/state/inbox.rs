@@ -1,4 +1,4 @@
-//! The Inbox: everything that wants a person, in groups; the cursor stands on one thing, whatever comes or goes around it.
+//! The Inbox: everything that needs attention, in groups; the cursor stands on one thing, whatever comes or goes around it.
 
 mod fold;
 mod window;
@@ -36,7 +36,7 @@ pub enum ItemId {
     Review(ClaimId),
     /// Something that was done.
     Notice(EventId),
-    /// An event that was not let in.
+    /// An event that was not accepted.
     Quarantined(EventId),
     /// A device at the door.
     Joining(String),
@@ -53,7 +53,7 @@ pub enum ItemId {
 pub enum Row<'a> {
     /// A group with its name and how many are in it. The cursor passes over it.
     Heading(InboxKind, Count),
-    /// A thing that wants a person.
+    /// An item that needs attention.
     Item(InboxKind, &'a InboxItem),
     /// Things of one import.
     Import(InboxKind, Import<'a>),
@@ -178,7 +178,7 @@ impl Inbox {
         self.cursor
     }
 
-    /// How many things want a person.
+    /// How many items need attention.
     pub fn total(&self) -> usize {
         self.view.as_ref().map_or(0, |view| view.total)
     }
@@ -253,7 +253,7 @@ impl Inbox {
         }
     }
 
-    /// Who waits under the cursor to be let in.
+    /// Who waits under the cursor to be admitted.
     pub fn joining(&self) -> Option<&PendingJoin> {
         match self.item()? {
             InboxItem::Joining(join) => Some(join),

@@ -390,7 +390,7 @@ impl State {
         !self.marked_cards().is_empty()
     }
 
-    /// Who waits to be let in, if that is under the cursor.
+    /// Who waits for admission, if that is under the cursor.
     pub fn waiting(&self) -> Option<&PendingJoin> {
         match self.screen {
             Screen::Inbox => self.inbox.joining(),

@@ -1,4 +1,4 @@
-//! The Peers screen: teams, their devices, and who waits to be let in.
+//! The Peers screen: teams, their devices, and who waits for admission.
 
 use crate::{
     api::{PeerView, PendingJoin, SyncStatus, TeamStatus},
@@ -18,7 +18,7 @@ pub enum Focus {
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
-    /// Someone who waits to be let in.
+    /// Someone who waits for admission.
     Pending(&'a PendingJoin),
     /// A team; its devices follow.
     Team(&'a TeamStatus),
@@ -61,7 +61,7 @@ pub struct Joining {
 pub struct Peers {
     /// What the daemon said last; `None` before it did.
     pub status: Option<SyncStatus>,
-    /// Who waits to be let in.
+    /// Who waits for admission.
     pub pending: Vec<PendingJoin>,
     /// The part that has the focus.
     pub focus: Focus,
@@ -121,7 +121,7 @@ impl Peers {
         self.place(found.unwrap_or(self.row));
     }
 
-    /// How many things here wait for a person: who wants in, events that were not let in, and what is not as it should be.
+    /// How many things here wait for a person: who wants in, events that were not accepted, and what is not as it should be.
     pub fn attention(&self) -> usize {
         let teams = self.status.iter().flat_map(|status| &status.teams);
         let waiting = teams.map(|team| team.quarantined + team.problems.len());

@@ -5,7 +5,7 @@ use crate::tui::action::Action;
 /// The screens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Screen {
-    /// Everything that wants a person.
+    /// Everything that needs attention.
     #[default]
     Inbox,
     /// The scope tree and its claims.

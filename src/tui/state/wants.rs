@@ -15,7 +15,7 @@ pub struct Wants {
     pub why: bool,
     /// Teams and peers.
     pub sync: bool,
-    /// What wants a person.
+    /// What needs attention.
     pub inbox: bool,
     /// The page of a long group that was turned to.
     pub inbox_page: bool,

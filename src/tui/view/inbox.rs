@@ -1,4 +1,4 @@
-//! The Inbox: everything that wants a person, in groups, and what is under the cursor in full.
+//! The Inbox: everything that needs attention, in groups, and what is under the cursor in full.
 
 use std::borrow::Cow;
 

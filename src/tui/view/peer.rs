@@ -1,4 +1,4 @@
-//! A team, a device of it, or one that waits to be let in: in full.
+//! A team, a device of it, or one that waits for admission: in full.
 
 use ratatui::text::Line;
 

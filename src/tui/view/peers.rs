@@ -1,4 +1,4 @@
-//! The Peers screen: teams and their devices, who waits to be let in, and how things stand with each.
+//! The Peers screen: teams and their devices, who waits for admission, and how things stand with each.
 
 use ratatui::{
     layout::Rect,

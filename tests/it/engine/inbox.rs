@@ -1,4 +1,4 @@
-//! The inbox: what wants a person, why, and how it leaves; and the lists that are narrowed by what was said, by source and by age.
+//! The inbox: what needs attention, why, and how it leaves; and the lists that are narrowed by what was said, by source and by age.
 
 use ergo::{
     api::{ClaimsQuery, Inbox, InboxItem, InboxKind, InboxQuery, LogQuery, NoticeItem, NoticeKind, RememberRequest},
