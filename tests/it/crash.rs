@@ -20,7 +20,7 @@ use ergo::{
     store::Store,
 };
 
-use crate::support::{TestHome, block_on, caller, decision, fact};
+use crate::support::{TestHome, block_on, caller, decision, fact, until};
 
 const WRITERS: usize = 3;
 
@@ -85,6 +85,8 @@ fn round(home: &TestHome, round: usize, life: Duration, acknowledged: &Acknowled
             thread::spawn(move || block_on(write(client, writer, round, stop, acknowledged)))
         })
         .collect();
+    // On a busy machine the first write may take longer than a life.
+    until("a write is acknowledged", || !acknowledged.lock().unwrap().is_empty());
     // The only wait by time: how long this life lasts is what the round is about.
     thread::sleep(life);
     daemon.kill();
