@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::rank::Score;
+use super::{expect::Provenance, rank::Score};
 
 /// The most that a lead over the next best counts.
 const MOST_LEAD: f64 = 0.3;
@@ -61,18 +61,6 @@ pub struct Figures {
     pub fused: f64,
     /// The mean cosine of the nearest claims after the best, less what the scope's unrelated claims raise it by: what is near whatever is asked.
     pub crowd: f64,
-}
-
-/// Where the weights come from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Provenance {
-    /// The command that made them.
-    pub command: String,
-    /// The day.
-    pub date: String,
-    /// The questions that they were fitted on.
-    pub questions: String,
 }
 
 /// What speaks for a claim's being an answer.

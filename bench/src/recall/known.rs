@@ -19,7 +19,10 @@ use ergo::{
     domain::ClaimId,
     engine::{Engine, Ways},
     infer::{Models, Role},
-    recall::known::{Figures, Model, Provenance, Weights},
+    recall::{
+        expect::Provenance,
+        known::{Figures, Model, Weights},
+    },
 };
 
 /// The penalty of large weights.

@@ -18,6 +18,7 @@ use crate::{
     api::{ClaimView, ClaimsQuery, MAX_PAGE},
     cli::{CliError, Context, show::text::count, ui::Style},
     client::Client,
+    config::record::write_private,
     domain::{ClaimId, Scope, Status, text::sanitize_line},
     files,
     interchange::{
@@ -109,9 +110,7 @@ impl Seen {
         // A list that cannot be written is written the next time.
         let _kept = serde_json::to_string(&self.imports).ok().and_then(|text| {
             fs::create_dir_all(self.path.parent()?).ok()?;
-            let draft = files::Draft::beside(&self.path).ok()?;
-            std::io::Write::write_all(&mut draft.file(), text.as_bytes()).ok()?;
-            draft.publish(true).ok()
+            write_private(&self.path, text.as_bytes()).ok()
         });
     }
 }
@@ -217,32 +216,12 @@ impl Followed {
             rows.map(move |(row, _)| (at, row.clone()))
         });
         let new: Vec<(usize, Row)> = new.collect();
-        let (total, mut done) = (waiting.len() + new.len(), 0);
-        // A new version that only the old version of another line stands against comes after that one's new version.
-        while !waiting.is_empty() {
-            let pending: Vec<ClaimId> = waiting.iter().flat_map(|(_, row)| row.targets.clone()).collect();
-            let mut next = 0;
-            if waiting.len() > 1 {
-                for (at, (_, row)) in waiting.iter().enumerate() {
-                    let others: Vec<ClaimId> = pending.iter().copied().filter(|id| !row.targets.contains(id)).collect();
-                    if !sender.waits_for(row, &others).await.unwrap_or(false) {
-                        next = at;
-                        break;
-                    }
-                }
-            }
-            let (at, row) = waiting.remove(next);
-            done += 1;
-            cx.ui.progress(text!("importing {} of {}", done, total));
-            if let Some(id) = sender.put(&row).await?
-                && let (Some(probe), Some(claims)) = (probes.get_mut(at), claims.get_mut(at))
-            {
-                *probe = Some((id, true));
-                claims.insert(id);
-            }
-        }
-        for (at, row) in new {
-            done += 1;
+        let total = waiting.len() + new.len();
+        let mut new = new.into_iter();
+        for done in 1..=total {
+            let next =
+                if waiting.is_empty() { new.next() } else { Some(waiting.remove(first_free(sender, &waiting).await)) };
+            let Some((at, row)) = next else { break };
             cx.ui.progress(text!("importing {} of {}", done, total));
             if let Some(id) = sender.put(&row).await?
                 && let (Some(probe), Some(claims)) = (probes.get_mut(at), claims.get_mut(at))
@@ -363,6 +342,21 @@ impl Followed {
     }
 }
 
+/// Returns the index of the first new version that no other line's old version stands against: those others go first. 0 if there is none.
+async fn first_free(sender: &Sender, waiting: &[(usize, Row)]) -> usize {
+    if waiting.len() < 2 {
+        return 0;
+    }
+    for (at, (_, row)) in waiting.iter().enumerate() {
+        let targets = waiting.iter().flat_map(|(_, row)| row.targets.iter().copied());
+        let others: Vec<ClaimId> = targets.filter(|id| !row.targets.contains(id)).collect();
+        if !sender.waits_for(row, &others).await.unwrap_or(false) {
+            return at;
+        }
+    }
+    0
+}
+
 fn word(fate: Fate) -> &'static str {
     match fate {
         Fate::Same(_) => "same",
@@ -430,23 +424,17 @@ fn difference(file: File, earlier: Vec<ClaimView>) -> Compared {
     // What a person closed is known by its words alone; only what is in force can change or be gone.
     let (active, closed): (Vec<ClaimView>, Vec<ClaimView>) =
         earlier.into_iter().partition(|claim| claim.status == Status::Active);
-    let known = |line: &Line| {
-        !active.iter().any(|claim| claim.statement == line.statement)
-            && closed.iter().any(|claim| claim.statement == line.statement)
-    };
-    let open: Vec<Line> = now.iter().filter(|line| !known(line)).cloned().collect();
+    let with = |claims: &[ClaimView], line: &Line| claims.iter().position(|claim| claim.statement == line.statement);
+    let known = |line: &Line| with(&closed, line).filter(|_| with(&active, line).is_none());
+    let open: Vec<Line> = now.iter().filter(|line| known(line).is_none()).cloned().collect();
     let lines: Vec<Line> = active.iter().map(of).collect();
     let compared = compare(&lines, &open);
     let mut fates = compared.now.into_iter();
     let fates = now
         .iter()
-        .map(|line| {
-            if known(line) {
-                let at = closed.iter().position(|claim| claim.statement == line.statement).unwrap_or_default();
-                Fate::Same(active.len() + at)
-            } else {
-                fates.next().unwrap_or(Fate::New)
-            }
+        .map(|line| match known(line) {
+            Some(at) => Fate::Same(active.len() + at),
+            None => fates.next().unwrap_or(Fate::New),
         })
         .collect();
     let earlier = active.into_iter().chain(closed).collect();

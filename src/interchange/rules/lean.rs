@@ -73,20 +73,9 @@ const HERE: [&str; 20] = [
     "website",
 ];
 
-fn tokens(sentence: &str) -> Vec<String> {
-    let plain: String =
-        sentence.split('`').enumerate().map(|(at, part)| if at % 2 == 1 { "§" } else { part }).collect();
-    plain
-        .split_whitespace()
-        .map(|word| word.to_lowercase().replace('’', "'"))
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '§').to_owned())
-        .filter(|word| !word.is_empty())
-        .collect()
-}
-
 /// Whether a sentence cannot be understood without the one before it.
 pub(super) fn leans(sentence: &str) -> bool {
-    let words = tokens(sentence);
+    let words = wording::words_outside_code(sentence);
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     let first = word(0);
     if OPENERS.contains(&first) {

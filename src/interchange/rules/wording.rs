@@ -298,7 +298,7 @@ fn is_function_word(word: &str) -> bool {
 }
 
 /// The words of a text in lower case; `code` is one word.
-fn words_outside_code(text: &str) -> Vec<String> {
+pub(super) fn words_outside_code(text: &str) -> Vec<String> {
     let plain: String = text.split('`').enumerate().map(|(at, part)| if at % 2 == 1 { "§" } else { part }).collect();
     plain
         .split_whitespace()

@@ -48,21 +48,11 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", reason.unwrap_or("")));
     }
     let (title, effect) = words(card, act, winner);
+    let about = About::Card { id: summary.id, act, merged, winner: stays };
     Form {
-        about: About::Card { id: summary.id, act, merged, winner: stays },
-        title,
-        effect,
-        scope: summary.scope.clone(),
         rev: summary.rev,
         members: sides.iter().filter_map(|side| card.view.sides.get(*side)).map(|side| side.claim.id).collect(),
-        cards: Vec::new(),
-        keeps: Vec::new(),
-        fields,
-        focus: 0,
-        error: None,
-        sending: false,
-        sent: None,
-        opener: None,
+        ..plain(about, title, effect, summary.scope.clone(), fields)
     }
 }
 
@@ -93,41 +83,19 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
         fields.push(text_field(FieldId::Statement, "New claim", "what holds from now on", &claim.statement));
     }
     fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", ""));
-    Form {
-        about: About::Claim { id: claim.id, act },
-        title,
-        effect,
-        scope: claim.scope.clone(),
-        rev: claim.rev,
-        members: Vec::new(),
-        cards: Vec::new(),
-        keeps: Vec::new(),
-        fields,
-        focus: 0,
-        error: None,
-        sending: false,
-        sent: None,
-        opener: None,
-    }
+    let about = About::Claim { id: claim.id, act };
+    Form { rev: claim.rev, ..plain(about, title, effect, claim.scope.clone(), fields) }
 }
 
 /// The form of saying of several claims of one scope that they were looked at.
 pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> Form {
+    let about = About::Claim { id: first.id, act: ClaimAct::Reviewed };
+    let title = format!("{} claims: mark as reviewed", rest.len() + 1);
+    let effect = "They stay as they are and leave the Inbox. One undo brings them back.".to_owned();
+    let fields = vec![text_field(FieldId::Reason, "Reason", "why", "")];
     Form {
-        about: About::Claim { id: first.id, act: ClaimAct::Reviewed },
-        title: format!("{} claims: mark as reviewed", rest.len() + 1),
-        effect: "They stay as they are and leave the Inbox. One undo brings them back.".to_owned(),
-        scope: first.scope.clone(),
-        rev: 0,
         members: rest.iter().map(|mark| mark.id).collect(),
-        cards: Vec::new(),
-        keeps: Vec::new(),
-        fields: vec![text_field(FieldId::Reason, "Reason", "why", "")],
-        focus: 0,
-        error: None,
-        sending: false,
-        sent: None,
-        opener: None,
+        ..plain(about, title, effect, first.scope.clone(), fields)
     }
 }
 
@@ -153,7 +121,7 @@ pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> Form {
     plain(About::New, "Add a claim".to_owned(), effect, scope, fields)
 }
 
-/// A form that is about nothing that is there already.
+/// A form in a scope, at its first field, that names no claims or cards.
 pub(super) fn plain(about: About, title: String, effect: String, scope: Scope, fields: Vec<Field>) -> Form {
     Form {
         about,

@@ -63,21 +63,11 @@ fn form(state: &mut State, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, usize
         fields.push(form_setup::text_field(FieldId::Reason, "Reason", hint, ""));
     }
     let (title, effect) = words(act, keep, count);
+    let effect = format!("{effect} {}You see what becomes of each before anything is done.", elsewhere(state, count));
     let form = Form {
-        about: About::Many { act, keep },
-        title,
-        effect: format!("{effect} {}You see what becomes of each before anything is done.", elsewhere(state, count)),
-        scope,
-        rev: 0,
-        members: Vec::new(),
         cards,
         keeps: keeps.into_iter().map(|(keep, _)| keep).collect(),
-        fields,
-        focus: 0,
-        error: None,
-        sending: false,
-        sent: None,
-        opener: None,
+        ..form_setup::plain(About::Many { act, keep }, title, effect, scope, fields)
     };
     let form = form_setup::with_draft(state, form, key);
     state.overlay = Some(Overlay::Form(Box::new(form)));

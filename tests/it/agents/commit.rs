@@ -1,16 +1,6 @@
-use std::{fs, path::Path, process::Command};
+use std::fs;
 
-use crate::support::TestHome;
-
-fn git(folder: &Path, args: &[&str]) {
-    let run = Command::new("git")
-        .args(["-c", "user.name=ada", "-c", "user.email=ada@example.org"])
-        .args(args)
-        .current_dir(folder)
-        .output();
-    let output = run.unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use crate::support::{TestHome, git};
 
 #[test]
 fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {

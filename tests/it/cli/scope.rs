@@ -1,19 +1,8 @@
 //! Which project a folder belongs to, with a real git.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
-use super::super::support::TestHome;
-
-fn git(folder: &Path, args: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
-        .args(args)
-        .current_dir(folder)
-        .env_remove("GIT_DIR")
-        .output()
-        .expect("git is there");
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use super::super::support::{TestHome, git};
 
 fn run_in(home: &TestHome, folder: &Path, args: &[&str]) -> serde_json::Value {
     let output = home.command(args).arg("--json").current_dir(folder).output().unwrap();

@@ -1,9 +1,9 @@
 //! Changes that cannot be read whole, and repositories that name programs.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use super::{refused, run, run_with};
-use crate::support::TestHome;
+use crate::support::{TestHome, git};
 
 const BREACH: &str = "--- a/package.json\n+++ b/package.json\n@@ -0,0 +1 @@\n+\"lodash\": \"4\"\n";
 
@@ -44,16 +44,6 @@ fn a_change_that_ends_within_a_hunk_is_refused() {
     let cut = "--- a/notes.txt\n+++ b/notes.txt\n@@ -0,0 +1,3 @@\n+one\n";
     let output = run_with(home.command(["commit-check", "--diff", "-"]), cut.as_bytes());
     refused(&output, &["the change is cut", "line 5"]);
-}
-
-fn git(folder: &Path, args: &[&str]) {
-    let run = Command::new("git")
-        .args(["-c", "user.name=ada", "-c", "user.email=ada@example.org"])
-        .args(args)
-        .current_dir(folder)
-        .output();
-    let output = run.unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -320,3 +320,15 @@ pub(crate) fn fact(statement: &str, key: &str) -> RememberRequest {
         ..RememberRequest::default()
     }
 }
+
+/// Runs git in a folder, as Ada and on a branch `main`.
+pub(crate) fn git(folder: &Path, args: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main"])
+        .args(args)
+        .current_dir(folder)
+        .env_remove("GIT_DIR")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
