@@ -1,6 +1,6 @@
 //! The shape of the code, as ARCHITECTURE.md states it: who may import whom, how long files are, what pure modules promise.
 
-mod scan;
+pub(crate) mod scan;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -81,7 +81,7 @@ fn root() -> &'static Path {
 }
 
 /// Every Rust file under a folder of the package, by its path in the package, with its text.
-fn rust_files(folder: &str) -> BTreeMap<String, String> {
+pub(crate) fn rust_files(folder: &str) -> BTreeMap<String, String> {
     let (mut files, mut folders) = (BTreeMap::new(), vec![root().join(folder)]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten() {

@@ -21,6 +21,7 @@ mod infer;
 mod lan;
 mod mcp;
 mod models;
+mod names;
 mod replica;
 mod setup_script;
 mod simulation;

@@ -2,13 +2,13 @@
 
 /// A word, `::` or a single mark, with its line (from 1). Comments and literals are left out.
 #[derive(Debug, PartialEq)]
-pub(super) struct Token<'a> {
-    pub(super) text: &'a str,
-    pub(super) line: usize,
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) line: usize,
 }
 
 /// Cuts source into tokens.
-pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let (mut out, mut at, mut line) = (Vec::new(), 0, 1);
     while at < bytes.len() {
