@@ -15,7 +15,7 @@ use std::{
 use rusqlite::{Transaction, TransactionBehavior};
 
 use super::{Reader, Result, StoreError, open};
-use crate::files;
+use crate::{files, steps};
 
 /// The file that a store has open.
 #[derive(Debug)]
@@ -79,7 +79,10 @@ impl<'a> Write<'a> {
         if let Some(file) = &self.file {
             file.check()?;
         }
-        Ok(self.tx.commit()?)
+        steps::reached("commit");
+        self.tx.commit()?;
+        steps::reached("committed");
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! kill -9 over and over while writers write: what was acknowledged is there afterwards, word for word, and the file is
-//! sound. A few rounds in every test run; `make soak` goes on for `SOAK_SECONDS`.
+//! sound. It dies at a step of a commit or after so many writes, both by a seed that is printed: `ERGO_TEST_SEED` repeats it. A few rounds in
+//! every test run; `make soak` goes on for `SOAK_SECONDS`.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +21,7 @@ use ergo::{
     store::Store,
 };
 
-use crate::support::{TestHome, block_on, caller, decision, fact, until};
+use crate::support::{TestHome, block_on, caller, decision, fact, random::Random, until};
 
 const WRITERS: usize = 3;
 
@@ -75,9 +76,34 @@ async fn write(client: Client, writer: usize, round: usize, stop: Arc<AtomicBool
     }
 }
 
-/// One life of the daemon: writers write, and it is killed after `life`.
-fn round(home: &TestHome, round: usize, life: Duration, acknowledged: &Acknowledged) {
-    let daemon = home.daemon();
+/// When a life of the daemon ends.
+#[derive(Clone, Copy, Debug)]
+enum LifeEnd {
+    /// At this step, when it comes there for the nth time.
+    Step(&'static str, usize),
+    /// After so many more acknowledged writes, wherever it is then.
+    Acknowledged(usize),
+}
+
+impl LifeEnd {
+    fn any(random: &mut Random) -> Self {
+        match random.below(3) {
+            0 => Self::Step("commit", 1 + random.below(40)),
+            1 => Self::Step("committed", 1 + random.below(40)),
+            _ => Self::Acknowledged(1 + random.below(60)),
+        }
+    }
+}
+
+/// One life of the daemon: writers write until it is killed.
+fn round(home: &TestHome, round: usize, end: LifeEnd, acknowledged: &Acknowledged) {
+    let mut daemon = match end {
+        LifeEnd::Step(step, nth) => home.daemon_that_dies_at(&format!("{step} #{nth}")),
+        LifeEnd::Acknowledged(_) => home.daemon(),
+    };
+    // Where the step is one of the start, nobody ever gets an answer.
+    until("it answers or is dead", || !daemon.alive() || block_on(home.client().health()).is_ok());
+    let before = acknowledged.lock().unwrap().len();
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
@@ -85,10 +111,10 @@ fn round(home: &TestHome, round: usize, life: Duration, acknowledged: &Acknowled
             thread::spawn(move || block_on(write(client, writer, round, stop, acknowledged)))
         })
         .collect();
-    // On a busy machine the first write may take longer than a life.
-    until("a write is acknowledged", || !acknowledged.lock().unwrap().is_empty());
-    // The only wait by time: how long this life lasts is what the round is about.
-    thread::sleep(life);
+    until(&format!("life {round} ends at {end:?}"), || match end {
+        LifeEnd::Step(..) => !daemon.alive(),
+        LifeEnd::Acknowledged(count) => acknowledged.lock().unwrap().len() >= before + count,
+    });
     daemon.kill();
     stop.store(true, Ordering::SeqCst);
     for writer in writers {
@@ -123,8 +149,12 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     // A round ends before a model would be in memory: this is about what is acknowledged, and not about models.
     let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n");
     let acknowledged = Acknowledged::default();
-    for number in 0..3 {
-        round(&home, number, Duration::from_millis(120 + 70 * number as u64), &acknowledged);
+    let mut random = Random::of_this_run();
+    for (number, step) in ["commit", "committed"].into_iter().enumerate() {
+        round(&home, number, LifeEnd::Step(step, 1 + random.below(40)), &acknowledged);
+    }
+    for number in 2..5 {
+        round(&home, number, LifeEnd::any(&mut random), &acknowledged);
     }
     assert!(!acknowledged.lock().unwrap().is_empty(), "nothing was written at all");
     check(&home, &acknowledged);
@@ -136,11 +166,9 @@ fn soak_kill_nine() {
     let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (begin, end) = (Instant::now(), Duration::from_secs(seconds));
     let (home, acknowledged) = (TestHome::new(), Acknowledged::default());
-    let mut number = 0;
+    let (mut number, mut random) = (0, Random::of_this_run());
     while begin.elapsed() < end {
-        // Lives of 40 to 500 ms, spread without a pattern that a checkpoint could fall into.
-        let life = Duration::from_millis(40 + (number as u64 * 7919) % 460);
-        round(&home, number, life, &acknowledged);
+        round(&home, number, LifeEnd::any(&mut random), &acknowledged);
         number += 1;
         if number % 20 == 0 {
             check(&home, &acknowledged);

@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ergo::{
@@ -18,7 +18,7 @@ use ergo::{
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, TestHome, block_on, decision, fact, until};
+use crate::support::{PATIENCE, TestHome, block_on, decision, eventually, fact, until};
 
 fn stored(outcome: WriteOutcome) -> Stored {
     match outcome {
@@ -55,31 +55,35 @@ impl Writer {
         let (client, acknowledged, stop) = (home.client(), Arc::new(Mutex::new(BTreeMap::new())), Arc::default());
         let (list, flag): (Arc<Mutex<BTreeMap<_, _>>>, Arc<AtomicBool>) =
             (Arc::clone(&acknowledged), Arc::clone(&stop));
-        let write = async move {
+        let write = move || async move {
             for number in 0_u128.. {
                 let statement = format!("{name} wrote line {number}");
                 let mut request = fact(&statement, &statement);
                 let key = number << 8 | u128::from(name.as_bytes()[0]);
                 request.caller.op_id = Some(OpId(key.to_be_bytes()));
-                let outcome = loop {
+                let mut outcome = None;
+                eventually("the daemon answers", async || {
                     if flag.load(Ordering::Relaxed) {
-                        return;
+                        return true;
                     }
                     match client.remember(&request).await {
-                        Ok(outcome) => break outcome,
-                        Err(error) if error.is_unreachable() => tokio::time::sleep(Duration::from_millis(2)).await,
+                        Ok(answer) => outcome = Some(answer),
                         // A daemon that ends may refuse, but never lies.
+                        Err(error) if error.is_unreachable() => {}
                         Err(ClientError::BadAnswer { .. }) => {}
                         Err(error) => panic!("{error:?}"),
                     }
-                };
+                    outcome.is_some()
+                })
+                .await;
+                let Some(outcome) = outcome else { return };
                 let stored = stored(outcome);
                 // Each statement is new: an identical one can only be there if the retry was not recognised by its key.
                 assert!(!stored.duplicate, "{statement}");
                 list.lock().unwrap().insert(statement, stored.claim_id);
             }
         };
-        Self { acknowledged, stop, thread: std::thread::spawn(move || block_on(write)) }
+        Self { acknowledged, stop, thread: std::thread::spawn(move || block_on(write())) }
     }
 
     fn acknowledged(&self) -> BTreeMap<String, ClaimId> {
@@ -255,10 +259,13 @@ fn at_rest_it_is_small_and_sleeps() {
         tasks.map(|task| read(format!("{}/status", task.unwrap().path().display()), "voluntary_ctxt_switches:")).sum()
     };
     // Threads that did the work may still be ending: it counts once two seconds pass without a single wake-up.
+    let mut last = (wakes(), Instant::now());
     until("it sleeps", || {
-        let before = wakes();
-        std::thread::sleep(Duration::from_secs(2));
-        wakes() == before
+        let now = wakes();
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        last.1.elapsed() > Duration::from_secs(2)
     });
     // Its own memory; what is mapped from an unoptimised program's file would tell how large that file is.
     let own = read(format!("/proc/{}/status", daemon.pid()), "RssAnon:");

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
-    support::{PATIENCE, TestHome, signal, until},
+    support::{TestHome, await_exit, signal, until},
     term::App,
 };
 
@@ -89,11 +89,7 @@ fn an_interrupt_leaves_nothing_behind() {
         let listens = || stage.left().iter().any(|name| Paths::under(stage.temporary.join(name)).record().exists());
         until("its daemon listens", listens);
         signal(child.id(), kind);
-        let begin = std::time::Instant::now();
-        while child.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < PATIENCE, "it does not end");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        await_exit(&mut child, "the demonstration");
         assert_eq!(stage.left(), Vec::<String>::new(), "after {kind:?}");
     }
 }

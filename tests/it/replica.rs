@@ -1,7 +1,5 @@
 //! The process that holds the replication index: what peers, the system and a person with `kill` can do to it.
 
-mod figures;
-
 use std::{
     collections::HashMap,
     io::Write,
@@ -23,7 +21,7 @@ use ergo::{
 };
 use rustix::process::Signal;
 
-use crate::support::{PROGRAM, signal, until};
+use crate::support::{PROGRAM, eventually, signal, stop, until, until_input_waits};
 
 const ONE: DocumentId = DocumentId([1; 32]);
 const TWO: DocumentId = DocumentId([2; 32]);
@@ -190,9 +188,9 @@ async fn a_worker_that_is_killed_in_the_middle_costs_that_call() {
     let (mut session, _) = side.documents.begin(ONE, None, false).await.unwrap();
     let pid = side.pid();
     // Stopped, so that it is certainly in the middle.
-    signal(pid, Signal::STOP);
+    stop(pid);
     let call = tokio::spawn(async move { session.message(vec![0x42, 0, 0, 0, 0]).await });
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    tokio::task::spawn_blocking(move || until_input_waits(pid)).await.unwrap();
     signal(pid, Signal::KILL);
     let error = call.await.unwrap().unwrap_err();
     assert!(matches!(error, DocumentError::Poisoned { .. }), "{error}");
@@ -266,9 +264,7 @@ async fn the_worker_ends_with_the_daemon_and_inherits_nothing() {
 async fn an_idle_worker_ends_and_comes_back() {
     let side = Side::with(|options| options.idle = Duration::from_millis(300));
     side.write(ONE, entries(1, 0..5)).await;
-    while side.documents.info().pid.is_some() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("it ends", async || side.documents.info().pid.is_none()).await;
     assert_eq!(side.count(ONE).await, 5);
     assert_eq!(side.documents.info().deaths, 0, "it was ended on purpose");
 }

@@ -1,13 +1,8 @@
 //! A terminal for the app under test: everything about the emulator is here, so that it can be replaced.
 
-use std::time::Duration;
-
 use termlens::{Key, MouseButton, Screen, Scroll, Terminal, TerminalBuilder};
 
-use crate::support::{PROGRAM, TestHome};
-
-/// How long anything may take before a test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::{PATIENCE, PROGRAM, TestHome};
 
 /// The app in a terminal.
 pub(crate) struct App {

@@ -131,6 +131,16 @@ fn prompt(text: &str) -> Prompt {
     Prompt { text: text.into(), ..Prompt::default() }
 }
 
+/// Waits until something holds, and gives up after a minute.
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_mins(1), "waited in vain");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn answers_come_in_order_and_a_model_is_loaded_once() {
     let loads = Arc::new(AtomicU64::new(0));
@@ -176,17 +186,12 @@ fn the_foreground_overtakes_what_waits_in_the_background() {
         let (pool, text) = (Arc::clone(&stage.pool), text.to_owned());
         thread::spawn(move || pool.embed(&[text], call).unwrap())
     };
-    let until = |command: &dyn Fn() -> bool| {
-        while !command() {
-            thread::sleep(Duration::from_millis(1));
-        }
-    };
     let mut calls = vec![call("first", later())];
-    until(&|| order.lock().unwrap().len() == 1);
+    until(|| order.lock().unwrap().len() == 1);
     calls.push(call("second", later()));
-    until(&|| stage.pool.small.waiting() == (0, 1));
+    until(|| stage.pool.small.waiting() == (0, 1));
     calls.push(call("urgent", soon()));
-    until(&|| stage.pool.small.waiting() == (1, 1));
+    until(|| stage.pool.small.waiting() == (1, 1));
     hold.send(()).unwrap();
     for call in calls {
         call.join().unwrap();
@@ -221,9 +226,7 @@ fn a_generation_in_the_background_gives_way_and_is_taken_up_again() {
         let pool = Arc::clone(&stage.pool);
         thread::spawn(move || pool.generate(&prompt("slow"), "", 9, later()))
     };
-    while tries.load(Ordering::SeqCst) == 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until(|| tries.load(Ordering::SeqCst) > 0);
     assert_eq!(stage.pool.generate(&prompt("quick"), "", 9, soon()).as_deref(), Ok("quick"));
     assert_eq!(slow.join().unwrap().as_deref(), Ok("slow"));
     assert_eq!(tries.load(Ordering::SeqCst), 2);
@@ -369,9 +372,7 @@ fn a_process_without_work_ends_and_comes_back() {
     for starts in 1..4 {
         stage.pool.embed(&texts(1), soon()).unwrap();
         assert_eq!(stage.fake.starts.load(Ordering::SeqCst), starts);
-        while stage.pool.info().role(Role::Embedder).unwrap().loaded {
-            thread::sleep(Duration::from_millis(1));
-        }
+        until(|| !stage.pool.info().role(Role::Embedder).unwrap().loaded);
     }
     assert_eq!(stage.pool.info().workers[0].restarts, 0, "an end by our will is no death");
     assert_eq!(stage.pool.info().role(Role::Embedder).unwrap().dimension, Some(2), "what was learnt stays");

@@ -1,5 +1,6 @@
-//! kill -9 of either side, at moments spread over everything that a session does: what was acknowledged is on both in the end, once.
-//! `ERGO_KILLS=200` goes on for longer.
+//! kill -9 of either side while both write: at a step of the session or the store, or after so many writes. What was acknowledged is on both in
+//! the end, once. Which side dies, and where, follows from a seed that is printed: `ERGO_TEST_SEED` repeats it, `ERGO_KILLS=200` goes on for
+//! longer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,35 +8,70 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
-    time::Duration,
+    thread::{self, JoinHandle},
 };
 
-use ergo::{api::WriteOutcome, client::Client, domain::ClaimId};
+use ergo::{
+    api::WriteOutcome,
+    client::Client,
+    domain::{ClaimId, OpId},
+};
 
-use super::assert_sound;
-use crate::support::{block_on, fact, laptop::Laptop, until_within};
+use super::{
+    assert_sound,
+    steps::{STEPS, level},
+};
+use crate::support::{PATIENCE, block_on, eventually, fact, laptop::Laptop, random::Random, until_within};
 
 /// Kills of a usual run.
 const KILLS: usize = 16;
 
-/// How long the two may take to be one again after the last.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// What each side writes between two kills, unless it dies before.
+const WRITES: usize = 40;
 
 type Acknowledged = Arc<Mutex<BTreeMap<ClaimId, String>>>;
 
-/// Writes facts until told to stop; notes what was answered.
-async fn write(client: Client, name: String, stop: Arc<AtomicBool>, acknowledged: Acknowledged) {
-    for number in 0.. {
+/// Where one dies.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// At this step, when it comes there for the nth time.
+    Step(&'static str, usize),
+    /// After so many acknowledged writes of both, wherever it is then.
+    Acknowledged(usize),
+}
+
+impl Moment {
+    fn any(random: &mut Random) -> Self {
+        let steps = [&STEPS[..], &["commit", "committed"]].concat();
+        match random.pick(&steps) {
+            Some(step) if random.percent(70) => Self::Step(step, 1 + random.below(4)),
+            _ => Self::Acknowledged(1 + random.below(WRITES)),
+        }
+    }
+}
+
+/// Writes facts until it has written all or is told to stop; notes what was answered.
+async fn write(client: Client, who: &'static str, kill: usize, stop: Arc<AtomicBool>, acknowledged: Acknowledged) {
+    for number in 0..WRITES {
+        let key = format!("{who}k{kill}n{number}");
+        let statement = format!("Host {key} is up.");
+        let mut request = fact(&statement, &key);
+        let op = u128::from(who.as_bytes()[0]) << 96 | (kill as u128) << 32 | number as u128;
+        request.caller.op_id = Some(OpId(op.to_be_bytes()));
+        eventually("it is stored", async || {
+            let is_over = stop.load(Ordering::SeqCst);
+            match client.remember(&request).await {
+                Ok(WriteOutcome::Stored(stored)) => {
+                    acknowledged.lock().unwrap().insert(stored.claim_id, statement.clone());
+                    true
+                }
+                _ => is_over,
+            }
+        })
+        .await;
         if stop.load(Ordering::SeqCst) {
             return;
         }
-        let key = format!("{name}n{number}");
-        let statement = format!("Host {key} is up.");
-        if let Ok(WriteOutcome::Stored(stored)) = client.remember(&fact(&statement, &key)).await {
-            acknowledged.lock().unwrap().insert(stored.claim_id, statement);
-        }
-        tokio::time::sleep(Duration::from_millis(15)).await;
     }
 }
 
@@ -50,6 +86,12 @@ fn doing(other: &Laptop) -> &'static str {
     }
 }
 
+/// Whether both have the same and say so.
+fn is_level(pair: &[Laptop; 2]) -> bool {
+    let [ours, theirs] = pair.each_ref().map(level);
+    ours.is_some() && ours == theirs
+}
+
 #[test]
 fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
     let mut pair = [Laptop::at_a_port("ada"), Laptop::at_a_port("bob")];
@@ -58,21 +100,34 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
     let acknowledged = Acknowledged::default();
     let mut moments: BTreeMap<&str, usize> = BTreeMap::new();
     let kills = std::env::var("ERGO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let mut random = Random::of_this_run();
     for kill in 0..kills {
+        let (victim, moment) = (random.below(2), Moment::any(&mut random));
+        if let Moment::Step(step, nth) = moment {
+            pair[victim].kill();
+            pair[victim].start_to_die_at(&format!("{step} #{nth}"));
+        }
+        let before = acknowledged.lock().unwrap().len();
         let stop = Arc::new(AtomicBool::new(false));
         let writers: Vec<_> = pair
             .iter()
             .map(|laptop| {
-                let (client, name) = (laptop.home.client(), format!("{}k{kill}", laptop.who));
+                let (client, who) = (laptop.home.client(), laptop.who);
                 let (stop, acknowledged) = (Arc::clone(&stop), Arc::clone(&acknowledged));
-                thread::spawn(move || block_on(write(client, name, stop, acknowledged)))
+                thread::spawn(move || block_on(write(client, who, kill, stop, acknowledged)))
             })
             .collect();
-        // From the moment it runs: greeting, rosters, offers, documents, import, live. Spread by the golden ratio.
-        let spread = (kill as f64 * 0.618_034).fract();
-        thread::sleep(Duration::from_millis(20 + (spread * 1_800.0) as u64));
-        let victim = kill % 2;
-        *moments.entry(doing(&pair[1 - victim])).or_default() += 1;
+        let mut died = false;
+        until_within(PATIENCE, &format!("kill {kill} at {moment:?}, or all is said"), || {
+            died = pair[victim].daemon.as_mut().is_some_and(|daemon| !daemon.alive());
+            let is_enough = match moment {
+                Moment::Step(..) => writers.iter().all(JoinHandle::is_finished) && is_level(&pair),
+                Moment::Acknowledged(count) => acknowledged.lock().unwrap().len() >= before + count,
+            };
+            died || is_enough
+        });
+        let seen = if died { "at its step" } else { doing(&pair[1 - victim]) };
+        *moments.entry(seen).or_default() += 1;
         pair[victim].kill();
         stop.store(true, Ordering::SeqCst);
         for writer in writers {
@@ -80,9 +135,7 @@ fn kill_nine_of_either_side_at_any_moment_loses_nothing_and_doubles_nothing() {
         }
         pair[victim].start_here();
     }
-    let took = until_within(PATIENCE, "both have the same", || {
-        pair.iter().all(|laptop| laptop.level_with(1)) && pair[0].set() == pair[1].set()
-    });
+    let took = until_within(PATIENCE, "both have the same", || is_level(&pair));
     let acknowledged = acknowledged.lock().unwrap().clone();
     for laptop in &pair {
         let client = laptop.home.client();

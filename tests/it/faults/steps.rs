@@ -1,10 +1,6 @@
 //! kill -9 of either side at each step of the protocol: a debug build ends itself there when it is told to (`src/sync/session/step.rs`).
 
-use std::{
-    os::unix::process::ExitStatusExt,
-    thread,
-    time::{Duration, Instant},
-};
+use std::os::unix::process::ExitStatusExt;
 
 use ergo::{
     api::{SyncMode, SyncNowRequest, WriteOutcome},
@@ -13,10 +9,10 @@ use ergo::{
 };
 
 use super::{assert_sound, assert_well, facts_of};
-use crate::support::{Daemon, block_on, fact, laptop::Laptop, until_within};
+use crate::support::{Daemon, PATIENCE, block_on, fact, laptop::Laptop, until_within};
 
 /// What each side says and hears where both wrote something.
-const STEPS: [&str; 18] = [
+pub(super) const STEPS: [&str; 18] = [
     "send HELLO",
     "receive HELLO",
     "send ROSTER",
@@ -44,11 +40,8 @@ const STEPS_OF_MUCH: [&str; 4] =
 /// More than are pushed one by one.
 const MUCH: usize = 300;
 
-/// How long anything may take on a machine that does other things too.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// What follows once both have the same.
-const AFTERWARDS: Duration = Duration::from_millis(500);
+/// How often the other writes once both have the same, so that more is sent.
+const FURTHER: usize = 3;
 
 /// How often a step may be missed: what was pushed, for one, need not be asked for.
 const TRIES: usize = 5;
@@ -77,7 +70,7 @@ fn mode(laptop: &Laptop, mode: SyncMode) {
 }
 
 /// What a laptop has, where it says that its peer has the same.
-fn level(laptop: &Laptop) -> Option<(usize, String)> {
+pub(super) fn level(laptop: &Laptop) -> Option<(usize, String)> {
     let status = ask(laptop, async |client| client.sync_status().await).ok()?;
     let team = status.teams.first().filter(|team| team.in_sync)?;
     team.scopes.first().map(|scope| (scope.events, scope.digest.clone()))
@@ -101,14 +94,19 @@ impl Pair {
 
     /// One claim on each side.
     fn write(&mut self) {
-        for laptop in [&self.victim, &self.other] {
-            let key = format!("{}n{}", laptop.who, self.turn);
-            let statement = format!("Host {key} is up.");
-            let outcome = ask(laptop, async |client| client.remember(&fact(&statement, &key)).await).unwrap();
-            let WriteOutcome::Stored(stored) = outcome else { panic!("{statement}: {outcome:?}") };
-            self.acknowledged.push((stored.claim_id, statement));
-        }
-        self.events += 2;
+        self.write_at(0);
+        self.write_at(1);
+    }
+
+    /// One claim of the victim (0) or of the other (1).
+    fn write_at(&mut self, side: usize) {
+        let laptop = [&self.victim, &self.other][side];
+        let key = format!("{}n{}", laptop.who, self.turn);
+        let statement = format!("Host {key} is up.");
+        let outcome = ask(laptop, async |client| client.remember(&fact(&statement, &key)).await).unwrap();
+        let WriteOutcome::Stored(stored) = outcome else { panic!("{statement}: {outcome:?}") };
+        self.acknowledged.push((stored.claim_id, statement));
+        self.events += 1;
     }
 
     /// Much on each side, past the daemons.
@@ -132,24 +130,22 @@ impl Pair {
         }
         mode(&self.other, SyncMode::Lan);
         self.victim.start_to_die_at(step);
-        let begin = Instant::now();
-        let mut was_level = None;
-        loop {
-            if let Some(status) = self.victim.daemon.as_mut().and_then(Daemon::ended) {
+        for _ in 0..=FURTHER {
+            let mut ended = None;
+            until_within(PATIENCE, &format!("one dies at {step}, or both have the same"), || {
+                ended = self.victim.daemon.as_mut().and_then(Daemon::ended);
+                ended.is_some() || self.is_level()
+            });
+            if let Some(status) = ended {
                 assert_eq!(status.signal(), Some(9), "{step}: {status} {}", self.victim.home.log());
                 self.victim.daemon = None;
                 return true;
             }
-            if was_level.is_none() && self.is_level() {
-                was_level = Some(Instant::now());
-            }
-            if was_level.is_some_and(|since| since.elapsed() > AFTERWARDS) {
-                self.victim.kill();
-                return false;
-            }
-            assert!(begin.elapsed() < PATIENCE, "{step}: they do not meet: {}", self.victim.home.log());
-            thread::sleep(Duration::from_millis(10));
+            self.turn += 1;
+            self.write_at(1);
         }
+        self.victim.kill();
+        false
     }
 
     /// Dies at a step, and comes back.
@@ -159,10 +155,7 @@ impl Pair {
             self.victim.start_here();
             // Not later than it must be.
             drop(ask(&self.other, async |client| client.sync_now(&SyncNowRequest::default()).await));
-            until_within(PATIENCE, &format!("both have the same after {step}"), || {
-                thread::sleep(Duration::from_millis(10));
-                self.is_level()
-            });
+            until_within(PATIENCE, &format!("both have the same after {step}"), || self.is_level());
             died
         });
         assert!(died, "no session came to {step}");

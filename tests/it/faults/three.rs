@@ -1,13 +1,9 @@
 //! Three real daemons over QUIC on loopback, the one between the others among those that die.
 
-use std::{thread, time::Duration};
-
 use ergo::{api::ConflictsQuery, domain::CardId};
 
 use super::{assert_sound, assert_well};
-use crate::support::{block_on, laptop::Laptop, until_within};
-
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::support::{PATIENCE, block_on, laptop::Laptop, until_within};
 
 const KAFKA: &str = "We must use Kafka as the message broker";
 const NO_KAFKA: &str = "We must not use Kafka as the message broker";
@@ -24,7 +20,6 @@ fn cards(laptop: &Laptop) -> Vec<CardId> {
 /// Waits until all have so many events, and the same.
 fn level(laptops: &[&Laptop], events: u64) {
     until_within(PATIENCE, &format!("all have the same {events} events"), || {
-        thread::sleep(Duration::from_millis(20));
         let sets: Vec<_> = laptops.iter().map(|laptop| laptop.set()).collect();
         sets.iter().all(|set| set.0 == events && *set == sets[0])
     });
@@ -53,7 +48,6 @@ fn three_daemons_on_loopback_agree_though_the_one_between_the_others_dies() {
     eve.run(&["resolve", &card, "--keep", "1", "--reason", "we asked around"]).ok();
     ada.start_here();
     until_within(PATIENCE, "the card is settled everywhere", || {
-        thread::sleep(Duration::from_millis(20));
         [&ada, &bob, &eve].iter().all(|laptop| cards(laptop).is_empty())
     });
     let settled = eve.set();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::run;
-use crate::support::TestHome;
+use crate::support::{TestHome, block_on, until};
 
 fn remember(home: &TestHome) {
     run(home, &["remember", "Deploys run at noon.", "--kind", "decision", "--reason", "Everyone is there."]).ok();
@@ -29,10 +29,8 @@ fn killed_at(step: &str) -> TestHome {
         let _daemon = home.daemon();
         remember(&home);
     }
-    let daemon = home.daemon_by(|mut program| {
-        program.env("ERGO_STOP_AT", step);
-        program
-    });
+    let daemon = home.daemon_that_dies_at(step);
+    until("it answers", || block_on(home.client().health()).is_ok());
     let cut = run(&home, &["backup", "copy.db"]);
     assert_ne!(cut.code, Some(0), "{step}: {cut:?}");
     drop(daemon);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::support::{
-    TestHome, block_on, fact, until,
+    PATIENCE, TestHome, block_on, fact, until,
     wire::{self, request},
 };
 
@@ -130,7 +130,7 @@ fn event_streams_over_tcp_leave_room_for_calls() {
     let token = fs::read_to_string(home.paths().token()).unwrap().trim().to_owned();
     let connect = || {
         let stream = TcpStream::connect(&address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     };
     let paths = ["/events", "/agents/present?agent=x"];

@@ -20,11 +20,10 @@ mod token;
 use std::{
     io::Write,
     path::Path,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    process::{Command, Stdio},
 };
 
-use crate::support::{Output, PATIENCE, TestHome};
+use crate::support::{Output, TestHome, await_exit};
 
 /// Runs the program and gives up on it, so that a read without end fails its test instead of stopping all.
 #[track_caller]
@@ -40,25 +39,13 @@ fn run_with(mut command: Command, stdin: &[u8]) -> Output {
     let (mut pipe, bytes) = (child.stdin.take().unwrap(), stdin.to_owned());
     // A program that refuses early closes its end.
     let feed = std::thread::spawn(move || drop(pipe.write_all(&bytes)));
-    wait(&mut child, &command);
+    await_exit(&mut child, &format!("{command:?}"));
     let output = child.wait_with_output().unwrap();
     feed.join().unwrap();
     Output {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-#[track_caller]
-fn wait(child: &mut Child, command: &Command) {
-    let begin = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            panic!("{command:?} does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -5,8 +5,9 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
-    time::Duration,
 };
+
+use crate::support::PATIENCE;
 
 /// Listens, answers every request with an empty JSON object, and keeps what it was sent.
 pub(super) struct Stranger {
@@ -46,7 +47,7 @@ impl Stranger {
 }
 
 fn listen(mut stream: TcpStream, kept: &Mutex<String>) -> Option<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let (mut head, mut piece) = (String::new(), [0; 4096]);
     while !head.contains("\r\n\r\n") {
         let length = stream.read(&mut piece).ok().filter(|length| *length > 0)?;

@@ -11,7 +11,7 @@ use std::{
 use rustix::process::Signal;
 
 use super::*;
-use crate::support::signal;
+use crate::support::{signal, stop, until_input_waits};
 
 #[test]
 fn a_worker_that_is_killed_in_the_middle_costs_that_call_and_is_started_again() {
@@ -20,12 +20,12 @@ fn a_worker_that_is_killed_in_the_middle_costs_that_call_and_is_started_again() 
     pool.embed(&texts(&["a"]), LONG).unwrap();
     let first = pid(&pool, 0);
     // Stopped, so that it is certainly in the middle.
-    signal(first, Signal::STOP);
+    stop(first);
     let call = thread::spawn({
         let pool = Arc::clone(&pool);
         move || pool.embed(&texts(&["b"]), LONG)
     });
-    thread::sleep(Duration::from_millis(100));
+    until_input_waits(first);
     signal(first, Signal::KILL);
     let error = call.join().unwrap().unwrap_err();
     assert!(matches!(&error, InferError::Crashed { role: Role::Embedder, .. }), "{error}");

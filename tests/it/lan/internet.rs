@@ -1,6 +1,6 @@
 //! `sync.mode = "internet"`, in networks that lead nowhere: what it would contact.
 
-use std::{collections::BTreeSet, thread, time::Duration};
+use std::collections::BTreeSet;
 
 use super::watch::Watch;
 use crate::support::{laptop::Laptop, network::Network, until};
@@ -17,7 +17,7 @@ fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
         // Packets to the relay leave, rather than questions about who it is.
         place.ip_tool(&format!("neigh add {RELAY} lladdr 02:00:00:00:00:09 dev leak"));
     }
-    let watch = Watch::begin(&places[0]);
+    let Some(watch) = Watch::begin(&places[0]) else { return };
     let settings = format!("mode = \"internet\"\nrelay = \"https://{RELAY}:8443\"\n");
     let (mut ada, mut bob) = (Laptop::off_with("ada", &settings), Laptop::off_with("bob", &settings));
     ada.start_in(&places[0]);
@@ -30,13 +30,13 @@ fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
     until("ada has it", || ada.knows("Logs are kept for thirty days."));
     until("both are level", || ada.level_with(1) && bob.level_with(1));
     assert_eq!(ada.status()["mode"], "internet");
-    thread::sleep(Duration::from_secs(8));
+    watch.further(3, "the relay is asked for", |sent| sent.to == RELAY);
+    watch.further(3, "a keep-alive is sent", |sent| sent.to == places[1].ip());
     // Every address is listed, and the mode is said.
     let told = ada.run(&["doctor"]).stdout;
     assert!(told.contains(&format!("https://{RELAY}:8443")) && told.contains(&places[1].ip()), "{told}");
     bob.stop();
     ada.stop();
-    let Some(watch) = watch else { return };
     let mut beyond = BTreeSet::new();
     for packet in watch.end() {
         let (protocol, to) = (packet.protocol.as_str(), packet.to.as_str());

@@ -1,13 +1,13 @@
 //! Laptops in one network, found by mDNS alone.
 
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 use ergo::{
     api::{ConflictsQuery, WriteOutcome},
     domain::CardId,
 };
 
-use crate::support::{block_on, decision, laptop::Laptop, network::Network, until_within};
+use crate::support::{block_on, decision, laptop::Laptop, network::Network, until, until_within};
 
 /// How long finding each other may take on a machine that does other things too.
 const FINDING: Duration = Duration::from_mins(1);
@@ -15,9 +15,6 @@ const FINDING: Duration = Duration::from_mins(1);
 /// How long one who moved may take to be heard from again: about five seconds to give up the old connection, and a call; the rest is
 /// for a machine that does other things too.
 const MOVING: Duration = Duration::from_secs(30);
-
-/// How long a partition lasts at least: a few seconds, which nobody notices.
-const PARTED: Duration = Duration::from_secs(3);
 
 fn write(laptop: &Laptop, statement: &str) {
     let outcome = block_on(async { laptop.home.client().remember(&decision(statement)).await }).unwrap();
@@ -84,7 +81,7 @@ fn three_laptops_find_each_other_and_what_was_written_in_a_partition_meets() {
     assert!(bob.knows("Deploys run only on green CI."), "the history of the scope came");
     let path = |laptop: &Laptop| laptop.status()["teams"][0]["peers"][0]["path"].clone();
     assert_eq!(path(bob), "lan");
-    // A short partition, which connections outlive, and a long one, which ends them: all know that nobody is there, and call in vain.
+    // A short partition, as long as the writes take, which connections outlive; and a long one, which ends them: all know that nobody is there, and call in vain.
     let apart = || alone(bob, &["ada", "eve"]) && alone(ada, &["bob"]) && alone(eve, &["bob"]);
     for (round, is_long) in [false, true].into_iter().enumerate() {
         places[1].cut(true);
@@ -100,7 +97,6 @@ fn three_laptops_find_each_other_and_what_was_written_in_a_partition_meets() {
             let took = until_within(FINDING, "all know that they are parted", apart);
             println!("know that they are parted after {took:?}");
         }
-        thread::sleep(PARTED);
         assert!(!ada.knows(&format!("The queue of service {round}0 must be 1 MB.")), "they are parted");
         places[1].cut(false);
         let took = level(&[ada, bob, eve]);
@@ -120,7 +116,7 @@ fn a_device_that_joins_or_moves_in_a_network_is_found() {
     // On the train: no network at all.
     bob.start_in(&later);
     write(&bob, "Logs are kept for thirty days.");
-    thread::sleep(Duration::from_secs(2));
+    until("bob knows that nobody is there", || alone(&bob, &["ada"]));
     assert!(!ada.knows("Logs are kept for thirty days."));
     later.plug();
     println!("after the cable was plugged in: {:?}", level(&[&ada, &bob]));

@@ -1,8 +1,8 @@
 //! What leaves a machine, and what does not.
 
-use std::{collections::BTreeSet, process::Command, thread, time::Duration};
+use std::{collections::BTreeSet, process::Command, time::Duration};
 
-use super::watch::{Watch, network_sockets};
+use super::watch::{Sent, Watch, network_sockets};
 use crate::support::{laptop::Laptop, network::Network, until, until_within};
 
 #[test]
@@ -26,7 +26,7 @@ fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
     let Some(mut network) = Network::new("what is sent on a LAN") else { return };
     let places = [network.plugged(), network.plugged()];
     places.iter().for_each(crate::support::network::Place::leak);
-    let watch = Watch::begin(&places[0]);
+    let Some(watch) = Watch::begin(&places[0]) else { return };
     let (mut ada, mut bob) = (Laptop::off("ada"), Laptop::off("bob"));
     ada.start_in(&places[0]);
     bob.start_in(&places[1]);
@@ -43,30 +43,26 @@ fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
         .iter()
         .map(|at| at.as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap())
         .collect();
-    // Long enough for whatever comes by itself: keep-alives, reports on the network; and then, with bob gone, for two rounds of mDNS and
-    // for calls that nobody answers.
-    thread::sleep(Duration::from_secs(8));
+    // Whatever comes by itself: mDNS, keep-alives; and then, with bob gone, calls that nobody answers.
+    let is_mdns = |sent: &Sent| (sent.protocol.as_str(), sent.port) == ("udp", 5353);
+    let is_quic = |sent: &Sent| sent.protocol == "udp" && there.contains(&sent.port);
+    watch.further(3, "a keep-alive is sent", is_quic);
     bob.stop();
-    thread::sleep(Duration::from_secs(12));
-    if let Some(watch) = watch {
-        let sent = watch.end();
-        for packet in &sent {
-            let (protocol, to) = (packet.protocol.as_str(), packet.to.as_str());
-            let to_bob = to == places[1].ip() || to.starts_with("fe80:");
-            let fine = match (protocol, packet.port) {
-                ("udp", 5353) => to == "224.0.0.251" || to == "ff02::fb",
-                ("udp", port) => to_bob && there.contains(&port),
-                // The kernel's own: who has this address, who is in this group.
-                ("arp", _) => packet.interface == "eth0" && to_bob || to == places[0].ip(),
-                ("igmp" | "icmp6", _) => true,
-                _ => false,
-            };
-            assert!(fine, "{packet:?} was sent; bob listens at {there:?}");
-        }
-        let count = |port: u16| sent.iter().filter(|packet| packet.port == port).count();
-        let quic: usize = there.iter().map(|port| count(*port)).sum();
-        println!("{} packets: {} by mDNS, {quic} to bob", sent.len(), count(5353));
-        assert!(quic > 0 && count(5353) > 0, "it would have been seen: {sent:?}");
+    watch.further(2, "the network is asked who is there", is_mdns);
+    watch.further(2, "a call is sent that nobody answers", is_quic);
+    let sent = watch.end();
+    for packet in &sent {
+        let (protocol, to) = (packet.protocol.as_str(), packet.to.as_str());
+        let to_bob = to == places[1].ip() || to.starts_with("fe80:");
+        let fine = match (protocol, packet.port) {
+            ("udp", 5353) => to == "224.0.0.251" || to == "ff02::fb",
+            ("udp", port) => to_bob && there.contains(&port),
+            // The kernel's own: who has this address, who is in this group.
+            ("arp", _) => packet.interface == "eth0" && to_bob || to == places[0].ip(),
+            ("igmp" | "icmp6", _) => true,
+            _ => false,
+        };
+        assert!(fine, "{packet:?} was sent; bob listens at {there:?}");
     }
     for (place, laptop) in places.iter().zip([&ada, &bob]) {
         assert_eq!(place.sent_by("leak"), 0, "{} sent something beyond its network", laptop.who);

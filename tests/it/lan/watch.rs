@@ -3,11 +3,17 @@
 use std::{
     collections::BTreeSet,
     fs,
-    io::Read,
+    io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
-use crate::support::network::Place;
+use crate::support::{network::Place, until_within};
+
+/// How long packets may be waited for that come by themselves every few seconds.
+const PACKETS: Duration = Duration::from_mins(1);
 
 /// Prints a line for every packet that leaves: interface, protocol, destination, port.
 const SCRIPT: &str = r"
@@ -33,53 +39,78 @@ while True:
     protocol = names.get(protocol, protocol)
     if protocol in ('udp', 'tcp'):
         port = struct.unpack('!H', rest[2:4])[0]
-    print(interface, protocol, to, port, len(data), flush=True)
+    print(interface, protocol, to, port, flush=True)
 ";
 
-/// Packets that went one way: so many, of so many bytes in all.
+/// A packet that was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) interface: String,
     pub(super) protocol: String,
     pub(super) to: String,
     pub(super) port: u16,
-    pub(super) bytes: u64,
+}
+
+impl Sent {
+    fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [interface, protocol, to, port] = words.try_into().ok()?;
+        Some(Self { interface: interface.into(), protocol: protocol.into(), to: to.into(), port: port.parse().ok()? })
+    }
 }
 
 /// A watch over a place.
-pub(super) struct Watch(Child);
+pub(super) struct Watch {
+    child: Child,
+    seen: Arc<Mutex<Vec<Sent>>>,
+    reader: JoinHandle<()>,
+}
 
 impl Watch {
     /// Begins; `None`, and a reason printed, where nothing can be seen on this machine.
     pub(super) fn begin(place: &Place) -> Option<Self> {
         let mut command = Command::new("python3");
         command.args(["-c", SCRIPT]);
-        let mut command = place.inside(command);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut ready = [0; 6];
-        if child.stdout.as_mut().unwrap().read_exact(&mut ready).is_err() {
+        let mut child =
+            place.inside(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        if lines.next().is_none() {
             let mut said = String::new();
             drop(child.stderr.as_mut().unwrap().read_to_string(&mut said));
             drop(child.wait());
             println!("packets are not looked at one by one: {said}");
             return None;
         }
-        Some(Self(child))
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&seen);
+        let reader = thread::spawn(move || {
+            for sent in lines.filter_map(|line| Sent::parse(&line)) {
+                list.lock().unwrap().push(sent);
+            }
+        });
+        Some(Self { child, seen, reader })
     }
 
-    /// What was sent since.
+    /// How many such packets were sent so far.
+    pub(super) fn count(&self, which: impl Fn(&Sent) -> bool) -> usize {
+        self.seen.lock().unwrap().iter().filter(|sent| which(sent)).count()
+    }
+
+    /// Waits until so many more of such packets were sent.
+    #[track_caller]
+    pub(super) fn further(&self, count: usize, what: &str, which: impl Fn(&Sent) -> bool) {
+        let before = self.count(&which);
+        let took = until_within(PACKETS, what, || self.count(&which) >= before + count);
+        println!("{count} times, {what}: {took:?}");
+    }
+
+    /// What was sent since it began.
     pub(super) fn end(mut self) -> Vec<Sent> {
-        self.0.kill().unwrap();
-        let mut text = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-        self.0.wait().unwrap();
-        let sent = |line: &str| {
-            let words: Vec<&str> = line.split(' ').collect();
-            let [interface, protocol, to, port, bytes] = words.try_into().ok()?;
-            let (port, bytes) = (port.parse().ok()?, bytes.parse().ok()?);
-            Some(Sent { interface: interface.into(), protocol: protocol.into(), to: to.into(), port, bytes })
-        };
-        text.lines().filter_map(sent).collect()
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.reader.join().unwrap();
+        let seen = self.seen.lock().unwrap();
+        seen.clone()
     }
 }
 

@@ -75,7 +75,7 @@ fn a_signal_leaves_a_part_that_the_next_run_continues() {
     let busy = pull(&home, &[]);
     assert_eq!(busy.code, Some(2));
     assert!(busy.stderr.contains("another command is fetching"), "{busy:?}");
-    signal(child.id(), Signal::INT);
+    signal(child.id(), Signal::TERM);
     assert!(!child.wait().unwrap().success());
     assert_eq!(listed(&home, "tiny")["state"], "partial");
     server.then([Does::Serve]);

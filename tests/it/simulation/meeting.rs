@@ -14,7 +14,7 @@ use ergo::{
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 
 use super::peer::Peer;
-use crate::sync::bed;
+use crate::{support::eventually, sync::bed};
 
 /// How long two who do not come to have the same are listened to: somebody's events wait in quarantine.
 const QUIET: Duration = Duration::from_millis(250);
@@ -63,15 +63,8 @@ impl Meetings {
         if let Some(station) = self.stations.get_mut(usize::from(peer.number)) {
             *station = None;
         }
-        self.runtime.block_on(async {
-            for _ in 0..20_000 {
-                if !peer.is_shared() {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            panic!("something still holds the store of {}", peer.name());
-        });
+        let what = format!("nothing holds the store of {}", peer.name());
+        self.runtime.block_on(eventually(&what, async || !peer.is_shared()));
     }
 
     /// Two meet: until neither has more to say, or so many frames have gone through and the connection is cut.

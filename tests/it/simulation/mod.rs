@@ -11,7 +11,6 @@
 mod judge;
 mod meeting;
 mod peer;
-mod random;
 mod tally;
 mod world;
 

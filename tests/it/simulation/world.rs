@@ -15,9 +15,9 @@ use ergo::{
 use super::{
     meeting::Meetings,
     peer::{Peer, decision, fact, on, scope},
-    random::Random,
     tally::Tally,
 };
+use crate::support::random::Random;
 
 /// How many things happen before all meet.
 const STEPS: usize = 45;

@@ -305,18 +305,3 @@ fn claims_of_the_past_are_as_they_were() {
     let page = past.claims(&filter, 10, None).unwrap();
     assert_eq!((page.total, page.items[0].id, page.next), (1, a, None));
 }
-
-#[test]
-#[ignore = "measures"]
-fn figures_of_the_past() {
-    let mut f = Fixture::new();
-    for n in 0..5_000 {
-        f.add(decision(&format!("service{n} port"), &n.to_string()));
-    }
-    let before = f.now();
-    f.add(decision("late", "1"));
-    let begun = std::time::Instant::now();
-    let past = f.store.reader().past(Some(&scope("api")), before).unwrap();
-    println!("5,000 claims of the past in {:?}", begun.elapsed());
-    assert_eq!(past.counts().unwrap().claims, 5_000);
-}

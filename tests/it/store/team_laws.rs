@@ -1,6 +1,6 @@
 //! What a team takes depends on the events alone: not on the order in which they come, nor on the batches.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::collections::BTreeMap;
 
 use ergo::{
     domain::{
@@ -206,50 +206,4 @@ fn seen(f: &Fixture) -> impl PartialEq + std::fmt::Debug + use<> {
     let words: Vec<_> = ["s0", "s1", "s2", "s3"].into_iter().map(found).collect();
     let ids: Vec<_> = list.items.iter().map(|row| (row.id, row.status, row.flags, row.replaced_by.clone())).collect();
     (reader.projection().unwrap(), ids, list.total, words, reader.scopes().unwrap())
-}
-
-/// Not a test but a measurement: `cargo test --release --test it -- --ignored --nocapture figures_of_an_import`.
-#[test]
-#[ignore = "measures"]
-fn figures_of_an_import() {
-    let count: usize = std::env::var("ERGO_EVENTS").map_or(10_000, |text| text.parse().unwrap());
-    let (mut a, mut b) = (Fixture::of(1), Fixture::of(2));
-    let team = a.found();
-    a.adopt(team, "api");
-    a.let_in(team, &b, Role::Writer);
-    b.join(team, &a);
-    for n in 0..count {
-        a.add(decision(&format!("subject{n} of some length"), &format!("{n}")));
-    }
-    let reader = a.store.reader();
-    let time = |what: &str, at: Instant| eprintln!("{what}: {:?}", at.elapsed());
-    let at = Instant::now();
-    let page = reader.events_after(&team, &scope("api"), &[], None, usize::MAX >> 1).unwrap();
-    time("read", at);
-    let at = Instant::now();
-    for part in page.events.chunks(5_000) {
-        let import = SyncImport { team, from: None, events: part.to_vec(), document: None, peer: None, now: a.now() };
-        b.store.import_synced(import).unwrap();
-    }
-    time("import", at);
-    let at = Instant::now();
-    reader.vector(&team, &scope("api")).unwrap();
-    reader.set(&team, &scope("api")).unwrap();
-    time("vector and digest", at);
-    let at = Instant::now();
-    reader.undocumented(&team, &scope("api"), 256).unwrap();
-    time("a page of what is in no document", at);
-    let one = a.add(decision("one", "more"));
-    let at = Instant::now();
-    b.pull(team, &a);
-    time("one more, pulled", at);
-    assert_eq!(b.shared(team, "api"), a.shared(team, "api"));
-    let cuts = a.store.reader().cuts_of(&team, &b.device()).unwrap();
-    b.act(vec![decision("late", "1")]);
-    a.pull(team, &b);
-    let at = Instant::now();
-    let (_, done) = a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
-    time("a revocation that takes one event out", at);
-    assert_eq!(done.withdrawn.len(), 1);
-    assert!(a.store.reader().claim(&one).unwrap().is_some());
 }

@@ -69,13 +69,9 @@ impl Laptop {
         self.daemon = Some(self.home.daemon());
     }
 
-    /// Starts the daemon here with orders to die at a step of a session, as `src/sync/session/step.rs` names them.
+    /// Starts the daemon here with orders to die at a step.
     pub(crate) fn start_to_die_at(&mut self, step: &str) {
-        let ordered = |mut program: Command| {
-            program.env("ERGO_STOP_AT", step);
-            program
-        };
-        self.daemon = Some(self.home.daemon_starting(ordered));
+        self.daemon = Some(self.home.daemon_that_dies_at(step));
     }
 
     /// `kill -9`, or nothing where no daemon runs.

@@ -5,6 +5,7 @@ pub(crate) mod crowd;
 pub(crate) mod gguf;
 pub(crate) mod laptop;
 pub(crate) mod network;
+pub(crate) mod random;
 pub(crate) mod wire;
 
 use std::{
@@ -27,7 +28,7 @@ use ergo::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ergo");
 
 /// How long anything may take before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A temporary home with its configuration. Whatever daemon runs in it ends with it.
 pub(crate) struct TestHome {
@@ -124,16 +125,14 @@ impl TestHome {
     /// [`TestHome::daemon`], started by another command around it, whose process it becomes.
     pub(crate) fn daemon_by(&self, around: impl FnOnce(Command) -> Command) -> Daemon {
         let mut daemon = self.daemon_starting(around);
-        let begin = Instant::now();
-        while !block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) }) {
-            if let Some(status) = daemon.child.try_wait().unwrap() {
+        until("the daemon answers", || {
+            if let Some(status) = daemon.ended() {
                 let mut said = String::new();
                 daemon.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
                 panic!("the daemon ended with {status}: {said}\n{}", self.log());
             }
-            assert!(begin.elapsed() < PATIENCE, "the daemon is not ready: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) })
+        });
         daemon
     }
 
@@ -141,6 +140,14 @@ impl TestHome {
     pub(crate) fn daemon_starting(&self, around: impl FnOnce(Command) -> Command) -> Daemon {
         let mut command = around(self.command(["daemon", "run"]));
         Daemon { child: command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+    }
+
+    /// Starts the daemon with orders to die at a step as `kill -9` ends it (`src/steps.rs`); `step #3` is the third time that it comes there.
+    pub(crate) fn daemon_that_dies_at(&self, step: &str) -> Daemon {
+        self.daemon_starting(|mut program| {
+            program.env("ERGO_STOP_AT", step);
+            program
+        })
     }
 
     /// A client of this home's daemon, which need not run yet.
@@ -227,14 +234,8 @@ impl Daemon {
     /// Asks it to end, and gives its exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         signal(self.pid(), rustix::process::Signal::TERM);
-        let begin = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(begin.elapsed() < PATIENCE, "the daemon does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the daemon ends", || self.ended().is_some());
+        self.ended().and_then(|status| status.code())
     }
 
     /// How it ended, where it did.
@@ -281,17 +282,66 @@ pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
 
 /// [`until`] with a patience of its own. Answers how long it took.
 #[track_caller]
-pub(crate) fn until_within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) -> Duration {
+pub(crate) fn until_within(patience: Duration, what: &str, holds: impl FnMut() -> bool) -> Duration {
+    time_until(patience, holds).unwrap_or_else(|| panic!("waited in vain until {what}"))
+}
+
+/// How long it takes until something holds; `None` where it does not come to that.
+fn time_until(patience: Duration, mut holds: impl FnMut() -> bool) -> Option<Duration> {
     let begin = Instant::now();
-    loop {
-        if holds() {
-            return begin.elapsed();
+    while !holds() {
+        if begin.elapsed() > patience {
+            return None;
         }
-        let waited = begin.elapsed();
-        assert!(waited < patience, "waited in vain until {what}");
-        // What takes long is looked at less often: looking takes time from what is waited for.
-        std::thread::sleep((waited / 20).clamp(Duration::from_millis(5), Duration::from_millis(100)));
+        std::thread::sleep(pause(begin.elapsed()));
     }
+    Some(begin.elapsed())
+}
+
+/// [`until`] for what is asked on a runtime.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds().await {
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(pause(begin.elapsed())).await;
+    }
+}
+
+/// The time between two looks. What takes long is looked at less often: looking takes time from what is waited for.
+fn pause(waited: Duration) -> Duration {
+    (waited / 20).clamp(Duration::from_millis(5), Duration::from_millis(100))
+}
+
+/// Waits until a process ends; one that does not is killed.
+#[track_caller]
+pub(crate) fn await_exit(child: &mut Child, what: &str) -> ExitStatus {
+    if time_until(PATIENCE, || child.try_wait().unwrap().is_some()).is_none() {
+        child.kill().unwrap();
+        panic!("{what} does not end");
+    }
+    child.wait().unwrap()
+}
+
+/// Stops a process, and waits until each of its threads stands still.
+#[track_caller]
+pub(crate) fn stop(pid: u32) {
+    signal(pid, rustix::process::Signal::STOP);
+    let is_still = |task: fs::DirEntry| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    };
+    until("every thread is stopped", || {
+        fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(|task| is_still(task.unwrap()))
+    });
+}
+
+/// Waits until bytes lie in the standard input of a process that is stopped: it is in the middle of a request.
+#[track_caller]
+pub(crate) fn until_input_waits(pid: u32) {
+    until("the request lies in the pipe", || {
+        let pipe = fs::File::open(format!("/proc/{pid}/fd/0")).unwrap();
+        rustix::io::ioctl_fionread(&pipe).unwrap() > 0
+    });
 }
 
 /// Ada, in the scope `acme/api`.

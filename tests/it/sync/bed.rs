@@ -1,23 +1,20 @@
 //! A device of a team: an engine on a file of its own, the worker, and what sessions need.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, AtomicUsize, Ordering},
 };
 
 use ed25519_dalek::SigningKey;
 use ergo::{
     api::{Caller, RememberRequest, WriteOutcome},
     domain::{
-        DeviceId, EventId, OpId, Scope, SignedEvent,
+        Body, ClaimKind, DeviceId, EventId, EventKind, OpId, Scope, SignedEvent,
         replica::{DocumentId, SetDigest},
         roster::{Grant, Granted, Role, RosterChange},
     },
     engine::{Engine, EngineConfig},
-    store::{DocumentChunk, RosterDraft},
+    store::{Act, DocumentChunk, Draft, RosterDraft},
     sync::{
         frame, index,
         session::{
@@ -33,10 +30,8 @@ use tokio::{
     sync::{mpsc, watch},
 };
 
+pub(crate) use crate::support::PATIENCE;
 use crate::support::PROGRAM;
-
-/// Long enough on a machine that does other things too; never waited for in a test that passes.
-pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub fn scope(project: &str) -> Scope {
     Scope { org_id: "acme".into(), project: project.into() }
@@ -177,6 +172,30 @@ impl Node {
     pub fn facts(&self, project: &str, name: &str, count: usize) {
         for n in 0..count {
             self.fact(project, &format!("{name}-{n}"), &format!("{name} {n} is what it is"));
+        }
+    }
+
+    /// Writes facts past the guard, so many in each act, each act so many milliseconds after the one before.
+    pub fn many(&self, acts: u64, facts: usize, apart: u64) {
+        let start = self.engine.now();
+        for n in 0..acts {
+            let fact = |m: usize| {
+                let (key, statement) = (format!("host{n}-{m}"), format!("host{n}-{m} is up."));
+                let body = Body { key: Some(key), statement: Some(statement), ..Body::default() };
+                Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
+            };
+            let mut op = [0xaa; 16];
+            op[0] = u8::try_from(n).unwrap();
+            let act = Act {
+                scope: scope("api"),
+                identity: None,
+                who: "bob".into(),
+                agent: None,
+                op: OpId(op),
+                now: start + n * apart,
+                drafts: (0..facts).map(fact).collect(),
+            };
+            self.engine.sync_write(|store| store.commit(act)).unwrap();
         }
     }
 

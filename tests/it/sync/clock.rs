@@ -5,30 +5,33 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use ergo::{domain::roster::Role, sync::session::SessionPhase};
+use ergo::{
+    domain::{EventId, roster::Role},
+    sync::session::{SessionCommand, SessionPhase, SessionView},
+};
 
 use super::bed::{Node, connect};
 
 const TEN_DAYS: i64 = 10 * 86_400_000;
 
-/// A session until both have said what they have.
+/// A session until each side has what is expected of it. Where something waits in quarantine the two never say that they have the same.
 async fn talk(
     a: &Node,
     b: &Node,
-    team: ergo::domain::EventId,
-) -> (ergo::sync::session::SessionView, ergo::sync::session::SessionView) {
+    team: EventId,
+    expected: [fn(&SessionView) -> bool; 2],
+) -> (SessionView, SessionView) {
     a.flush(team).await;
     b.flush(team).await;
     let (mut x, mut y) = connect(a, b, team);
-    // Where something waits in quarantine the two never say that they have the same.
-    let idle = |view: &ergo::sync::session::SessionView| view.phase == SessionPhase::Live;
-    x.until(idle).await;
-    y.until(idle).await;
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    let views = (x.until(idle).await, y.until(idle).await);
-    x.commands.send(ergo::sync::session::SessionCommand::Stop).unwrap();
+    let views = (x.until(expected[0]).await, y.until(expected[1]).await);
+    x.commands.send(SessionCommand::Stop).unwrap();
     drop((x.end().await, y.end().await));
     views
+}
+
+fn is_live(view: &SessionView) -> bool {
+    view.phase == SessionPhase::Live
 }
 
 #[tokio::test]
@@ -41,7 +44,11 @@ async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
     away.store(TEN_DAYS, Ordering::Relaxed);
     a.fact("api", "ahead", "dated in ten days");
     b.fact("api", "other", "by the other");
-    let (x, y) = talk(&a, &b, team).await;
+    let waits: [fn(&SessionView) -> bool; 2] = [
+        |x| is_live(x) && x.received == 1 && x.not_accepted > 0,
+        |y| is_live(y) && y.received == 1 && y.quarantined > 0,
+    ];
+    let (x, y) = talk(&a, &b, team, waits).await;
     assert_eq!(y.quarantined, 1, "{y:?}");
     assert!(
         y.clock_skew_ms > TEN_DAYS - 60_000 && x.clock_skew_ms < 60_000 - TEN_DAYS,
@@ -56,7 +63,7 @@ async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
     // The clock is set right: what is written now is taken at once, though what came before it still waits.
     away.store(0, Ordering::Relaxed);
     let id = a.fact("api", "after", "dated right again");
-    let (_, y) = talk(&a, &b, team).await;
+    let (_, y) = talk(&a, &b, team, [is_live, |y| is_live(y) && y.received > 0]).await;
     assert_eq!((y.quarantined, y.received), (0, 1), "{y:?}");
     assert!(b.engine.claim(&id.to_hex()).is_ok());
     assert_eq!((a.set(team, "api").0, b.set(team, "api").0), (4, 3));
@@ -73,12 +80,14 @@ async fn a_clock_ten_days_behind_accepts_everything_once_it_is_right() {
     away.store(-TEN_DAYS, Ordering::Relaxed);
     a.facts("api", "now", 5);
     b.facts("api", "past", 5);
-    let (x, y) = talk(&a, &b, team).await;
+    let arrived: [fn(&SessionView) -> bool; 2] =
+        [|x| is_live(x) && x.received == 5, |y| is_live(y) && y.quarantined == 5];
+    let (x, y) = talk(&a, &b, team, arrived).await;
     assert_eq!((x.quarantined, x.received), (0, 5), "what is dated in the past is as good as any: {x:?}");
     assert_eq!(y.quarantined, 5, "here everybody else seems to be ahead: {y:?}");
     away.store(0, Ordering::Relaxed);
     b.fact("api", "right", "the clock is right");
-    talk(&a, &b, team).await;
+    talk(&a, &b, team, [|x| is_live(x) && x.in_sync, |y| is_live(y) && y.in_sync]).await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 11, "nothing is lost");
     assert_eq!(b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap(), 0);

@@ -334,7 +334,7 @@ async fn one_slow_peer_does_not_block_the_others_and_is_dropped() {
     let (good, slow, team) = two_with(64, limits);
     let third = Node::new(66);
     good.admit(team, &third, Role::Writer, None);
-    good.facts("api", "mine", 3_000);
+    good.many(3, 1_000, 0);
     let mut hand = Hand::through(4 * 1024, &good, &slow, team).agree(team).await;
     // It asks for everything, and reads none of it.
     hand.say(&Message::WantSince(frame::WantSince { scope: scope("api"), chains: vec![] })).await;

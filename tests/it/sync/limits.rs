@@ -3,10 +3,10 @@
 use ergo::{
     api::{Caller, QuarantineRequest, QuarantinedQuery},
     domain::{
-        Body, ClaimKind, EventId, EventKind, OpId,
+        EventId,
         roster::{Role, RosterChange},
     },
-    store::{Act, Draft, SyncImport},
+    store::SyncImport,
     sync::{
         frame::RejectCode,
         index,
@@ -15,6 +15,7 @@ use ergo::{
 };
 
 use super::bed::{Node, connect, meet, scope};
+use crate::support::eventually;
 
 #[tokio::test]
 async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
@@ -92,48 +93,12 @@ async fn bodies_return_to_all_when_a_redaction_does_not_count() {
     assert!(!reads(&a, id), "the redaction counts no more, but the words are gone");
     at_a.commands.send(SessionCommand::Roster).unwrap();
     meet(&a, &c, team).await;
-    for _ in 0..500 {
-        if reads(&a, id) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    assert!(reads(&a, id), "c gave them");
+    eventually("c gave them", async || reads(&a, id)).await;
     // The service tells the other sessions as this does.
     at_a.commands.send(SessionCommand::Offer).unwrap();
-    for _ in 0..500 {
-        if reads(&d, id) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    assert!(reads(&d, id), "and a passed them on");
+    eventually("and a passed them on", async || reads(&d, id)).await;
     for node in [&a, &c, &d] {
         node.assert_sound();
-    }
-}
-
-/// Writes facts past the guard, so many in each act, each act so many milliseconds after the one before.
-fn many(node: &Node, acts: u64, facts: usize, apart: u64) {
-    let start = node.engine.now();
-    for n in 0..acts {
-        let fact = |m: usize| {
-            let (key, statement) = (format!("host{n}-{m}"), format!("host{n}-{m} is up."));
-            let body = Body { key: Some(key), statement: Some(statement), ..Body::default() };
-            Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
-        };
-        let mut op = [0xaa; 16];
-        op[0] = u8::try_from(n).unwrap();
-        let act = Act {
-            scope: scope("api"),
-            identity: None,
-            who: "bob".into(),
-            agent: None,
-            op: OpId(op),
-            now: start + n * apart,
-            drafts: (0..facts).map(fact).collect(),
-        };
-        node.engine.sync_write(|store| store.commit(act)).unwrap();
     }
 }
 
@@ -162,11 +127,11 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
         }
     };
     // Six hours of work that come at once: no hour of it has more than 5,000.
-    many(&history, 6, 1_000, 60 * 60 * 1000);
+    history.many(6, 1_000, 60 * 60 * 1000);
     take(&history);
     assert_eq!((a.set(team, "api").0, a.engine.team_notes(team).unwrap().says.len()), (6_000, 0));
     // Exactly as many as are usual, and one more.
-    many(&flood, 5, 1_000, 0);
+    flood.many(5, 1_000, 0);
     take(&flood);
     assert_eq!(told(5_000), 0);
     flood.fact("api", "last", "one too many");
@@ -183,7 +148,7 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     let team = a.found(&["api"]);
     a.admit(team, &eve, Role::Writer, None);
     a.facts("api", "mine", 5);
-    many(&eve, 2, 100, 0);
+    eve.many(2, 100, 0);
     hand(&eve, &a, team);
     assert_eq!(a.set(team, "api").0, 205);
     // As an admin revokes who had seen none of it.
@@ -197,7 +162,7 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     // A second time finds no trace of the first.
     let again = Node::new(80);
     a.admit(team, &again, Role::Writer, None);
-    many(&again, 1, 100, 0);
+    again.many(1, 100, 0);
     hand(&again, &a, team);
     a.change(Some(team), RosterChange::Revoke { device: again.device(), cuts: vec![] });
     assert_eq!(a.set(team, "api").0, 5);
