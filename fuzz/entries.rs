@@ -1,15 +1,19 @@
 // What is fuzzed: each entry takes any bytes, must not panic, and checks what must hold of whatever it can read. Included by the targets
 // here and by tests/it/fuzz.rs.
 
-use std::io;
+use std::{cell::RefCell, io};
 
 use ed25519_dalek::SigningKey;
 use ergo::{
-    domain::{SignedEvent, event::SealedBody},
+    daemon::{self, testing::Api},
+    domain::{EventId, SignedEvent, event::SealedBody},
+    infer::catalogue::gguf::GgufHeader,
+    interchange::rules,
     sync::{
-        bundle::{BundleReader, BundleItem, note},
+        bundle::{BundleItem, BundleReader, note},
+        document::IndexDocument,
         frame::{self, Message},
-        gate::MAX_MESSAGE,
+        gate::{self, MAX_MESSAGE},
         ticket::Ticket,
     },
 };
@@ -89,4 +93,76 @@ pub fn bundle(bytes: &[u8]) {
     }
     assert!(bundle.offset() <= bytes.len() as u64, "it read more than there is");
     drop(bundle.report());
+}
+
+/// A sync message of automerge from a peer, before automerge reads it.
+pub fn gate(bytes: &[u8]) {
+    drop(gate::scan_message(bytes));
+}
+
+/// The same message in an exchange. Not for the fuzzer, which ends at each panic: those of automerge are caught.
+pub fn exchange(bytes: &[u8]) {
+    let (mut exchange, _) = IndexDocument::empty().begin_exchange(None, false);
+    if let Ok(step) = exchange.receive(bytes) {
+        assert!(step.new.iter().all(|entry| EventId::of_header(&entry.header) == entry.id), "an entry under another id");
+    }
+}
+
+/// A model file, as somebody names it.
+pub fn gguf(bytes: &[u8]) {
+    if let Ok(header) = GgufHeader::read(&mut &*bytes) {
+        assert!(!header.architecture.is_empty() && header.labels.len() <= 64);
+        drop(header.role());
+    }
+}
+
+/// A rule file: AGENTS.md, CONTRIBUTING.md.
+pub fn rules(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().count();
+    let read = rules::parse("AGENTS.md", &text);
+    for rule in &read.rules {
+        assert!(!rule.statement.trim().is_empty(), "{rule:?}");
+        assert!((1..=lines).contains(&rule.line), "{rule:?} of {lines} lines");
+        assert!(rules::is_from("AGENTS.md", &rule.reason), "{rule:?}");
+    }
+    assert!(read.skipped.iter().all(|skipped| (1..=lines).contains(&skipped.line)), "{:?}", read.skipped);
+}
+
+/// How many requests go to one store: what is stored makes later ones slower.
+const REQUESTS: usize = 2_000;
+
+/// The API that requests go to, with its folder and how many it had.
+type Served = (Api, tempfile::TempDir, usize);
+
+thread_local! {
+    static SERVED: RefCell<Option<Served>> = const { RefCell::new(None) };
+}
+
+/// The requests that only read and write the store: none of them opens a socket, writes a file or never ends.
+pub fn paths() -> Vec<(&'static str, String)> {
+    let elsewhere = ["/backup", "/shutdown", "/events", "/models/reload"];
+    let is_local = |path: &str| !elsewhere.contains(&path) && (!path.starts_with("/sync/") || path == "/sync/import");
+    let known = daemon::ROUTES.iter().filter(|(_, path)| is_local(path));
+    known.map(|(method, path)| (*method, path.replace("{id}", "abcd"))).collect()
+}
+
+/// A request to the daemon: `which path u8 | body`, or the query where the path is read with GET.
+pub fn http(bytes: &[u8]) {
+    let Some((which, rest)) = bytes.split_first() else { return };
+    let paths = paths();
+    let (method, path) = &paths[usize::from(*which) % paths.len()];
+    let (path, body) = match (*method, std::str::from_utf8(rest)) {
+        ("get", Ok(query)) => (format!("{path}?{query}"), &[][..]),
+        _ => (path.clone(), rest),
+    };
+    SERVED.with_borrow_mut(|served| {
+        let (mut api, folder, count) = served.take().filter(|(_, _, count)| *count < REQUESTS).unwrap_or_else(|| {
+            let folder = tempfile::tempdir().expect("a folder");
+            (Api::open(folder.path()).expect("a store"), folder, 0)
+        });
+        let status = api.call(&method.to_uppercase(), &path, body);
+        assert_ne!(status, Some(500), "{method} {path}");
+        *served = Some((api, folder, count + 1));
+    });
 }

@@ -22,6 +22,8 @@ mod routes;
 mod run;
 mod state;
 mod teams;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use new_store::begin_anew;
 pub use openapi::document as openapi;

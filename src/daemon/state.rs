@@ -98,7 +98,7 @@ impl Shared {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub(super) mod testing {
     use ed25519_dalek::SigningKey;
 
@@ -106,22 +106,26 @@ pub(super) mod testing {
     use crate::{
         config::{Config, Paths},
         engine::EngineConfig,
-        infer::{Models, NoModels},
+        infer::Models,
     };
 
-    /// A state over a new store in this folder, with the token `secret`.
+    /// Returns a state over a new store in this folder, without models and with the token `secret`.
+    #[cfg(test)]
     pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
-        shared_with(folder, Arc::new(NoModels))
+        shared_with(folder, Arc::new(crate::infer::NoModels)).unwrap()
     }
 
-    /// [`shared`] with models.
-    pub(in crate::daemon) fn shared_with(folder: &std::path::Path, models: Arc<dyn Models>) -> Shared {
+    /// Returns a state over a new store in this folder, with these models and the token `secret`.
+    pub(in crate::daemon) fn shared_with(
+        folder: &std::path::Path,
+        models: Arc<dyn Models>,
+    ) -> Result<Shared, ApiError> {
         let store = folder.join("ergo.db");
         let key = SigningKey::from_bytes(&[7; 32]);
-        let config = EngineConfig { models, ..EngineConfig::new(&store, key.clone()) };
-        let engine = Arc::new(Engine::open(config).unwrap());
+        let config = EngineConfig { models, durable: false, ..EngineConfig::new(&store, key.clone()) };
+        let engine = Arc::new(Engine::open(config)?);
         let (paths, config, bus) = (Paths::under(folder), Config::default(), Arc::new(Bus::new()));
-        Shared::new(State {
+        Ok(Shared::new(State {
             teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),
             engine,
             models: Arc::new(models::ConfiguredModels::new(&paths, &config)),
@@ -138,6 +142,6 @@ pub(super) mod testing {
             requests: AtomicU64::new(0),
             busy: watch::Sender::new(0),
             ending: watch::Sender::new(false),
-        })
+        }))
     }
 }

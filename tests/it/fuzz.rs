@@ -1,5 +1,5 @@
 //! The decoders of what strangers and files bring, for a bounded time: the committed corpus, then mutations of it. The targets for
-//! cargo-fuzz in `fuzz/` call the same entries.
+//! `fuzz/` call the same entries, guided by coverage (`scripts/fuzz.sh`).
 //!
 //! `ERGO_FUZZ_SECONDS=60` goes on for longer; `ERGO_FUZZ_SEED=7` takes other mutations.
 
@@ -10,7 +10,7 @@ mod entries {
 use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -23,6 +23,7 @@ use ergo::{
     },
     sync::{
         compact::CompactMessage,
+        document::{DocumentEntry, IndexDocument},
         frame::{
             self, Bodies, CompactDocument, DocumentMessage, DocumentOffer, EventPage, FollowingBodies, Message, Nudge,
             Offer, ScopeOffer, SessionHello, TurnKind, WireEvent,
@@ -30,6 +31,8 @@ use ergo::{
         ticket::{InviteSecret, Ticket},
     },
 };
+
+use crate::support::{gguf, random::Random};
 
 /// How long mutations are tried for each entry in a usual run: always the same ones, some thousands.
 const SECONDS: u64 = 1;
@@ -44,59 +47,50 @@ fn folder(target: &str) -> PathBuf {
 
 /// The corpus of a target, always in the same order.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder(target)).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut all: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
-    if target == "bundle" {
+    let more: &[&str] = match target {
         // Those that must be readable for ever.
-        for name in ["v1-sealed.ergo", "v1-open.ergo", "v1.card"] {
-            all.push(
-                fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/sync/bundle/golden").join(name)).unwrap(),
-            );
+        "bundle" => &[
+            "src/sync/bundle/golden/v1-sealed.ergo",
+            "src/sync/bundle/golden/v1-open.ergo",
+            "src/sync/bundle/golden/v1.card",
+        ],
+        "rules" => {
+            &["CONTRIBUTING.md", "tests/fixtures/import/rules/CLAUDE.md", "tests/fixtures/import/rules/.cursorrules"]
         }
-    }
+        _ => &[],
+    };
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    all.extend(more.iter().map(|file| fs::read(root.join(file)).unwrap()));
     assert!(all.len() >= 2, "{target} has no corpus");
     all
 }
 
-/// Xorshift: Marsaglia, "Xorshift RNGs", 2003.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    /// Changes bytes in one of the ways that break decoders.
-    fn mutate(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
-        let at = self.below(bytes.len());
-        let end = at + self.below(bytes.len() - at.min(bytes.len()) + 1).min(64);
-        let odd = [0, 1, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1f, 0x7f, 0x80, 0x9f, 0xbf, 0xf6, 0xff];
-        match self.below(9) {
-            _ if bytes.is_empty() => bytes.extend_from_slice(other),
-            0 => bytes[at] ^= 1 << self.below(8),
-            1 => bytes[at] = odd[self.below(odd.len())],
-            2 => bytes[at] = self.next() as u8,
-            3 => bytes.insert(at, odd[self.below(odd.len())]),
-            4 => drop(bytes.drain(at..end)),
-            5 => {
-                let again = bytes[at..end].to_vec();
-                drop(bytes.splice(at..at, again));
-            }
-            6 => bytes.truncate(at),
-            7 => bytes[at..end].fill(0xff),
-            _ => {
-                let from = self.below(other.len());
-                let piece = other[from..(from + 200).min(other.len())].to_vec();
-                drop(bytes.splice(at..end, piece));
-            }
+/// Changes bytes in one of the ways that break decoders.
+fn mutate(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
+    let at = random.below(bytes.len().max(1));
+    let end = at + random.below(bytes.len() - at.min(bytes.len()) + 1).min(64);
+    let odd = [0, 1, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1f, 0x7f, 0x80, 0x9f, 0xbf, 0xf6, 0xff];
+    match random.below(9) {
+        _ if bytes.is_empty() => bytes.extend_from_slice(other),
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = odd[random.below(odd.len())],
+        2 => bytes[at] = random.next() as u8,
+        3 => bytes.insert(at, odd[random.below(odd.len())]),
+        4 => drop(bytes.drain(at..end)),
+        5 => {
+            let again = bytes[at..end].to_vec();
+            drop(bytes.splice(at..at, again));
+        }
+        6 => bytes.truncate(at),
+        7 => bytes[at..end].fill(0xff),
+        _ => {
+            let from = random.below(other.len().max(1));
+            let piece = other[from..(from + 200).min(other.len())].to_vec();
+            drop(bytes.splice(at..end, piece));
         }
     }
 }
@@ -112,14 +106,14 @@ fn run(target: &str, entry: fn(&[u8])) {
         give(bytes);
     }
     let seed = number("ERGO_FUZZ_SEED", 1);
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let (begin, time) = (Instant::now(), Duration::from_secs(number("ERGO_FUZZ_SECONDS", SECONDS)));
     let (mut tried, mut slowest) = (0_u64, Duration::ZERO);
     while begin.elapsed() < time {
         let mut bytes = corpus[random.below(corpus.len())].clone();
         for _ in 0..=random.below(4) {
             let other = random.below(corpus.len());
-            random.mutate(&mut bytes, &corpus[other]);
+            mutate(&mut random, &mut bytes, &corpus[other]);
         }
         let one = Instant::now();
         give(&bytes);
@@ -151,6 +145,27 @@ fn tickets_as_they_are_pasted() {
 #[test]
 fn files_that_were_found() {
     run("bundle", entries::bundle);
+}
+
+#[test]
+fn sync_messages_of_a_peer() {
+    run("gate", entries::gate);
+    run("gate", entries::exchange);
+}
+
+#[test]
+fn headers_of_model_files() {
+    run("gguf", entries::gguf);
+}
+
+#[test]
+fn rule_files_of_a_project() {
+    run("rules", entries::rules);
+}
+
+#[test]
+fn requests_to_the_daemon() {
+    run("http", entries::http);
 }
 
 fn event(seq: u64, body: bool) -> SignedEvent {
@@ -261,7 +276,10 @@ fn ticket(addresses: u8) -> Ticket {
 #[test]
 #[ignore = "writes fuzz/corpus; run it after a change of the formats, and add what the fuzzer found"]
 fn write_the_corpus() {
-    let write = |target: &str, name: &str, bytes: &[u8]| fs::write(folder(target).join(name), bytes).unwrap();
+    let write = |target: &str, name: &str, bytes: &[u8]| {
+        fs::create_dir_all(folder(target)).unwrap();
+        fs::write(folder(target).join(name), bytes).unwrap();
+    };
     for (name, message) in messages() {
         write("frame", name, &frame::encode(&message).unwrap()[frame::LENGTH..]);
     }
@@ -273,6 +291,46 @@ fn write_the_corpus() {
         write("ticket", name, ticket(addresses).to_text().as_bytes());
     }
     write("ticket", "cut", &ticket(2).to_text().as_bytes()[..40]);
+    let entries = (0..4).map(|seq| DocumentEntry::of(&event(seq, true))).collect();
+    let held = IndexDocument::rebuild(entries).unwrap().document;
+    let (mut ours, first) = held.begin_exchange(None, true);
+    let (mut theirs, _) = IndexDocument::empty().begin_exchange(None, false);
+    let (mut message, mut number) = (first, 0);
+    while let Some(bytes) = message {
+        write("gate", &format!("message-{number}"), &bytes);
+        let to = if number % 2 == 0 { &mut theirs } else { &mut ours };
+        message = to.receive(&bytes).unwrap().reply;
+        number += 1;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, make) in [("llm", (|path| gguf::write_tiny_llm(path, 1)) as fn(&Path)), ("nli", gguf::write_tiny_nli)] {
+        make(&folder.path().join(name));
+        let model = fs::read(folder.path().join(name)).unwrap();
+        write("gguf", name, &model[..model.len().min(4_096)]);
+    }
+    let path = |wanted: &str| entries::paths().iter().position(|(_, path)| path == wanted).unwrap() as u8;
+    let requests = [
+        (
+            "/remember",
+            r#"{"org_id":"acme","project":"api","who":"ada","statement":"Use tabs.","kind":"decision","reason":"It is shorter."}"#,
+        ),
+        (
+            "/supersede",
+            r#"{"targets":["abcd"],"statement":"Use spaces.","env":"prod","valid_until":1790000000000,"dry_run":true}"#,
+        ),
+        ("/retract", r#"{"target":"abcd","reason":"It was wrong.","op_id":"00112233445566778899aabbccddeeff"}"#),
+        ("/recall", r#"{"org_id":"acme","project":"api","question":"tabs or spaces?","limit":5}"#),
+        ("/conflicts/resolve", r#"{"cards":[{"id":"abcd","act":"dismiss"}],"reason":"no contradiction"}"#),
+        ("/ingest", r#"{"org_id":"acme","project":"api","files":[{"path":"docs/a.md","text":"A file."}]}"#),
+        ("/claims", "org_id=acme&project=api&status=all&q=tabs&limit=3&as_of=1790000000000"),
+    ];
+    for (wanted, rest) in requests {
+        write(
+            "http",
+            wanted.trim_start_matches('/').replace('/', "-").as_str(),
+            &[&[path(wanted)][..], rest.as_bytes()].concat(),
+        );
+    }
     // Bundles stand in src/sync/bundle/golden; here is what is none.
     write("bundle", "empty", b"");
     write("bundle", "text", b"ergo");

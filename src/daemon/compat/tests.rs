@@ -24,8 +24,10 @@ impl Bed {
     fn with(models: Arc<dyn Models>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let scope = Scope::new("acme", "agent").unwrap();
-        let router =
-            router(shared_with(folder.path(), models), Voice { scope, who: "ada".into(), token: None, limits: LIMITS });
+        let router = router(
+            shared_with(folder.path(), models).unwrap(),
+            Voice { scope, who: "ada".into(), token: None, limits: LIMITS },
+        );
         Self { router, _folder: folder }
     }
 

@@ -35,6 +35,18 @@ const MAX_HEADS: u64 = 4096;
 /// The most bytes of all messages of a session.
 pub const MAX_SESSION: usize = 2 * MAX_MESSAGE;
 
+/// Checks the bytes of a message as an exchange does before automerge reads them, and returns the number of changes. For fuzzing.
+///
+/// # Errors
+/// The rule that it breaks.
+#[cfg(any(test, feature = "testing"))]
+pub fn scan_message(bytes: &[u8]) -> Result<usize, Violation> {
+    // Whatever is accepted, its columns can be found again.
+    let changes = scan::message(bytes)?.len();
+    debug_assert_eq!(scan::columns(bytes).map(|columns| columns.len()), Some(changes));
+    Ok(changes)
+}
+
 /// The rule that a peer broke. The words are stable: they are stored and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ViolationCode {
