@@ -30,6 +30,7 @@ impl From<StoreError> for ApiError {
             }
             StoreError::StaleDocument(_) => Self::new(ErrorCode::Stale, error.to_string()),
             StoreError::NewerSchema { .. }
+            | StoreError::OlderSchema { .. }
             | StoreError::NotAStore { .. }
             | StoreError::Empty(_)
             | StoreError::Incomplete { .. } => Self::new(ErrorCode::Unavailable, error.to_string()),

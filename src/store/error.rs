@@ -34,6 +34,18 @@ pub enum StoreError {
         /// The newest version known here.
         known: u32,
     },
+    /// The file was written by a version from before the first release.
+    #[error(
+        "the store {path} has schema version {found}, from before the first release, which this ergo cannot read: \
+         export each project with the ergo that wrote it (`ergo export jsonl FILE`), move the store away, and import the \
+         files with this ergo (`ergo import jsonl FILE`)"
+    )]
+    OlderSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
     /// The file is a database, but not ergo's.
     #[error("{path} is not an ergo store: move it away, or put a backup in its place that `ergo backup` made")]
     NotAStore {

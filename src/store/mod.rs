@@ -16,7 +16,7 @@ mod log;
 mod mark;
 mod open;
 mod past;
-mod peer_vectors;
+mod peer_progress;
 mod project;
 mod read;
 mod readings;
@@ -60,7 +60,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 10;
+pub const SCHEMA: u32 = 11;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

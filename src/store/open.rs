@@ -1,4 +1,4 @@
-//! Opening the file: pragmas, migrations, and noticing that it is a copy.
+//! Opens the file: pragmas, migrations, and whether it is a copy.
 
 use std::{
     fs,
@@ -14,19 +14,11 @@ use crate::files::Draft;
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
 const APPLICATION: u32 = 0x6572_676f;
 
-/// Migrations by the version that they lead to, from 1 without gaps.
-const MIGRATIONS: [&str; SCHEMA as usize] = [
-    include_str!("schema/v1.sql"),
-    include_str!("schema/v2.sql"),
-    include_str!("schema/v3.sql"),
-    include_str!("schema/v4.sql"),
-    include_str!("schema/v5.sql"),
-    include_str!("schema/v6.sql"),
-    include_str!("schema/v7.sql"),
-    include_str!("schema/v8.sql"),
-    include_str!("schema/v9.sql"),
-    include_str!("schema/v10.sql"),
-];
+/// The version of `schema.sql`. Versions 1 to 10 were those of development and in no release.
+const FIRST_SCHEMA: u32 = 11;
+
+/// The migrations since, each to the next version.
+const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [];
 
 /// How long a connection waits for another's lock.
 const BUSY: Duration = Duration::from_secs(10);
@@ -38,7 +30,7 @@ const STATEMENTS: usize = 160;
 const WRITER_CACHE_KIB: i64 = 16 * 1024;
 const READER_CACHE_KIB: i64 = 4 * 1024;
 
-/// Opens the writer's connection, makes the file where it is absent, and migrates it.
+/// Opens the writer's connection; creates the file if it is absent, and migrates it.
 pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
     vectors::index::register()?;
     file::part_from_foreign_log(path)?;
@@ -51,12 +43,15 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
     db.busy_timeout(BUSY)?;
     let found: u32 = read_pragma(&db, path, "user_version")?;
     let application: u32 = read_pragma(&db, path, "application_id")?;
-    if found > SCHEMA {
-        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: SCHEMA });
-    }
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION && (found != 0 || tables != 0) {
         return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    if found > SCHEMA {
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: SCHEMA });
+    }
+    if (1..FIRST_SCHEMA).contains(&found) {
+        return Err(StoreError::OlderSchema { path: path.to_owned(), found });
     }
     restrict(path)?;
     common(&db)?;
@@ -138,14 +133,18 @@ fn read_pragma(db: &Connection, path: &Path, name: &str) -> Result<u32> {
     }
 }
 
-/// Brings the file to the newest version, one version a transaction.
+/// Brings the file to the newest version, one version a transaction; an empty file gets `schema.sql` first.
 fn migrate(db: &mut Connection, migrations: &[&str]) -> Result<()> {
     loop {
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let found: u32 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        let Some(sql) = migrations.get(found as usize) else { return Ok(()) };
+        let (sql, version) = match found.checked_sub(FIRST_SCHEMA) {
+            _ if found == 0 => (include_str!("schema.sql"), FIRST_SCHEMA),
+            Some(done) if (done as usize) < migrations.len() => (migrations[done as usize], found + 1),
+            _ => return Ok(()),
+        };
         tx.execute_batch(sql)?;
-        tx.pragma_update(None, "user_version", found + 1)?;
+        tx.pragma_update(None, "user_version", version)?;
         tx.pragma_update(None, "application_id", APPLICATION)?;
         tx.commit()?;
     }
@@ -232,4 +231,35 @@ pub(super) fn wal_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(db: &Connection) -> u32 {
+        db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn migrations_run_once_and_a_failing_one_leaves_the_version_before_it() {
+        let mut db = scratch().unwrap();
+        assert_eq!(version(&db), SCHEMA);
+        set(&db, "kept", 1).unwrap();
+        // Made up: what a later version may do.
+        let first = "ALTER TABLE scopes ADD COLUMN note TEXT; INSERT INTO settings VALUES ('first', 1)";
+        let later = vec![""; MIGRATIONS.len()].into_iter().chain([first]);
+        let later: Vec<&str> = later.collect();
+        migrate(&mut db, &later).unwrap();
+        migrate(&mut db, &later).unwrap();
+        assert_eq!(version(&db), SCHEMA + 1);
+        let broken: Vec<&str> = later.iter().copied().chain(["CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)"]).collect();
+        assert!(migrate(&mut db, &broken).is_err());
+        assert_eq!(version(&db), SCHEMA + 1);
+        assert!(db.prepare("SELECT * FROM half").is_err());
+        db.prepare("SELECT note FROM scopes").unwrap();
+        for name in ["kept", "first"] {
+            assert_eq!(setting::<i64>(&db, name).unwrap(), Some(1), "{name}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ const DERIVED: [&str; 15] = [
     "terms",
     "causes",
     "live_acts",
-    "rests",
+    "dependencies",
     "claims",
     "lanes",
     "texts",

@@ -23,8 +23,7 @@ impl Store {
         self.write_act(act, vectors, asked)
     }
 
-    /// Whether an act was stored under this key for another request. What is not known of an act, as of those that were stored
-    /// before schema version 10, does not speak against it.
+    /// Whether an act was stored under this key for another request. Acts without a hash, such as redacted ones, match every request.
     pub fn was_asked_otherwise(&self, op: &OpId, asked: RequestHash) -> Result<bool> {
         let mut read = self.reader.db.prepare_cached("SELECT hash FROM requests WHERE op = ?1")?;
         let known: Option<[u8; 16]> = read.query_row([op.0], |row| row.get(0)).optional()?;

@@ -97,7 +97,7 @@ fn acknowledged(db: &Connection, claim: &ClaimId, scope: i64) -> Result<BTreeSet
 
 /// How many claims do not say how many rest on them.
 pub(in crate::store) fn wrong_counts(db: &Connection) -> Result<usize> {
-    let count = "SELECT count(*) FROM claims WHERE dependents <> (SELECT count(*) FROM rests WHERE premise = claims.n)";
+    let count = "SELECT count(*) FROM claims WHERE dependents <> (SELECT count(*) FROM dependencies WHERE premise = claims.n)";
     Ok(db.query_row(count, [], |row| row.get(0))?)
 }
 
@@ -230,16 +230,16 @@ impl Projector<'_> {
 
     /// Writes what a claim rests on while it is active, and counts it with those. Their views change with that.
     pub(super) fn write_rests(&mut self, claim: i64, premises: &BTreeSet<i64>) -> Result<()> {
-        let mut read = self.db.prepare_cached("SELECT premise FROM rests WHERE claim = ?1")?;
+        let mut read = self.db.prepare_cached("SELECT premise FROM dependencies WHERE claim = ?1")?;
         let old = read.query_map([claim], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
         if old == *premises {
             return Ok(());
         }
         let mut add = self.db.prepare_cached(
-            "INSERT INTO rests (premise, wall, tick, claim) SELECT ?1, wall, tick, n FROM claims WHERE n = ?2",
+            "INSERT INTO dependencies (premise, wall, tick, claim) SELECT ?1, wall, tick, n FROM claims WHERE n = ?2",
         )?;
         let mut remove = self.db.prepare_cached(
-            "DELETE FROM rests WHERE (premise, wall, tick, claim) IN (SELECT ?1, wall, tick, n FROM claims WHERE n = ?2)",
+            "DELETE FROM dependencies WHERE (premise, wall, tick, claim) IN (SELECT ?1, wall, tick, n FROM claims WHERE n = ?2)",
         )?;
         let mut count = self.db.prepare_cached("UPDATE claims SET dependents = dependents + ?2 WHERE n = ?1")?;
         for premise in old.symmetric_difference(premises) {

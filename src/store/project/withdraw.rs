@@ -145,7 +145,7 @@ impl Projector<'_> {
         }
         self.write_rests(claim.n, &BTreeSet::new())?;
         for sql in [
-            "DELETE FROM rests WHERE premise = ?1",
+            "DELETE FROM dependencies WHERE premise = ?1",
             "UPDATE lanes SET claims = claims - 1 WHERE n = (SELECT lane FROM claims WHERE n = ?1)",
             "DELETE FROM live_acts WHERE claim = ?1",
             "DELETE FROM causes WHERE claim = ?1",

@@ -252,7 +252,7 @@ impl Reader {
         self.snapshot(|reader| {
             let Some(premise) = log::number_of(&reader.db, id)? else { return Ok(Vec::new()) };
             let mut read = reader.db.prepare_cached(
-                "SELECT claim FROM rests WHERE premise = ?1 ORDER BY wall DESC, tick DESC, claim DESC LIMIT ?2",
+                "SELECT claim FROM dependencies WHERE premise = ?1 ORDER BY wall DESC, tick DESC, claim DESC LIMIT ?2",
             )?;
             let places = read.query_map(params![premise, limit], |row| row.get(0))?;
             claims_at_places(&reader.db, places.collect::<rusqlite::Result<Vec<_>>>()?)

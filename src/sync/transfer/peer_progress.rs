@@ -23,7 +23,7 @@ pub(super) fn record_progress(
     }
     engine.sync_write(|store| {
         for head in heads {
-            store.write_peer_vector(&team, &maker, &head.scope, &head.ends, made)?;
+            store.put_peer_progress(&team, &maker, &head.scope, &head.ends, made)?;
         }
         Ok(())
     })

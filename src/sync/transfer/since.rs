@@ -99,7 +99,7 @@ impl ExportSince {
     pub(super) fn ends(&self, reader: &Reader, scope: &Scope) -> Result<Vec<ChainEnd>, ApiError> {
         Ok(match self {
             Self::All | Self::Time(_) => Vec::new(),
-            Self::Peer(team, peer) => reader.peer_vector(team, peer, scope)?.unwrap_or_default(),
+            Self::Peer(team, peer) => reader.peer_progress(team, peer, scope)?.unwrap_or_default(),
             Self::File(ends) => ends.get(scope).cloned().unwrap_or_default(),
         })
     }

@@ -133,7 +133,7 @@ fn every_act_refuses_another_request_under_its_op_id() {
 }
 
 #[test]
-fn an_act_from_before_hashes_were_kept_is_answered_as_then() {
+fn an_act_without_the_hash_of_its_request_answers_every_request() {
     let home = home();
     let daemon = home.daemon();
     let client = home.client();

@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use ergo::{
     domain::{ClaimId, EventKind, OpId, derive::local},
-    store::{Act, ClaimFilter, Draft, Ref, Store, StoreError, VectorModel},
+    store::{Act, ClaimFilter, Draft, Ref, Store, StoreError},
 };
 
 use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede, undo};
@@ -129,7 +129,7 @@ fn forged_and_foreign_events_are_refused_as_a_whole() {
 }
 
 #[test]
-fn a_newer_schema_and_a_foreign_file_are_refused_in_words() {
+fn a_newer_schema_an_unreleased_one_and_a_foreign_file_are_refused() {
     let f = Fixture::new();
     let path = f.dir.path().join("ergo.db");
     drop(f.store);
@@ -138,6 +138,12 @@ fn a_newer_schema_and_a_foreign_file_are_refused_in_words() {
     drop(db);
     let error = Store::open(&path, key(1), Arc::new(Plain)).err().unwrap().to_string();
     assert!(error.contains("99") && error.contains("newer ergo"), "{error}");
+    for unreleased in [1, 10] {
+        rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", unreleased).unwrap();
+        let error = Store::open(&path, key(1), Arc::new(Plain)).err().unwrap().to_string();
+        let says = |part: &str| error.contains(part);
+        assert!(says(&format!("version {unreleased},")) && says("ergo export jsonl") && says("ergo import jsonl"), "{error}");
+    }
     let foreign = f.dir.path().join("notes.txt");
     fs::write(&foreign, "these are my notes, and they are not a database ".repeat(40)).unwrap();
     assert!(matches!(Store::open(&foreign, key(1), Arc::new(Plain)), Err(StoreError::NotAStore { .. })));
@@ -211,93 +217,4 @@ fn a_rebuild_of_many_events_changes_nothing() {
     assert_eq!(f.store.check().unwrap().problems, Vec::<String>::new());
     let past = f.store.reader().past(None, f.now() - 1).unwrap();
     assert_eq!(past.fact_heads(&scope("api"), &ergo::domain::event::key_hash("build")).unwrap().len(), 1);
-}
-
-fn fixture(version: u32) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/schema/v{version}.db"))
-}
-
-fn directions() -> VectorModel {
-    VectorModel { name: "directions".into(), dimension: 4 }
-}
-
-/// The claims of the fixture files: each made once by the program that wrote its schema version, and opened ever after.
-#[test]
-fn a_file_of_each_schema_version_opens() {
-    if std::env::var_os("ERGO_WRITE_FIXTURES").is_some() {
-        let fixture = fixture(ergo::store::SCHEMA);
-        let mut f = Fixture::new();
-        let a = f.add(decision("port", "80"));
-        f.add(supersede(&[a], decision("port", "81")));
-        let port = f.add(fact("db.port", "5432", []));
-        let gone = f.add(decision("password", "secret"));
-        f.act(vec![on(EventKind::Redact, &[gone], "a secret")]);
-        let vectors = [(a, vec![1.0, 0.0, 0.0, 0.0]), (port, vec![0.0, 1.0, 0.0, 0.0])];
-        f.store.put_vectors(&directions(), &vectors).unwrap();
-        f.store.put_reading("port must be 81", "rules/1+llm/1", "{}").unwrap();
-        fs::remove_file(&fixture).ok();
-        f.store.backup(&fixture).unwrap();
-    }
-    for version in 1..=ergo::store::SCHEMA {
-        // The fixtures have vectors since version 2: of a superseded claim, and of a fact.
-        opens(&fixture(version), if version == 1 { 3 } else { 2 });
-    }
-}
-
-/// What rests on what is read from the log when a file of an earlier version is opened.
-#[test]
-fn what_rests_on_what_is_found_in_a_file_of_version_seven() {
-    let mut bed = Fixture::new();
-    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| bed.add(decision(name, "1")));
-    bed.act(vec![
-        on(EventKind::Depend, &[b, a], ""),
-        on(EventKind::Depend, &[c, a, b], ""),
-        on(EventKind::Depend, &[c, a], ""),
-    ]);
-    let undone = bed.act(vec![on(EventKind::Depend, &[d, a], "")]);
-    let drafts = undo(&bed.store, &undone.op);
-    bed.act(drafts);
-    bed.act(vec![on(EventKind::Depend, &[d, b], ""), on(EventKind::Retract, &[d], "wrong")]);
-    let Fixture { dir, store, .. } = bed;
-    drop(store);
-    let path = dir.path().join("ergo.db");
-    let db = rusqlite::Connection::open(&path).unwrap();
-    db.execute_batch(
-        "DROP TABLE requests; DROP TABLE reason_vectors; DROP INDEX claims_without_reason_vector;
-         DROP TABLE rests; ALTER TABLE claims DROP COLUMN dependents; DROP INDEX edges_dst;
-         CREATE INDEX edges_dst ON edges (dst, role, src); PRAGMA user_version = 7;",
-    )
-    .unwrap();
-    drop(db);
-    let store = open(&path);
-    let carried = [a, b, c, d].map(|id| {
-        let newest = store.reader().dependents(&id, 10).unwrap();
-        assert_eq!(store.reader().claim(&id).unwrap().unwrap().dependents, newest.len());
-        newest.iter().map(|row| row.id).collect::<Vec<_>>()
-    });
-    assert_eq!(carried, [vec![c, b], vec![c], vec![], vec![]]);
-    assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
-}
-
-fn opens(fixture: &std::path::Path, waiting: usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("copy.db");
-    fs::copy(fixture, &copy).unwrap();
-    let mut store = open(&copy);
-    assert_eq!(store.reader().schema().unwrap(), ergo::store::SCHEMA);
-    assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
-    let counts = store.reader().counts().unwrap();
-    assert_eq!((counts.claims, counts.active, counts.events), (4, 3, 5));
-    let done = store.commit(act(1, vec![decision("cache", "on")])).unwrap();
-    assert_eq!(done.created.len(), 1);
-    let ids: Vec<ClaimId> =
-        store.reader().claims(&ClaimFilter::default(), 10, None).unwrap().items.iter().map(|row| row.id).collect();
-    assert_eq!(ids.len(), 5);
-    // Each takes vectors, whether it was made with them or not.
-    let listed = store.reader().claims_without_vector(10).unwrap();
-    assert_eq!(listed.len(), waiting, "{listed:?}");
-    let vectors: Vec<_> = listed.iter().map(|(id, _)| (*id, vec![0.0, 1.0, 0.0, 1.0])).collect();
-    assert_eq!(store.put_vectors(&directions(), &vectors).unwrap(), waiting);
-    assert_eq!(store.reader().claims_without_vector(10).unwrap(), []);
-    assert_eq!(store.check().unwrap().problems, Vec::<String>::new());
 }

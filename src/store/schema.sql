@@ -1,0 +1,438 @@
+-- The tables of a store. Never edited once released: changes are further files, applied in order (`MIGRATIONS` in `open.rs`).
+
+-- The clock, this installation's epoch, the versions that the projections and vectors were made with.
+CREATE TABLE settings (
+    name  TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE scopes (
+    n        INTEGER PRIMARY KEY,
+    org      TEXT NOT NULL,
+    project  TEXT NOT NULL,
+    identity TEXT,
+    latest   INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (org, project)
+) STRICT;
+
+-- Truth: both logs. The columns beside header, signature, salt and body are read from the header.
+CREATE TABLE events (
+    n           INTEGER PRIMARY KEY,
+    id          BLOB NOT NULL UNIQUE,
+    log         INTEGER NOT NULL,            -- 0 shared, 1 local
+    scope       INTEGER NOT NULL REFERENCES scopes (n),
+    author      BLOB NOT NULL,
+    epoch       INTEGER NOT NULL,            -- the bits of an unsigned number
+    seq         INTEGER NOT NULL,
+    wall        INTEGER NOT NULL,
+    tick        INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    op          BLOB NOT NULL,
+    who         TEXT NOT NULL,
+    agent       TEXT,
+    effective   INTEGER NOT NULL DEFAULT 1,  -- derived: it was not undone
+    team        INTEGER REFERENCES teams (n), -- read from the header, if it is known here; each team has its own chain in a scope
+    shared      INTEGER REFERENCES team_scopes (n), -- the team accepted it: it is offered to other devices
+    documented  INTEGER NOT NULL DEFAULT 0,  -- it stands in a document
+    received_from BLOB,                      -- the device that brought it; NULL if it was written here or came in a file
+    header      BLOB NOT NULL,
+    signature   BLOB NOT NULL,
+    salt        BLOB,                        -- NULL with the body once redacted
+    body        BLOB,
+    received_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX events_op ON events (op);
+CREATE INDEX events_chain ON events (author, epoch, scope, log, team, seq);
+CREATE INDEX events_in_scope ON events (scope, wall, tick, n);
+CREATE INDEX events_by_time ON events (wall, tick, n);
+CREATE INDEX events_by_who ON events (who, wall, tick, n);
+CREATE INDEX events_by_agent ON events (agent, wall, tick, n) WHERE agent IS NOT NULL;
+CREATE INDEX events_refused ON events (wall, tick, n) WHERE kind = 'local.refused';
+CREATE INDEX events_redacted ON events (scope, wall) WHERE body IS NULL;
+-- Acts that settle something, by their act: a claim asks whether one was stored along with it, and an import is one act.
+CREATE INDEX events_settling ON events (op)
+    WHERE kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow');
+CREATE INDEX events_shared ON events (shared, author, epoch, team, seq) WHERE shared IS NOT NULL;
+CREATE INDEX events_by_month ON events (shared, wall, tick, n) WHERE shared IS NOT NULL;
+CREATE INDEX events_undocumented ON events (shared, wall, n) WHERE shared IS NOT NULL AND documented = 0;
+CREATE INDEX events_bodiless ON events (shared, n) WHERE shared IS NOT NULL AND body IS NULL;
+
+-- What events point at; the other end may not have arrived yet.
+CREATE TABLE edges (
+    src  INTEGER NOT NULL REFERENCES events (n),
+    role INTEGER NOT NULL,                   -- 0 target, 1 successor, 2 seen, 3 card
+    ord  INTEGER NOT NULL,
+    dst  BLOB NOT NULL,
+    PRIMARY KEY (src, role, ord)
+) STRICT, WITHOUT ROWID;
+-- With the place among the targets: what a claim rests on is said by events that name it first, however many name it later.
+CREATE INDEX edges_dst ON edges (dst, role, ord, src);
+
+CREATE TABLE teams (
+    n         INTEGER PRIMARY KEY,
+    id        BLOB NOT NULL UNIQUE,          -- its `roster.create` event
+    joined_at INTEGER NOT NULL,
+    left_at   INTEGER                        -- this device left, or was revoked
+) STRICT;
+
+-- The scopes of a team that this device may read, each bound to a scope here. `org`, `project`: the name in the team.
+CREATE TABLE team_scopes (
+    n       INTEGER PRIMARY KEY,
+    team    INTEGER NOT NULL REFERENCES teams (n),
+    org     TEXT NOT NULL,
+    project TEXT NOT NULL,
+    scope   INTEGER NOT NULL UNIQUE REFERENCES scopes (n),
+    roster  INTEGER NOT NULL,                -- 1: holds the roster's events
+    writes  INTEGER NOT NULL,                -- the others accept what this device writes
+    events  INTEGER NOT NULL DEFAULT 0,      -- how many are shared
+    sum     BLOB NOT NULL DEFAULT x'',       -- of their ids
+    digest  BLOB NOT NULL,                   -- of the sum
+    UNIQUE (team, org, project)
+) STRICT;
+
+-- What the rosters call devices, past members included; read with each claim.
+CREATE TABLE devices (
+    device BLOB PRIMARY KEY,
+    name   TEXT NOT NULL,
+    person TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How far each shared chain reaches without a gap.
+CREATE TABLE chains (
+    shared  INTEGER NOT NULL REFERENCES team_scopes (n),
+    author  BLOB NOT NULL,
+    epoch   INTEGER NOT NULL,
+    adopted INTEGER NOT NULL,
+    next    INTEGER NOT NULL,
+    head    BLOB,
+    PRIMARY KEY (shared, author, epoch, adopted)
+) STRICT, WITHOUT ROWID;
+
+-- Places of shared chains where two events follow the same one: a copied or restored store, or a stolen key.
+CREATE TABLE forks (
+    shared  INTEGER NOT NULL REFERENCES team_scopes (n),
+    author  BLOB NOT NULL,
+    epoch   INTEGER NOT NULL,
+    adopted INTEGER NOT NULL,
+    seq     INTEGER NOT NULL,
+    PRIMARY KEY (shared, author, epoch, adopted, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Events that the team's roster does not accept. Nothing is derived from them.
+CREATE TABLE quarantined (
+    id            BLOB PRIMARY KEY,
+    team          INTEGER NOT NULL REFERENCES teams (n),
+    org           TEXT NOT NULL,             -- the scope's name in the team
+    project       TEXT NOT NULL,
+    author        BLOB NOT NULL,
+    epoch         INTEGER NOT NULL,
+    seq           INTEGER NOT NULL,
+    wall          INTEGER NOT NULL,
+    header        BLOB NOT NULL,
+    signature     BLOB NOT NULL,
+    salt          BLOB,
+    body          BLOB,
+    reason        TEXT NOT NULL,
+    received_from BLOB,
+    received_at   INTEGER NOT NULL,
+    discarded     INTEGER NOT NULL DEFAULT 0 -- a person discarded it
+) STRICT, WITHOUT ROWID;
+CREATE INDEX quarantined_in ON quarantined (team, received_at, id);
+CREATE INDEX quarantined_chain ON quarantined (team, author, epoch, seq);
+
+-- The replication index: opaque to the store, and made again from the events if it is lost.
+CREATE TABLE documents (
+    n       INTEGER PRIMARY KEY,
+    id      BLOB NOT NULL UNIQUE,
+    shared  INTEGER NOT NULL REFERENCES team_scopes (n),
+    month   INTEGER NOT NULL,                -- YYYYMM
+    part    INTEGER NOT NULL,
+    events  INTEGER NOT NULL DEFAULT 0,
+    sum     BLOB NOT NULL DEFAULT x'',
+    digest  BLOB NOT NULL,
+    heads   BLOB NOT NULL,
+    UNIQUE (shared, month, part)
+) STRICT;
+CREATE TABLE document_chunks (
+    document INTEGER NOT NULL REFERENCES documents (n) ON DELETE CASCADE,
+    n        INTEGER NOT NULL,
+    snapshot INTEGER NOT NULL,
+    bytes    BLOB NOT NULL,
+    PRIMARY KEY (document, n)
+) STRICT;
+CREATE TABLE document_entries (
+    document INTEGER NOT NULL REFERENCES documents (n) ON DELETE CASCADE,
+    event    BLOB NOT NULL,
+    PRIMARY KEY (document, event)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX document_entries_event ON document_entries (event);
+
+CREATE TABLE peers (
+    device        BLOB PRIMARY KEY,
+    team          INTEGER NOT NULL REFERENCES teams (n),
+    name          TEXT,
+    addresses     TEXT NOT NULL,             -- a JSON list
+    last_seen     INTEGER,
+    last_sync     INTEGER,
+    last_error    TEXT,
+    behind        INTEGER NOT NULL,
+    ahead         INTEGER NOT NULL,
+    digests_equal INTEGER NOT NULL,
+    via           TEXT
+) STRICT, WITHOUT ROWID;
+
+-- How far a peer's copy of a document is known.
+CREATE TABLE peer_documents (
+    peer     BLOB NOT NULL,
+    document INTEGER NOT NULL REFERENCES documents (n) ON DELETE CASCADE,
+    state    BLOB NOT NULL,
+    digest   BLOB NOT NULL,
+    PRIMARY KEY (peer, document)
+) STRICT, WITHOUT ROWID;
+
+-- How far another device had each chain of a scope, as its last file said. `org_id`, `project`: the scope's name in the team.
+CREATE TABLE peer_progress (
+    peer        BLOB NOT NULL,
+    team        BLOB NOT NULL,
+    org_id      TEXT NOT NULL,
+    project     TEXT NOT NULL,
+    chain_ends  BLOB NOT NULL,              -- CBOR
+    reported_at INTEGER NOT NULL,           -- by that device's clock
+    PRIMARY KEY (peer, team, org_id, project)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE invites (
+    hash        BLOB PRIMARY KEY,            -- of the secret, which is not kept
+    team        INTEGER NOT NULL REFERENCES teams (n),
+    grant_      BLOB NOT NULL,               -- CBOR
+    created_at  INTEGER NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    redeemed_by BLOB,
+    done        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Every address that was contacted, for `ergo doctor`.
+CREATE TABLE contacts (
+    address TEXT NOT NULL,
+    what    TEXT NOT NULL,
+    first   INTEGER NOT NULL,
+    last    INTEGER NOT NULL,
+    PRIMARY KEY (address, what)
+) STRICT, WITHOUT ROWID;
+
+-- Kept by a rebuild, though they are no events.
+
+-- A hash of the request that an act of this device answered, which tells a retry from another request under the same key; dropped with
+-- the words of the act.
+CREATE TABLE requests (
+    op   BLOB PRIMARY KEY,
+    hash BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What a language model answered about a statement, by the statement's hash and the normaliser's version. Never synced; dropped with the words.
+CREATE TABLE readings (
+    statement  BLOB NOT NULL,
+    normaliser TEXT NOT NULL,
+    answer     TEXT NOT NULL,
+    PRIMARY KEY (statement, normaliser)
+) STRICT, WITHOUT ROWID;
+
+-- The exact vector of a claim, of any status: one signed byte a dimension, to a scale of its own.
+CREATE TABLE vectors (
+    claim INTEGER PRIMARY KEY REFERENCES events (n),
+    code  BLOB NOT NULL
+) STRICT;
+
+-- Vectors of statement and reason as one text, in the form of `vectors`. Not searched: those of claims that were found are compared.
+CREATE TABLE reason_vectors (
+    claim INTEGER PRIMARY KEY REFERENCES events (n),
+    code  BLOB NOT NULL
+) STRICT;
+
+-- Vectors of another model, made beside those in use until all are there; the settings `vectors.next.*` name it.
+CREATE TABLE vectors_next (
+    claim INTEGER PRIMARY KEY REFERENCES events (n),
+    code  BLOB NOT NULL
+) STRICT;
+
+-- The vector index itself, `vector_index`, has the model's dimension in its definition: it is made with the first vector.
+
+-- Everything below is derived, and dropped by a rebuild.
+
+-- Claims that are alike in all that lists filter by: counts are kept per lane, and a page merges lanes.
+CREATE TABLE lanes (
+    n      INTEGER PRIMARY KEY,
+    scope  INTEGER NOT NULL REFERENCES scopes (n),
+    kind   INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    review INTEGER NOT NULL,
+    who    TEXT NOT NULL,
+    agent  TEXT NOT NULL,                    -- empty for none
+    claims INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope, kind, status, review, who, agent)
+) STRICT;
+
+CREATE TABLE claims (
+    n            INTEGER PRIMARY KEY REFERENCES events (n),
+    id           BLOB NOT NULL UNIQUE,
+    scope        INTEGER NOT NULL REFERENCES scopes (n),
+    kind         INTEGER NOT NULL,
+    wall         INTEGER NOT NULL,
+    tick         INTEGER NOT NULL,
+    key_hash     BLOB,
+    status       INTEGER NOT NULL DEFAULT 0,
+    undone       INTEGER NOT NULL DEFAULT 0,
+    contested    INTEGER NOT NULL DEFAULT 0,
+    needs_review INTEGER NOT NULL DEFAULT 0,
+    excepted     INTEGER NOT NULL DEFAULT 0,
+    redacted     INTEGER NOT NULL DEFAULT 0,
+    forked       INTEGER NOT NULL DEFAULT 0, -- at least two live acts
+    dependents   INTEGER NOT NULL DEFAULT 0, -- rows of `dependencies` that name it as the premise
+    content      BLOB,                       -- hash of what it says, while it is active
+    indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 candidate index, 4 vector index, 8 reason vector
+    lane         INTEGER REFERENCES lanes (n),
+    rev          INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX claims_lane ON claims (lane, wall, tick, n);
+CREATE INDEX claims_by_time ON claims (wall, tick, n);
+CREATE INDEX claims_key ON claims (scope, key_hash) WHERE key_hash IS NOT NULL AND status = 0;
+CREATE INDEX claims_content ON claims (content) WHERE content IS NOT NULL;
+CREATE INDEX claims_forked ON claims (scope) WHERE forked = 1;
+-- Claims that wait for their vector: active, in the text index (1), and not in the vector index (4).
+CREATE INDEX claims_without_vector ON claims (n) WHERE status = 0 AND indexed & 5 = 1;
+-- Claims that have a vector (4), and were not yet looked at for one of their reason (8).
+CREATE INDEX claims_without_reason_vector ON claims (n) WHERE status = 0 AND indexed & 12 = 4;
+
+-- The acts that keep a claim out of the active set.
+CREATE TABLE live_acts (
+    claim     INTEGER NOT NULL REFERENCES claims (n),
+    act       INTEGER NOT NULL REFERENCES events (n),
+    successor BLOB,
+    PRIMARY KEY (claim, act)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX live_acts_successor ON live_acts (successor, claim) WHERE successor IS NOT NULL;
+
+-- Why a claim needs, or would need, review.
+CREATE TABLE causes (
+    claim INTEGER NOT NULL REFERENCES claims (n),
+    cause BLOB NOT NULL,
+    PRIMARY KEY (claim, cause)
+) STRICT, WITHOUT ROWID;
+
+-- Which active claims rest on which premise, with the time of the claim for newest-first reads.
+CREATE TABLE dependencies (
+    premise INTEGER NOT NULL REFERENCES claims (n),
+    wall    INTEGER NOT NULL,
+    tick    INTEGER NOT NULL,
+    claim   INTEGER NOT NULL REFERENCES claims (n),
+    PRIMARY KEY (premise, wall, tick, claim)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX dependencies_claim ON dependencies (claim);
+
+CREATE TABLE cards (
+    n         INTEGER PRIMARY KEY,
+    id        BLOB NOT NULL UNIQUE,
+    scope     INTEGER NOT NULL REFERENCES scopes (n),
+    kind      INTEGER NOT NULL,
+    open      INTEGER NOT NULL,
+    moot      INTEGER NOT NULL,
+    candidate BLOB,
+    content   BLOB,                          -- hash of what the candidate says
+    wall      INTEGER NOT NULL,
+    tick      INTEGER NOT NULL,
+    author    INTEGER NOT NULL REFERENCES events (n), -- the event whose writer caused it
+    settled   INTEGER REFERENCES events (n),
+    snoozed   INTEGER,
+    held      INTEGER NOT NULL,              -- 0: no longer true, and no event speaks of it
+    rev       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX cards_in_scope ON cards (open, scope, wall, tick, n);
+CREATE INDEX cards_content ON cards (content) WHERE content IS NOT NULL;
+CREATE INDEX cards_by_time ON cards (open, wall, tick, n);
+
+-- What cards are derived from, beside events: contests by their origin (a claim or a fact's key), contradictions by
+-- their first member. `open`: not settled by an exception or a dismissal.
+CREATE TABLE card_sources (
+    card BLOB NOT NULL,
+    kind INTEGER NOT NULL,
+    src  BLOB NOT NULL,
+    open INTEGER NOT NULL,
+    PRIMARY KEY (card, kind, src)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX card_sources_src ON card_sources (src, kind);
+
+CREATE TABLE card_members (
+    card   INTEGER NOT NULL REFERENCES cards (n),
+    ord    INTEGER NOT NULL,
+    member BLOB NOT NULL,
+    PRIMARY KEY (card, ord)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX card_members_member ON card_members (member, card);
+
+-- The candidate index of active guarded claims, per scope: subjects (written "=subject"), the keys that contradicting
+-- claims share ("~subject, attribute"), and content terms.
+CREATE TABLE terms (
+    n     INTEGER PRIMARY KEY,
+    scope INTEGER NOT NULL REFERENCES scopes (n),
+    term  TEXT NOT NULL,
+    df    INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope, term)
+) STRICT;
+CREATE TABLE postings (
+    term  INTEGER NOT NULL REFERENCES terms (n),
+    claim INTEGER NOT NULL REFERENCES claims (n),
+    PRIMARY KEY (term, claim)
+) STRICT, WITHOUT ROWID;
+
+-- Phrases of active guarded claims: pairs of words that stand near each other, by the hash of scope and phrase. They belong
+-- to the candidate index.
+CREATE TABLE phrases (
+    phrase INTEGER NOT NULL,
+    claim  INTEGER NOT NULL REFERENCES claims (n),
+    PRIMARY KEY (phrase, claim)
+) STRICT, WITHOUT ROWID;
+
+-- What was done without a person, and should be looked at by one.
+CREATE TABLE notices (
+    n      INTEGER PRIMARY KEY REFERENCES events (n),
+    scope  INTEGER NOT NULL REFERENCES scopes (n),
+    warned INTEGER NOT NULL,                 -- a warning of the guard; else what an agent did
+    claim  INTEGER,                          -- the claim that it is about, if known
+    state  INTEGER NOT NULL                  -- 0 undone, 1 seen by a person or no longer true, 2 open
+) STRICT;
+CREATE INDEX notices_open ON notices (warned) WHERE state = 2;
+CREATE INDEX notices_open_in_scope ON notices (warned, scope) WHERE state = 2;
+CREATE INDEX notices_of_claim ON notices (claim, warned, state);
+
+-- The text index over all claims; contentless, so that the text is stored once, with the event. It is given words
+-- that are stems already. `place` holds the scope as a word.
+CREATE VIRTUAL TABLE texts USING fts5 (
+    statement, reason, source, place,
+    content = '',
+    tokenize = "unicode61 remove_diacritics 2",
+    detail = full
+);
+INSERT INTO texts (texts, rank) VALUES ('secure-delete', 1);
+
+-- Reference chunks, made of `local.chunk` events.
+CREATE TABLE chunks (
+    n       INTEGER PRIMARY KEY REFERENCES events (n),
+    scope   INTEGER NOT NULL REFERENCES scopes (n),
+    path    TEXT NOT NULL,
+    first   INTEGER NOT NULL,                -- lines of the file, from 1
+    last    INTEGER NOT NULL,
+    content BLOB NOT NULL,                   -- hash of its text
+    active  INTEGER NOT NULL,
+    indexed INTEGER NOT NULL DEFAULT 0       -- in the vector index
+) STRICT;
+CREATE INDEX chunks_in_file ON chunks (scope, path, first) WHERE active = 1;
+CREATE INDEX chunks_content ON chunks (content);
+CREATE INDEX chunks_without_vector ON chunks (n) WHERE active = 1 AND indexed = 0;
+
+-- The text index over active chunks: words that are stems already. `place` holds the scope as a word.
+CREATE VIRTUAL TABLE chunk_texts USING fts5 (
+    text, path, place,
+    tokenize = "unicode61 remove_diacritics 2",
+    detail = full
+);
+INSERT INTO chunk_texts (chunk_texts, rank) VALUES ('secure-delete', 1);
