@@ -206,18 +206,20 @@ mod tests {
     use super::*;
     use ergo::{
         domain::{Qualifiers, Tier},
-        guard::{Candidate, Guard, Said},
+        guard::{Guard, NormedClaim, PairScores, ParsedClaim},
     };
 
     /// Whether the second, written beside the first, would be refused.
     fn refused(first: &str, second: &str) -> bool {
         let guard = Guard::default();
-        let candidate = |statement: &str| Candidate {
-            statement: statement.to_owned(),
-            norms: guard.normalise(statement, &Qualifiers::default()).norms,
-            ..Candidate::default()
+        let parsed = |statement: &str| {
+            ParsedClaim::new(NormedClaim {
+                statement: statement.to_owned(),
+                norms: guard.normalise(statement, &Qualifiers::default()).norms,
+                ..NormedClaim::default()
+            })
         };
-        guard.compare(&candidate(second), &candidate(first), &Said::default()).tier == Tier::Block
+        guard.compare(&parsed(second), &parsed(first), &PairScores::default()).tier == Tier::Block
     }
 
     #[test]

@@ -90,14 +90,95 @@ pub enum Confidence {
     High,
 }
 
+/// Defines [`RuleId`] with the name of each rule in events and in the API.
+macro_rules! rule_ids {
+    ($($(#[$doc:meta])* $name:ident = $wire:literal,)*) => {
+        /// The rule of the guard that fired.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum RuleId {
+            $($(#[$doc])* #[serde(rename = $wire)] $name,)*
+            /// A rule that this version does not know.
+            #[serde(other, rename = "unknown")]
+            Unknown,
+        }
+
+        impl RuleId {
+            /// Returns its name in events and in the API.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $wire,)*
+                    Self::Unknown => "unknown",
+                }
+            }
+        }
+    };
+}
+
+rule_ids! {
+    /// No rule: nothing was found.
+    #[default]
+    None = "",
+    /// One requires what the other forbids or releases.
+    OpposingModality = "opposing_modality",
+    /// Opposite states of the same subject.
+    OpposingObject = "opposing_object",
+    /// Two values where one is set.
+    ValueConflict = "value_conflict",
+    /// Limits that no number meets.
+    DisjointLimits = "disjoint_limits",
+    /// Opposite words in clauses that otherwise agree.
+    OpposedWords = "opposed_words",
+    /// Two members of a set of which only one is chosen.
+    ExclusiveAlternative = "exclusive_alternative",
+    /// “A rather than B” against “B rather than A”.
+    SwappedChoice = "swapped_choice",
+    /// One says in words that it replaces what the other relies on.
+    ChangeInWords = "change_in_words",
+    /// The cross-encoder found it.
+    Inferred = "inferred",
+    /// The language model found it.
+    InferredDeeply = "inferred_deeply",
+    /// They say the same.
+    SameNorm = "same_norm",
+    /// Opposite states under opposite stances.
+    DoubleOpposition = "double_opposition",
+    /// They hold in different places.
+    DisjointScope = "disjoint_scope",
+    /// They hold at different times.
+    DisjointTime = "disjoint_time",
+    /// They speak of two things of one kind.
+    ToldApart = "told_apart",
+    /// They stand next to each other in one document, under different conditions.
+    Neighbours = "neighbours",
+    /// One holds in a narrower scope or time than the other.
+    NarrowerScope = "narrower_scope",
+    /// One of them states nothing.
+    MissingSubject = "missing_subject",
+    /// One of them has no definite subject.
+    FuzzySubject = "fuzzy_subject",
+    /// Different subjects.
+    OtherSubject = "other_subject",
+    /// Different attributes of one subject.
+    OtherAspect = "other_aspect",
+    /// Different states of one subject.
+    OtherObject = "other_object",
+    /// Opposite stances on different values.
+    OtherValue = "other_value",
+    /// Limits that some number meets.
+    OtherLimit = "other_limit",
+    /// The same subject, and nothing decides.
+    Undecided = "undecided",
+}
+
 /// Why the guard says what it says about one pair of claims.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct Evidence {
     /// The stage that decided.
     pub stage: Stage,
-    /// The rule that fired: a stable name such as `opposing_modality` or `value_conflict`.
-    pub rule: String,
+    /// The rule that fired.
+    #[schema(value_type = String)]
+    pub rule: RuleId,
     /// How the two relate.
     pub relation: Relation,
     /// How sure that stage is.

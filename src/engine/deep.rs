@@ -147,13 +147,14 @@ impl Engine {
             exclude: &exclude,
         };
         let deeply = self.deepens(Deep::Background) || self.deepens(Deep::Inline);
-        let foresight = self.foresee_with(&incoming, call, deeply.then_some(call));
+        let mut foresight = self.foresee_with(&incoming, call, deeply.then_some(call));
         let rows = self.near_again(&incoming, &foresight)?;
-        let against = self.as_read(&self.readers.lend(), &rows)?;
+        let Ok(ours) = foresight.parse(incoming.candidate()) else { return Ok(0) };
+        let Ok(against) = foresight.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
         let said = foresight.said(&rows);
         let today = gate::day((self.config.clock)());
         let shift = self.lean(&self.readers.lend(), &row.scope, (self.config.clock)())?;
-        let under = Circumstances { today: &today, said: &said, shift };
+        let under = Circumstances { today: &today, scores: &said, threshold_shift: shift };
         let Ok(verdict) = gate::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
         let mut pairs = Vec::new();
         for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {

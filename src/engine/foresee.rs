@@ -5,7 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     thread,
     time::Duration,
 };
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Warning},
     domain::{ClaimId, Scope},
-    guard::{Candidate, Circumstances, Inference, MAX_BY_MEANING, Said},
+    guard::{Circumstances, Inference, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim},
     infer::{Call, InferError, Role},
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
@@ -41,11 +41,13 @@ pub(super) struct Foresight {
     /// The claims that it was compared with, the likeliest first.
     compared: Vec<ClaimId>,
     /// What was said of each claim that was looked at.
-    said: HashMap<ClaimId, Said>,
+    said: HashMap<ClaimId, PairScores>,
     /// Stages that were to run and did not.
     skipped: Vec<Skipped>,
     /// Whether there is a cross-encoder that answers.
     infers: bool,
+    /// The statement and the claims that it was compared with, parsed.
+    parsed: Vec<Arc<ParsedClaim>>,
 }
 
 /// A statement as a vector.
@@ -157,18 +159,20 @@ impl Engine {
         }
         // The reader goes back before the cross-encoder is asked.
         let rows = self.candidates(&self.readers.lend(), incoming, by_words?, into)?;
-        let ours = incoming.candidate();
-        let against = self.as_read(&self.readers.lend(), &rows)?;
-        let said: Vec<Said> = rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
+        // What cannot be parsed is answered under the lock.
+        let Ok(ours) = into.parse(incoming.candidate()) else { return Ok(()) };
+        let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
+        let said: Vec<PairScores> =
+            rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
         let today = gate::day((self.config.clock)());
-        let under = Circumstances { today: &today, said: &said, shift: 0.0 };
+        let under = Circumstances { today: &today, scores: &said, threshold_shift: 0.0 };
         let worth = gate::worth_inferring(&self.guard, &ours, &against, under);
         if worth.is_empty() {
             into.infers = true;
             return Ok(());
         }
         let pairs: Vec<(&str, &str)> =
-            worth.iter().map(|at| (against[*at].statement.as_str(), incoming.statement)).collect();
+            worth.iter().map(|at| (against[*at].claim().statement.as_str(), incoming.statement)).collect();
         match self.inferences(&pairs, call) {
             Ok(inferences) => {
                 into.infers = true;
@@ -180,9 +184,9 @@ impl Engine {
         }
         if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(Role::Llm).is_some()) {
             let said = into.said(&rows);
-            let under = Circumstances { today: &today, said: &said, shift: 0.0 };
+            let under = Circumstances { today: &today, scores: &said, threshold_shift: 0.0 };
             for at in gate::worth_deepening(&self.guard, &ours, &against, under) {
-                match self.ask_deeply(&against[at].statement, incoming.statement, call) {
+                match self.ask_deeply(&against[at].claim().statement, incoming.statement, call) {
                     Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
                     Err(error) => {
                         into.skip(self, "the language model's judgement", &error);
@@ -304,6 +308,21 @@ impl Foresight {
         self.skipped.push(Skipped { message: format!("{stage} was skipped: {error}"), failed });
     }
 
+    /// Parses a claim once: before the lock or, if it appeared or changed since, under it.
+    pub(super) fn parse(&mut self, claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>> {
+        if let Some(known) = self.parsed.iter().find(|known| *known.claim() == claim) {
+            return Ok(Arc::clone(known));
+        }
+        let parsed = gate::parse(claim)?;
+        self.parsed.push(Arc::clone(&parsed));
+        Ok(parsed)
+    }
+
+    /// [`Foresight::parse`] of several claims.
+    pub(super) fn parse_all(&mut self, claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>>, Box<Warning>> {
+        claims.into_iter().map(|claim| self.parse(claim)).collect()
+    }
+
     /// Whether it is about this statement.
     pub(super) fn is_of(&self, statement: &str) -> bool {
         self.statement == statement
@@ -316,7 +335,7 @@ impl Foresight {
 
     /// Those of `rows`, the first `by_words` of which come ranked by words, that a write is compared with.
     pub(super) fn shortlist(&self, incoming: &Incoming<'_>, rows: Vec<ClaimRow>, by_words: usize) -> Vec<ClaimRow> {
-        let found: Vec<Candidate> = rows.iter().map(candidate).collect();
+        let found: Vec<NormedClaim> = rows.iter().map(candidate).collect();
         let chosen = gate::shortlist(&incoming.candidate(), &found, by_words, &self.said(&rows));
         let mut rows: Vec<Option<ClaimRow>> = rows.into_iter().map(Some).collect();
         chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
@@ -329,7 +348,7 @@ impl Foresight {
     }
 
     /// What was said of each of `rows`, in their order.
-    pub(super) fn said(&self, rows: &[ClaimRow]) -> Vec<Said> {
+    pub(super) fn said(&self, rows: &[ClaimRow]) -> Vec<PairScores> {
         rows.iter().map(|row| self.said.get(&row.id).copied().unwrap_or_default()).collect()
     }
 

@@ -1,13 +1,16 @@
 //! The guard as the acts use it: it may warn and it may refuse, and it never fails a write.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     api::Warning,
     domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict, verdict::Stage},
-    guard::{self, Candidate, Circumstances, Guard, MAX_CANDIDATES, Said},
+    guard::{self, Circumstances, Guard, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim},
 };
 
 /// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
@@ -20,7 +23,7 @@ pub(super) struct Normed {
     pub norms: Vec<Norm>,
     /// The normaliser's name and version; `none` where it failed.
     pub version: String,
-    /// Said to the writer where it failed.
+    /// PairScores to the writer where it failed.
     pub warning: Option<Warning>,
 }
 
@@ -52,28 +55,45 @@ pub(super) fn normalise(guard: &Guard, kind: ClaimKind, statement: &str, qualifi
     }
 }
 
+/// Parses a claim, so that it can be compared. A failure is a warning, so that what is compared with it is stored un-gated.
+pub(super) fn parse(claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>> {
+    catch_unwind(AssertUnwindSafe(|| Arc::new(ParsedClaim::new(claim)))).map_err(|_| failed())
+}
+
+/// [`parse`] of several claims.
+pub(super) fn parse_all(claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>>, Box<Warning>> {
+    claims.into_iter().map(parse).collect()
+}
+
 /// Judges a claim against stored ones. A failure is a warning, so that the claim is stored un-gated.
 pub(super) fn judge(
     guard: &Guard,
-    incoming: &Candidate,
-    against: &[Candidate],
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
     under: Circumstances<'_>,
 ) -> Result<Verdict, Box<Warning>> {
-    catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| {
-        tracing::error!("the guard panicked; the claim is stored un-gated");
-        Box::new(ungated("the guard", "it failed on this statement"))
-    })
+    catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| failed())
+}
+
+fn failed() -> Box<Warning> {
+    tracing::error!("the guard panicked; the claim is stored un-gated");
+    Box::new(ungated("the guard", "it failed on this statement"))
 }
 
 /// Why two claims may not both hold, in one sentence, as the rules see them now; `stage` is that which spoke when one was written.
 /// `None` where the rules see nothing.
-pub(super) fn explain(guard: &Guard, ours: &Candidate, theirs: &Candidate, stage: Option<Stage>) -> Option<String> {
-    let said = catch_unwind(AssertUnwindSafe(|| guard.explain(ours, theirs, stage == Some(Stage::Nli))));
-    said.ok().flatten()
+pub(super) fn explain(guard: &Guard, ours: NormedClaim, theirs: NormedClaim, stage: Option<Stage>) -> Option<String> {
+    let (ours, theirs) = (parse(ours).ok()?, parse(theirs).ok()?);
+    catch_unwind(AssertUnwindSafe(|| guard.explain(&ours, &theirs, stage == Some(Stage::Nli)))).ok().flatten()
 }
 
 /// Which claims that an index found a write is compared with. A failure takes those that share most words.
-pub(super) fn shortlist(incoming: &Candidate, found: &[Candidate], by_words: usize, said: &[Said]) -> Vec<usize> {
+pub(super) fn shortlist(
+    incoming: &NormedClaim,
+    found: &[NormedClaim],
+    by_words: usize,
+    said: &[PairScores],
+) -> Vec<usize> {
     catch_unwind(AssertUnwindSafe(|| guard::shortlist(incoming, found, by_words, said)))
         .unwrap_or_else(|_| (0..found.len().min(MAX_CANDIDATES)).collect())
 }
@@ -81,8 +101,8 @@ pub(super) fn shortlist(incoming: &Candidate, found: &[Candidate], by_words: usi
 /// Which candidates a cross-encoder should be asked about. A failure is none: the judge says so itself.
 pub(super) fn worth_inferring(
     guard: &Guard,
-    incoming: &Candidate,
-    against: &[Candidate],
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
     under: Circumstances<'_>,
 ) -> Vec<usize> {
     catch_unwind(AssertUnwindSafe(|| guard.worth_inferring(incoming, against, under))).unwrap_or_default()
@@ -91,8 +111,8 @@ pub(super) fn worth_inferring(
 /// Which candidates a language model should be asked about. A failure is none.
 pub(super) fn worth_deepening(
     guard: &Guard,
-    incoming: &Candidate,
-    against: &[Candidate],
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
     under: Circumstances<'_>,
 ) -> Vec<usize> {
     catch_unwind(AssertUnwindSafe(|| guard.worth_deepening(incoming, against, under))).unwrap_or_default()

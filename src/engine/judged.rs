@@ -11,7 +11,7 @@ use super::{
 use crate::{
     api::{ApiError, Conflict, Warning},
     domain::{ClaimId, ClaimKind, Scope, Status, Tier, Verdict},
-    guard::{Candidate, Circumstances, Guard, MAX_BY_WORDS},
+    guard::{Circumstances, Guard, MAX_BY_WORDS, NormedClaim},
     store::{CandidateQuery, ClaimRow, Reader},
 };
 
@@ -74,8 +74,8 @@ pub(super) struct Incoming<'a> {
 
 impl Incoming<'_> {
     /// As the guard compares it.
-    pub(super) fn candidate(&self) -> Candidate {
-        Candidate {
+    pub(super) fn candidate(&self) -> NormedClaim {
+        NormedClaim {
             id: None,
             kind: self.kind,
             statement: self.statement.to_owned(),
@@ -130,22 +130,32 @@ impl Session<'_> {
         }
         let mut rows = incoming.by_words(self.reader())?;
         let by_words = rows.len();
-        let foresight = self.foresight(incoming.statement);
+        let mut foresight = self.foresight(incoming.statement);
         for id in foresight.missing(&rows) {
             rows.extend(self.reader().claim(&id)?.filter(|row| incoming.meets(row)));
         }
         let mut rows = foresight.shortlist(incoming, rows, by_words);
         rows.extend(incoming.facts(self.reader())?);
-        self.compare(incoming, &rows, &foresight)
+        self.compare(incoming, &rows, &mut foresight)
     }
 
-    fn compare(&self, incoming: &Incoming<'_>, rows: &[ClaimRow], foresight: &Foresight) -> Result<Judged, ApiError> {
-        let against = self.engine.as_read(self.reader(), rows)?;
-        let ours = incoming.candidate();
+    fn compare(
+        &self,
+        incoming: &Incoming<'_>,
+        rows: &[ClaimRow],
+        foresight: &mut Foresight,
+    ) -> Result<Judged, ApiError> {
+        let ungated = |warning: Box<Warning>| Judged { warnings: vec![*warning], ungated: true, ..Judged::default() };
+        let stored = self.engine.as_read(self.reader(), rows)?;
+        let (ours, against) =
+            match foresight.parse(incoming.candidate()).and_then(|ours| Ok((ours, foresight.parse_all(stored)?))) {
+                Ok(parsed) => parsed,
+                Err(warning) => return Ok(ungated(warning)),
+            };
         let said = foresight.said(rows);
         let heard = said.iter().any(|said| said.inference.is_some());
         let shift = if heard { self.engine.lean(self.reader(), incoming.scope, self.now)? } else { 0.0 };
-        let under = Circumstances { today: &self.today, said: &said, shift };
+        let under = Circumstances { today: &self.today, scores: &said, threshold_shift: shift };
         let verdict = match gate::judge(&self.engine.guard, &ours, &against, under) {
             Ok(mut verdict) => {
                 verdict.skipped = skipped(foresight, &verdict, rows, || {
@@ -153,7 +163,7 @@ impl Session<'_> {
                 });
                 verdict
             }
-            Err(warning) => return Ok(Judged { warnings: vec![*warning], ungated: true, ..Judged::default() }),
+            Err(warning) => return Ok(ungated(warning)),
         };
         let mut conflicts = Vec::new();
         for finding in &verdict.findings {
@@ -199,10 +209,10 @@ fn skipped(foresight: &Foresight, verdict: &Verdict, rows: &[ClaimRow], worth: i
 }
 
 /// A stored claim as the guard compares it.
-pub(super) fn candidate(row: &ClaimRow) -> Candidate {
+pub(super) fn candidate(row: &ClaimRow) -> NormedClaim {
     let normaliser = row.normaliser.clone().unwrap_or_default();
     let (statement, norms) = (row.statement.clone(), row.norms.clone());
-    Candidate { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }
+    NormedClaim { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }
 }
 
 /// What a writer is told of a claim that a write of some kind may contradict.

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::{
     api::{ApiError, ScopeThreshold},
-    domain::Scope,
+    domain::{Scope, verdict::RuleId},
     infer::Role,
     store::{CardFilter, CardRow, CardStatus, Reader},
 };
@@ -53,7 +53,11 @@ impl Engine {
 fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {
-        let inferred = card.verdict.findings.iter().any(|finding| finding.evidence.rule.starts_with("inferred"));
+        let inferred = card
+            .verdict
+            .findings
+            .iter()
+            .any(|finding| matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply));
         sum += match card.settled.as_ref().map(|by| by.act.as_str()).filter(|_| inferred) {
             Some("dismiss") => STEP,
             Some("supersede" | "retract" | "narrow" | "discard") => -STEP,

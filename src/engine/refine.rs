@@ -11,7 +11,7 @@ use crate::{
     api::ApiError,
     domain::{ClaimKind, Norm, Qualifiers, Scope},
     guard::{
-        Candidate, Guard,
+        Guard, NormedClaim,
         normalise::{
             RULES_VERSION,
             llm::{self, Reading},
@@ -73,7 +73,7 @@ impl Engine {
     }
 
     /// Stored claims as they are compared on this machine: with what the language model read in them, where it was asked.
-    pub(super) fn as_read(&self, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<Candidate>, ApiError> {
+    pub(super) fn as_read(&self, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<NormedClaim>, ApiError> {
         let version = self.second_reader();
         rows.iter().map(|row| as_read(reader, row, version.as_deref())).collect()
     }
@@ -118,7 +118,7 @@ fn is_by_rules(row: &ClaimRow) -> bool {
 }
 
 /// A stored claim as it is compared where a normaliser of this version reads again.
-pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<Candidate, ApiError> {
+pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<NormedClaim, ApiError> {
     let plain = candidate(row);
     let Some(version) = version.filter(|_| is_by_rules(row)) else { return Ok(plain) };
     let Some(reading) = reader.reading(&row.statement, version)?.and_then(|answer| Reading::parse(&answer).ok()) else {
@@ -127,7 +127,7 @@ pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) ->
     let (statement, qualifiers) = (&row.statement, &row.qualifiers);
     let read = Read { scope: &row.scope, kind: row.kind, statement, qualifiers, stored: &row.norms };
     let norms = refined(reader, &read, &reading);
-    Ok(Candidate { norms, normaliser: version.to_owned(), ..plain })
+    Ok(NormedClaim { norms, normaliser: version.to_owned(), ..plain })
 }
 
 /// The norms by the rules, refined by a reading. A defect in that leaves the statement to the comparison of words.

@@ -95,7 +95,7 @@ pub(super) fn conflict(finding: Finding, claim: ClaimView) -> Conflict {
         tier: finding.tier,
         score: finding.score,
         stage: finding.evidence.stage,
-        rule: finding.evidence.rule.clone(),
+        rule: finding.evidence.rule.as_str().to_owned(),
         evidence: finding.evidence,
     }
 }

@@ -1,10 +1,14 @@
 //! Clause against clause: which words they share, which oppose each other, and what that makes of the pair.
 
-use super::normalise::{
-    Parsed,
-    clause::Clause,
-    item::{Item, ItemKind},
+use super::{
+    lexicon::{WordClass, lexicon},
+    normalise::{
+        Parsed,
+        clause::Clause,
+        item::{Item, ItemKind},
+    },
 };
+use crate::domain::verdict::RuleId;
 
 /// Clauses of one statement that are compared, at most.
 const MAX_CLAUSES: usize = 8;
@@ -69,58 +73,10 @@ pub(crate) fn link(x: &Item, y: &Item) -> Option<Link> {
     None
 }
 
-/// Nouns whose numbers are names: step 1 and step 2 are two steps.
-fn is_ordinal_label(word: &str) -> bool {
-    matches!(
-        word,
-        "phase"
-            | "order"
-            | "step"
-            | "option"
-            | "section"
-            | "rule"
-            | "adr"
-            | "issue"
-            | "chapter"
-            | "part"
-            | "stage"
-            | "tier"
-            | "level"
-            | "task"
-            | "figure"
-            | "table"
-            | "item"
-            | "rfc"
-            | "priority"
-            | "session"
-            | "round"
-            | "wave"
-            | "milestone"
-            | "sprint"
-            | "example"
-            | "case"
-            | "appendix"
-            | "point"
-            | "requirement"
-            | "principle"
-            | "layer"
-            | "scenario"
-            | "group"
-            | "iteration"
-            | "exit"
-            | "code"
-            | "status"
-            | "http"
-            | "error"
-            | "page"
-            | "line"
-    )
-}
-
 /// Whether the number at `at` is a name.
 pub(crate) fn names_something(items: &[Item], at: usize) -> bool {
     at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(|before| {
-        is_ordinal_label(before.lower.trim_end_matches('s'))
+        lexicon().class(WordClass::Numbered).contains(before.lower.trim_end_matches('s'))
             || before.lower.starts_with("rfc")
             || before.lower.starts_with('#')
     })
@@ -378,8 +334,7 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
 /// Why two clauses cannot both hold, and how surely.
 #[derive(Clone, Debug)]
 pub(crate) struct Opposition {
-    /// The rule's stable name.
-    pub(crate) rule: &'static str,
+    pub(crate) rule: RuleId,
     /// 0 to 1.
     pub(crate) score: f32,
     /// Indexes of the clauses.

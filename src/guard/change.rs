@@ -1,10 +1,13 @@
 //! Corrections in words: "we moved from X to Y", "X is replaced by Y", "that was wrong". Such a statement does not forbid what stood before; it
 //! takes its place, so the writer is pointed to the claim that it may supersede.
 
-use super::normalise::{
-    Parsed,
-    cue::Cue,
-    item::{Item, ItemKind},
+use super::{
+    lexicon::{WordClass, lexicon},
+    normalise::{
+        Parsed,
+        cue::Cue,
+        item::{Item, ItemKind},
+    },
 };
 
 /// What a statement gives up.
@@ -25,44 +28,16 @@ pub(crate) struct Change {
     pub(crate) theirs: Vec<usize>,
 }
 
-/// Verbs that end the use of something, by their beginning.
-const ENDS: &[&str] = &[
-    "retir",
-    "sunset",
-    "abandon",
-    "discontinu",
-    "deprecat",
-    "decommission",
-    "ditch",
-    "scrapp",
-    "supersed",
-    "dropp",
-    "drop",
-    "remov",
-    "eliminat",
-    "replac",
-];
+/// The beginnings of the verbs that end the use of something, those of daily work among them.
+fn ends() -> impl Iterator<Item = &'static str> {
+    [WordClass::Ending, WordClass::Work].into_iter().flat_map(|class| lexicon().class(class)).copied()
+}
 
-/// Verbs that end the use of something only where a person decides so: "remove trailing spaces" is work, not a change of mind.
-const WORK: &[&str] = &["dropp", "drop", "remov", "eliminat", "replac"];
-
-/// Verbs of leaving: "from X".
-const LEAVES: &[&str] = &["move", "moving", "moved", "switch", "migrat", "chang", "transition", "convert"];
-
-/// Words that say of which sort a named thing is: "Travis CI" is Travis.
-const SORTS: &[&str] =
-    &["ci", "cd", "db", "api", "sdk", "cli", "server", "service", "cloud", "database", "framework", "library"];
-
-/// Words by which a text decides, as opposed to describing work.
-const DECIDES: &[&str] = &[
-    "we", "we'll", "we've", "decided", "decide", "opt", "opted", "will", "now", "decision", "agreed", "chose", "have",
-    "no",
-];
-
-/// Whether it is a form of one of these verbs: "dropped" of "dropp", and not "dropdown".
-fn begins(item: &Item, stems: &[&str]) -> bool {
+/// Whether it is a form of a verb of this class: "dropped" of "dropp", and not "dropdown".
+fn begins(item: &Item, class: WordClass) -> bool {
     let form = |rest: &str| matches!(rest, "" | "e" | "es" | "ed" | "d" | "s" | "ing");
-    item.kind != ItemKind::Number && stems.iter().any(|stem| item.lower.strip_prefix(stem).is_some_and(form))
+    item.kind != ItemKind::Number
+        && lexicon().class(class).iter().any(|stem| item.lower.strip_prefix(stem).is_some_and(form))
 }
 
 /// Whether some of these items name a thing that can be given up, as opposed to a part of what a program handles.
@@ -115,7 +90,7 @@ fn subject(items: &[Item], at: usize) -> Vec<usize> {
 /// What a statement gives up in favour of something else.
 pub(crate) fn given_up(parsed: &Parsed) -> Vec<GivenUp> {
     let items = &parsed.items;
-    let decides = items.iter().any(|item| is_word(item, DECIDES));
+    let decides = items.iter().any(|item| lexicon().class(WordClass::Deciding).contains(item.lower.as_str()));
     let mut out: Vec<GivenUp> = Vec::new();
     let mut push = |said: usize, thing: Vec<usize>| {
         if !thing.is_empty() {
@@ -124,7 +99,7 @@ pub(crate) fn given_up(parsed: &Parsed) -> Vec<GivenUp> {
     };
     for (at, item) in items.iter().enumerate() {
         let next = items.get(at + 1);
-        if begins(item, LEAVES) && item.kind == ItemKind::Content {
+        if begins(item, WordClass::Leaving) && item.kind == ItemKind::Content {
             // "move CI from X to Y", "switch away from X", "migrate off X".
             let source = (at + 1..(at + 8).min(items.len())).find(|i| is_word(&items[*i], &["from", "off"]));
             let stopped = |to: usize| items[at + 1..to].iter().any(|i| matches!(i.kind, ItemKind::Punct(_)));
@@ -143,18 +118,18 @@ pub(crate) fn given_up(parsed: &Parsed) -> Vec<GivenUp> {
         if item.cue() == Some(Cue::Prohibit) {
             // "is retired", "has been dropped", "drop the use of".
             let said = parsed.text.get(item.start..item.end).unwrap_or_default().to_lowercase();
-            if said.split_whitespace().any(|word| ENDS.iter().any(|stem| word.starts_with(stem))) {
+            if said.split_whitespace().any(|word| ends().any(|stem| word.starts_with(stem))) {
                 let passive = ["is ", "are ", "was ", "has ", "have "].iter().any(|start| said.starts_with(start));
                 push(at, if passive { subject(items, at) } else { phrase(items, at + 1) });
             }
             continue;
         }
-        if !begins(item, ENDS) {
+        let work = begins(item, WordClass::Work);
+        if !work && !begins(item, WordClass::Ending) {
             continue;
         }
         let by = next.is_some_and(|n| is_word(n, &["by", "with"]));
         let passive = at > 0 && is_word(&items[at - 1], &["is", "are", "was", "were", "been", "be", "being"]);
-        let work = begins(item, WORK);
         if passive || by && item.lower.ends_with("ed") {
             // "X is replaced by Y", "X was superseded by Y". "The placeholder is replaced by the name" tells what a program does, and so does
             // what happens under a condition.
@@ -210,7 +185,7 @@ pub(crate) fn gives_up(ours: &Parsed, theirs: &Parsed) -> Option<Change> {
                 ours.items[*at].code || ours.items[*at].capital && *at > 0 || ours.items[*at].alternative.is_some()
             })
             .collect();
-        let is_sort = |at: &usize| is_word(&ours.items[*at], SORTS);
+        let is_sort = |at: &usize| lexicon().class(WordClass::Sort).contains(ours.items[*at].lower.as_str());
         if !named.iter().all(is_sort) {
             named.retain(|at| !is_sort(at));
         }

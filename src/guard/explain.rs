@@ -6,7 +6,10 @@ use super::{
     normalise::{Parsed, cue::Cue},
     structural::Comparison,
 };
-use crate::domain::norm::{Modality, Norm};
+use crate::domain::{
+    norm::{Modality, Norm},
+    verdict::RuleId,
+};
 
 /// The longest quotation in a sentence, in characters.
 const MAX_QUOTE: usize = 90;
@@ -41,13 +44,13 @@ fn quote(words: &[String]) -> String {
 pub(crate) fn aligned(found: &Opposition, ours: &[String], theirs: &[String], our_parsed: &Parsed) -> String {
     let (ours, theirs) = (quote(ours), quote(theirs));
     match found.rule {
-        "opposing_modality" => format!("One rules out what the other asks for: {ours} against {theirs}."),
-        "exclusive_alternative" => {
+        RuleId::OpposingModality => format!("One rules out what the other asks for: {ours} against {theirs}."),
+        RuleId::ExclusiveAlternative => {
             let set = found.ours.first().and_then(|at| our_parsed.items.get(*at)?.alternative);
             let set = set.map_or("option", |(set, _)| lexicon().set_name(set));
             format!("Only one {set} can be chosen: {ours} against {theirs}.")
         }
-        "value_conflict" => format!("They set the same thing to different values: {ours} against {theirs}."),
+        RuleId::ValueConflict => format!("They set the same thing to different values: {ours} against {theirs}."),
         _ => format!("They ask for opposite things: {ours} against {theirs}."),
     }
 }
@@ -129,27 +132,27 @@ fn shown(norm: &Norm) -> String {
 pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> String {
     let subject = ours.words.first().map_or("the subject", String::as_str);
     match comparison.rule {
-        "opposing_modality" => {
+        RuleId::OpposingModality => {
             format!(
                 "Of “{subject}”, the same is {} by one and {} by the other.",
                 stance(ours.modality),
                 stance(theirs.modality)
             )
         }
-        "opposing_object" => format!(
+        RuleId::OpposingObject => format!(
             "“{subject}” cannot be both {} and {}.",
             ours.object.as_deref().unwrap_or_default(),
             theirs.object.as_deref().unwrap_or_default()
         ),
-        "value_conflict" | "disjoint_limits" => {
+        RuleId::ValueConflict | RuleId::DisjointLimits => {
             format!("Of “{subject}”, one says {} and the other says {}: both cannot hold.", shown(ours), shown(theirs))
         }
-        "disjoint_scope" => "They hold in different places.".into(),
-        "disjoint_time" => "They hold at different times.".into(),
-        "missing_subject" => "One of them states nothing: a question or a hypothetical.".into(),
-        "fuzzy_subject" => "One of them could not be parsed into a definite norm.".into(),
-        "same_norm" => "They say the same.".into(),
-        "other_subject" | "other_aspect" | "other_object" => "They speak of different things.".into(),
+        RuleId::DisjointScope => "They hold in different places.".into(),
+        RuleId::DisjointTime => "They hold at different times.".into(),
+        RuleId::MissingSubject => "One of them states nothing: a question or a hypothetical.".into(),
+        RuleId::FuzzySubject => "One of them could not be parsed into a definite norm.".into(),
+        RuleId::SameNorm => "They say the same.".into(),
+        RuleId::OtherSubject | RuleId::OtherAspect | RuleId::OtherObject => "They speak of different things.".into(),
         _ => "They speak of the same thing, and nothing decides between them.".into(),
     }
 }

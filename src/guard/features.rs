@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     align::{self, weight},
-    judge::{Prepared, Ruling},
-    nli::Said,
+    judge::{ParsedClaim, Ruling},
+    nli::PairScores,
     normalise::{
         Parsed,
         item::{Item, ItemKind},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::{
     norm::Modality,
-    verdict::{Confidence, Relation, Stage},
+    verdict::{Confidence, Relation, RuleId, Stage},
 };
 
 /// The names of the figures, in their order.
@@ -122,16 +122,16 @@ fn strangers(ours: &Parsed, theirs: &Parsed) -> f32 {
 }
 
 /// The figures of a pair: what the rules found, what the words share, and what models say.
-pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &Said) -> Figures {
+pub(crate) fn figures(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim, said: &PairScores) -> Figures {
     let (a, b) = (&ours.parsed, &theirs.parsed);
     let (overlap, containment) = shared(a, b);
     let evidence = &ruling.evidence;
     let structural = evidence.stage == Stage::Structural;
-    let rule = evidence.rule.as_str();
+    let rule = evidence.rule;
     // Of norms that contradict each other every machine must get the same figures: those of the norms alone.
     let structural = structural || ruling.decided;
-    let aligned = if structural || rule == "change_in_words" { 0.0 } else { ruling.strength };
-    let of = |name: &str| if !structural && rule == name { aligned.max(0.1) } else { 0.0 };
+    let aligned = if structural || rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength };
+    let of = |id: RuleId| if !structural && rule == id { aligned.max(0.1) } else { 0.0 };
     let subject =
         ours.norms.iter().any(|x| !x.subject.is_empty() && theirs.norms.iter().any(|y| x.subject == y.subject));
     let conditional = |p: &Parsed| p.clauses.iter().any(|c| c.conditional || !c.exceptions.is_empty());
@@ -151,12 +151,12 @@ pub(crate) fn figures(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said:
         flag(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),
         flag(subject),
         flag(a.place.is_one_sided(&b.place) || a.window.is_open() != b.window.is_open()),
-        of("opposing_modality"),
-        of("opposed_words"),
-        of("exclusive_alternative"),
-        of("value_conflict"),
-        of("swapped_choice"),
-        of("change_in_words"),
+        of(RuleId::OpposingModality),
+        of(RuleId::OpposedWords),
+        of(RuleId::ExclusiveAlternative),
+        of(RuleId::ValueConflict),
+        of(RuleId::SwappedChoice),
+        of(RuleId::ChangeInWords),
         aligned,
         polarity,
         flag(other_numbers(a, b)),

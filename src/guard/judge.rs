@@ -1,10 +1,11 @@
 //! From the stages' answers to a tier.
 
 use super::{
-    Candidate,
+    NormedClaim,
     align::{self, Opposition},
     change, explain, features,
-    nli::Said,
+    lexicon::lexicon,
+    nli::PairScores,
     normalise::{self, Parsed},
     structural::{self, Comparison},
     weights::{Gate, Weights},
@@ -12,7 +13,7 @@ use super::{
 use crate::domain::{
     claim::ClaimKind,
     norm::{Modality, Norm, SubjectKind},
-    verdict::{Confidence, Evidence, Relation, Stage, Tier},
+    verdict::{Confidence, Evidence, Relation, RuleId, Stage, Tier},
 };
 
 /// How strongly aligned words must oppose each other for the rules to call that a contradiction, and not only a doubt.
@@ -23,9 +24,6 @@ const DOUBTED: f32 = 0.34;
 
 /// How strong it is that norms contradict each other.
 const DECIDED: f32 = 0.95;
-
-/// The rule of a statement that says itself that something changed.
-const IN_WORDS: &str = "change_in_words";
 
 /// Which stages run; for measuring one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,40 +59,48 @@ pub struct Ruling {
     pub hint: bool,
 }
 
-/// A statement ready to be compared: its norms and its words.
-pub(crate) struct Prepared {
+/// A claim with its text parsed, ready to be compared with any number of others.
+#[derive(Clone, Debug)]
+pub struct ParsedClaim {
+    claim: NormedClaim,
+    /// The claim's norms, those of a rejection turned.
     pub(crate) norms: Vec<Norm>,
     pub(crate) parsed: Parsed,
 }
 
-/// Reads a candidate; a rejection of "use X" says "do not use X".
-pub(crate) fn prepare(candidate: &Candidate) -> Prepared {
-    let mut norms = candidate.norms.clone();
-    let mut parsed = normalise::parse(&candidate.statement);
-    if candidate.kind == ClaimKind::Rejection {
-        reject(&mut norms);
-        if parsed.clauses.iter().all(|c| !c.negative) {
-            for clause in &mut parsed.clauses {
-                clause.negative = true;
-                clause.modality = turned(clause.modality);
+impl ParsedClaim {
+    /// Parses a claim; a rejection of "use X" says "do not use X".
+    pub fn new(claim: NormedClaim) -> Self {
+        let mut norms = claim.norms.clone();
+        let mut parsed = normalise::parse(&claim.statement);
+        if claim.kind == ClaimKind::Rejection {
+            reject(&mut norms);
+            if parsed.clauses.iter().all(|c| !c.negative) {
+                for clause in &mut parsed.clauses {
+                    clause.negative = true;
+                    clause.modality = turned(clause.modality);
+                }
             }
         }
+        // What the writer says of place and time counts, where the text says nothing.
+        if let Some(norm) = norms.first() {
+            if let Some(env) = norm.scope.env.as_deref().and_then(|env| lexicon().environment(env)) {
+                parsed.place.envs = vec![env];
+            }
+            if let Some(team) = &norm.scope.team {
+                parsed.place.roles = vec![team.clone()];
+            }
+            if let Some(tenant) = &norm.scope.tenant {
+                parsed.place.tenants = vec![tenant.clone()];
+            }
+        }
+        Self { claim, norms, parsed }
     }
-    // What the writer says of place and time counts, where the text says nothing.
-    if let Some(norm) = norms.first() {
-        if let Some(env) = &norm.scope.env
-            && let Some(env) = normalise::place::env(env)
-        {
-            parsed.place.envs = vec![env];
-        }
-        if let Some(team) = &norm.scope.team {
-            parsed.place.roles = vec![team.clone()];
-        }
-        if let Some(tenant) = &norm.scope.tenant {
-            parsed.place.tenants = vec![tenant.clone()];
-        }
+
+    /// Returns the claim that was parsed.
+    pub fn claim(&self) -> &NormedClaim {
+        &self.claim
     }
-    Prepared { norms, parsed }
 }
 
 fn turned(modality: Modality) -> Modality {
@@ -148,12 +154,12 @@ pub(crate) fn strongest(ours: &[Norm], theirs: &[Norm]) -> Option<(Comparison, u
 }
 
 /// What the rules find between two prepared statements. [`weigh`] says what follows.
-pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_text: &str, stages: Stages) -> Ruling {
+pub(crate) fn rule(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> Ruling {
     let labelled =
         !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
     let mut ruling = Ruling::default();
     if align::told_apart(&ours.parsed, &theirs.parsed) {
-        return apart(ours, theirs, "told_apart", "They speak of two things of one kind.");
+        return apart(ours, theirs, RuleId::ToldApart, "They speak of two things of one kind.");
     }
     if stages.structural
         && let Some((comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
@@ -161,15 +167,15 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
         let (norm, their_norm) = (&ours.norms[i], &theirs.norms[j]);
         let held = comparison.relation == Relation::Contradiction
             && !labelled
-            && is_grounded(norm, our_text)
-            && is_grounded(their_norm, their_text);
+            && is_grounded(norm, &ours.claim.statement)
+            && is_grounded(their_norm, &theirs.claim.statement);
         ruling.evidence = Evidence {
             stage: if norm.subject_kind == SubjectKind::Missing || their_norm.subject_kind == SubjectKind::Missing {
                 Stage::Normalise
             } else {
                 Stage::Structural
             },
-            rule: comparison.rule.into(),
+            rule: comparison.rule,
             relation: comparison.relation,
             confidence: comparison.confidence,
             sentence: explain::structural(comparison, norm, their_norm),
@@ -183,7 +189,7 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
         if held && comparison.confidence == Confidence::High {
             (ruling.strength, ruling.decided) = (DECIDED, true);
         }
-        ruling.hint = !ruling.decided && (held || comparison.rule == "narrower_scope" && !labelled);
+        ruling.hint = !ruling.decided && (held || comparison.rule == RuleId::NarrowerScope && !labelled);
         if ruling.hint {
             ruling.strength = DOUBTED;
         }
@@ -222,11 +228,11 @@ pub(crate) fn rule(ours: &Prepared, our_text: &str, theirs: &Prepared, their_tex
 }
 
 /// Two statements that hold beside each other, for a reason that no model is asked about.
-pub(crate) fn apart(ours: &Prepared, theirs: &Prepared, rule: &str, sentence: &str) -> Ruling {
-    let norm = |prepared: &Prepared| prepared.norms.first().cloned().unwrap_or_default();
+pub(crate) fn apart(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId, sentence: &str) -> Ruling {
+    let norm = |prepared: &ParsedClaim| prepared.norms.first().cloned().unwrap_or_default();
     let evidence = Evidence {
         stage: Stage::Structural,
-        rule: rule.into(),
+        rule,
         relation: Relation::Coexist,
         confidence: Confidence::High,
         sentence: sentence.into(),
@@ -241,7 +247,7 @@ pub(crate) fn apart(ours: &Prepared, theirs: &Prepared, rule: &str, sentence: &s
 const SAME_MATTER: f32 = 0.3;
 
 /// Warns where one statement says in words that it takes the place of what the other rests on.
-fn changed(ruling: &mut Ruling, ours: &Prepared, theirs: &Prepared) {
+fn changed(ruling: &mut Ruling, ours: &ParsedClaim, theirs: &ParsedClaim) {
     let (a, b) = (&ours.parsed, &theirs.parsed);
     let found = change::gives_up(a, b).or_else(|| {
         let said = change::corrects(a).filter(|_| features::shared(a, b).1 >= SAME_MATTER)?;
@@ -252,7 +258,7 @@ fn changed(ruling: &mut Ruling, ours: &Prepared, theirs: &Prepared) {
     (ruling.strength, ruling.hint) = (DOUBTED, true);
     let evidence = &mut ruling.evidence;
     evidence.stage = Stage::Judge;
-    evidence.rule = IN_WORDS.into();
+    evidence.rule = RuleId::ChangeInWords;
     evidence.relation = Relation::Uncertain;
     evidence.confidence = Confidence::Med;
     evidence.field = String::new();
@@ -260,18 +266,24 @@ fn changed(ruling: &mut Ruling, ours: &Prepared, theirs: &Prepared) {
     (evidence.words, evidence.their_words) = (words, their_words);
 }
 
-fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm: Norm, their_norm: Norm) -> Evidence {
+fn aligned_evidence(
+    found: &Opposition,
+    ours: &ParsedClaim,
+    theirs: &ParsedClaim,
+    norm: Norm,
+    their_norm: Norm,
+) -> Evidence {
     let (words, their_words) =
         (explain::words(&ours.parsed, &found.ours), explain::words(&theirs.parsed, &found.theirs));
     Evidence {
         stage: Stage::Judge,
-        rule: found.rule.into(),
+        rule: found.rule,
         relation: if found.score >= OPPOSED { Relation::Contradiction } else { Relation::Uncertain },
         confidence: if found.score >= OPPOSED { Confidence::High } else { Confidence::Med },
         sentence: explain::aligned(found, &words, &their_words, &ours.parsed),
         field: match found.rule {
-            "opposing_modality" => "modality",
-            "opposed_words" => "object",
+            RuleId::OpposingModality => "modality",
+            RuleId::OpposedWords => "object",
             _ => "value",
         }
         .into(),
@@ -285,7 +297,13 @@ fn aligned_evidence(found: &Opposition, ours: &Prepared, theirs: &Prepared, norm
 }
 
 /// How much a pair deserves a cross-encoder, beside others of the same write; `None` where it does not.
-pub(crate) fn worth(ruling: &Ruling, ours: &Prepared, theirs: &Prepared, said: &Said, gate: &Gate) -> Option<f32> {
+pub(crate) fn worth(
+    ruling: &Ruling,
+    ours: &ParsedClaim,
+    theirs: &ParsedClaim,
+    said: &PairScores,
+    gate: &Gate,
+) -> Option<f32> {
     if ruling.settled || ruling.decided {
         return None;
     }
@@ -311,9 +329,9 @@ fn tier(probability: f32, block: f32, warn: f32) -> Tier {
 /// warn and neither refuse nor take back.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
-    ours: &Prepared,
-    theirs: &Prepared,
-    said: &Said,
+    ours: &ParsedClaim,
+    theirs: &ParsedClaim,
+    said: &PairScores,
     weights: &Weights,
     shift: f32,
 ) {
@@ -323,7 +341,7 @@ pub(crate) fn weigh(
         }
         return;
     }
-    let alone = features::figures(ruling, ours, theirs, &Said::default());
+    let alone = features::figures(ruling, ours, theirs, &PairScores::default());
     let (mut probability, mut limits) = (weights.rules.score(&alone), (weights.rules.block, weights.rules.warn));
     ruling.tier = tier(probability, limits.0, limits.1);
     let mut inferred = None;
@@ -343,7 +361,7 @@ pub(crate) fn weigh(
             if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
                 // Likely, by a model whose word was not measured.
                 probability = probability.max(limits.1);
-                (ruling.tier, inferred) = (Tier::Warn, Some("inferred"));
+                (ruling.tier, inferred) = (Tier::Warn, Some(RuleId::Inferred));
             }
         } else {
             probability = with;
@@ -355,7 +373,7 @@ pub(crate) fn weigh(
             };
             ruling.tier = tier(probability, limits.0, limits.1);
             ruling.hint &= ruling.evidence.relation != Relation::Contradiction || inference.mean() >= 0.0;
-            inferred = Some("inferred");
+            inferred = Some(RuleId::Inferred);
         }
         let log_odds = weights.log_odds(&figures);
         if let Some(deep) = said.deep.filter(|_| ruling.tier < Tier::Block) {
@@ -365,7 +383,7 @@ pub(crate) fn weigh(
             let block = weights.deep.block + shift;
             if with >= weights.deep.warn.min(block) {
                 (probability, limits) = (with, (block, weights.deep.warn));
-                (ruling.tier, inferred) = (tier(with, block, weights.deep.warn), Some("inferred_deeply"));
+                (ruling.tier, inferred) = (tier(with, block, weights.deep.warn), Some(RuleId::InferredDeeply));
             }
         }
     }
@@ -383,10 +401,10 @@ pub(crate) fn weigh(
     let sure = ruling.tier == Tier::Block;
     evidence.relation = if sure { Relation::Contradiction } else { Relation::Uncertain };
     evidence.confidence = if sure { Confidence::High } else { Confidence::Med };
-    if let Some(rule) = inferred.filter(|rule| evidence.stage != Stage::Judge || *rule == "inferred_deeply") {
+    if let Some(rule) = inferred.filter(|rule| evidence.stage != Stage::Judge || *rule == RuleId::InferredDeeply) {
         let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
         evidence.stage = Stage::Nli;
-        evidence.rule = rule.into();
+        evidence.rule = rule;
         evidence.field = String::new();
         evidence.sentence = explain::inferred(&words, &their_words, Some(probability));
         (evidence.words, evidence.their_words) = (words, their_words);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rust_stemmers::{Algorithm, Stemmer};
+use serde::{Deserialize, de::IntoDeserializer};
 
 use super::normalise::cue::Cue;
 
@@ -29,6 +30,26 @@ pub(crate) struct Entry {
     pub(crate) contrast: Option<(u16, u16)>,
 }
 
+/// A list of `word_classes.txt`, by the rule that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WordClass {
+    Numbered,
+    Attribute,
+    Vague,
+    Role,
+    Hypothetical,
+    Idea,
+    OpenVerb,
+    Ending,
+    Work,
+    Leaving,
+    Sort,
+    Deciding,
+    TakesInfinitive,
+    PurposeAfterComma,
+}
+
 /// A phrase after its first word, and what it stands for; longest first in its bucket.
 type Bucket<T> = Vec<(Vec<String>, T)>;
 
@@ -43,6 +64,8 @@ pub(crate) struct Lexicon {
     generic: HashSet<String>,
     verbs: HashSet<String>,
     units: HashMap<&'static str, (&'static str, f64)>,
+    environments: HashMap<&'static str, &'static str>,
+    classes: HashMap<WordClass, HashSet<&'static str>>,
     alternative_sets: Vec<(String, Vec<String>)>,
     /// State verbs by their key and sign.
     states: HashMap<(String, bool), &'static str>,
@@ -65,6 +88,11 @@ fn head(line: &'static str) -> Option<(&'static str, &'static str)> {
     line.split_once(':').map(|(head, rest)| (head.trim(), rest.trim()))
 }
 
+/// The words of lines `head: word, word`, each with its head.
+fn words_by_head(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    lines(text).filter_map(head).flat_map(|(head, words)| words.split(',').map(move |word| (head, word.trim())))
+}
+
 impl Lexicon {
     fn load() -> Self {
         let irregular = lines(include_str!("../../assets/lexicon/irregular.txt"))
@@ -81,6 +109,10 @@ impl Lexicon {
             generic: HashSet::new(),
             verbs: HashSet::new(),
             units: HashMap::new(),
+            environments: words_by_head(include_str!("../../assets/lexicon/environments.txt"))
+                .map(|(env, word)| (word, env))
+                .collect(),
+            classes: HashMap::new(),
             alternative_sets: Vec::new(),
             states: HashMap::new(),
         };
@@ -153,6 +185,12 @@ impl Lexicon {
                 let key =
                     lexicon.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
                 lexicon.states.entry(key).or_insert(state);
+            }
+        }
+        for (name, word) in words_by_head(include_str!("../../assets/lexicon/word_classes.txt")) {
+            let class: Result<WordClass, serde::de::value::Error> = WordClass::deserialize(name.into_deserializer());
+            if let Ok(class) = class {
+                lexicon.classes.entry(class).or_default().insert(word);
             }
         }
         lexicon.verbs = lines(include_str!("../../assets/lexicon/verbs.txt"))
@@ -294,6 +332,16 @@ impl Lexicon {
         self.verbs.contains(stem)
     }
 
+    /// The environment that a lower-case word names.
+    pub(crate) fn environment(&self, word: &str) -> Option<&'static str> {
+        self.environments.get(word).copied()
+    }
+
+    /// The words of a class.
+    pub(crate) fn class(&self, class: WordClass) -> &HashSet<&'static str> {
+        &self.classes[&class]
+    }
+
     /// How much a canonical key says about what a statement is about.
     pub(crate) fn weight(&self, key: &str) -> f32 {
         if self.generic.contains(key) { GENERIC_WEIGHT } else { 1.0 }
@@ -359,6 +407,13 @@ mod tests {
             .map(|(stem, owners)| format!("{stem}: {}", owners.join(" | ")))
             .collect();
         assert!(shared.is_empty(), "{}", shared.join("\n"));
+    }
+
+    #[test]
+    fn every_line_of_the_word_classes_is_a_class_and_every_class_has_words() {
+        let text = include_str!("../../assets/lexicon/word_classes.txt");
+        assert_eq!(lines(text).filter_map(head).count(), lexicon().classes.len());
+        assert_eq!(lexicon().classes.len(), WordClass::PurposeAfterComma as usize + 1);
     }
 
     /// Every word of a set leads to the set's own key, unless a set of opposites has claimed both.

@@ -1,6 +1,6 @@
 //! The contradiction guard: normalise, compare norms, ask language inference where there is one, judge.
 //!
-//! Pure: no I/O and no clock, and no model is asked here: what models said of a pair comes in as data ([`Said`]). Candidates come
+//! Pure: no I/O and no clock, and no model is asked here: what models said of a pair comes in as data ([`PairScores`]). Candidates come
 //! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -21,23 +21,25 @@ pub mod structural;
 mod tests;
 pub mod weights;
 
-pub use judge::{Ruling, Stages};
-pub use nli::{Inference, Said};
+pub use judge::{ParsedClaim, Ruling, Stages};
+pub use nli::{Inference, PairScores};
 pub use normalise::{Normalised, Normaliser, RuleNormaliser};
 pub use pair::StructuralPairCheck;
 pub use shortlist::{MAX_BY_MEANING, MAX_BY_WORDS, MAX_CANDIDATES, shortlist};
 pub use weights::Weights;
 
+use std::sync::Arc;
+
 use crate::domain::{
     claim::{ClaimKind, Qualifiers},
     id::ClaimId,
     norm::{IndexTerms, Norm},
-    verdict::{Finding, Tier, Verdict},
+    verdict::{Finding, RuleId, Tier, Verdict},
 };
 
-/// A claim as the guard compares it.
+/// A claim with its norms, as the guard compares it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Candidate {
+pub struct NormedClaim {
     /// The stored claim; `None` for the incoming one, which has no id yet.
     pub id: Option<ClaimId>,
     /// Its kind; a rejection is compared as "not", facts not with each other.
@@ -55,7 +57,7 @@ pub struct Candidate {
 /// How many lines apart two statements of one document are neighbours, at most: entries of one list, or of two short paragraphs.
 const NEIGHBOURS: usize = 6;
 
-impl Candidate {
+impl NormedClaim {
     /// The document and the line that it comes from.
     fn line(&self) -> Option<(&str, usize)> {
         let (path, line) = self.source.as_deref()?.rsplit_once(':')?;
@@ -85,10 +87,16 @@ pub struct Guard {
 pub struct Circumstances<'a> {
     /// `YYYY-MM-DD`: a claim whose window has passed opposes nothing.
     pub today: &'a str,
-    /// What models said of each candidate, in their order; one that is missing was not asked about.
-    pub said: &'a [Said],
+    /// What models found of each pair, in the order of the existing claims; a missing one was not asked about.
+    pub scores: &'a [PairScores],
     /// Added to the score from which inference blocks: what people made of earlier findings in this scope.
-    pub shift: f32,
+    pub threshold_shift: f32,
+}
+
+impl Circumstances<'_> {
+    fn scores(&self, at: usize) -> PairScores {
+        self.scores.get(at).copied().unwrap_or_default()
+    }
 }
 
 impl Guard {
@@ -155,27 +163,27 @@ impl Guard {
     }
 
     /// Compares `incoming` with each of `against` and says what follows.
-    pub fn judge(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Verdict {
-        let ours = judge::prepare(incoming);
+    pub fn judge(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>], under: Circumstances<'_>) -> Verdict {
+        let ours = incoming.claim();
         let mut verdict = Verdict { compared: against.len(), ..Verdict::default() };
-        for (at, candidate) in against.iter().enumerate() {
-            if !incoming.meets(candidate) || is_over(candidate, under.today) {
+        for (at, existing) in against.iter().enumerate() {
+            let theirs = existing.claim();
+            if !ours.meets(theirs) || is_over(theirs, under.today) {
                 continue;
             }
-            let said = under.said.get(at).copied().unwrap_or_default();
-            verdict.inferred += usize::from(said.inference.is_some());
-            let theirs = judge::prepare(candidate);
-            let mut ruling = self.rule(incoming, &ours, candidate, &theirs);
-            judge::weigh(&mut ruling, &ours, &theirs, &said, &self.weights, under.shift);
+            let scores = under.scores(at);
+            verdict.inferred += usize::from(scores.inference.is_some());
+            let mut ruling = self.rule(incoming, existing);
+            judge::weigh(&mut ruling, incoming, existing, &scores, &self.weights, under.threshold_shift);
             // A fact is noted, and never a reason to refuse.
-            if !(incoming.kind.is_guarded() && candidate.kind.is_guarded()) {
+            if !(ours.kind.is_guarded() && theirs.kind.is_guarded()) {
                 ruling.tier = ruling.tier.min(Tier::Warn);
             }
             if ruling.tier > Tier::Clean {
-                ruling.evidence.normaliser.clone_from(&incoming.normaliser);
-                ruling.evidence.their_normaliser.clone_from(&candidate.normaliser);
+                ruling.evidence.normaliser.clone_from(&ours.normaliser);
+                ruling.evidence.their_normaliser.clone_from(&theirs.normaliser);
                 verdict.findings.push(Finding {
-                    claim: candidate.id.unwrap_or(NO_CLAIM),
+                    claim: theirs.id.unwrap_or(NO_CLAIM),
                     tier: ruling.tier,
                     score: ruling.score,
                     evidence: ruling.evidence,
@@ -189,46 +197,50 @@ impl Guard {
         verdict
     }
 
-    /// Which of `against` a cross-encoder should be asked about: the best few that the rules leave open and that share
-    /// a subject, words or meaning with the write. Their places in `against`, the best first.
-    pub fn worth_inferring(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Vec<usize> {
-        self.best(incoming, against, under.today, self.weights.gate.most, |at, ours, theirs, ruling| {
-            let said = under.said.get(at).copied().unwrap_or_default();
-            judge::worth(&ruling, ours, theirs, &said, &self.weights.gate)
+    /// Returns which of `against` a cross-encoder should be asked about: the best few that the rules leave open and that share
+    /// a subject, words or meaning with the write. Indexes into `against`, the best first.
+    pub fn worth_inferring(
+        &self,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: Circumstances<'_>,
+    ) -> Vec<usize> {
+        self.best(incoming, against, under, self.weights.gate.most, |theirs, scores, ruling| {
+            judge::worth(&ruling, incoming, theirs, &scores, &self.weights.gate)
         })
     }
 
-    /// Which of `against` a language model should be asked about: what the cross-encoder found likely and the judge let pass. Their
-    /// places in `against`, the likeliest first.
-    pub fn worth_deepening(&self, incoming: &Candidate, against: &[Candidate], under: Circumstances<'_>) -> Vec<usize> {
-        self.best(incoming, against, under.today, self.weights.deep.most, |at, ours, theirs, mut ruling| {
-            let said = under.said.get(at).copied().filter(|said| said.inference.is_some())?;
-            judge::weigh(&mut ruling, ours, theirs, &said, &self.weights, under.shift);
+    /// Returns which of `against` a language model should be asked about: what the cross-encoder found likely and the judge let pass.
+    /// Indexes into `against`, the likeliest first.
+    pub fn worth_deepening(
+        &self,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: Circumstances<'_>,
+    ) -> Vec<usize> {
+        self.best(incoming, against, under, self.weights.deep.most, |theirs, scores, mut ruling| {
+            scores.inference?;
+            judge::weigh(&mut ruling, incoming, theirs, &scores, &self.weights, under.threshold_shift);
             let asked = ruling.tier < Tier::Block && !ruling.settled && !ruling.decided;
             (asked && ruling.score >= self.weights.deep.gate).then_some(ruling.score)
         })
     }
 
-    /// The places in `against` of the `most` candidates that `score` rates highest, the best first; it leaves out those without a
-    /// score, facts, and what has passed.
+    /// Returns the indexes of the `most` claims that `score` rates highest, the best first; it leaves out those without a score, facts
+    /// that a fact would replace, and what has expired.
     fn best(
         &self,
-        incoming: &Candidate,
-        against: &[Candidate],
-        today: &str,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: Circumstances<'_>,
         most: usize,
-        score: impl Fn(usize, &judge::Prepared, &judge::Prepared, Ruling) -> Option<f32>,
+        score: impl Fn(&ParsedClaim, PairScores, Ruling) -> Option<f32>,
     ) -> Vec<usize> {
-        let ours = judge::prepare(incoming);
         let mut worth: Vec<(f32, usize)> = against
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| incoming.meets(candidate) && !is_over(candidate, today))
-            .filter_map(|(at, candidate)| {
-                let theirs = judge::prepare(candidate);
-                let ruling = self.rule(incoming, &ours, candidate, &theirs);
-                Some((score(at, &ours, &theirs, ruling)?, at))
-            })
+            .filter(|(_, theirs)| incoming.claim().meets(theirs.claim()) && !is_over(theirs.claim(), under.today))
+            .filter_map(|(at, theirs)| Some((score(theirs, under.scores(at), self.rule(incoming, theirs))?, at)))
             .collect();
         worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         worth.truncate(most);
@@ -236,52 +248,47 @@ impl Guard {
     }
 
     /// The ruling on one pair, whatever its tier; for measuring.
-    pub fn compare(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Ruling {
-        let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
-        let mut ruling = self.rule(incoming, &ours, stored, &theirs);
-        judge::weigh(&mut ruling, &ours, &theirs, said, &self.weights, 0.0);
+    pub fn compare(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Ruling {
+        let mut ruling = self.rule(incoming, stored);
+        judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, 0.0);
         ruling
     }
 
-    /// What the rules find between two statements that are read.
-    fn rule(
-        &self,
-        incoming: &Candidate,
-        ours: &judge::Prepared,
-        stored: &Candidate,
-        theirs: &judge::Prepared,
-    ) -> Ruling {
-        let ruling = judge::rule(ours, &incoming.statement, theirs, &stored.statement, self.stages);
+    /// What the rules find between two claims.
+    fn rule(&self, incoming: &ParsedClaim, stored: &ParsedClaim) -> Ruling {
+        let ruling = judge::rule(incoming, stored, self.stages);
         // Norms that contradict each other do so on every machine, also where a document's lines are not known.
-        let beside = !ruling.decided && !ruling.settled && incoming.is_beside(stored);
-        if beside && align::under_other_conditions(&ours.parsed, &theirs.parsed) {
-            return judge::apart(ours, theirs, "neighbours", "They stand next to each other in one document.");
+        let beside = !ruling.decided && !ruling.settled && incoming.claim().is_beside(stored.claim());
+        if beside && align::under_other_conditions(&incoming.parsed, &stored.parsed) {
+            return judge::apart(
+                incoming,
+                stored,
+                RuleId::Neighbours,
+                "They stand next to each other in one document.",
+            );
         }
         ruling
     }
 
-    /// Why two claims may not both hold, in one sentence: as the rules see it, or, where inference spoke, by the words that only one of
-    /// them has. `None` where the rules see nothing against them.
-    pub fn explain(&self, ours: &Candidate, theirs: &Candidate, inferred: bool) -> Option<String> {
-        let (a, b) = (judge::prepare(ours), judge::prepare(theirs));
+    /// Why two claims may not both hold, in one sentence: as the rules see it, or, if inference decided, by the words that only one of
+    /// them has. `None` if the rules see nothing against them.
+    pub fn explain(&self, ours: &ParsedClaim, theirs: &ParsedClaim, inferred: bool) -> Option<String> {
         if inferred {
-            let (words, their_words) = explain::apart(&a.parsed, &b.parsed);
+            let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
             return Some(explain::inferred(&words, &their_words, None));
         }
-        let mut ruling = self.rule(ours, &a, theirs, &b);
-        judge::weigh(&mut ruling, &a, &b, &Said::default(), &self.weights, 0.0);
+        let ruling = self.compare(ours, theirs, &PairScores::default());
         (ruling.tier > Tier::Clean).then_some(ruling.evidence.sentence).filter(|sentence| !sentence.is_empty())
     }
 
-    /// The figures of one pair as the judge weighs them where a cross-encoder was heard, and where none was; `None` where it weighs nothing.
-    /// For fitting.
-    pub fn figures(&self, incoming: &Candidate, stored: &Candidate, said: &Said) -> Weighed {
-        let (ours, theirs) = (judge::prepare(incoming), judge::prepare(stored));
-        let ruling = self.rule(incoming, &ours, stored, &theirs);
-        let heard = said.inference.is_some() && !ruling.settled && !ruling.decided;
+    /// The figures of one pair as the judge weighs them with and without a cross-encoder; `None` if it weighs nothing. For fitting.
+    pub fn figures(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Weighed {
+        let ruling = self.rule(incoming, stored);
+        let heard = scores.inference.is_some() && !ruling.settled && !ruling.decided;
+        let figures = |scores: &PairScores| features::figures(&ruling, incoming, stored, scores);
         Weighed {
-            heard: heard.then(|| features::figures(&ruling, &ours, &theirs, said)),
-            alone: (!ruling.settled).then(|| features::figures(&ruling, &ours, &theirs, &Said::default())),
+            heard: heard.then(|| figures(scores)),
+            alone: (!ruling.settled).then(|| figures(&PairScores::default())),
         }
     }
 }
@@ -299,7 +306,7 @@ pub struct Weighed {
 const NO_CLAIM: ClaimId = crate::domain::id::EventId([0; 32]);
 
 /// Whether every norm of a claim has passed.
-fn is_over(candidate: &Candidate, today: &str) -> bool {
+fn is_over(candidate: &NormedClaim, today: &str) -> bool {
     !candidate.norms.is_empty()
         && candidate.norms.iter().all(|norm| norm.valid_until.as_deref().is_some_and(|until| until < today))
 }

@@ -41,7 +41,7 @@ impl Inference {
 
 /// What is known of a pair besides its words; all of it may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct PairScores {
     /// How close the two statements lie as vectors, -1 to 1.
     pub cosine: Option<f32>,
     /// What the cross-encoder says.

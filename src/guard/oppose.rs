@@ -9,7 +9,7 @@ use super::{
         item::{Item, ItemKind},
     },
 };
-use crate::domain::norm::Modality;
+use crate::domain::{norm::Modality, verdict::RuleId};
 
 /// Every rule that fires on a pair of clauses.
 pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Vec<Opposition> {
@@ -50,7 +50,7 @@ pub(crate) fn swapped(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
                 && !has_contrast(&super::align::align(ours, chosen_a, theirs, chosen_b))
             {
                 return Some(Opposition {
-                    rule: "swapped_choice",
+                    rule: RuleId::SwappedChoice,
                     score: 0.9,
                     clauses: (i, j),
                     ours: chosen_a.core.iter().chain(&a.stance).chain(&a.core).copied().collect(),
@@ -248,7 +248,7 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         * ramp(alignment.containment(), 0.5, 0.9)
         * ramp(alignment.overlap(), 0.15, 0.45);
     Some(Opposition {
-        rule: "opposing_modality",
+        rule: RuleId::OpposingModality,
         score,
         clauses: (0, 0),
         ours: a.stance.iter().chain(&a.core).copied().collect(),
@@ -265,7 +265,7 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
 }
 
 fn from_pairs(
-    rule: &'static str,
+    rule: RuleId,
     score: f32,
     alignment: &Alignment,
     pairs: &[&Pair],
@@ -337,7 +337,7 @@ fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
     } else {
         score
     };
-    Some(from_pairs("opposed_words", score, alignment, &turned, &[("head", f32::from(u8::from(head)))]))
+    Some(from_pairs(RuleId::OpposedWords, score, alignment, &turned, &[("head", f32::from(u8::from(head)))]))
 }
 
 /// Both choose, but different members of a set of which only one is chosen.
@@ -383,7 +383,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.8 }
         * narrowing(ours, a, theirs, b, alignment);
-    Some(from_pairs("exclusive_alternative", score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
+    Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
 /// Both name an amount of the same thing, and the amounts differ.
@@ -409,7 +409,7 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         * if head { 1.0 } else { 0.7 }
         * narrowing(ours, a, theirs, b, alignment);
     Some(from_pairs(
-        "value_conflict",
+        RuleId::ValueConflict,
         score,
         alignment,
         &differing,

@@ -3,7 +3,7 @@
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
-    Candidate, Said, Stages, judge,
+    NormedClaim, PairScores, ParsedClaim, Stages, judge,
     normalise::{
         self,
         item::{Item, ItemKind},
@@ -46,13 +46,13 @@ impl PairCheck for StructuralPairCheck {
         if comparison.relation != Relation::Contradiction {
             return None;
         }
-        let (a, b) = (candidate(ours), candidate(theirs));
+        let (a, b) = (claim_of(ours), claim_of(theirs));
         if super::is_over(&a, &day(theirs.written)) || super::is_over(&b, &day(ours.written)) {
             return None;
         }
-        let (a, b) = (judge::prepare(&a), judge::prepare(&b));
-        let mut ruling = judge::rule(&a, ours.statement, &b, theirs.statement, STRUCTURAL);
-        judge::weigh(&mut ruling, &a, &b, &Said::default(), weights::built_in(), 0.0);
+        let (a, b) = (ParsedClaim::new(a), ParsedClaim::new(b));
+        let mut ruling = judge::rule(&a, &b, STRUCTURAL);
+        judge::weigh(&mut ruling, &a, &b, &PairScores::default(), weights::built_in(), 0.0);
         (ruling.decided && ruling.tier == Tier::Block).then_some(ruling.evidence)
     }
 
@@ -68,9 +68,9 @@ fn day(written: u64) -> String {
     stamp.to_zoned(TimeZone::UTC).date().to_string()
 }
 
-fn candidate(carried: Carried<'_>) -> Candidate {
+fn claim_of(carried: Carried<'_>) -> NormedClaim {
     let (statement, norms) = (carried.statement.to_owned(), carried.norms.to_vec());
-    Candidate { kind: carried.kind, statement, norms, ..Candidate::default() }
+    NormedClaim { kind: carried.kind, statement, norms, ..NormedClaim::default() }
 }
 
 pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {

@@ -6,7 +6,7 @@
 use super::lexicon::lexicon;
 use crate::domain::{
     norm::{Limit, Modality, Norm, NormScope, SubjectKind},
-    verdict::{Confidence, Relation},
+    verdict::{Confidence, Relation, RuleId},
 };
 
 /// What the comparison of two norms says.
@@ -17,12 +17,12 @@ pub struct Comparison {
     /// How sure that is.
     pub confidence: Confidence,
     /// The rule that fired.
-    pub rule: &'static str,
+    pub rule: RuleId,
     /// The field that fired.
     pub field: &'static str,
 }
 
-const fn says(relation: Relation, confidence: Confidence, rule: &'static str, field: &'static str) -> Comparison {
+const fn says(relation: Relation, confidence: Confidence, rule: RuleId, field: &'static str) -> Comparison {
     Comparison { relation, confidence, rule, field }
 }
 
@@ -118,9 +118,14 @@ pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
 fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
     use Confidence::{High, Low, Med};
     use Relation::{Coexist, Consistent, Contradiction, Incomparable, Uncertain, Unknown};
+    use RuleId::{
+        DisjointLimits, DisjointScope, DisjointTime, DoubleOpposition, FuzzySubject, MissingSubject, NarrowerScope,
+        OpposingModality, OpposingObject, OtherAspect, OtherLimit, OtherObject, OtherSubject, OtherValue, SameNorm,
+        Undecided, ValueConflict,
+    };
 
     if ours.subject_kind == SubjectKind::Missing || theirs.subject_kind == SubjectKind::Missing {
-        return says(Incomparable, High, "missing_subject", "subject");
+        return says(Incomparable, High, MissingSubject, "subject");
     }
     let apart_in_scope = disjoint_scope(&ours.scope, &theirs.scope);
     let apart_in_time = disjoint_time(ours, theirs);
@@ -128,24 +133,24 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
     let same_subject = present && !ours.subject.is_empty() && ours.subject == theirs.subject;
     if same_subject && !apart_in_scope && !apart_in_time {
         if ours.attribute != theirs.attribute {
-            return says(Unknown, Low, "other_aspect", "attribute");
+            return says(Unknown, Low, OtherAspect, "attribute");
         }
         let same_object = ours.object == theirs.object;
         let turned =
             ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
         if !same_object && !turned {
-            return says(Unknown, Low, "other_object", "object");
+            return says(Unknown, Low, OtherObject, "object");
         }
         let same_value = ours.value == theirs.value && ours.limit == theirs.limit;
         if turned {
             return if !same_value {
-                says(Uncertain, Med, "undecided", "object")
+                says(Uncertain, Med, Undecided, "object")
             } else if same_direction(ours.modality, theirs.modality) && demands(ours.modality) {
-                says(Contradiction, High, "opposing_object", "object")
+                says(Contradiction, High, OpposingObject, "object")
             } else if opposing(ours.modality, theirs.modality) {
-                says(Consistent, Med, "double_opposition", "object")
+                says(Consistent, Med, DoubleOpposition, "object")
             } else {
-                says(Uncertain, Med, "undecided", "object")
+                says(Uncertain, Med, Undecided, "object")
             };
         }
         if opposing(ours.modality, theirs.modality) {
@@ -154,9 +159,9 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
                 || (ours.value.is_none() && ours.limit.is_none())
                 || (theirs.value.is_none() && theirs.limit.is_none())
             {
-                says(Contradiction, High, "opposing_modality", "modality")
+                says(Contradiction, High, OpposingModality, "modality")
             } else {
-                says(Uncertain, Med, "other_value", "value")
+                says(Uncertain, Med, OtherValue, "value")
             };
         }
         if same_direction(ours.modality, theirs.modality) {
@@ -168,36 +173,36 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
             };
             if let Some(apart) = ranges {
                 return if apart && demanded {
-                    says(Contradiction, High, "disjoint_limits", "limit")
+                    says(Contradiction, High, DisjointLimits, "limit")
                 } else if ours.limit == theirs.limit {
-                    says(Consistent, High, "same_norm", "limit")
+                    says(Consistent, High, SameNorm, "limit")
                 } else {
-                    says(Uncertain, Med, "other_limit", "limit")
+                    says(Uncertain, Med, OtherLimit, "limit")
                 };
             }
             return match (&ours.value, &theirs.value) {
-                (Some(a), Some(b)) if a == b => says(Consistent, High, "same_norm", "value"),
+                (Some(a), Some(b)) if a == b => says(Consistent, High, SameNorm, "value"),
                 // A value for one place or from some day on, beside one for everywhere and always: perhaps an exception.
-                (Some(_), Some(_)) if one_sided(ours, theirs) => says(Uncertain, Med, "narrower_scope", "scope"),
+                (Some(_), Some(_)) if one_sided(ours, theirs) => says(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
-                    says(Contradiction, High, "value_conflict", "value")
+                    says(Contradiction, High, ValueConflict, "value")
                 }
-                (None, None) if ours.limit == theirs.limit => says(Consistent, High, "same_norm", "modality"),
-                _ => says(Uncertain, Med, "undecided", "value"),
+                (None, None) if ours.limit == theirs.limit => says(Consistent, High, SameNorm, "modality"),
+                _ => says(Uncertain, Med, Undecided, "value"),
             };
         }
-        return says(Uncertain, Med, "undecided", "modality");
+        return says(Uncertain, Med, Undecided, "modality");
     }
     if !present {
-        return says(Unknown, Low, "fuzzy_subject", "subject");
+        return says(Unknown, Low, FuzzySubject, "subject");
     }
     if apart_in_scope {
-        return says(Coexist, High, "disjoint_scope", "scope");
+        return says(Coexist, High, DisjointScope, "scope");
     }
     if apart_in_time {
-        return says(Coexist, High, "disjoint_time", "time");
+        return says(Coexist, High, DisjointTime, "time");
     }
-    says(Unknown, Low, "other_subject", "subject")
+    says(Unknown, Low, OtherSubject, "subject")
 }
 
 #[cfg(test)]
@@ -240,42 +245,66 @@ mod tests {
 
     #[rstest]
     // Opposing stances on the same.
-    #[case(Must, "deploy used", MustNot, "deploy used", Contradiction, High, "opposing_modality")]
-    #[case(Should, "deploy used", MustNot, "deploy used", Contradiction, High, "opposing_modality")]
-    #[case(May, "deploy used", MustNot, "deploy used", Contradiction, High, "opposing_modality")]
-    #[case(Must, "doc required", MayNot, "doc required", Contradiction, High, "opposing_modality")]
-    #[case(May, "deploy used", ShouldNot, "deploy used", Uncertain, Med, "undecided")]
-    #[case(May, "deploy used", Must, "deploy used", Uncertain, Med, "undecided")]
+    #[case(Must, "deploy used", MustNot, "deploy used", Contradiction, High, RuleId::OpposingModality)]
+    #[case(Should, "deploy used", MustNot, "deploy used", Contradiction, High, RuleId::OpposingModality)]
+    #[case(May, "deploy used", MustNot, "deploy used", Contradiction, High, RuleId::OpposingModality)]
+    #[case(Must, "doc required", MayNot, "doc required", Contradiction, High, RuleId::OpposingModality)]
+    #[case(May, "deploy used", ShouldNot, "deploy used", Uncertain, Med, RuleId::Undecided)]
+    #[case(May, "deploy used", Must, "deploy used", Uncertain, Med, RuleId::Undecided)]
     // A determined, equal stance with another atomic value.
-    #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =red", Contradiction, High, "value_conflict")]
-    #[case(Should, "deploy.canary used =blue", Must, "deploy.canary used =red", Contradiction, High, "value_conflict")]
-    #[case(May, "deploy.canary used =blue", May, "deploy.canary used =red", Uncertain, Med, "undecided")]
-    #[case(MustNot, "deploy.canary used =blue", MustNot, "deploy.canary used =red", Uncertain, Med, "undecided")]
-    #[case(MustNot, "api.port =80", Must, "api.port =443", Uncertain, Med, "other_value")]
-    #[case(Must, "api.port =80", Must, "api.port =a_b_c", Uncertain, Med, "undecided")]
+    #[case(
+        Must,
+        "deploy.canary used =blue",
+        Must,
+        "deploy.canary used =red",
+        Contradiction,
+        High,
+        RuleId::ValueConflict
+    )]
+    #[case(
+        Should,
+        "deploy.canary used =blue",
+        Must,
+        "deploy.canary used =red",
+        Contradiction,
+        High,
+        RuleId::ValueConflict
+    )]
+    #[case(May, "deploy.canary used =blue", May, "deploy.canary used =red", Uncertain, Med, RuleId::Undecided)]
+    #[case(MustNot, "deploy.canary used =blue", MustNot, "deploy.canary used =red", Uncertain, Med, RuleId::Undecided)]
+    #[case(MustNot, "api.port =80", Must, "api.port =443", Uncertain, Med, RuleId::OtherValue)]
+    #[case(Must, "api.port =80", Must, "api.port =a_b_c", Uncertain, Med, RuleId::Undecided)]
     // Values compare only within one attribute and state verb.
-    #[case(Must, "postgres.port =5432", Must, "postgres.version =16", Unknown, Low, "other_aspect")]
-    #[case(Must, "cache used", Must, "cache tested", Unknown, Low, "other_object")]
+    #[case(Must, "postgres.port =5432", Must, "postgres.version =16", Unknown, Low, RuleId::OtherAspect)]
+    #[case(Must, "cache used", Must, "cache tested", Unknown, Low, RuleId::OtherObject)]
     // Opposite states.
-    #[case(Must, "cache enabled", Must, "cache disabled", Contradiction, High, "opposing_object")]
-    #[case(MustNot, "cache disabled", Must, "cache enabled", Consistent, Med, "double_opposition")]
+    #[case(Must, "cache enabled", Must, "cache disabled", Contradiction, High, RuleId::OpposingObject)]
+    #[case(MustNot, "cache disabled", Must, "cache enabled", Consistent, Med, RuleId::DoubleOpposition)]
     // Limits are ranges.
-    #[case(Must, "upload <=5", Must, "upload >=10", Contradiction, High, "disjoint_limits")]
-    #[case(Must, "upload <=5", Must, "upload <=10", Uncertain, Med, "other_limit")]
-    #[case(Must, "upload <=5", Must, "upload <=5", Consistent, High, "same_norm")]
-    #[case(Must, "upload <=5", Must, "upload =7", Contradiction, High, "disjoint_limits")]
-    #[case(Must, "upload <=5", Must, "upload =3", Uncertain, Med, "other_limit")]
+    #[case(Must, "upload <=5", Must, "upload >=10", Contradiction, High, RuleId::DisjointLimits)]
+    #[case(Must, "upload <=5", Must, "upload <=10", Uncertain, Med, RuleId::OtherLimit)]
+    #[case(Must, "upload <=5", Must, "upload <=5", Consistent, High, RuleId::SameNorm)]
+    #[case(Must, "upload <=5", Must, "upload =7", Contradiction, High, RuleId::DisjointLimits)]
+    #[case(Must, "upload <=5", Must, "upload =3", Uncertain, Med, RuleId::OtherLimit)]
     // Disjoint places and times coexist, on principle.
-    #[case(Must, "deploy used =blue @prod", Must, "deploy used =red @dev", Coexist, High, "disjoint_scope")]
-    #[case(Must, "deploy used #data", MustNot, "deploy used #web", Coexist, High, "disjoint_scope")]
-    #[case(Must, "api.port =80 ..2026-03-31", Must, "api.port =81 2026-04-01..", Coexist, High, "disjoint_time")]
-    #[case(Must, "api.port =80 ..2026-04-01", Must, "api.port =81 2026-04-01..", Contradiction, High, "value_conflict")]
-    #[case(Must, "deploy used =blue", Must, "deploy used =red @dev", Uncertain, Med, "narrower_scope")]
+    #[case(Must, "deploy used =blue @prod", Must, "deploy used =red @dev", Coexist, High, RuleId::DisjointScope)]
+    #[case(Must, "deploy used #data", MustNot, "deploy used #web", Coexist, High, RuleId::DisjointScope)]
+    #[case(Must, "api.port =80 ..2026-03-31", Must, "api.port =81 2026-04-01..", Coexist, High, RuleId::DisjointTime)]
+    #[case(
+        Must,
+        "api.port =80 ..2026-04-01",
+        Must,
+        "api.port =81 2026-04-01..",
+        Contradiction,
+        High,
+        RuleId::ValueConflict
+    )]
+    #[case(Must, "deploy used =blue", Must, "deploy used =red @dev", Uncertain, Med, RuleId::NarrowerScope)]
     // The same, and something else.
-    #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =blue", Consistent, High, "same_norm")]
-    #[case(Must, "deploy used", Must, "deploy used", Consistent, High, "same_norm")]
-    #[case(Must, "deploy used", Must, "deploy used =blue", Uncertain, Med, "undecided")]
-    #[case(Must, "deploy used", MustNot, "test used", Unknown, Low, "other_subject")]
+    #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =blue", Consistent, High, RuleId::SameNorm)]
+    #[case(Must, "deploy used", Must, "deploy used", Consistent, High, RuleId::SameNorm)]
+    #[case(Must, "deploy used", Must, "deploy used =blue", Uncertain, Med, RuleId::Undecided)]
+    #[case(Must, "deploy used", MustNot, "test used", Unknown, Low, RuleId::OtherSubject)]
     fn the_comparison(
         #[case] a: Modality,
         #[case] ours: &str,
@@ -283,7 +312,7 @@ mod tests {
         #[case] theirs: &str,
         #[case] relation: Relation,
         #[case] confidence: Confidence,
-        #[case] rule: &str,
+        #[case] rule: RuleId,
     ) {
         for (x, y) in [(norm(a, ours), norm(b, theirs)), (norm(b, theirs), norm(a, ours))] {
             let said = compare(&x, &y);
@@ -296,7 +325,7 @@ mod tests {
         let doubted = Norm { confidence: Some(Med), ..norm(Must, "deploy.canary used =blue") };
         let plain = norm(Must, "deploy.canary used =red");
         for said in [compare(&doubted, &plain), compare(&plain, &doubted)] {
-            assert_eq!((said.relation, said.confidence, said.rule), (Contradiction, Med, "value_conflict"));
+            assert_eq!((said.relation, said.confidence, said.rule), (Contradiction, Med, RuleId::ValueConflict));
         }
         assert_eq!(compare(&doubted, &norm(Must, "test")).confidence, Low);
     }
@@ -311,6 +340,6 @@ mod tests {
         assert_eq!(compare(&missing, &plain).relation, Relation::Incomparable);
         assert_eq!(compare(&plain, &missing).relation, Relation::Incomparable);
         let said = compare(&fuzzy, &norm(Must, "deploy used"));
-        assert_eq!((said.relation, said.confidence, said.rule), (Unknown, Low, "fuzzy_subject"));
+        assert_eq!((said.relation, said.confidence, said.rule), (Unknown, Low, RuleId::FuzzySubject));
     }
 }

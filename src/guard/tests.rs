@@ -6,15 +6,27 @@ use rstest::rstest;
 use super::*;
 use crate::domain::{id::EventId, norm::SubjectKind, verdict::Relation};
 
-fn candidate(statement: &str) -> Candidate {
+fn candidate(statement: &str) -> NormedClaim {
     let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
-    Candidate {
+    NormedClaim {
         id: Some(EventId([1; 32])),
         kind: ClaimKind::Decision,
         statement: statement.into(),
         norms,
-        ..Candidate::default()
+        ..NormedClaim::default()
     }
+}
+
+fn parse(claim: &NormedClaim) -> Arc<ParsedClaim> {
+    Arc::new(ParsedClaim::new(claim.clone()))
+}
+
+fn parse_all(claims: &[NormedClaim]) -> Vec<Arc<ParsedClaim>> {
+    claims.iter().map(parse).collect()
+}
+
+fn judge(guard: &Guard, incoming: &NormedClaim, against: &[NormedClaim], under: Circumstances<'_>) -> Verdict {
+    guard.judge(&parse(incoming), &parse_all(against), under)
 }
 
 fn under(today: &str) -> Circumstances<'_> {
@@ -22,7 +34,7 @@ fn under(today: &str) -> Circumstances<'_> {
 }
 
 fn judged(first: &str, second: &str) -> Verdict {
-    Guard::default().judge(&candidate(second), &[candidate(first)], under("2026-01-01"))
+    judge(&Guard::default(), &candidate(second), &[candidate(first)], under("2026-01-01"))
 }
 
 #[test]
@@ -45,7 +57,7 @@ fn the_written_pairs() {
             let why = verdict
                 .findings
                 .first()
-                .map(|f| format!("{} {:.2}: {}", f.evidence.rule, f.score, f.evidence.sentence));
+                .map(|f| format!("{} {:.2}: {}", f.evidence.rule.as_str(), f.score, f.evidence.sentence));
             wrong.push(format!("{label}: {:?} {why:?}\n  {first}\n  {second}", verdict.tier));
         }
     }
@@ -94,20 +106,21 @@ fn a_block_explains_itself() {
 fn a_rejection_says_not() {
     let guard = Guard::default();
     let norms = guard.normalise_claim(ClaimKind::Rejection, "Use MongoDB for sessions.", &Qualifiers::default()).norms;
-    let rejected = Candidate {
+    let rejected = NormedClaim {
         id: Some(EventId([2; 32])),
         kind: ClaimKind::Rejection,
         statement: "Use MongoDB for sessions.".into(),
         norms,
-        ..Candidate::default()
+        ..NormedClaim::default()
     };
-    let verdict = guard.judge(&candidate("Use MongoDB for sessions."), &[rejected], under("2026-01-01"));
+    let verdict = judge(&guard, &candidate("Use MongoDB for sessions."), &[rejected], under("2026-01-01"));
     assert_eq!(verdict.tier, Tier::Block);
 }
 
 #[test]
 fn what_is_over_opposes_nothing() {
-    let verdict = Guard::default().judge(
+    let verdict = judge(
+        &Guard::default(),
         &candidate("The API port is 9090."),
         &[candidate("Until 2025-03-31 the API port is 8080.")],
         under("2026-01-01"),
@@ -120,11 +133,11 @@ fn qualifiers_overrule_the_text() {
     let guard = Guard::default();
     let of = |env: &str, statement: &str| {
         let qualifiers = Qualifiers { env: Some(env.into()), ..Qualifiers::default() };
-        Candidate { norms: guard.normalise(statement, &qualifiers).norms, ..candidate(statement) }
+        NormedClaim { norms: guard.normalise(statement, &qualifiers).norms, ..candidate(statement) }
     };
     let (blue, red) = ("Deploys must use a blue canary.", "Deploys must use a red canary.");
-    assert_eq!(guard.judge(&of("prod", red), &[of("dev", blue)], under("2026-01-01")).tier, Tier::Clean);
-    assert_eq!(guard.judge(&of("prod", red), &[of("production", blue)], under("2026-01-01")).tier, Tier::Block);
+    assert_eq!(judge(&guard, &of("prod", red), &[of("dev", blue)], under("2026-01-01")).tier, Tier::Clean);
+    assert_eq!(judge(&guard, &of("prod", red), &[of("production", blue)], under("2026-01-01")).tier, Tier::Block);
 }
 
 #[test]
@@ -161,9 +174,9 @@ fn trusting() -> Guard {
     Guard::default().with_weights(weights)
 }
 
-fn heard(contradiction: f32) -> Said {
+fn heard(contradiction: f32) -> PairScores {
     let logits = [0.0, 0.0, contradiction];
-    Said { cosine: Some(0.8), inference: Some(Inference { forward: logits, backward: logits }), deep: None }
+    PairScores { cosine: Some(0.8), inference: Some(Inference { forward: logits, backward: logits }), deep: None }
 }
 
 #[test]
@@ -173,15 +186,15 @@ fn inference_decides_what_the_rules_leave_open_and_says_so() {
         candidate("Merging comes first, somebody looks at it later."),
     );
     let guard = trusting();
-    let with = |said: Said| {
-        guard.judge(&second, std::slice::from_ref(&first), Circumstances { said: &[said], ..under("2026-01-01") })
+    let with = |said: PairScores| {
+        judge(&guard, &second, std::slice::from_ref(&first), Circumstances { scores: &[said], ..under("2026-01-01") })
     };
-    assert_eq!(with(Said::default()).tier, Tier::Clean);
+    assert_eq!(with(PairScores::default()).tier, Tier::Clean);
     assert_eq!(with(heard(-4.0)).tier, Tier::Clean);
     let verdict = with(heard(4.0));
     assert_eq!((verdict.tier, verdict.inferred), (Tier::Block, 1));
     let evidence = &verdict.findings[0].evidence;
-    assert_eq!((evidence.rule.as_str(), evidence.relation), ("inferred", Relation::Contradiction));
+    assert_eq!((evidence.rule, evidence.relation), (RuleId::Inferred, Relation::Contradiction));
     assert!(evidence.features.contains_key("margin") && evidence.features.contains_key("probability"));
     assert!(evidence.sentence.contains("later"), "{}", evidence.sentence);
 }
@@ -190,8 +203,8 @@ fn inference_decides_what_the_rules_leave_open_and_says_so() {
 fn inference_overrules_no_norm() {
     let guard = trusting();
     let with = |first: &str, second: &str, said: f32| {
-        let under = Circumstances { said: &[heard(said)], ..under("2026-01-01") };
-        guard.judge(&candidate(second), &[candidate(first)], under).tier
+        let under = Circumstances { scores: &[heard(said)], ..under("2026-01-01") };
+        judge(&guard, &candidate(second), &[candidate(first)], under).tier
     };
     assert_eq!(with("Deploys must use a blue canary.", "Deploys must use a red canary.", -9.0), Tier::Block);
     assert_eq!(
@@ -205,12 +218,12 @@ fn inference_overrules_no_norm() {
 fn what_the_rules_find_and_what_inference_says_make_one_probability() {
     let (first, second) =
         (candidate("Use tabs for the indentation of code."), candidate("Never indent code with tabs."));
-    let with = |said: Said| {
-        let under = Circumstances { said: &[said], ..under("2026-01-01") };
-        let verdict = Guard::default().judge(&second, std::slice::from_ref(&first), under);
+    let with = |said: PairScores| {
+        let under = Circumstances { scores: &[said], ..under("2026-01-01") };
+        let verdict = judge(&Guard::default(), &second, std::slice::from_ref(&first), under);
         (verdict.tier, verdict.findings.first().map_or(0.0, |finding| finding.score))
     };
-    assert_eq!(with(Said::default()).0, Tier::Block);
+    assert_eq!(with(PairScores::default()).0, Tier::Block);
     let (sure, open, doubted) = (with(heard(6.0)), with(heard(0.0)), with(heard(-6.0)));
     assert!(sure.1 > open.1 && open.1 > doubted.1, "{sure:?} {open:?} {doubted:?}");
     assert_eq!(sure.0, Tier::Block);
@@ -224,9 +237,9 @@ fn a_refusal_follows_from_the_probability_alone() {
     let seconds =
         ["Never indent code with tabs.", "Deploys must use a red canary.", "Reviews come late, after the merge."];
     for (first, second) in firsts.into_iter().zip(seconds) {
-        for said in [Said::default(), heard(-5.0), heard(1.0), heard(3.0), heard(9.0)] {
-            let under = Circumstances { said: &[said], ..under("2026-01-01") };
-            for finding in Guard::default().judge(&candidate(second), &[candidate(first)], under).findings {
+        for said in [PairScores::default(), heard(-5.0), heard(1.0), heard(3.0), heard(9.0)] {
+            let under = Circumstances { scores: &[said], ..under("2026-01-01") };
+            for finding in judge(&Guard::default(), &candidate(second), &[candidate(first)], under).findings {
                 assert_eq!(finding.tier == Tier::Block, finding.score >= limit(&finding), "{finding:?}");
                 assert!((finding.score - finding.evidence.features["probability"]).abs() < 1e-6);
             }
@@ -237,8 +250,8 @@ fn a_refusal_follows_from_the_probability_alone() {
 #[test]
 fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
     let with = |first: &str, second: &str, contradiction: f32| {
-        let under = Circumstances { said: &[heard(contradiction)], shift: 1.0, ..under("2026-01-01") };
-        trusting().judge(&candidate(second), &[candidate(first)], under).tier
+        let under = Circumstances { scores: &[heard(contradiction)], threshold_shift: 1.0, ..under("2026-01-01") };
+        judge(&trusting(), &candidate(second), &[candidate(first)], under).tier
     };
     let (early, late) =
         ("Reviews happen before anything is merged.", "Merging comes first, somebody looks at it later.");
@@ -317,34 +330,34 @@ fn a_value_is_whole_and_readable(#[case] statement: &str, #[case] value: &str) {
 #[case("Source files have at most 400 lines.", "Test files have at most 800 lines.")]
 #[case("Never push to main.", "Push to main only when the release is cut.")]
 fn neighbours_in_one_document_that_differ_in_their_condition_coexist(#[case] first: &str, #[case] second: &str) {
-    let at = |statement: &str, source: &str| Candidate { source: Some(source.into()), ..candidate(statement) };
+    let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..candidate(statement) };
     let verdict =
-        Guard::default().judge(&at(second, "AGENTS.md:13"), &[at(first, "AGENTS.md:12")], under("2026-01-01"));
+        judge(&Guard::default(), &at(second, "AGENTS.md:13"), &[at(first, "AGENTS.md:12")], under("2026-01-01"));
     assert_eq!(verdict.tier, Tier::Clean, "{:?}", verdict.findings);
 }
 
 #[test]
 fn neighbours_that_say_opposite_things_of_the_same_do_not_coexist() {
-    let at = |statement: &str, source: &str| Candidate { source: Some(source.into()), ..candidate(statement) };
+    let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..candidate(statement) };
     let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
     let guard = Guard::default();
     for source in ["AGENTS.md:12", "AGENTS.md:13"] {
-        let verdict = guard.judge(&at(never, source), &[at(tabs, "AGENTS.md:12")], under("2026-01-01"));
+        let verdict = judge(&guard, &at(never, source), &[at(tabs, "AGENTS.md:12")], under("2026-01-01"));
         assert_eq!(verdict.tier, Tier::Block);
     }
 }
 
 #[test]
 fn a_fact_warns_and_refuses_nothing_and_facts_are_not_compared() {
-    let fact = |statement: &str| Candidate { kind: ClaimKind::Fact, ..candidate(statement) };
+    let fact = |statement: &str| NormedClaim { kind: ClaimKind::Fact, ..candidate(statement) };
     let (port, rule) = ("The API port is 9090.", "The API port must be 8080.");
     let guard = Guard::default();
     for (ours, theirs) in [(candidate(rule), fact(port)), (fact(port), candidate(rule))] {
-        let verdict = guard.judge(&ours, &[theirs], under("2026-01-01"));
+        let verdict = judge(&guard, &ours, &[theirs], under("2026-01-01"));
         assert_eq!(verdict.tier, Tier::Warn);
         assert_eq!(verdict.findings[0].evidence.relation, Relation::Contradiction);
     }
-    assert_eq!(guard.judge(&fact("The API port is 8080."), &[fact(port)], under("2026-01-01")).tier, Tier::Clean);
+    assert_eq!(judge(&guard, &fact("The API port is 8080."), &[fact(port)], under("2026-01-01")).tier, Tier::Clean);
 }
 
 #[test]
@@ -353,9 +366,9 @@ fn a_scope_that_dismissed_findings_needs_more_to_block() {
         candidate("Reviews happen before anything is merged."),
         candidate("Merging comes first, somebody looks at it later."),
     );
-    let with = |shift: f32| {
-        let under = Circumstances { said: &[heard(2.0)], shift, ..under("2026-01-01") };
-        trusting().judge(&second, std::slice::from_ref(&first), under).tier
+    let with = |threshold_shift: f32| {
+        let under = Circumstances { scores: &[heard(2.0)], threshold_shift, ..under("2026-01-01") };
+        judge(&trusting(), &second, std::slice::from_ref(&first), under).tier
     };
     assert_eq!((with(0.0), with(0.09)), (Tier::Block, Tier::Warn));
 }
@@ -364,7 +377,7 @@ fn a_scope_that_dismissed_findings_needs_more_to_block() {
 fn the_gate_lets_through_what_is_near_and_open_and_no_more_than_a_few() {
     let guard = Guard::default();
     let ours = candidate("Integration tests run on every push to main.");
-    let against: Vec<Candidate> = [
+    let against: Vec<NormedClaim> = [
         "Deploys must use a blue canary.",
         "Integration tests run once a night on main.",
         "Push to main only through a merge queue.",
@@ -372,13 +385,19 @@ fn the_gate_lets_through_what_is_near_and_open_and_no_more_than_a_few() {
     ]
     .map(candidate)
     .into();
-    assert_eq!(guard.worth_inferring(&ours, &against, under("2026-01-01")).first(), Some(&1));
-    assert!(!guard.worth_inferring(&ours, &against, under("2026-01-01")).contains(&3), "a question states nothing");
-    let near = [Said { cosine: Some(0.9), ..Said::default() }];
-    let under = Circumstances { said: &near, ..under("2026-01-01") };
-    assert!(guard.worth_inferring(&ours, &against, under).contains(&0), "meaning alone is enough");
+    assert_eq!(guard.worth_inferring(&parse(&ours), &parse_all(&against), under("2026-01-01")).first(), Some(&1));
+    assert!(
+        !guard.worth_inferring(&parse(&ours), &parse_all(&against), under("2026-01-01")).contains(&3),
+        "a question states nothing"
+    );
+    let near = [PairScores { cosine: Some(0.9), ..PairScores::default() }];
+    let under = Circumstances { scores: &near, ..under("2026-01-01") };
+    assert!(guard.worth_inferring(&parse(&ours), &parse_all(&against), under).contains(&0), "meaning alone is enough");
     let many = vec![against[1].clone(); 50];
-    assert_eq!(guard.worth_inferring(&ours, &many, Circumstances::default()).len(), guard.weights().gate.most);
+    assert_eq!(
+        guard.worth_inferring(&parse(&ours), &parse_all(&many), Circumstances::default()).len(),
+        guard.weights().gate.most
+    );
 }
 
 #[test]
@@ -412,8 +431,8 @@ fn names_of_letters_and_digits_tell_things_apart(#[case] first: &str, #[case] se
 #[case("Node 18 is used for builds.", "Node 20 is used for builds.", Tier::Block)]
 #[case("Service s0x9 listens to the bus.", "Service s0x9 ignores the bus.", Tier::Block)]
 fn inference_does_not_speak_of_what_is_told_apart(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
-    let under = Circumstances { said: &[heard(9.0)], ..under("2026-01-01") };
-    let verdict = trusting().judge(&candidate(second), &[candidate(first)], under);
+    let under = Circumstances { scores: &[heard(9.0)], ..under("2026-01-01") };
+    let verdict = judge(&trusting(), &candidate(second), &[candidate(first)], under);
     assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
 }
 
@@ -423,8 +442,8 @@ proptest! {
         let (a, b) = (candidate(&text), candidate(&other));
         prop_assert!(!a.norms.is_empty());
         let guard = Guard::default();
-        prop_assert!(guard.judge(&a, &[b.clone(), a.clone()], under("2026-01-01")).compared == 2);
-        prop_assert!(guard.compare(&b, &a, &Said::default()).score <= 1.0);
+        prop_assert!(judge(&guard, &a, &[b.clone(), a.clone()], under("2026-01-01")).compared == 2);
+        prop_assert!(guard.compare(&parse(&b), &parse(&a), &PairScores::default()).score <= 1.0);
         let _ = Guard::index_terms(&a.norms, &text);
     }
 
@@ -439,7 +458,7 @@ proptest! {
         // Whether a pair contradicts does not depend on which came first.
         let b = candidate("Never use tabs in production, only spaces.");
         let guard = Guard::default();
-        let (one, two) = (guard.compare(&a, &b, &Said::default()), guard.compare(&b, &a, &Said::default()));
+        let (one, two) = (guard.compare(&parse(&a), &parse(&b), &PairScores::default()), guard.compare(&parse(&b), &parse(&a), &PairScores::default()));
         prop_assert!((one.score - two.score).abs() < 1e-4, "{} {}", one.score, two.score);
     }
 }

@@ -46,9 +46,12 @@ impl Reader {
                 live: ids(live, n)?,
                 replaced_by: ids(successors, n)?.into_iter().collect(),
                 premises: premises_of(&self.db, &id, scope)?.into_iter().collect(),
-                dependents: ids("SELECT c.id FROM dependencies r JOIN claims c ON c.n = r.claim WHERE r.premise = ?1", n)?
-                    .into_iter()
-                    .collect(),
+                dependents: ids(
+                    "SELECT c.id FROM dependencies r JOIN claims c ON c.n = r.claim WHERE r.premise = ?1",
+                    n,
+                )?
+                .into_iter()
+                .collect(),
                 causes: ids("SELECT cause FROM causes WHERE claim = ?1", n)?.into_iter().collect(),
             };
             all.claims.insert(id, facts);

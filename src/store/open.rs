@@ -253,7 +253,8 @@ mod tests {
         migrate(&mut db, &later).unwrap();
         migrate(&mut db, &later).unwrap();
         assert_eq!(version(&db), SCHEMA + 1);
-        let broken: Vec<&str> = later.iter().copied().chain(["CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)"]).collect();
+        let broken: Vec<&str> =
+            later.iter().copied().chain(["CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)"]).collect();
         assert!(migrate(&mut db, &broken).is_err());
         assert_eq!(version(&db), SCHEMA + 1);
         assert!(db.prepare("SELECT * FROM half").is_err());

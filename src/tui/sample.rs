@@ -24,7 +24,7 @@ use crate::{
     domain::{
         CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, OpId, Qualifiers, Scope, Status,
         norm::Modality,
-        verdict::{Confidence, Evidence, Relation, Stage},
+        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
     },
 };
 
@@ -152,7 +152,7 @@ pub(crate) fn card(n: u8) -> CardView {
         ],
         evidence: vec![Evidence {
             stage: Stage::Structural,
-            rule: "value_conflict".into(),
+            rule: RuleId::ValueConflict,
             relation: Relation::Contradiction,
             confidence: Confidence::High,
             sentence: "Both say what colour the canary has, and the colours differ.".into(),

@@ -452,12 +452,12 @@ fn look(memory: &mut Memory, statement: &str) -> Vec<Look> {
     let ours = memory.read(ClaimKind::Convention, statement);
     let mut looks = Vec::new();
     for (number, said) in memory.heard(&ours) {
-        let theirs = &memory.stored[number].candidate;
-        let weighed = memory.guard.figures(&ours.candidate, theirs, &said);
+        let theirs = &memory.stored[number].claim;
+        let weighed = memory.guard.figures(&ours.claim, theirs, &said);
         looks.extend(weighed.alone.map(|alone| Look {
             heard: weighed.heard,
             alone,
-            stored: theirs.statement.clone(),
+            stored: theirs.claim().statement.clone(),
             incoming: statement.to_owned(),
         }));
     }

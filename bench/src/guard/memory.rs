@@ -8,7 +8,9 @@ use std::{
 use super::path::{Answer, GuardPath, Opposed};
 use ergo::{
     domain::{ClaimKind, Tier, claim::Qualifiers, norm::IndexTerms},
-    guard::{self, Candidate, Circumstances, Guard, Inference, MAX_BY_MEANING, MAX_BY_WORDS, Said},
+    guard::{
+        self, Circumstances, Guard, Inference, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
+    },
     infer::{Call, Models, Role},
 };
 
@@ -17,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A statement as the project keeps it.
 pub(super) struct Stored {
-    pub(super) candidate: Candidate,
+    pub(super) claim: Arc<ParsedClaim>,
     terms: IndexTerms,
     vector: Option<Vec<f32>>,
     active: bool,
@@ -48,8 +50,8 @@ impl Memory {
         let norms = self.guard.normalise_claim(kind, statement, &Qualifiers::default()).norms;
         let terms = Guard::index_terms(&norms, statement);
         let vector = self.embed(statement);
-        let candidate = Candidate { kind, statement: statement.to_owned(), norms, ..Candidate::default() };
-        Stored { candidate, terms, vector, active: true }
+        let claim = NormedClaim { kind, statement: statement.to_owned(), norms, ..NormedClaim::default() };
+        Stored { claim: Arc::new(ParsedClaim::new(claim)), terms, vector, active: true }
     }
 
     /// Keeps a statement without comparing it.
@@ -90,14 +92,14 @@ impl Memory {
                 found.push(number);
             }
         }
-        let candidates: Vec<Candidate> = found.iter().map(|number| self.stored[*number].candidate.clone()).collect();
-        let said: Vec<Said> = found.iter().map(|number| self.near(ours, *number)).collect();
-        let chosen = guard::shortlist(&ours.candidate, &candidates, ranked, &said);
+        let claims: Vec<NormedClaim> = found.iter().map(|number| self.stored[*number].claim.claim().clone()).collect();
+        let said: Vec<PairScores> = found.iter().map(|number| self.near(ours, *number)).collect();
+        let chosen = guard::shortlist(ours.claim.claim(), &claims, ranked, &said);
         chosen.into_iter().map(|at| found[at]).collect()
     }
 
-    fn near(&self, ours: &Stored, number: usize) -> Said {
-        Said { cosine: cosine(ours, &self.stored[number]), ..Said::default() }
+    fn near(&self, ours: &Stored, number: usize) -> PairScores {
+        PairScores { cosine: cosine(ours, &self.stored[number]), ..PairScores::default() }
     }
 
     /// How much two statements share, as the store's index ranks them: what few claims say counts more.
@@ -116,19 +118,20 @@ impl Memory {
     }
 
     /// The candidates of a statement with what the models say of each.
-    pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, Said)> {
+    pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, PairScores)> {
         let numbers = self.candidates(ours);
-        let mut said: Vec<Said> = numbers.iter().map(|number| self.near(ours, *number)).collect();
+        let mut said: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
         let Some(models) = self.models.clone().filter(|models| models.info().role(Role::Nli).is_some()) else {
             return numbers.into_iter().zip(said).collect();
         };
-        let against: Vec<Candidate> = numbers.iter().map(|number| self.stored[*number].candidate.clone()).collect();
-        let under = Circumstances { said: &said, ..Circumstances::default() };
-        let worth = self.guard.worth_inferring(&ours.candidate, &against, under);
+        let against: Vec<Arc<ParsedClaim>> =
+            numbers.iter().map(|number| Arc::clone(&self.stored[*number].claim)).collect();
+        let under = Circumstances { scores: &said, ..Circumstances::default() };
+        let worth = self.guard.worth_inferring(&ours.claim, &against, under);
         let pairs: Vec<(String, String)> = worth
             .iter()
             .flat_map(|at| {
-                let (stored, incoming) = (&against[*at].statement, &ours.candidate.statement);
+                let (stored, incoming) = (&against[*at].claim().statement, &ours.claim.claim().statement);
                 [(stored.clone(), incoming.clone()), (incoming.clone(), stored.clone())]
             })
             .collect();
@@ -156,7 +159,7 @@ impl Memory {
                     let tier = if score >= 0.5 { Tier::Block } else { Tier::Clean };
                     return Some(Opposed { number, tier, score, why: format!("inferred: {margin:.2}") });
                 }
-                let ruling = self.guard.compare(&ours.candidate, &self.stored[number].candidate, &said);
+                let ruling = self.guard.compare(&ours.claim, &self.stored[number].claim, &said);
                 Some(Opposed {
                     number,
                     tier: ruling.tier,
@@ -209,7 +212,7 @@ impl GuardPath for Memory {
                 (asked.iter().filter(|t| stored.terms.terms.binary_search(t).is_ok()).count(), number, stored)
             })
             .max_by_key(|(shared, number, _)| (*shared, *number))
-            .map(|(.., stored)| stored.candidate.statement.clone())
+            .map(|(.., stored)| stored.claim.claim().statement.clone())
     }
 
     fn failures(&self) -> &[String] {

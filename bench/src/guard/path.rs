@@ -52,7 +52,7 @@ pub(super) trait GuardPath {
 /// Why the guard says what it says, in one line: the rule, the sentence, the figures.
 pub(super) fn why(evidence: &Evidence) -> String {
     let figures: Vec<String> = evidence.features.iter().map(|(name, figure)| format!("{name} {figure:.2}")).collect();
-    format!("{}: {} [{}]", evidence.rule, evidence.sentence, figures.join(", "))
+    format!("{}: {} [{}]", evidence.rule.as_str(), evidence.sentence, figures.join(", "))
 }
 
 /// The rows of the report.

@@ -119,7 +119,7 @@ impl Ui {
         if let Some(probability) = evidence.probability() {
             self.field("guard", &probability);
         }
-        self.field("fired", &format!("{stage} {}{grounds}", evidence.rule));
+        self.field("fired", &format!("{stage} {}{grounds}", evidence.rule.as_str()));
         if let Some(read) = second_reader(evidence) {
             self.field("norms", &read);
         }

@@ -5,7 +5,7 @@ use crate::{
     cli::ui::captured::ui,
     domain::{
         CardId, ClaimKind, DeviceId, EventId, Flags, OpId, Qualifiers, Scope, Status, Tier,
-        verdict::{Confidence, Evidence, Stage},
+        verdict::{Confidence, Evidence, RuleId, Stage},
     },
 };
 
@@ -45,7 +45,7 @@ fn claim(number: u8, statement: &str) -> ClaimView {
 fn evidence() -> Evidence {
     Evidence {
         stage: Stage::Structural,
-        rule: "opposing_modality".into(),
+        rule: RuleId::OpposingModality,
         confidence: Confidence::High,
         sentence: "One says that deploys on Fridays must happen, the other that they must not.".into(),
         words: vec!["must".into()],

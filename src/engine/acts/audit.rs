@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -10,7 +11,7 @@ use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, verdict::Relation},
     engine::{Engine, asked::asked, check, gate, judged::candidate, refine, session::Place},
-    guard::{Candidate, Circumstances, Guard, MAX_BY_WORDS, Said, normalise::llm},
+    guard::{Circumstances, Guard, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
 };
@@ -80,10 +81,10 @@ struct Work<'a> {
 /// One claim beside the claims that it is to be compared with, and what models said of each.
 struct Look {
     row: ClaimRow,
-    ours: Candidate,
+    ours: Arc<ParsedClaim>,
     rows: Vec<ClaimRow>,
-    against: Vec<Candidate>,
-    said: Vec<Said>,
+    against: Vec<Arc<ParsedClaim>>,
+    said: Vec<PairScores>,
 }
 
 struct Found {
@@ -107,7 +108,7 @@ impl Work<'_> {
             let mut looks = Vec::with_capacity(page.items.len());
             for row in page.items {
                 self.outcome.claims += 1;
-                looks.push(self.look_at(row, &mut compared)?);
+                looks.extend(self.look_at(row, &mut compared)?);
             }
             self.infer(&mut looks);
             for look in looks {
@@ -121,8 +122,8 @@ impl Work<'_> {
         Ok(Found { outcome: self.outcome, pairs: pairs.into_values().take(MAX_CARDS).collect() })
     }
 
-    /// What one claim is to be compared with: each pair of claims once.
-    fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Look, ApiError> {
+    /// What one claim is to be compared with: each pair of claims once. `None` if one of them cannot be parsed.
+    fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Option<Look>, ApiError> {
         let ours = self.fresh(&row)?;
         let rows = self.reader.candidates(&CandidateQuery {
             scope: self.scope.clone(),
@@ -133,9 +134,10 @@ impl Work<'_> {
         })?;
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();
-        let against: Vec<Candidate> = rows.iter().map(|other| self.fresh(other)).collect::<Result<_, _>>()?;
-        let said = vec![Said::default(); against.len()];
-        Ok(Look { row, ours, rows, against, said })
+        let against = rows.iter().map(|other| self.fresh(other)).collect::<Result<_, _>>()?;
+        let (Ok(ours), Ok(against)) = (gate::parse(ours), gate::parse_all(against)) else { return Ok(None) };
+        let said = vec![PairScores::default(); against.len()];
+        Ok(Some(Look { row, ours, rows, against, said }))
     }
 
     /// Asks the cross-encoder about the pairs of a page, some at a time: a write in the foreground gets in between.
@@ -145,14 +147,16 @@ impl Work<'_> {
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         for (at, look) in looks.iter().enumerate() {
-            let under = Circumstances { today: self.today, said: &look.said, shift: 0.0 };
+            let under = Circumstances { today: self.today, scores: &look.said, threshold_shift: 0.0 };
             let worth = gate::worth_inferring(&self.engine.guard, &look.ours, &look.against, under);
             wanted.extend(worth.into_iter().map(|other| (at, other)));
         }
         for batch in wanted.chunks(BATCH) {
             let pairs: Vec<(&str, &str)> = batch
                 .iter()
-                .map(|(at, other)| (looks[*at].against[*other].statement.as_str(), looks[*at].ours.statement.as_str()))
+                .map(|(at, other)| {
+                    (looks[*at].against[*other].claim().statement.as_str(), looks[*at].ours.claim().statement.as_str())
+                })
                 .collect();
             match self.engine.infer(&pairs, Call::background(PATIENCE)) {
                 Ok(inferences) => {
@@ -172,7 +176,7 @@ impl Work<'_> {
 
     fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, Pair>) -> Result<(), ApiError> {
         self.outcome.compared += look.against.len();
-        let under = Circumstances { today: self.today, said: &look.said, shift: self.shift };
+        let under = Circumstances { today: self.today, scores: &look.said, threshold_shift: self.shift };
         let Ok(verdict) = gate::judge(&self.engine.guard, &look.ours, &look.against, under) else { return Ok(()) };
         for mut finding in verdict.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
@@ -195,11 +199,11 @@ impl Work<'_> {
     }
 
     /// A claim as the present normaliser reads it, and the language model where it was asked.
-    fn fresh(&self, row: &ClaimRow) -> Result<Candidate, ApiError> {
+    fn fresh(&self, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
         let normed = gate::normalise(&self.engine.guard, row.kind, &row.statement, &row.qualifiers);
         if normed.warning.is_some() || row.normaliser.as_deref().is_some_and(llm::is_current) {
             return refine::as_read(self.reader, row, self.second.as_deref());
         }
-        Ok(Candidate { norms: normed.norms, normaliser: normed.version, ..candidate(row) })
+        Ok(NormedClaim { norms: normed.norms, normaliser: normed.version, ..candidate(row) })
     }
 }

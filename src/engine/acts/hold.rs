@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::new_claim::NewClaim;
 use crate::{
     api::{ApiError, Refused, WriteOutcome},
-    domain::{CardId, ClaimId, EventKind, Verdict, derive::local},
+    domain::{
+        CardId, ClaimId, EventKind, Verdict,
+        derive::local,
+        verdict::{Evidence, RuleId},
+    },
     engine::{
         judged::Judged,
         session::{Place, Session},
@@ -173,10 +177,12 @@ pub(in crate::engine) fn verdict_data(verdict: &Verdict) -> String {
         if verdict.findings.len() > 1 {
             let half = verdict.findings.len() / 2;
             verdict.findings.truncate(half);
-        } else if let Some(finding) = verdict.findings.first_mut().filter(|finding| !finding.evidence.rule.is_empty()) {
+        } else if let Some(finding) =
+            verdict.findings.first_mut().filter(|finding| finding.evidence.rule != RuleId::None)
+        {
             // One finding with overlong norms: its sentence and rule are what a person needs.
             let sentence: String = finding.evidence.sentence.chars().take(400).collect();
-            let mut kept = crate::domain::verdict::Evidence { sentence, ..Default::default() };
+            let mut kept = Evidence { sentence, ..Default::default() };
             kept.stage = finding.evidence.stage;
             kept.relation = finding.evidence.relation;
             kept.confidence = finding.evidence.confidence;

@@ -158,6 +158,6 @@ fn sentence(engine: &Engine, what: NoticeKind, note: &acts::Note, row: &NoticeRo
     if row.claim.flags.redacted || other.flags.redacted {
         return "The two did not fit together; the text of one of them was redacted.".to_owned();
     }
-    let said = gate::explain(&engine.guard, &judged::candidate(&row.claim), &judged::candidate(other), note.stage);
+    let said = gate::explain(&engine.guard, judged::candidate(&row.claim), judged::candidate(other), note.stage);
     said.unwrap_or_else(|| format!("{claim} may not fit with {}.", words::quote(&other.statement)))
 }

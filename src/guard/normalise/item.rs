@@ -7,7 +7,7 @@ use super::{
     quantity::{self, Quantity},
     token::{self, Token, TokenKind},
 };
-use crate::guard::lexicon::{Entry, lexicon};
+use crate::guard::lexicon::{Entry, WordClass, lexicon};
 
 /// What an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,23 +232,14 @@ fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
     }
 }
 
-/// Words that an infinitive belongs to: what follows is what is ruled, and not what for.
-const TAKE_INFINITIVE: &str = "decided decide agreed agree opted opt chose chosen choose remember sure certain careful forbidden \
-    prohibited banned allowed permitted free required obliged expected supposed meant need needs needed want \
-    wants wanted have has had ought going able try tries tried plan plans planned prefer prefers aim aims \
-    continue continues used is are was were be been not how fail fails";
-
-/// Verbs of a purpose after a comma only: "use Formik to simplify the creation of forms" is about forms.
-const AFTER_COMMA: &[&str] = &["make", "improve", "reduce", "simplify", "ease", "speed", "minimise", "minimize"];
-
 /// Whether "to keep …" says what something is for: not in "decided to keep".
 fn is_purpose(tokens: &[Token], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).and_then(|at| tokens.get(at)) else { return true };
     let word = |at: usize| tokens.get(at).map_or("", |token| token.lower.as_str());
-    let about = AFTER_COMMA.contains(&word(at + 1)) && word(at + 2) != "sure";
+    let about = lexicon().class(WordClass::PurposeAfterComma).contains(word(at + 1)) && word(at + 2) != "sure";
     match before.kind {
         TokenKind::Punct(_) => true,
-        _ => !about && !TAKE_INFINITIVE.split_whitespace().any(|word| word == before.lower),
+        _ => !about && !lexicon().class(WordClass::TakesInfinitive).contains(before.lower.as_str()),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         claim::Qualifiers,
         norm::{Limit, Norm, NormScope, SubjectKind},
     },
-    guard::lexicon::lexicon,
+    guard::lexicon::{WordClass, lexicon},
 };
 
 /// Clauses of one statement that become norms, at most.
@@ -104,87 +104,24 @@ fn only<T>(list: &[T]) -> Option<&T> {
 /// One name for each environment: `production` is `prod`.
 pub(crate) fn canonical_env(name: &str) -> String {
     let name = name.trim().to_lowercase();
-    super::place::env(&name).map_or(name, str::to_owned)
+    lexicon().environment(&name).map_or(name, str::to_owned)
 }
-
-/// How questions and hypotheticals begin, also without a question mark.
-const IDLE_STARTS: &[&str] = &[
-    "what if ",
-    "suppose ",
-    "imagine ",
-    "assuming we ",
-    "would it ",
-    "maybe ",
-    "perhaps ",
-    "hypothetically",
-    "should we ",
-    "shall we ",
-    "could we ",
-    "can we ",
-    "do we ",
-    "what about ",
-    "how about ",
-    "i wonder ",
-];
 
 /// Questions and hypotheticals state nothing.
 pub(super) fn is_no_statement(parsed: &Parsed) -> bool {
     let text = parsed.text.trim_end_matches([')', '"', '”', ' ', '\n']);
     let lower: String = parsed.text.trim_start().chars().take(24).collect::<String>().to_lowercase();
-    text.ends_with('?')
-        || IDLE_STARTS.iter().any(|start| lower.starts_with(start))
-        || !parsed.items.iter().any(Item::is_content)
+    text.ends_with('?') || begins_hypothetically(&lower) || !parsed.items.iter().any(Item::is_content)
 }
 
-/// Subjects that name nothing.
-fn is_vague(key: &str) -> bool {
-    matches!(key, "thing" | "stuff" | "it" | "everyth" | "someth" | "way" | "approach" | "case" | "situat" | "matter")
+fn begins_hypothetically(lower: &str) -> bool {
+    let begins = |start: &str| lower.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+    lexicon().class(WordClass::Hypothetical).iter().any(|start| begins(start))
 }
 
-/// Nouns that name a property of what stands beside them.
+/// Whether a noun names a property of what stands beside it.
 pub(crate) fn is_attribute(key: &str) -> bool {
-    matches!(
-        key,
-        "port"
-            | "version"
-            | "timeout"
-            | "limit"
-            | "expir"
-            | "size"
-            | "colour"
-            | "name"
-            | "format"
-            | "width"
-            | "length"
-            | "interv"
-            | "retent"
-            | "host"
-            | "owner"
-            | "region"
-            | "count"
-            | "level"
-            | "rate"
-            | "schedul"
-            | "deadlin"
-            | "maximum"
-            | "minimum"
-            | "default"
-            | "line length"
-            | "depth"
-            | "address"
-            | "url"
-            | "uri"
-            | "capac"
-            | "budget"
-            | "quota"
-            | "threshold"
-            | "window"
-            | "period"
-            | "frequenc"
-            | "locat"
-            | "languag"
-            | "zone"
-    )
+    lexicon().class(WordClass::Attribute).contains(key)
 }
 
 fn slice(parsed: &Parsed, at: usize) -> String {
@@ -266,7 +203,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     let env = only(&parsed.place.envs);
     let mut rest: Vec<String> = clause
         .all()
-        .filter(|at| !used[*at] && (env.is_none() || super::place::env(&items[*at].lower).as_ref() != env))
+        .filter(|at| !used[*at] && (env.is_none() || lexicon().environment(&items[*at].lower).as_ref() != env))
         .map(|at| if items[at].opposite { format!("~{}", items[at].key) } else { items[at].key.clone() })
         .collect();
     // "stored in X" and "stored with X" say different things of X.
@@ -277,8 +214,11 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     }
     rest.sort_unstable();
     rest.dedup();
-    out.subject_kind =
-        if is_vague(&out.subject) || rest.len() > MAX_WORDS { SubjectKind::Fuzzy } else { SubjectKind::Present };
+    out.subject_kind = if lexicon().class(WordClass::Vague).contains(out.subject.as_str()) || rest.len() > MAX_WORDS {
+        SubjectKind::Fuzzy
+    } else {
+        SubjectKind::Present
+    };
     out.attribute = (!rest.is_empty()).then(|| rest.join(" "));
     out
 }

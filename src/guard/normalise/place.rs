@@ -1,6 +1,7 @@
 //! Where a statement holds: environment, team or role, tenant.
 
 use super::item::{Item, ItemKind};
+use crate::guard::lexicon::{WordClass, lexicon};
 
 /// Where a statement holds; several names of one kind are alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,71 +28,10 @@ impl Place {
     }
 }
 
-/// The environment that a word names by itself.
-pub(crate) fn env(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "production" | "prod" => "prod",
-        "staging" | "preprod" => "staging",
-        "dev" | "development" => "dev",
-        "sandbox" | "sandboxes" => "sandbox",
-        "qa" => "qa",
-        "uat" => "uat",
-        "ci" => "ci",
-        "local" | "locally" | "laptop" | "laptops" | "workstation" | "localhost" => "local",
-        "preview" => "preview",
-        _ => return None,
-    })
-}
-
-/// People and programs that a rule can be for.
-const ROLES: &[&str] = &[
-    "admin",
-    "administrator",
-    "user",
-    "guest",
-    "operator",
-    "auditor",
-    "contractor",
-    "intern",
-    "developer",
-    "reviewer",
-    "manager",
-    "analyst",
-    "designer",
-    "tester",
-    "employee",
-    "customer",
-    "partner",
-    "vendor",
-    "contributor",
-    "maintainer",
-    "newcomer",
-    "human",
-    "agent",
-    "bot",
-    "moderator",
-    "editor",
-    "viewer",
-    "engineer",
-    "scientist",
-    "volunteer",
-    "student",
-    "supplier",
-    "owner",
-    "freelancer",
-    "trainee",
-    "lead",
-    "approver",
-    "committer",
-    "author",
-    "dba",
-    "sre",
-];
-
 /// The role that a word names.
 pub(crate) fn role(word: &str) -> Option<&'static str> {
     let singular = word.strip_suffix('s').unwrap_or(word);
-    ROLES.iter().find(|role| **role == singular).copied()
+    lexicon().class(WordClass::Role).get(singular).copied()
 }
 
 /// Reads the places of a statement.
@@ -103,7 +43,7 @@ pub(crate) fn place(items: &[Item], subjects: &[usize]) -> Place {
             continue;
         }
         let before = at.checked_sub(1).map_or("", word);
-        if let Some(env) = env(&item.lower) {
+        if let Some(env) = lexicon().environment(&item.lower) {
             // "development dependencies" and "QA team" are no environments; "in development", "production runs", "prod cluster" are.
             let next = word(at + 1);
             let housed = matches!(

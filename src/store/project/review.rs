@@ -97,7 +97,8 @@ fn acknowledged(db: &Connection, claim: &ClaimId, scope: i64) -> Result<BTreeSet
 
 /// How many claims do not say how many rest on them.
 pub(in crate::store) fn wrong_counts(db: &Connection) -> Result<usize> {
-    let count = "SELECT count(*) FROM claims WHERE dependents <> (SELECT count(*) FROM dependencies WHERE premise = claims.n)";
+    let count =
+        "SELECT count(*) FROM claims WHERE dependents <> (SELECT count(*) FROM dependencies WHERE premise = claims.n)";
     Ok(db.query_row(count, [], |row| row.get(0))?)
 }
 

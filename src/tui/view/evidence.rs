@@ -16,7 +16,7 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: 
     let theme = paint.theme;
     let dot = theme.glyphs.dot;
     let body = width.saturating_sub(LABEL);
-    let rule = evidence.rule.replace('_', " ");
+    let rule = evidence.rule.as_str().replace('_', " ");
     let sentence = if evidence.sentence.is_empty() { &card.view.summary.headline } else { &evidence.sentence };
     let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL, theme.accent);
     let probability = evidence.probability().map_or_else(String::new, |probability| format!(" {dot} {probability}"));

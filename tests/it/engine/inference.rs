@@ -7,6 +7,7 @@ use std::{
 
 use ergo::{
     api::AuditRequest,
+    domain::verdict::RuleId,
     guard::{
         Weights,
         weights::{Thresholds, built_in},
@@ -293,7 +294,7 @@ fn the_language_model_reads_after_the_write_and_opens_a_card() {
     let page = bed.engine.conflicts(&ConflictsQuery::default()).unwrap();
     let card = bed.card(page.items[0].id);
     assert!(card.sides.iter().any(|side| side.claim.id == late.claim_id));
-    assert_eq!(card.evidence[0].rule, "inferred_deeply");
+    assert_eq!(card.evidence[0].rule, RuleId::InferredDeeply);
     assert!(card.summary.headline.starts_with("Found after the write"), "{}", card.summary.headline);
     assert!(
         models

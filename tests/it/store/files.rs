@@ -142,7 +142,10 @@ fn a_newer_schema_an_unreleased_one_and_a_foreign_file_are_refused() {
         rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", unreleased).unwrap();
         let error = Store::open(&path, key(1), Arc::new(Plain)).err().unwrap().to_string();
         let says = |part: &str| error.contains(part);
-        assert!(says(&format!("version {unreleased},")) && says("ergo export jsonl") && says("ergo import jsonl"), "{error}");
+        assert!(
+            says(&format!("version {unreleased},")) && says("ergo export jsonl") && says("ergo import jsonl"),
+            "{error}"
+        );
     }
     let foreign = f.dir.path().join("notes.txt");
     fs::write(&foreign, "these are my notes, and they are not a database ".repeat(40)).unwrap();

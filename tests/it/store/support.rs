@@ -8,7 +8,7 @@ use ergo::{
         Body, ClaimId, ClaimKind, EventId, EventKind, Norm, OpId, Scope, SignedEvent,
         derive::local,
         norm::{IndexTerms, Modality, SubjectKind},
-        verdict::{Carried, Evidence, PairCheck},
+        verdict::{Carried, Evidence, PairCheck, RuleId},
     },
     store::{Act, Committed, Draft, Options, Ref, Store},
 };
@@ -28,7 +28,7 @@ impl PairCheck for Plain {
                 && (a.modality != b.modality || (a.value.is_some() && b.value.is_some() && a.value != b.value))
         };
         let found = ours.norms.iter().any(|a| theirs.norms.iter().any(|b| opposed(a, b)));
-        found.then(|| Evidence { rule: "plain".into(), ..Evidence::default() })
+        found.then(|| Evidence { rule: RuleId::ValueConflict, ..Evidence::default() })
     }
 
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms {

@@ -10,7 +10,10 @@ use super::{
     cue::Cue,
     item::{Item, ItemKind},
 };
-use crate::domain::norm::Modality;
+use crate::{
+    domain::norm::Modality,
+    guard::lexicon::{WordClass, lexicon},
+};
 
 /// One stance of a statement. The lists are indexes into the items.
 #[derive(Clone, Debug, Default)]
@@ -54,43 +57,10 @@ pub(crate) struct Clause {
     pub(crate) imperative: bool,
 }
 
-/// Verbs of ability and content: having one does not exclude having another.
-const OPEN_VERBS: &[&str] = &[
-    "support",
-    "accept",
-    "includ",
-    "contain",
-    "provid",
-    "offer",
-    "read",
-    "import",
-    "export",
-    "allow",
-    "handl",
-    "know",
-    "integr",
-    "work",
-    "add",
-    "connect",
-    "have",
-    "test",
-    "speak",
-    "understand",
-    "expos",
-    "emit",
-    "produc",
-    "see",
-    "follow",
-    "consid",
-    "list",
-    "cover",
-    "check",
-];
-
 impl Clause {
     /// Whether the clause speaks of an ability or a content, of which there can be several.
     pub(crate) fn is_open(&self, items: &[Item]) -> bool {
-        self.verb.is_some_and(|verb| OPEN_VERBS.contains(&items[verb].key.as_str()))
+        self.verb.is_some_and(|verb| lexicon().class(WordClass::OpenVerb).contains(items[verb].key.as_str()))
     }
 
     /// Every content item that belongs to the clause.

@@ -18,15 +18,11 @@ use crate::{
         norm::{Modality, Norm, SubjectKind},
         verdict::Confidence,
     },
-    guard::lexicon::lexicon,
+    guard::lexicon::{WordClass, lexicon},
 };
 
 /// The most words of a value: what is longer describes.
 const MAX_VALUE: usize = 2;
-
-/// Words by which a statement gives itself as no more than an idea, so that a model which finds no subject in it is right.
-const IDLE: &[&str] =
-    &["wonder", "hypothet", "suppos", "imagin", "mayb", "perhap", "could", "might", "idea", "someday", "theori"];
 
 /// The norms of a statement that a language model has read too. `known` tells whether claims of the scope have a canonical subject.
 pub(in crate::guard) fn reconcile(
@@ -79,7 +75,8 @@ fn doubt(norm: &mut Norm) {
 fn without_subject(parsed: &Parsed, mut ruled: Vec<Norm>) -> Vec<Norm> {
     let idle = parsed.items.iter().any(|item| {
         let stem = lexicon().stem(&item.lower);
-        IDLE.contains(&stem.as_str()) || IDLE.contains(&item.lower.as_str())
+        let ideas = lexicon().class(WordClass::Idea);
+        ideas.contains(stem.as_str()) || ideas.contains(item.lower.as_str())
     });
     for norm in &mut ruled {
         norm.subject_kind = if idle { SubjectKind::Missing } else { SubjectKind::Fuzzy };
@@ -93,7 +90,7 @@ fn narrow(parsed: &Parsed, reading: &Reading, frame: &mut Norm) -> bool {
     if frame.scope.env.is_none()
         && let Some(env) = reading.env.as_deref().map(norms::canonical_env)
         && parsed.place.envs.is_empty()
-        && parsed.items.iter().any(|item| place::env(&item.lower) == Some(env.as_str()))
+        && parsed.items.iter().any(|item| lexicon().environment(&item.lower) == Some(env.as_str()))
     {
         frame.scope.env = Some(env);
         narrowed = true;

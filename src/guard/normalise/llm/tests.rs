@@ -8,7 +8,7 @@ use crate::{
     domain::{
         claim::{ClaimKind, Qualifiers},
         norm::{Limit, Modality, Norm, SubjectKind},
-        verdict::Confidence,
+        verdict::{Confidence, RuleId},
     },
     guard::{Guard, lexicon::lexicon},
 };
@@ -156,7 +156,7 @@ fn a_value_that_the_rules_do_not_see_is_added_and_uncertain() {
     assert_eq!(norms[0].confidence, Some(Confidence::Med));
     let other = refined("We draw our charts with plotly.", &answer("must", "charts", Some("plotly")), &[]);
     let said = crate::guard::structural::compare(&norms[0], &other[0]);
-    assert_eq!((said.rule, said.confidence), ("value_conflict", Confidence::Med));
+    assert_eq!((said.rule, said.confidence), (RuleId::ValueConflict, Confidence::Med));
 }
 
 #[rstest]
@@ -200,7 +200,7 @@ fn what_the_rules_took_for_the_subject_may_be_its_value() {
     assert_eq!((norms[0].clone(), norms[0].confidence), (ruled("Use Postgres for storage.")[0].clone(), None));
     assert_eq!((norms[1].subject.as_str(), norms[1].confidence), ("store", Some(Confidence::Med)));
     let other = refined("Use MySQL for storage.", &answer("must", "storage", Some("MySQL")), &[]);
-    assert_eq!(crate::guard::structural::compare(&norms[1], &other[1]).rule, "value_conflict");
+    assert_eq!(crate::guard::structural::compare(&norms[1], &other[1]).rule, RuleId::ValueConflict);
 }
 
 #[test]
