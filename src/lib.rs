@@ -15,6 +15,7 @@ pub mod infer;
 pub mod interchange;
 pub mod mcp;
 pub mod recall;
+pub mod setup;
 mod steps;
 pub mod store;
 pub mod sync;

@@ -25,8 +25,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sync", &["engine", "store", "worker", "steps", "api", "domain"]),
     ("daemon", &["engine", "infer", "sync", "api", "config", "files", "domain"]),
     ("mcp", &["client", "api", "config", "files", "domain"]),
-    ("tui", &["client", "api", "config", "files", "domain"]),
-    ("cli", &["client", "interchange", "api", "config", "files", "domain"]),
+    ("setup", &["files"]),
+    ("tui", &["client", "setup", "api", "config", "files", "domain"]),
+    ("cli", &["client", "interchange", "setup", "api", "config", "files", "domain"]),
 ];
 
 /// Edges that single files may have besides: file, module, why.

@@ -5,7 +5,6 @@ use std::{path::Path, time::Duration};
 use futures_util::stream::{self, StreamExt};
 use tokio::time::{Instant, timeout_at};
 
-use super::verbs;
 use crate::{
     api::{
         CardView, ClaimsQuery, ErrorCode, MAX_PAGE, PendingJoins, RecallAnswer, RecallHit, RecallRequest,
@@ -15,6 +14,7 @@ use crate::{
         Client, ClientError,
         injected::{self, Given},
     },
+    setup::{AgentFiles, CodingAgent, SetupError, SetupPlan},
     tui::{
         found, fuzzy,
         msg::{Answer, Failure, FailureKind, Read, Write},
@@ -54,7 +54,7 @@ pub(super) async fn read(client: &Client, state: Option<&Path>, read: Read) -> R
         Read::Ingested(query) => Answer::Ingested(client.ingested(&query).await?),
         Read::Agents(query) => Answer::Agents(client.agents(&query).await?),
         Read::Given => Answer::Given(given(client, state).await?),
-        Read::Setup { remove } => Answer::Setup(verbs::setup(remove, false).await?),
+        Read::Setup { remove } => Answer::Setup(setup(state, remove, false).await?),
         Read::Joined(id) => Answer::Join(Box::new(client.sync_joined(&id).await?)),
         Read::Diagnose => Answer::Diagnose(Box::new(client.diagnose().await?)),
         Read::Sync => {
@@ -170,8 +170,36 @@ async fn given(client: &Client, state: Option<&Path>) -> Result<Vec<Given>, Fail
     Ok(given)
 }
 
-/// Tells the daemon.
-pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failure> {
+/// Plans the setup of the agents that are installed here, and writes it if told to: the diff and what it comes to, or what was done.
+async fn setup(state: Option<&Path>, remove: bool, write: bool) -> Result<String, Failure> {
+    let state = state.map(Path::to_owned).ok_or_else(|| Failure::plain("this app knows no folder for backups"))?;
+    let run = move || -> Result<String, SetupError> {
+        let place = AgentFiles::from_environment(None)?;
+        let agents = CodingAgent::installed(&place);
+        if agents.is_empty() {
+            return Err(SetupError::none_installed());
+        }
+        let plan = SetupPlan::new(agents, &place, &state, remove)?;
+        if write && !plan.is_empty() { plan.apply() } else { Ok(format!("{}{}", plan.diff(), plan.summary())) }
+    };
+    match tokio::task::spawn_blocking(run).await {
+        Ok(result) => result.map_err(Failure::from),
+        Err(_) => Err(Failure::plain("setup did not run: the app is being left")),
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let hint = match &error {
+            SetupError::Input { hint, .. } => hint.map(str::to_owned),
+            SetupError::File { .. } => None,
+        };
+        Self { hint, ..Self::plain(error.to_string()) }
+    }
+}
+
+/// Tells the daemon; `state` is the folder of this machine's state.
+pub(super) async fn write(client: &Client, state: Option<&Path>, write: Write) -> Result<Answer, Failure> {
     Ok(match write {
         Write::Resolve { card, request } => Answer::Outcome(Box::new(client.resolve(&card, &request).await?)),
         Write::ResolveMany(request) => Answer::Many(Box::new(client.resolve_many(&request).await?)),
@@ -184,7 +212,7 @@ pub(super) async fn write(client: &Client, write: Write) -> Result<Answer, Failu
         Write::Undo(request) => Answer::Undone(Box::new(client.undo(&request).await?)),
         Write::Audit(request) => Answer::Audited(client.audit(&request).await?),
         Write::Reembed => Answer::Reembedded(client.reembed().await?),
-        Write::Setup { remove } => Answer::Setup(verbs::setup(remove, true).await?),
+        Write::Setup { remove } => Answer::Setup(setup(state, remove, true).await?),
         Write::SyncNow => {
             let request = SyncNowRequest { device: None, wait_ms: Some(ROUND_MS) };
             Answer::Synced(Box::new(client.sync_now(&request).await?))

@@ -88,7 +88,7 @@ impl<'a> Player<'a> {
                     (ticket, self.runtime.block_on(calls::read(self.client, self.kept.as_deref(), read)))
                 }
                 Effect::Write(ticket, write) if self.acts => {
-                    (ticket, self.runtime.block_on(calls::write(self.client, *write)))
+                    (ticket, self.runtime.block_on(calls::write(self.client, self.kept.as_deref(), *write)))
                 }
                 Effect::Compare(sources) => {
                     let found = self

@@ -29,9 +29,9 @@ impl App {
                     });
                 }
                 Effect::Write(ticket, write) => {
-                    let (client, sender) = (self.client.clone(), self.sender.clone());
+                    let (client, sender, kept) = (self.client.clone(), self.sender.clone(), self.kept.clone());
                     self.acts.spawn(async move {
-                        let answer = calls::write(&client, *write).await;
+                        let answer = calls::write(&client, kept.as_deref().map(PathBuf::as_path), *write).await;
                         drop(sender.send(Msg::Reply(ticket, answer)).await);
                     });
                 }

@@ -11,7 +11,6 @@ mod live;
 mod memory;
 mod svg;
 mod terminal;
-mod verbs;
 
 use std::{
     io::IsTerminal,

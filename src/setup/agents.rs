@@ -1,13 +1,15 @@
-//! The coding agents that ergo can be told to, and what is written into which of their files.
+//! The coding agents that ergo knows, and what is written into which of their files.
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::SetupError;
+
 /// A coding agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Client {
+pub enum CodingAgent {
     /// Claude Code.
     ClaudeCode,
     /// Codex.
@@ -24,13 +26,13 @@ pub(super) enum Client {
 
 /// Whose files are written.
 #[derive(Clone, Debug)]
-pub(super) struct Where {
+pub struct AgentFiles {
     /// The person's home.
-    pub(super) home: PathBuf,
+    pub home: PathBuf,
     /// The person's folder of settings.
-    pub(super) config: PathBuf,
+    pub config: PathBuf,
     /// The repository whose files are written instead of the person's.
-    pub(super) project: Option<PathBuf>,
+    pub project: Option<PathBuf>,
 }
 
 /// What is written into a file.
@@ -72,8 +74,23 @@ pub(super) struct Target {
     pub(super) edits: Vec<Edit>,
 }
 
-impl Client {
-    pub(super) fn title(self) -> &'static str {
+impl AgentFiles {
+    /// The files of the person whom the environment names, or those of a project.
+    ///
+    /// # Errors
+    /// The environment names no home.
+    pub fn from_environment(project: Option<PathBuf>) -> Result<Self, SetupError> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = set("HOME").ok_or_else(|| {
+            SetupError::input("HOME is not set; the files of agents are in your home directory", "set HOME")
+        })?;
+        Ok(Self { config: set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")), home, project })
+    }
+}
+
+impl CodingAgent {
+    /// Its name, as people write it.
+    pub fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::Codex => "Codex",
@@ -82,6 +99,13 @@ impl Client {
             Self::Opencode => "opencode",
             Self::Vscode => "VS Code",
         }
+    }
+
+    /// The agents that are installed here: those whose program is on the `PATH`, or whose folder of settings exists.
+    pub fn installed(place: &AgentFiles) -> Vec<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        Self::value_variants().iter().copied().filter(|agent| agent.is_installed(place, &folders)).collect()
     }
 
     fn program(self) -> &'static str {
@@ -96,7 +120,7 @@ impl Client {
     }
 
     /// Its folder of settings, or its program, is there.
-    pub(super) fn is_installed(self, place: &Where, path: &[PathBuf]) -> bool {
+    fn is_installed(self, place: &AgentFiles, path: &[PathBuf]) -> bool {
         let folder = match self {
             Self::ClaudeCode => place.home.join(".claude"),
             Self::Codex => place.home.join(".codex"),
@@ -108,7 +132,7 @@ impl Client {
         folder.is_dir() || path.iter().any(|folder| folder.join(self.program()).is_file())
     }
 
-    fn targets(self, place: &Where, program: &str) -> Vec<Target> {
+    fn targets(self, place: &AgentFiles, program: &str) -> Vec<Target> {
         let stdio = json!({"command": program, "args": ["mcp"]});
         let typed = json!({"type": "stdio", "command": program, "args": ["mcp"]});
         let (home, project) = (&place.home, place.project.as_deref());
@@ -180,7 +204,7 @@ fn opencode(folder: &Path) -> PathBuf {
 }
 
 /// A person's folder of VS Code's settings.
-fn vscode(place: &Where) -> PathBuf {
+fn vscode(place: &AgentFiles) -> PathBuf {
     if cfg!(target_os = "macos") {
         place.home.join("Library/Application Support/Code/User")
     } else {
@@ -236,9 +260,9 @@ fn command(program: &str, moment: &str) -> String {
 }
 
 /// Every file of these agents, once.
-pub(super) fn targets(clients: &[Client], place: &Where, program: &str) -> Vec<Target> {
+pub(super) fn targets(agents: &[CodingAgent], place: &AgentFiles, program: &str) -> Vec<Target> {
     let mut all: Vec<Target> = Vec::new();
-    for target in clients.iter().flat_map(|client| client.targets(place, program)) {
+    for target in agents.iter().flat_map(|agent| agent.targets(place, program)) {
         // Several agents read one AGENTS.md.
         if !all.iter().any(|other| other.path == target.path) {
             all.push(target);

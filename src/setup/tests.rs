@@ -2,10 +2,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use clients::Edit;
+use agents::Edit;
+use clap::ValueEnum;
 
-fn place(project: Option<&str>) -> Where {
-    Where { home: "/home/ada".into(), config: "/home/ada/.config".into(), project: project.map(PathBuf::from) }
+fn place(project: Option<&str>) -> AgentFiles {
+    AgentFiles { home: "/home/ada".into(), config: "/home/ada/.config".into(), project: project.map(PathBuf::from) }
 }
 
 /// What is in a file, by the sort of edits that are made in it.
@@ -31,9 +32,9 @@ fn texts(target: &Target) -> BoxedStrategy<String> {
 }
 
 fn cases() -> impl Strategy<Value = (Target, String)> {
-    let every = Client::value_variants();
-    let mut all = clients::targets(every, &place(None), "/opt/ergo/bin/ergo");
-    all.extend(clients::targets(every, &place(Some("/work/api")), "ergo"));
+    let every = CodingAgent::value_variants();
+    let mut all = agents::targets(every, &place(None), "/opt/ergo/bin/ergo");
+    all.extend(agents::targets(every, &place(Some("/work/api")), "ergo"));
     proptest::sample::select(all).prop_flat_map(|target| {
         let texts = texts(&target);
         (Just(target), texts)
@@ -65,20 +66,20 @@ proptest! {
     #[test]
     fn setup_then_remove_gives_the_file_byte_for_byte((target, text) in cases(), there in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
-        let ledger = Ledger::new(&dir.path().join("state"));
+        let backups = Backups::new(&dir.path().join("state"));
         let path = dir.path().join("file");
         let target = Target { path: path.clone(), ..target };
         if there {
             fs::write(&path, &text).unwrap();
         }
         for _ in 0..2 {
-            if let Some(change) = change(target.clone(), None, false, &ledger).unwrap() {
-                write(&change, false, &ledger).unwrap();
+            if let Some(change) = change(target.clone(), None, false, &backups).unwrap() {
+                write(&change, false, &backups).unwrap();
             }
         }
         prop_assert!(fs::read_to_string(&path).unwrap().contains("ergo"));
-        let change = change(target, None, true, &ledger).unwrap().unwrap();
-        write(&change, true, &ledger).unwrap();
+        let change = change(target, None, true, &backups).unwrap().unwrap();
+        write(&change, true, &backups).unwrap();
         prop_assert_eq!(fs::read_to_string(&path).ok(), there.then_some(text));
     }
 }
@@ -86,16 +87,16 @@ proptest! {
 #[test]
 fn what_a_person_added_since_stays() {
     let dir = tempfile::tempdir().unwrap();
-    let ledger = Ledger::new(&dir.path().join("state"));
+    let backups = Backups::new(&dir.path().join("state"));
     let path = dir.path().join("mcp.json");
     let target = Target {
         path: path.clone(),
         edits: vec![Edit::Entry(&["mcpServers"], json!({"command": "ergo", "args": ["mcp"]}))],
     };
-    write(&change(target.clone(), None, false, &ledger).unwrap().unwrap(), false, &ledger).unwrap();
+    write(&change(target.clone(), None, false, &backups).unwrap().unwrap(), false, &backups).unwrap();
     let text = fs::read_to_string(&path).unwrap().replacen('{', "{ \"mine\": 1, // why\n", 1);
     fs::write(&path, text).unwrap();
-    write(&change(target, None, true, &ledger).unwrap().unwrap(), true, &ledger).unwrap();
+    write(&change(target, None, true, &backups).unwrap().unwrap(), true, &backups).unwrap();
     let left = fs::read_to_string(&path).unwrap();
     assert!(left.contains("\"mine\": 1") && left.contains("// why") && !left.contains("ergo"), "{left}");
 }
@@ -109,7 +110,7 @@ fn an_entry_keeps_what_a_person_added_to_it_and_a_moved_program_is_found() {
     let set = edit::set(Some(text), &target).unwrap();
     assert!(set.contains("\"env\"") && !set.contains("/old"), "{set}");
 
-    let targets = |program: &str| clients::targets(&[Client::ClaudeCode], &place(None), program);
+    let targets = |program: &str| agents::targets(&[CodingAgent::ClaudeCode], &place(None), program);
     let (old, new) = (&targets("/old bin/ergo")[1], &targets("/new/ergo")[1]);
     let set = edit::set(Some(&edit::set(None, old).unwrap()), new).unwrap();
     assert!(set.contains("/new/ergo hook stop") && !set.contains("/old"), "{set}");
@@ -118,13 +119,13 @@ fn an_entry_keeps_what_a_person_added_to_it_and_a_moved_program_is_found() {
 
 #[test]
 fn a_file_that_is_not_understood_is_left_alone() {
-    let targets = clients::targets(&[Client::Codex, Client::ClaudeCode], &place(None), "ergo");
+    let targets = agents::targets(&[CodingAgent::Codex, CodingAgent::ClaudeCode], &place(None), "ergo");
     let wrong =
         ["{ \"mcpServers\": 5 }", "[1]", "{ \"hooks\": {\"Stop\": 5} }", "{ nonsense", "mcp_servers = 5", "[[["];
     for target in targets.iter().filter(|target| target.edits != [Edit::Instructions]) {
         let refused = wrong.iter().filter(|text| {
             let error = edit::set(Some(text), target).err();
-            error.is_some_and(|error| error.error.contains("nothing was changed"))
+            error.is_some_and(|error| error.to_string().contains("nothing was changed"))
         });
         assert!(refused.count() >= 3, "{target:?}");
     }
@@ -132,10 +133,10 @@ fn a_file_that_is_not_understood_is_left_alone() {
 
 #[test]
 fn each_agent_gets_its_server_and_several_share_one_page_of_instructions() {
-    let all = clients::targets(Client::value_variants(), &place(Some("/work/api")), "ergo");
+    let all = agents::targets(CodingAgent::value_variants(), &place(Some("/work/api")), "ergo");
     assert_eq!(all.iter().filter(|target| target.path.ends_with("AGENTS.md")).count(), 1);
-    for client in Client::value_variants() {
-        let own = clients::targets(&[*client], &place(None), "ergo");
+    for client in CodingAgent::value_variants() {
+        let own = agents::targets(&[*client], &place(None), "ergo");
         let server = |edit: &Edit| matches!(edit, Edit::Entry(..) | Edit::Server(_));
         assert!(own.iter().any(|target| target.edits.iter().any(server)), "{}", client.title());
         assert!(own.iter().all(|target| target.path.starts_with("/home/ada")), "{own:?}");

@@ -6,7 +6,7 @@ use jsonc_parser::{
 };
 use serde_json::{Map, Value, json};
 
-use super::clients::Hook;
+use super::agents::Hook;
 
 const NAME: &str = "ergo";
 

@@ -1,32 +1,32 @@
 //! What setup writes into a text, and takes out of it again. Pure.
 
 use super::{
-    CliError, block,
-    clients::{Edit, Target},
-    json, toml,
+    SetupError,
+    agents::{Edit, Target},
+    instructions, json, toml,
 };
 
 /// The text with ergo in it; the same text where it is there already.
-pub(super) fn set(text: Option<&str>, target: &Target) -> Result<String, CliError> {
+pub(super) fn set(text: Option<&str>, target: &Target) -> Result<String, SetupError> {
     let each = |text: String, edit: &Edit| match edit {
         Edit::Entry(path, value) => json::set_entry(&text, path, value),
         Edit::Hook(hook) => json::set_hook(&text, hook),
         Edit::Default(name, value) => json::set_default(&text, name, value),
         Edit::Server(program) => toml::set(&text, program),
-        Edit::Instructions => Ok(block::set(&text)),
+        Edit::Instructions => Ok(instructions::set(&text)),
     };
     fold(text.unwrap_or_default(), target, each)
 }
 
 /// The text without ergo.
-pub(super) fn unset(text: &str, target: &Target) -> Result<String, CliError> {
+pub(super) fn unset(text: &str, target: &Target) -> Result<String, SetupError> {
     let each = |text: String, edit: &Edit| match edit {
         Edit::Entry(path, _) => json::unset_entry(&text, path),
         Edit::Hook(hook) => json::unset_hook(&text, hook),
         // It means nothing by itself, and a person may rely on it by now.
         Edit::Default(..) => Ok(text),
         Edit::Server(_) => toml::unset(&text),
-        Edit::Instructions => Ok(block::unset(&text)),
+        Edit::Instructions => Ok(instructions::unset(&text)),
     };
     fold(text, target, each)
 }
@@ -35,9 +35,11 @@ fn fold(
     text: &str,
     target: &Target,
     each: impl Fn(String, &Edit) -> Result<String, String>,
-) -> Result<String, CliError> {
+) -> Result<String, SetupError> {
     target.edits.iter().try_fold(text.to_owned(), each).map_err(|why| {
-        CliError::usage(format_args!("{} {why}; nothing was changed", target.path.display()))
-            .hint("mend the file, or write the entry by hand: docs/clients has it for each agent")
+        SetupError::input(
+            format!("{} {why}; nothing was changed", target.path.display()),
+            "correct the file, or write the entry by hand: docs/clients has it for each agent",
+        )
     })
 }

@@ -1,4 +1,4 @@
-//! Files as they were before setup changed them: so that taking back gives back every byte, where nobody else changed them since.
+//! Files as they were before setup changed them: so that removing gives back every byte if nobody else changed them since.
 
 use std::{
     fs,
@@ -8,33 +8,37 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::CliError;
+use super::SetupError;
 use crate::files;
 
-/// The folder of what setup keeps.
-pub(super) struct Ledger {
+/// The folder of the backups.
+#[derive(Debug)]
+pub(super) struct Backups {
     folder: PathBuf,
 }
 
-/// A file as it was.
+/// A backup, as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct Backup {
     path: PathBuf,
-    /// What was in it; `None` where there was no such file.
+    /// What was in it; `None` if there was no such file.
     before: Option<String>,
     /// The hash of what setup wrote.
     after: String,
 }
 
-/// What was in a file before setup; `None` where there was no such file.
-pub(super) struct Before(pub(super) Option<String>);
+/// What was in a file before setup.
+pub(super) struct Original {
+    /// `None` if there was no such file.
+    pub(super) text: Option<String>,
+}
 
 fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-impl Ledger {
-    /// The ledger in this folder of the machine's state.
+impl Backups {
+    /// The backups in this folder of the machine's state.
     pub(super) fn new(state: &Path) -> Self {
         Self { folder: state.join("setup") }
     }
@@ -48,26 +52,27 @@ impl Ledger {
         self.folder.join(format!("{}.json", name.get(..32).unwrap_or_default()))
     }
 
-    fn kept(&self, path: &Path) -> Option<Kept> {
+    fn backup(&self, path: &Path) -> Option<Backup> {
         let text = files::text(&self.file(path), 4 * files::MAX_SETTINGS).ok()?;
-        serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.path == path)
+        serde_json::from_str(&text).ok().filter(|backup: &Backup| backup.path == path)
     }
 
-    /// The file before setup, where it holds what setup wrote and nothing else.
-    pub(super) fn before(&self, path: &Path, now: &str) -> Option<Before> {
-        self.kept(path).filter(|kept| kept.after == hash(now)).map(|kept| Before(kept.before))
+    /// The file before setup, if it holds what setup wrote and nothing else.
+    pub(super) fn original(&self, path: &Path, now: &str) -> Option<Original> {
+        let backup = self.backup(path).filter(|backup| backup.after == hash(now))?;
+        Some(Original { text: backup.before })
     }
 
     /// Keeps a file as it is, before it is changed to `after`.
-    pub(super) fn keep(&self, path: &Path, now: Option<&str>, after: &str) -> Result<(), CliError> {
+    pub(super) fn keep(&self, path: &Path, now: Option<&str>, after: &str) -> Result<(), SetupError> {
         // Where setup writes over what it wrote, what was there before the first time is what counts.
-        let first = now.and_then(|now| self.before(path, now));
-        let before = first.map_or_else(|| now.map(str::to_owned), |Before(text)| text);
-        let kept = Kept { path: path.to_owned(), before, after: hash(after) };
+        let first = now.and_then(|now| self.original(path, now));
+        let before = first.map_or_else(|| now.map(str::to_owned), |original| original.text);
+        let backup = Backup { path: path.to_owned(), before, after: hash(after) };
         let file = self.file(path);
-        let failed = |error: std::io::Error| CliError::file("write", &file, &error);
+        let failed = |error: std::io::Error| SetupError::file("write", &file, error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
-        let text = serde_json::to_string_pretty(&kept).map_err(CliError::internal)?;
+        let text = serde_json::to_string_pretty(&backup).map_err(|error| failed(error.into()))?;
         let mut options = fs::OpenOptions::new();
         let mut out = options.write(true).create(true).truncate(true).mode(0o600).open(&file).map_err(failed)?;
         std::io::Write::write_all(&mut out, text.as_bytes()).map_err(failed)

@@ -1,0 +1,113 @@
+//! `ergo setup`: connects coding agents to ergo, or removes ergo from their files. What it does is in [`crate::setup`].
+
+use std::io::IsTerminal;
+
+use clap::ValueEnum;
+
+use super::{CliError, Context, Exit, ask::Asker, scope::top_of, show::text::count, ui::SafeText};
+use crate::setup::{AgentFiles, CodingAgent, SetupError, SetupPlan};
+
+/// Connect coding agents to ergo: MCP server, hooks and instructions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ergo setup                       all agents that are installed here, for every project of yours
+  ergo setup claude-code --project this repository only, in files that the team shares
+  ergo setup --dry-run             only show what would change
+  ergo setup --remove              remove it all again")]
+pub(crate) struct Args {
+    /// Only these: claude-code, codex, cursor, gemini, opencode, vscode.
+    #[arg(value_name = "AGENT", hide_possible_values = true)]
+    agents: Vec<CodingAgent>,
+    /// All of them, installed or not.
+    #[arg(long, conflicts_with = "agents")]
+    all: bool,
+    /// For every project of yours (default). --project: for this repository, in files that the team shares.
+    #[arg(long)]
+    user: bool,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Remove what setup wrote.
+    #[arg(long)]
+    remove: bool,
+    /// Do not ask.
+    #[arg(short = 'y', long)]
+    yes: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let args = shared(args, cx)?;
+    let here = std::env::current_dir().map_err(CliError::usage)?;
+    let project = (!args.user && cx.globals.project.is_some()).then(|| top_of(&here));
+    let place = AgentFiles::from_environment(project)?;
+    let plan = SetupPlan::new(chosen(&args, &place)?, &place, &cx.paths()?.state, args.remove)?;
+    if plan.is_empty() {
+        cx.ui.line(SafeText::line(plan.summary()));
+        return Ok(Exit::Ok);
+    }
+    cx.ui.line(SafeText::lines(plan.diff().trim_end()));
+    cx.ui.line("");
+    if args.dry_run {
+        cx.ui.line(SafeText::line(plan.summary()));
+        return Ok(Exit::Ok);
+    }
+    if !args.yes && std::io::stdin().is_terminal() {
+        let question = text!("Write {}?", count(plan.len(), "this file", "these files"));
+        let agreed = Asker::new().map_or(Ok(false), |mut asker| asker.yes(cx, question))?;
+        if !agreed {
+            cx.ui.line("Nothing was written.");
+            return Ok(Exit::Ok);
+        }
+    }
+    cx.ui.line(SafeText::line(plan.apply()?));
+    Ok(Exit::Ok)
+}
+
+impl From<SetupError> for CliError {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::File { verb, path, error } => Self::file(verb, &path, &error),
+            SetupError::Input { message, hint } => {
+                let error = Self::usage(message);
+                match hint {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                }
+            }
+        }
+    }
+}
+
+/// `--project` takes a name with every other verb, and stands alone here: what follows it is an agent.
+fn shared(mut args: Args, cx: &Context) -> Result<Args, CliError> {
+    let Some(word) = cx.globals.project.as_deref() else { return Ok(args) };
+    if args.user {
+        return Err(CliError::usage("`--project` and `--user` exclude each other").hint("leave one of them out"));
+    }
+    if !word.is_empty() {
+        let agent = CodingAgent::from_str(word, false).map_err(|_| {
+            CliError::usage(format_args!("unknown agent “{word}”; `--project` takes no name here"))
+                .hint("run it in the repository: `ergo setup --project`")
+        })?;
+        args.agents.push(agent);
+    }
+    Ok(args)
+}
+
+fn chosen(args: &Args, place: &AgentFiles) -> Result<Vec<CodingAgent>, CliError> {
+    let agents = if args.all {
+        CodingAgent::value_variants().to_vec()
+    } else if args.agents.is_empty() {
+        CodingAgent::installed(place)
+    } else {
+        let mut named = args.agents.clone();
+        named.dedup();
+        named
+    };
+    if agents.is_empty() {
+        return Err(SetupError::none_installed().into());
+    }
+    Ok(agents)
+}

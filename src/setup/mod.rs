@@ -1,0 +1,254 @@
+//! Connects coding agents to ergo: its MCP server, its hooks and its instructions, in the agents' own files, and removes them again.
+//!
+//! What is written where stands in [`agents`]; how, without touching what else is in a file, in [`edit`]; [`backups`] keeps each file
+//! as it was, so that removing gives it back byte for byte. Prints nothing: the command line and the app both call [`SetupPlan`].
+
+mod agents;
+mod backups;
+mod edit;
+mod instructions;
+mod json;
+mod toml;
+
+use std::{
+    fmt::Write,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use similar::TextDiff;
+
+use crate::files::{self, Place, locate, real_path};
+use agents::Target;
+pub use agents::{AgentFiles, CodingAgent};
+use backups::Backups;
+
+/// Why setup stopped; until then it has changed nothing but what it wrote before.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A file that cannot be read or written.
+    #[error("cannot {verb} {}: {error}", path.display())]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Something that a person has to change first.
+    #[error("{message}")]
+    Input {
+        /// What is wrong.
+        message: String,
+        /// What helps.
+        hint: Option<&'static str>,
+    },
+}
+
+impl SetupError {
+    fn file(verb: &'static str, path: &Path, error: io::Error) -> Self {
+        Self::File { verb, path: path.to_owned(), error }
+    }
+
+    /// The error of a machine without a coding agent.
+    pub fn none_installed() -> Self {
+        Self::input(
+            "no coding agent that ergo knows is installed here",
+            "name one: ergo setup claude-code, codex, cursor, gemini, opencode or vscode",
+        )
+    }
+
+    fn input(message: impl Into<String>, hint: impl Into<Option<&'static str>>) -> Self {
+        Self::Input { message: message.into(), hint: hint.into() }
+    }
+}
+
+/// A file that is to change.
+#[derive(Debug)]
+struct FileChange {
+    target: Target,
+    /// The file behind links.
+    path: PathBuf,
+    before: Option<String>,
+    /// `None` if the file is to be removed.
+    after: Option<String>,
+}
+
+/// What setup would change. Nothing is written before [`SetupPlan::apply`].
+#[derive(Debug)]
+pub struct SetupPlan {
+    agents: Vec<CodingAgent>,
+    changes: Vec<FileChange>,
+    backups: Backups,
+    remove: bool,
+}
+
+impl SetupPlan {
+    /// Reads the files of these agents and plans what to write into them, or what to remove. Backups are kept under `state`, the
+    /// folder of this machine's state.
+    ///
+    /// # Errors
+    /// A file that cannot be read, that has no valid syntax, or that leads out of the project.
+    pub fn new(agents: Vec<CodingAgent>, place: &AgentFiles, state: &Path, remove: bool) -> Result<Self, SetupError> {
+        let backups = Backups::new(state);
+        let mut changes = Vec::new();
+        for target in agents::targets(&agents, place, &program(place)) {
+            changes.extend(change(target, place.project.as_deref(), remove, &backups)?);
+        }
+        Ok(Self { agents, changes, backups, remove })
+    }
+
+    /// Returns how many files would change.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether no file would change.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Returns the changes as unified diffs, each followed by an empty line.
+    pub fn diff(&self) -> String {
+        let mut out = String::new();
+        for change in &self.changes {
+            let _ = writeln!(out, "{}\n", diff(change).trim_end());
+        }
+        out
+    }
+
+    /// Says in a sentence what would be written.
+    pub fn summary(&self) -> String {
+        match (self.changes.len(), self.remove) {
+            (0, true) => format!("{}: knows nothing of ergo. Nothing changes.", self.titles()),
+            (0, false) => format!("{}: is set up already. Nothing changes.", self.titles()),
+            (1, _) => "1 file would change; nothing was written.".to_owned(),
+            (n, _) => format!("{n} files would change; nothing was written."),
+        }
+    }
+
+    /// Writes the changes; says in a sentence what was done.
+    ///
+    /// # Errors
+    /// A file that cannot be written; those before it are written.
+    pub fn apply(&self) -> Result<String, SetupError> {
+        for change in &self.changes {
+            write(change, self.remove, &self.backups)?;
+        }
+        let files = if self.changes.len() == 1 { "file" } else { "files" };
+        Ok(if self.remove {
+            format!("Removed from {}: {} {files}.", self.titles(), self.changes.len())
+        } else {
+            format!(
+                "{} know of ergo now: start a new session there. The files as they were are in {}; `ergo setup --remove` restores them.",
+                self.titles(),
+                self.backups.folder().display()
+            )
+        })
+    }
+
+    fn titles(&self) -> String {
+        self.agents.iter().map(|agent| agent.title()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The name under which agents find this program: `ergo` if the shell finds it by that name or others read the file, else its path.
+fn program(place: &AgentFiles) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("ergo")).find(|file| file.is_file());
+    let own = std::env::current_exe().ok();
+    let same = |file: PathBuf| fs::canonicalize(file).ok() == own.as_ref().and_then(|own| fs::canonicalize(own).ok());
+    match own.as_ref() {
+        Some(own) if place.project.is_none() && !found.is_some_and(same) => own.display().to_string(),
+        _ => "ergo".to_owned(),
+    }
+}
+
+/// The file behind links. A repository's own files stay in it: whoever made the repository chose where its links lead.
+fn behind(target: &Path, project: Option<&Path>) -> Result<PathBuf, SetupError> {
+    let failed = |error: io::Error| SetupError::file("follow", target, error);
+    // A person's link to a file in a repository of settings stays a link.
+    let Some(project) = project else { return real_path(target).map_err(failed) };
+    match locate(project, target).map_err(failed)? {
+        Place::Inside(real) => Ok(real),
+        Place::Outside(real) => Err(SetupError::input(
+            format!(
+                "{} leads to {}, outside of the project {}; nothing was changed",
+                target.display(),
+                real.display(),
+                project.display()
+            ),
+            "put a file of the project in the link's place, or run `ergo setup` without `--project`",
+        )),
+    }
+}
+
+/// What becomes of a file; `None` if nothing does.
+fn change(
+    target: Target,
+    project: Option<&Path>,
+    remove: bool,
+    backups: &Backups,
+) -> Result<Option<FileChange>, SetupError> {
+    let path = behind(&target.path, project)?;
+    let before = match files::bytes(&path, files::MAX_SETTINGS) {
+        Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
+            SetupError::input(format!("{} is not UTF-8 text; nothing was changed", path.display()), None)
+        })?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(SetupError::file("read", &path, error)),
+    };
+    let after = match (&before, remove) {
+        (None, true) => return Ok(None),
+        (Some(text), true) => match backups.original(&path, text) {
+            Some(original) => original.text,
+            None => Some(edit::unset(text, &target)?),
+        },
+        (text, false) => Some(edit::set(text.as_deref(), &target)?),
+    };
+    Ok((before != after).then_some(FileChange { target, path, before, after }))
+}
+
+fn diff(change: &FileChange) -> String {
+    let name = change.target.path.display().to_string();
+    let (old, new) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    let from = if change.before.is_some() { name.as_str() } else { "/dev/null" };
+    let to = if change.after.is_some() { name.as_str() } else { "/dev/null" };
+    TextDiff::from_lines(old, new).unified_diff().context_radius(2).header(from, to).to_string()
+}
+
+fn write(change: &FileChange, remove: bool, backups: &Backups) -> Result<(), SetupError> {
+    if !remove && let Some(after) = &change.after {
+        backups.keep(&change.path, change.before.as_deref(), after)?;
+    }
+    match &change.after {
+        Some(text) => replace(&change.path, text)?,
+        None => fs::remove_file(&change.path).map_err(|error| SetupError::file("remove", &change.path, error))?,
+    }
+    if remove {
+        backups.forget(&change.path);
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all, with the rights that it had.
+fn replace(path: &Path, text: &str) -> Result<(), SetupError> {
+    let failed = |error: io::Error| SetupError::file("write", path, error);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = folder.join(format!(".{name}.ergo-{}", std::process::id()));
+    fs::write(&beside, text).map_err(failed)?;
+    if let Ok(meta) = fs::metadata(path) {
+        fs::set_permissions(&beside, meta.permissions()).map_err(failed)?;
+    }
+    fs::rename(&beside, path).map_err(|error| {
+        // It is of no use any more; what matters is why.
+        drop(fs::remove_file(&beside));
+        failed(error)
+    })
+}
+
+#[cfg(test)]
+mod tests;
