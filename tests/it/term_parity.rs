@@ -45,14 +45,14 @@ const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
 /// Acts that the flow does besides.
 /// Taking back an act of the log is undo by its id.
 const BESIDES: [Action; 6] =
-    [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::TakeBack, Action::AddClaim];
+    [Action::KeepSource, Action::Undo, Action::Redo, Action::Audit, Action::UndoSelected, Action::AddClaim];
 
 /// Acts on teams that change something, each with its verb; what the verbs do is proved in `tests/it/sync_flows.rs`.
 const ON_TEAMS: [(Action, [&str; 2]); 4] = [
-    (Action::LetIn, ["sync", "admit"]),
-    (Action::TurnAway, ["sync", "deny"]),
-    (Action::DoorIn, ["sync", "admit"]),
-    (Action::DoorOut, ["sync", "deny"]),
+    (Action::AdmitDevice, ["sync", "admit"]),
+    (Action::RejectDevice, ["sync", "deny"]),
+    (Action::AdmitPending, ["sync", "admit"]),
+    (Action::RejectPending, ["sync", "deny"]),
 ];
 
 /// What is shown, or done to this machine, beside the memory, each with its verb.

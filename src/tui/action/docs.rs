@@ -1,4 +1,4 @@
-//! The table of acts as a page of documentation.
+//! The table of actions as a page of documentation.
 
 use std::fmt::Write;
 
@@ -25,10 +25,10 @@ pub fn keys_roff() -> String {
 pub fn keys_markdown() -> String {
     let mut out = String::from(
         "# Keys of `ergo tui`\n\n\
-         This page is generated from the app's own table of acts (`src/tui/action/table.rs`). In the app, `?` shows the same,\n\
+         This page is generated from the app's own table of actions (`src/tui/action/table.rs`). In the app, `?` shows the same,\n\
          searchable, with what can be done now and, where something cannot, why.\n\n\
-         An act marked ↩ changes claims and is undone with `u`; one marked ‼ cannot be undone, and asks first.\n\n\
-         Other keys are set in `keys.toml`, beside `config.toml`: a section for each place, in which an act is named as in the last\n\
+         An action marked ↩ changes claims and is undone with `u`; one marked ‼ cannot be undone, and asks first.\n\n\
+         Other keys are set in `keys.toml`, beside `config.toml`: a section for each place, in which an action is named as in the last\n\
          column and given a key, or a list of keys, in place of the usual ones. A mistake is told with its line when the app opens.\n\n\
          ```toml\n[card]\nkeep_new = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",
     );
@@ -36,7 +36,7 @@ pub fn keys_markdown() -> String {
     for scope in KeyScope::ALL {
         let _ = write!(
             out,
-            "\n## {}: `[{}]`\n\n| key | act | what it does | name |\n|---|---|---|---|\n",
+            "\n## {}: `[{}]`\n\n| key | action | what it does | name |\n|---|---|---|---|\n",
             scope.title(),
             scope.name()
         );

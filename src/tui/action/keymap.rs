@@ -1,6 +1,6 @@
-//! Which key means which act: as the table says, and as a person set it in `keys.toml`.
+//! Which key means which action: as the table says, and as a person set it in `keys.toml`.
 //!
-//! The file has a section for each place, in which an act is named and given its keys in place of the usual ones:
+//! The file has a section for each place, in which an action is named and given its keys in place of the usual ones:
 //!
 //! ```toml
 //! [card]
@@ -12,14 +12,13 @@ use std::collections::HashMap;
 
 use toml::{Spanned, de::DeValue};
 
-use super::{ACTIONS, Action, ActionSpec, KeyScope};
+use super::{ACTIONS, Action, ActionSpec, KeyScope, chains::CHAINS};
 use crate::tui::{
     files::{Document, Mistake, nearest},
     key::KeyPress,
-    state::CHAINS,
 };
 
-/// Acts without which one would be stuck: they keep at least one key.
+/// Actions without which a person would be stuck: they keep at least one key.
 const NEEDED: [Action; 8] = [
     Action::Palette,
     Action::Quit,
@@ -31,7 +30,7 @@ const NEEDED: [Action; 8] = [
     Action::No,
 ];
 
-/// The keys of every act.
+/// The keys of every action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
     keys: HashMap<Action, Vec<KeyPress>>,
@@ -48,7 +47,7 @@ impl Keymap {
     /// Reads `keys.toml`: what it says in place of the usual keys.
     ///
     /// # Errors
-    /// The first mistake with its line: no such place, act or key; a key that would mean two things, or type a letter as well.
+    /// The first mistake with its line: an unknown place, action or key; a key that would mean two things, or type a letter as well.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let document = Document::parse(text)?;
         let mut map = Self::default();
@@ -56,14 +55,14 @@ impl Keymap {
         for (name, section) in document.entries() {
             let Some(scope) = KeyScope::ALL.into_iter().find(|scope| scope.name() == name.get_ref()) else {
                 let hint = nearest(name.get_ref(), KeyScope::ALL.iter().map(|scope| scope.name()));
-                return Err(document.wrong(name, format!("there is no section `{}`{hint}", name.get_ref())));
+                return Err(document.wrong(name, format!("unknown section `{}`{hint}", name.get_ref())));
             };
             for (act, keys) in document.table(section)? {
                 let spec = named(&document, scope, act)?;
                 let presses = presses(&document, scope, keys)?;
                 if presses.is_empty() && NEEDED.contains(&spec.id) {
                     return Err(
-                        document.wrong(keys, format!("`{}` needs a key: without it one is stuck", act.get_ref()))
+                        document.wrong(keys, format!("`{}` needs a key: there is no other way on", act.get_ref()))
                     );
                 }
                 map.keys.insert(spec.id, presses);
@@ -80,22 +79,22 @@ impl Keymap {
         Ok(map)
     }
 
-    /// The act that a key means in a chain of places, the first place first.
+    /// The action that a key means in a chain of places, the first place first.
     pub fn resolve(&self, chain: &[KeyScope], key: KeyPress) -> Option<&'static ActionSpec> {
         chain.iter().find_map(|scope| ACTIONS.iter().find(|spec| spec.scope == *scope && self.has(spec.id, key)))
     }
 
-    /// Whether this press is one of an act's keys.
+    /// Whether this press is one of an action's keys.
     pub fn has(&self, id: Action, key: KeyPress) -> bool {
         self.of(id).iter().any(|own| own.same(key))
     }
 
-    /// An act's first key as written, for labels; empty where it has none.
+    /// An action's first key as written, for labels; empty where it has none.
     pub fn first(&self, id: Action) -> String {
         self.of(id).first().map_or_else(String::new, ToString::to_string)
     }
 
-    /// A text in which `{undo}` stands for the first key of that act, or, where it has none, for its title.
+    /// A text in which `{undo}` stands for the first key of that action, or, where it has none, for its title.
     pub fn say(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -120,7 +119,7 @@ impl Keymap {
         out
     }
 
-    /// All of an act's keys as written, separated by spaces.
+    /// All of an action's keys as written, separated by spaces.
     pub fn all(&self, id: Action) -> String {
         self.of(id).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
@@ -129,7 +128,7 @@ impl Keymap {
         self.keys.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// A key of this act that means another one at the same time.
+    /// A key of this action that means another one at the same time.
     fn clash(&self, spec: &ActionSpec) -> Option<(KeyPress, &'static ActionSpec)> {
         let chains = CHAINS.iter().filter(|chain| chain.contains(&spec.scope));
         let others = chains.flat_map(|chain| super::in_chain(chain)).filter(|other| other.id != spec.id);
@@ -155,7 +154,7 @@ fn named(
     }
     let names: Vec<String> = own().map(|spec| spec.id.name()).collect();
     let hint = nearest(act.get_ref(), names.iter().map(String::as_str));
-    Err(document.wrong(act, format!("there is no act `{}` in [{}]{hint}", act.get_ref(), scope.name())))
+    Err(document.wrong(act, format!("unknown action `{}` in [{}]{hint}", act.get_ref(), scope.name())))
 }
 
 /// One key, or a list of them.
@@ -170,7 +169,7 @@ fn press(document: &Document<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -
     let text = document.string(key)?;
     let Some(press) = KeyPress::parse(text) else {
         let message =
-            format!("“{text}” is no key: expected such as `j`, `G`, `ctrl-s`, `alt-enter`, `esc`, `pgup`, `f5`");
+            format!("invalid key “{text}”: expected such as `j`, `G`, `ctrl-s`, `alt-enter`, `esc`, `pgup`, `f5`");
         return Err(document.wrong(key, message));
     };
     if matches!(scope, KeyScope::Form | KeyScope::Pick) && press.types() {
@@ -213,12 +212,12 @@ mod tests {
             ("\n[cards]\n", 2, "did you mean `card`"),
             ("[card]\n\nkeep = \"a\"\n", 3, "did you mean `keep_"),
             ("[card]\nquit = \"q\"\n", 2, "belongs into [global]"),
-            ("[card]\nkeep_new = \"hyper-x\"\n", 2, "is no key"),
+            ("[card]\nkeep_new = \"hyper-x\"\n", 2, "invalid key"),
             ("[card]\nkeep_new = 1\n", 2, "found a number"),
-            ("[card]\nkeep_new = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "is no key"),
+            ("[card]\nkeep_new = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "invalid key"),
             ("[card]\nkeep_new = \"b\"\n", 2, "“Keep new” and “Keep existing”"),
             ("[card]\nkeep_new = \"q\"\n", 2, "“Quit”"),
-            ("[global]\nquit = []\n", 2, "one is stuck"),
+            ("[global]\nquit = []\n", 2, "no other way on"),
             ("[form]\nsubmit = \"s\"\n", 2, "types a letter"),
             ("[card]\nkeep_new = \n", 2, ""),
             ("card = 3\n", 1, "expected a table"),

@@ -1,184 +1,46 @@
-//! The one table of acts: it feeds dispatch, the footer, the palette and the generated `docs/keys.md`.
+//! What a person can ask the app to do: the actions with their keys and texts, and where those keys work. Knows no state.
+//!
+//! The rows are in `table`; they feed dispatch, the footer, the palette and the generated `docs/keys.md`.
 
+pub mod chains;
 mod docs;
-pub mod enabled;
 mod keymap;
-mod on_claims;
-mod over;
-mod rows;
 mod table;
 
-use super::state::State;
 pub use docs::{keys_markdown, keys_roff};
 pub use keymap::Keymap;
+pub(in crate::tui) use table::for_each_action;
 
-/// Every act.
-pub static ACTIONS: &[ActionSpec] = &ALL;
-
-/// The parts of the table.
-const PARTS: [&[ActionSpec]; 3] = [table::ON_SCREENS, on_claims::ON_CLAIMS, over::OVER_SCREENS];
-
-const ALL: [ActionSpec; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()] = {
-    let mut all = [PARTS[0][0]; PARTS[0].len() + PARTS[1].len() + PARTS[2].len()];
-    let (mut n, mut part, mut row) = (0, 0, 0);
-    while n < all.len() {
-        if row == PARTS[part].len() {
-            (part, row) = (part + 1, 0);
+macro_rules! define_actions {
+    ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
+        $(, also [$($also:literal),*])?; $help:literal; if $enabled:ident => $handler:expr;)*) => {
+        /// What a person can ask for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Action {
+            $(#[doc = $help] $name,)*
         }
-        all[n] = PARTS[part][row];
-        (n, row) = (n + 1, row + 1);
-    }
-    all
-};
 
-/// What a person can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the table says what each one is, for people")]
-pub enum Action {
-    // A card
-    KeepNew,
-    KeepExisting,
-    Merge,
-    Retract,
-    Narrow,
-    Exception,
-    Dismiss,
-    Discard,
-    Snooze,
-    NextCard,
-    PrevCard,
-    OtherSide,
-    MarkWords,
-    CardDetails,
-    CardFilter,
-    CardWhy,
-    Mark,
-    MarkRange,
-    MarkAll,
-    KeepSource,
-    // Claims
-    StatusFilter,
-    KindFilter,
-    ReviewFilter,
-    // A claim, on Claims and Why
-    ClaimWhy,
-    ClaimSupersede,
-    ClaimRetract,
-    ClaimReinstate,
-    ClaimReviewed,
-    ClaimRedact,
-    // Why
-    Ask,
-    // Peers
-    SyncNow,
-    NewTeam,
-    JoinTeam,
-    LetIn,
-    TurnAway,
-    // Moving
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    First,
-    Last,
-    Left,
-    Right,
-    NextPane,
-    PrevPane,
-    Open,
-    // Everywhere
-    Search,
-    Snapshot,
-    Palette,
-    ShowInbox,
-    ShowClaims,
-    ShowWhy,
-    ShowPeers,
-    Back,
-    Undo,
-    Redo,
-    AllScopes,
-    Audit,
-    AddClaim,
-    CopyLink,
-    CopyText,
-    OpenSource,
-    Theme,
-    Start,
-    Reload,
-    Log,
-    Mouse,
-    Suspend,
-    Quit,
-    ShowTimeline,
-    ShowModels,
-    ShowAgents,
-    Tour,
-    // In the inbox
-    InboxNext,
-    InboxPrev,
-    // At the door: what a peer sent and was not let in, and who waits
-    DoorIn,
-    DoorOut,
-    // What was done, on the Timeline
-    TakeBack,
-    ActSpan,
-    CopyCommand,
-    // Narrowing the claims further
-    AgeFilter,
-    PersonFilter,
-    SourceFilter,
-    VerdictFilter,
-    Widen,
-    SortClaims,
-    // In the tour
-    TourNext,
-    TourBack,
-    TourEnd,
-    // On Models
-    Reembed,
-    // On Agents
-    AgentFilter,
-    AgentSetup,
-    AgentRemove,
-    // Where a search has something to stand on
-    NextMatch,
-    PrevMatch,
-    // On a page
-    PageFind,
-    PageNext,
-    PagePrev,
-    PageClose,
-    PageCopy,
-    PageApply,
-    // In a form
-    Submit,
-    Advance,
-    NewLine,
-    ClearLine,
-    NextField,
-    PrevField,
-    Editor,
-    Cancel,
-    // In the palette and other lists over the screen
-    PickUp,
-    PickDown,
-    PickPageUp,
-    PickPageDown,
-    ClearWords,
-    Pick,
-    Close,
-    // In a question
-    Yes,
-    No,
-    SwitchButton,
-    PressButton,
-    PreviewUp,
-    PreviewDown,
+        /// Every action, in the order of the enum.
+        pub static ACTIONS: &[ActionSpec] = &[$(ActionSpec {
+            id: Action::$name,
+            title: $title,
+            short: concat!("" $(, $short)?),
+            help: $help,
+            also: &[$($($also),*)?],
+            keys: &[$($key),*],
+            scope: KeyScope::$scope,
+            danger: Danger::$danger,
+        },)*];
+    };
 }
+for_each_action!(define_actions);
 
 impl Action {
+    /// Its row.
+    pub fn spec(self) -> &'static ActionSpec {
+        &ACTIONS[self as usize]
+    }
+
     /// Its name in `keys.toml`: `keep_new`.
     pub fn name(self) -> String {
         let mut out = String::new();
@@ -192,7 +54,7 @@ impl Action {
     }
 }
 
-/// Where an act's keys work.
+/// Where an action's keys work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyScope {
     /// Where a card is under the cursor of the Inbox.
@@ -219,10 +81,10 @@ pub enum KeyScope {
     Confirm,
     /// On the Inbox, where no card is under the cursor.
     Inbox,
-    /// On the Inbox, where something waits at the door.
-    Door,
+    /// On the Inbox, where a device waits for admission, or an event of a peer for a decision.
+    Pending,
     /// On the Timeline.
-    Acts,
+    Timeline,
     /// In the tour.
     Tour,
     /// On the Models screen.
@@ -241,11 +103,11 @@ impl KeyScope {
         Self::Inbox,
         Self::Card,
         Self::Marks,
-        Self::Door,
+        Self::Pending,
         Self::Claims,
         Self::Why,
         Self::Peers,
-        Self::Acts,
+        Self::Timeline,
         Self::Models,
         Self::Agents,
         Self::Claim,
@@ -274,8 +136,8 @@ impl KeyScope {
             Self::Pick => "pick",
             Self::Confirm => "confirm",
             Self::Inbox => "inbox",
-            Self::Door => "door",
-            Self::Acts => "acts",
+            Self::Pending => "pending",
+            Self::Timeline => "timeline",
             Self::Tour => "tour",
             Self::Models => "models",
             Self::Agents => "agents",
@@ -293,8 +155,8 @@ impl KeyScope {
     pub fn title(self) -> &'static str {
         match self {
             Self::Inbox => "Inbox (what is under the cursor adds its own: a card, a claim, someone who wants to join)",
-            Self::Door => "Inbox: who wants to join, and what peers sent",
-            Self::Acts => "Timeline",
+            Self::Pending => "Inbox: who wants to join, and what peers sent",
+            Self::Timeline => "Timeline",
             Self::Tour => "In the tour",
             Self::Models => "Models",
             Self::Agents => "Agents",
@@ -315,7 +177,7 @@ impl KeyScope {
     }
 }
 
-/// What an act does to the memory.
+/// What an action does to the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Danger {
     /// Changes nothing in the memory.
@@ -329,13 +191,13 @@ pub enum Danger {
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
-    /// The act.
+    /// The action.
     pub id: Action,
     /// What it is called.
     pub title: &'static str,
     /// One word for the footer; empty keeps it out of there.
     pub short: &'static str,
-    /// What it does, in a sentence; a key of another act in it is written as for [`Keymap::say`].
+    /// What it does, in a sentence; a key of another action in it is written as for [`Keymap::say`].
     pub help: &'static str,
     /// Other words by which it is looked for.
     pub also: &'static [&'static str],
@@ -345,47 +207,24 @@ pub struct ActionSpec {
     pub scope: KeyScope,
     /// What it does to the memory.
     pub danger: Danger,
-    /// Whether it can be done now, or why not.
-    pub enabled: fn(&State) -> Result<(), String>,
 }
 
-impl ActionSpec {
-    /// The same, found by other words as well.
-    const fn also(self, also: &'static [&'static str]) -> Self {
-        Self { also, ..self }
-    }
-
-    /// Whether it can be done now; read-only mode and its own condition together.
-    pub fn check(&self, state: &State) -> Result<(), String> {
-        if self.danger != Danger::None && state.settings.read_only {
-            return Err("this app was opened with --read-only".to_owned());
-        }
-        (self.enabled)(state)
-    }
-}
-
-/// The row of an act.
-pub fn spec(action: Action) -> &'static ActionSpec {
-    ACTIONS.iter().find(|spec| spec.id == action).unwrap_or(&ACTIONS[0])
-}
-
-/// The acts of a chain, in the order of the table.
+/// The actions of a chain, in the order of the table.
 pub fn in_chain(chain: &[KeyScope]) -> impl Iterator<Item = &'static ActionSpec> {
     chain.iter().flat_map(|scope| ACTIONS.iter().filter(move |spec| spec.scope == *scope))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{HashMap, HashSet};
+    use std::collections::HashMap;
 
+    use super::chains::CHAINS;
     use super::*;
-    use crate::tui::{key::KeyPress, state::CHAINS};
+    use crate::tui::key::KeyPress;
 
     #[test]
-    fn every_act_is_named_once_and_says_what_it_does() {
-        let mut seen = HashSet::new();
+    fn every_action_has_a_title_a_sentence_and_a_key() {
         for spec in ACTIONS {
-            assert!(seen.insert(spec.id), "{:?} twice", spec.id);
             assert!(!spec.title.is_empty() && spec.help.ends_with('.'), "{:?}", spec.id);
             assert!(!spec.keys.is_empty(), "{:?} has no key", spec.id);
             assert!(spec.keys.iter().all(|key| KeyPress::parse(key).is_some()), "{:?}", spec.keys);

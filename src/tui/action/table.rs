@@ -1,440 +1,428 @@
-//! The table itself: the acts on screens. Those on claims are in [`super::on_claims`], those of what lies over the screens in [`super::over`].
-#![allow(clippy::enum_glob_use, reason = "the table names every act")]
+//! The table of actions. A row is the action: the enum, the conditions and the handlers are all made from it, so that an action
+//! without a key, a condition or a handler does not compile.
+//!
+//! Each layer takes from a row what it may know: [`super`] the name, keys and texts, `state::enabled` the condition, `update` the
+//! handler. So the rows name functions of `update`, and yet this module knows neither the state nor what changes it.
+//!
+//! A row reads: name, what it does to the memory, where its keys work, the usual keys, title, label in the footer (none keeps it out
+//! of there), other words by which the palette finds it; what it does, in a sentence; condition and handler. Within a scope the
+//! order is that of the footer and the palette.
 
-use super::{
-    Action::*,
-    ActionSpec,
-    KeyScope::{Acts, Agents, Card, Door, Global, Inbox, Marks, Models, Move, Peers, Why},
-    enabled as can,
-    rows::{acts, asks, plain},
-};
+/// Calls a macro with every row.
+macro_rules! for_each_action {
+    ($expand:ident) => {
+        $expand! {
+        // Card
+        KeepNew: Undoable in Card by ["a"], "Keep new" "keep new", also ["accept", "choose", "resolve"];
+            "The new claim stays and replaces the existing one.";
+            if keep_new => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::First, key, out);
+        KeepExisting: Undoable in Card by ["b"], "Keep existing" "keep existing", also ["reject", "resolve", "old"];
+            "The existing claim stays and the new one gives way.";
+            if keep_existing => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::Second, key, out);
+        Merge: Undoable in Card by ["m"], "Merge" "merge", also ["combine", "rewrite", "edit"];
+            "Write one claim that replaces both.";
+            if merge => |state, key, _| conflicts::form(state, CardAct::Supersede, None, key);
+        Retract: Undoable in Card by ["r"], "Retract one" "retract", also ["delete", "remove", "wrong"];
+            "One of the two was never right: take it out, with a reason.";
+            if retract_side => |state, key, _| conflicts::form(state, CardAct::Retract, None, key);
+        Narrow: Undoable in Card by ["o"], "Narrow: only in…" "only in…", also ["limit", "scope", "environment"];
+            "Say where or when one of the two holds (environment, team, tenant, dates), so that both hold.";
+            if narrow => |state, key, _| conflicts::form(state, CardAct::Narrow, None, key);
+        Exception: Undoable in Card by ["x"], "Keep both as an exception" "keep both", also ["allow", "waive"];
+            "They contradict, and both stay; your reason is kept with them.";
+            if exception => |state, key, out| conflicts::settle(state, CardAct::Exception, KeepSide::Both, key, out);
+        Dismiss: Undoable in Card by ["d"], "Dismiss" "dismiss", also ["ignore", "false alarm", "not a conflict"];
+            "This is no contradiction: both stay, and you are not asked about this pair again.";
+            if dismiss => |state, key, out| conflicts::settle(state, CardAct::Dismiss, KeepSide::Both, key, out);
+        Discard: Undoable in Card by ["D"], "Discard the new claim" "discard", also ["delete", "drop", "throw away"];
+            "Drop the new claim; nothing is stored.";
+            if discard => |state, key, out| conflicts::settle(state, CardAct::Discard, KeepSide::Both, key, out);
+        Snooze: Undoable in Card by ["z"], "Snooze" "snooze", also ["later", "postpone", "defer"];
+            "Hide the card for a while, on this machine only.";
+            if snooze => |state, key, out| conflicts::settle(state, CardAct::Snooze, KeepSide::Both, key, out);
+        NextCard: None in Card by ["n", "]"], "Next card" "next";
+            "Go to the next card.";
+            if has_cards => |state, _, _| conflicts::step(state, 1);
+        PrevCard: None in Card by ["N", "["], "Previous card";
+            "Go to the card before.";
+            if has_cards => |state, _, _| conflicts::step(state, -1);
+        CardDetails: None in Card by ["i"], "Why the guard thinks so" "details", also ["evidence", "figures", "probability"];
+            "Show or hide the guard's sentence, how it read both claims, and its figures.";
+            if card_details => |state, _, _| conflicts::toggle_details(state);
+        CardWhy: None in Card by ["w"], "Why" "why";
+            "Show how the existing claim came about: its reasons, what it replaced, what rests on it.";
+            if card_why => |state, _, _| conflicts::why(state);
+        CompareNext: None in Card by ["v"], "Compare with another claim";
+            "If a card has several existing claims, compare the new one with the next of them.";
+            if other_side => |state, _, _| conflicts::compare_next(state);
+        HighlightWords: None in Card by ["W"], "Highlight other words";
+            "Highlight the words that matter to the guard, every word that differs, or none.";
+            if two_texts => |state, _, _| conflicts::highlight(state);
 
-/// The acts on screens, but for those on claims. Within a scope the order is that of the footer and the palette.
-pub(super) const ON_SCREENS: &[ActionSpec] = &[
-    acts(
-        KeepNew,
-        Card,
-        &["a"],
-        "keep new",
-        "Keep new",
-        "The new claim stays and replaces the existing one.",
-        can::keep_new,
-    )
-    .also(&["accept", "choose", "resolve"]),
-    acts(
-        KeepExisting,
-        Card,
-        &["b"],
-        "keep existing",
-        "Keep existing",
-        "The existing claim stays and the new one gives way.",
-        can::keep_existing,
-    )
-    .also(&["reject", "resolve", "old"]),
-    acts(Merge, Card, &["m"], "merge", "Merge", "Write one claim that replaces both.", can::merge)
-        .also(&["combine", "rewrite", "edit"]),
-    acts(
-        Retract,
-        Card,
-        &["r"],
-        "retract",
-        "Retract one",
-        "One of the two was never right: take it out, with a reason.",
-        can::retract_side,
-    ).also(&["delete", "remove", "wrong"]),
-    acts(
-        Narrow,
-        Card,
-        &["o"],
-        "only in…",
-        "Narrow: only in…",
-        "Say where or when one of the two holds (environment, team, tenant, dates), so that both hold.",
-        can::narrow,
-    ).also(&["limit", "scope", "environment"]),
-    acts(
-        Exception,
-        Card,
-        &["x"],
-        "keep both",
-        "Keep both as an exception",
-        "They contradict, and both stay; your reason is kept with them.",
-        can::exception,
-    ).also(&["allow", "waive"]),
-    acts(
-        Dismiss,
-        Card,
-        &["d"],
-        "dismiss",
-        "Dismiss",
-        "This is no contradiction: both stay, and you are not asked about this pair again.",
-        can::dismiss,
-    ).also(&["ignore", "false alarm", "not a conflict"]),
-    acts(
-        Discard,
-        Card,
-        &["D"],
-        "discard",
-        "Discard the new claim",
-        "Drop the new claim; nothing is stored.",
-        can::discard,
-    )
-    .also(&["delete", "drop", "throw away"]),
-    acts(Snooze, Card, &["z"], "snooze", "Snooze", "Hide the card for a while, on this machine only.", can::snooze)
-        .also(&["later", "postpone", "defer"]),
-    plain(NextCard, Card, &["n", "]"], "next", "Next card", "Go to the next card.", can::has_cards),
-    plain(PrevCard, Card, &["N", "["], "", "Previous card", "Go to the card before.", can::has_cards),
-    plain(
-        CardDetails,
-        Card,
-        &["i"],
-        "details",
-        "Why the guard thinks so",
-        "Show or hide the guard's sentence, how it read both claims, and its figures.",
-        can::card_details,
-    )
-    .also(&["evidence", "figures", "probability"]),
-    plain(
-        CardWhy,
-        Card,
-        &["w"],
-        "why",
-        "Why",
-        "Show how the existing claim came about: its reasons, what it replaced, what rests on it.",
-        can::card_why,
-    ),
-    plain(
-        OtherSide,
-        Card,
-        &["v"],
-        "",
-        "Compare with another claim",
-        "If a card has several existing claims, compare the new one with the next of them.",
-        can::other_side,
-    ),
-    plain(
-        MarkWords,
-        Card,
-        &["W"],
-        "",
-        "Highlight other words",
-        "Highlight the words that matter to the guard, every word that differs, or none.",
-        can::two_texts,
-    ),
-    plain(
-        CardFilter,
-        Marks,
-        &["f"],
-        "filter",
-        "Filter by status",
-        "Show what waits, snoozed cards, settled cards, or all cards.",
-        can::always,
-    ),
-    plain(
-        Mark,
-        Marks,
-        &["space"],
-        "mark",
-        "Mark",
-        "Mark or unmark what is under the cursor and go to the next. On cards {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all that are marked, on claims {claim_reviewed}.",
-        can::markable,
-    )
-    .also(&["select"]),
-    plain(
-        MarkRange,
-        Marks,
-        &["V"],
-        "",
-        "Mark up to here",
-        "Mark everything from what was marked last to what is under the cursor.",
-        can::markable,
-    ),
-    plain(
-        MarkAll,
-        Marks,
-        &["*"],
-        "",
-        "Mark the group, or unmark it",
-        "Mark everything listed in the group under the cursor, or unmark it.",
-        can::markable,
-    )
-    .also(&["select everything"]),
-    acts(
-        KeepSource,
-        Card,
-        &["p"],
-        "one source",
-        "Keep one source",
-        "On every marked card, the claim of one source or writer stays: choose which; you see what becomes of each first.",
-        can::keep_source,
-    ),
-    plain(SyncNow, Peers, &["c"], "sync now", "Sync now", "Sync with every peer now.", can::sync_now),
-    asks(
-        LetIn,
-        Peers,
-        &["i"],
-        "admit",
-        "Admit",
-        "Admit the device under the cursor to the team, once both screens show the same six words.",
-        can::waiting,
-    ),
-    asks(
-        TurnAway,
-        Peers,
-        &["x"],
-        "reject",
-        "Reject",
-        "Reject the device under the cursor; its invitation cannot be used again.",
-        can::waiting,
-    ),
-    plain(
-        NewTeam,
-        Peers,
-        &["n"],
-        "new team",
-        "Create a team",
-        "Create a team with this device as its first admin, and share a project with it.",
-        can::works,
-    )
-    .also(&["make", "share"]),
-    plain(
-        JoinTeam,
-        Peers,
-        &["J"],
-        "join",
-        "Join a team",
-        "Join a team by the ticket that one of its admins gave you; both screens then show the same words.",
-        can::works,
-    )
-    .also(&["ticket", "invitation"]),
-    plain(Ask, Why, &["a"], "ask", "Ask why", "Ask a question in words.", can::always),
-    plain(Up, Move, &["k", "up"], "", "Up", "One row up, or scroll.", can::always),
-    plain(Down, Move, &["j", "down"], "", "Down", "One row down, or scroll.", can::always),
-    plain(PageUp, Move, &["pgup", "ctrl-b", "ctrl-u"], "", "Page up", "One screen up.", can::always),
-    plain(PageDown, Move, &["pgdn", "ctrl-f", "ctrl-d"], "", "Page down", "One screen down.", can::always),
-    plain(First, Move, &["g", "home"], "", "First", "To the first row.", can::always),
-    plain(Last, Move, &["G", "end"], "", "Last", "To the last row.", can::always),
-    plain(Left, Move, &["h", "left"], "", "Left", "To the pane on the left.", can::always),
-    plain(Right, Move, &["l", "right"], "", "Right", "To the pane on the right.", can::always),
-    plain(NextPane, Move, &["tab"], "", "Next pane", "To the next pane.", can::always),
-    plain(PrevPane, Move, &["shift-tab"], "", "Previous pane", "To the pane before.", can::always),
-    plain(Open, Move, &["enter"], "open", "Open", "Open what is under the cursor.", can::openable),
-    acts(
-        Undo,
-        Global,
-        &["u"],
-        "undo",
-        "Undo",
-        "Undo what this session did last; before it undoes anything older, or of another scope, it asks. {redo} redoes it.",
-        can::undo,
-    )
-    .also(&["revert", "take back", "cancel"]),
-    acts(Redo, Global, &["U"], "", "Redo", "Redo what was undone last.", can::redo).also(&["again"]),
-    plain(
-        Search,
-        Global,
-        &["/"],
-        "search",
-        "Search",
-        "Search everywhere by words and by meaning; filters can be typed too (by:NAME), and ! excludes.",
-        can::always,
-    ).also(&["find", "filter"]),
-    plain(
-        Palette,
-        Global,
-        &["?", ":", "ctrl-p"],
-        "help",
-        "Help and all commands",
-        "Search every command by name; shows its key, and why it cannot be done now.",
-        can::always,
-    )
-    .also(&["keys", "commands"]),
-    plain(ShowInbox, Global, &["1"], "", "Inbox", "Go to what waits for you.", can::always)
-        .also(&["conflicts", "cards", "review"]),
-    plain(ShowClaims, Global, &["2"], "", "Claims", "Go to the claims.", can::always),
-    plain(ShowWhy, Global, &["3"], "", "Why", "Go to the history of a claim, with its reasons.", can::always),
-    plain(ShowPeers, Global, &["4"], "", "Peers", "Go to teams and their devices.", can::always)
-        .also(&["sync", "devices"]),
-    plain(
-        ShowTimeline,
-        Global,
-        &["5"],
-        "",
-        "Timeline",
-        "Go to what happened, newest first; any act can be undone there.",
-        can::always,
-    )
-    .also(&["history", "activity", "log"]),
-    plain(ShowModels, Global, &["6"], "", "Models", "Go to the models, and the health of the daemon.", can::always)
-        .also(&["status"]),
-    plain(
-        ShowAgents,
-        Global,
-        &["7"],
-        "",
-        "Agents",
-        "Go to the agents: who is connected, what each wrote, was refused and was given.",
-        can::always,
-    ),
-    plain(Back, Global, &["esc", "backspace"], "", "Back", "Back to where you came from.", can::always),
-    plain(
-        AllScopes,
-        Global,
-        &["S"],
-        "",
-        "All scopes or this one",
-        "Show all scopes, or only the scope of what is under the cursor.",
-        can::always,
-    ).also(&["project", "switch"]),
-    plain(
-        Snapshot,
-        Global,
-        &["P"],
-        "",
-        "The scope on a page",
-        "Show the active claims of the scope on one page, as agents get them.",
-        can::always,
-    ).also(&["summary", "print", "export"]),
-    acts(
-        Audit,
-        Global,
-        &["A"],
-        "",
-        "Audit",
-        "Compare the active claims of the scope with each other, and open a card for each contradiction.",
-        can::audit,
-    ).also(&["check", "compare", "scan"]),
-    acts(
-        AddClaim,
-        Global,
-        &["+"],
-        "add",
-        "Add a claim",
-        "Write a claim with its reason; the guard compares it with the active claims.",
-        can::idle,
-    )
-    .also(&["remember", "new", "create", "write"]),
-    plain(CopyText, Global, &["Y"], "", "Copy the text", "Copy what this claim, or each side of this card, says.", can::text)
-        .also(&["yank", "clipboard"]),
-    plain(
-        OpenSource,
-        Global,
-        &["E"],
-        "",
-        "Open the source",
-        "Open the file that this claim comes from in $VISUAL or $EDITOR, at its line.",
-        can::source,
-    )
-    .also(&["file", "editor", "jump"]),
-    plain(
-        Theme,
-        Global,
-        &["T"],
-        "",
-        "Theme",
-        "For a dark background, for a light one, or without colours, until the app ends.",
-        can::always,
-    )
-    .also(&["colours", "colors", "dark", "light", "contrast"]),
-    plain(CopyLink, Global, &["y"], "", "Copy a link", "Copy the command that opens this card or claim.", can::link).also(&["share", "url"]),
-    plain(Start, Global, &["s"], "start", "Start the daemon", "Start the daemon where none is running.", can::start),
-    plain(Reload, Global, &["ctrl-r", "ctrl-l"], "", "Reload", "Read everything again.", can::always)
-        .also(&["refresh"]),
-    plain(
-        Log,
-        Global,
-        &["@"],
-        "",
-        "This session",
-        "What you did in this session, with command lines, and every message.",
-        can::always,
-    ).also(&["history", "messages"]),
-    plain(
-        Mouse,
-        Global,
-        &["M"],
-        "",
-        "Mouse on or off",
-        "Let the mouse click and scroll here, or leave it to the terminal.",
-        can::always,
-    ),
-    plain(Suspend, Global, &["ctrl-z"], "", "Suspend", "Back to the shell; `fg` returns.", can::always),
-    plain(Quit, Global, &["q", "ctrl-c"], "quit", "Quit", "Leave the app.", can::always)
-        .also(&["exit", "close"]),
-    plain(Tour, Global, &["ctrl-t"], "", "Tour", "What ergo is, on three cards.", can::always)
-        .also(&["introduction", "onboarding"]),
-    plain(InboxNext, Inbox, &["n", "]"], "next", "Next", "Go to the next one.", can::listed),
-    plain(InboxPrev, Inbox, &["N", "["], "", "Previous", "Go to the one before.", can::listed),
-    asks(
-        DoorIn,
-        Door,
-        &["i"],
-        "admit",
-        "Admit or accept",
-        "Admit the device to the team, or accept the event; asks first.",
-        can::door,
-    ),
-    asks(DoorOut, Door, &["x"], "reject", "Reject", "Reject the device, or the event; asks first.", can::door),
-    acts(
-        TakeBack,
-        Acts,
-        &["x"],
-        "undo this",
-        "Undo this act",
-        "Undo the act under the cursor, whoever did it; if later acts build on it, they are named.",
-        can::take_back,
-    ),
-    plain(
-        ActSpan,
-        Acts,
-        &["f"],
-        "since",
-        "Since when",
-        "Show acts since you were last here, since yesterday, of a week, or all.",
-        can::always,
-    ),
-    plain(
-        CopyCommand,
-        Acts,
-        &["c"],
-        "copy command",
-        "Copy the command line",
-        "Copy the command that does the same as the act under the cursor.",
-        can::act_listed,
-    ),
-    plain(
-        Reembed,
-        Models,
-        &["e"],
-        "new vectors",
-        "Remake the vectors",
-        "Make all vectors again, after another embedding model was chosen; until then search is by words only.",
-        can::reembed,
-    ).also(&["embeddings", "reindex"]),
-    plain(
-        AgentFilter,
-        Agents,
-        &["f"],
-        "show",
-        "What is listed",
-        "Show what the agent did, what was refused, or what hooks gave it.",
-        can::agent,
-    ),
-    plain(
-        AgentSetup,
-        Agents,
-        &["i"],
-        "set up",
-        "Set agents up",
-        "Show what ergo would write into the files of the agents that are installed here; nothing is written before you say so.",
-        can::always,
-    ),
-    plain(
-        AgentRemove,
-        Agents,
-        &["x"],
-        "",
-        "Remove the setup",
-        "Show what ergo would remove from the files of the agents; nothing is written before you say so.",
-        can::always,
-    ),
-];
+        // Marks
+        CardFilter: None in Marks by ["f"], "Filter by status" "filter";
+            "Show what waits, snoozed cards, settled cards, or all cards.";
+            if always => |state, _, _| marks::filter(state);
+        Mark: None in Marks by ["space"], "Mark" "mark", also ["select"];
+            "Mark or unmark what is under the cursor and go to the next. On cards {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all that are marked, on claims {claim_reviewed}.";
+            if markable => |state, _, _| marks::toggle(state);
+        MarkRange: None in Marks by ["V"], "Mark up to here";
+            "Mark everything from what was marked last to what is under the cursor.";
+            if markable => |state, _, _| marks::range(state);
+        MarkAll: None in Marks by ["*"], "Mark the group, or unmark it", also ["select everything"];
+            "Mark everything listed in the group under the cursor, or unmark it.";
+            if markable => |state, _, _| marks::group(state);
+
+        // Card
+        KeepSource: Undoable in Card by ["p"], "Keep one source" "one source";
+            "On every marked card, the claim of one source or writer stays: choose which; you see what becomes of each first.";
+            if keep_source => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::Chosen, key, out);
+
+        // Peers
+        SyncNow: None in Peers by ["c"], "Sync now" "sync now";
+            "Sync with every peer now.";
+            if sync_now => |state, _, out| peers::sync_now(state, out);
+        AdmitDevice: Final in Peers by ["i"], "Admit" "admit";
+            "Admit the device under the cursor to the team, once both screens show the same six words.";
+            if waiting => |state, key, _| peers::ask(state, key, true);
+        RejectDevice: Final in Peers by ["x"], "Reject" "reject";
+            "Reject the device under the cursor; its invitation cannot be used again.";
+            if waiting => |state, key, _| peers::ask(state, key, false);
+        NewTeam: None in Peers by ["n"], "Create a team" "new team", also ["make", "share"];
+            "Create a team with this device as its first admin, and share a project with it.";
+            if works => |state, key, _| teams::make(state, key);
+        JoinTeam: None in Peers by ["J"], "Join a team" "join", also ["ticket", "invitation"];
+            "Join a team by the ticket that one of its admins gave you; both screens then show the same words.";
+            if works => |state, key, _| teams::join(state, key);
+
+        // Why
+        Ask: None in Why by ["a"], "Ask why" "ask";
+            "Ask a question in words.";
+            if always => |state, _, _| prompt::open(state, Asking::Why);
+
+        // Move
+        Up: None in Move by ["k", "up"], "Up";
+            "One row up, or scroll.";
+            if always => |state, _, _| motion::shift_focused(state, Motion::By(-1));
+        Down: None in Move by ["j", "down"], "Down";
+            "One row down, or scroll.";
+            if always => |state, _, _| motion::shift_focused(state, Motion::By(1));
+        PageUp: None in Move by ["pgup", "ctrl-b", "ctrl-u"], "Page up";
+            "One screen up.";
+            if always => |state, _, _| motion::turn_page(state, -1);
+        PageDown: None in Move by ["pgdn", "ctrl-f", "ctrl-d"], "Page down";
+            "One screen down.";
+            if always => |state, _, _| motion::turn_page(state, 1);
+        First: None in Move by ["g", "home"], "First";
+            "To the first row.";
+            if always => |state, _, _| motion::shift_focused(state, Motion::First);
+        Last: None in Move by ["G", "end"], "Last";
+            "To the last row.";
+            if always => |state, _, _| motion::shift_focused(state, Motion::Last);
+        Left: None in Move by ["h", "left"], "Left";
+            "To the pane on the left.";
+            if always => |state, _, _| motion::turn(state, -1, false);
+        Right: None in Move by ["l", "right"], "Right";
+            "To the pane on the right.";
+            if always => |state, _, _| motion::turn(state, 1, false);
+        NextPane: None in Move by ["tab"], "Next pane";
+            "To the next pane.";
+            if always => |state, _, _| motion::turn(state, 1, true);
+        PrevPane: None in Move by ["shift-tab"], "Previous pane";
+            "To the pane before.";
+            if always => |state, _, _| motion::turn(state, -1, true);
+        Open: None in Move by ["enter"], "Open" "open";
+            "Open what is under the cursor.";
+            if openable => |state, _, _| motion::open(state);
+
+        // Global
+        Undo: Undoable in Global by ["u"], "Undo" "undo", also ["revert", "take back", "cancel"];
+            "Undo what this session did last; before it undoes anything older, or of another scope, it asks. {redo} redoes it.";
+            if undo => undo::undo;
+        Redo: Undoable in Global by ["U"], "Redo", also ["again"];
+            "Redo what was undone last.";
+            if redo => undo::redo;
+        Search: None in Global by ["/"], "Search" "search", also ["find", "filter"];
+            "Search everywhere by words and by meaning; filters can be typed too (by:NAME), and ! excludes.";
+            if always => |state, _, _| prompt::open(state, Asking::Search);
+        Palette: None in Global by ["?", ":", "ctrl-p"], "Help and all commands" "help", also ["keys", "commands"];
+            "Search every command by name; shows its key, and why it cannot be done now.";
+            if always => |state, _, _| palette::open(state);
+        ShowInbox: None in Global by ["1"], "Inbox", also ["conflicts", "cards", "review"];
+            "Go to what waits for you.";
+            if always => |state, _, _| global::go(state, Screen::Inbox);
+        ShowClaims: None in Global by ["2"], "Claims";
+            "Go to the claims.";
+            if always => |state, _, _| global::go(state, Screen::Claims);
+        ShowWhy: None in Global by ["3"], "Why";
+            "Go to the history of a claim, with its reasons.";
+            if always => |state, _, _| global::go(state, Screen::Why);
+        ShowPeers: None in Global by ["4"], "Peers", also ["sync", "devices"];
+            "Go to teams and their devices.";
+            if always => |state, _, _| global::go(state, Screen::Peers);
+        ShowTimeline: None in Global by ["5"], "Timeline", also ["history", "activity", "log"];
+            "Go to what happened, newest first; any act can be undone there.";
+            if always => |state, _, _| global::go(state, Screen::Timeline);
+        ShowModels: None in Global by ["6"], "Models", also ["status"];
+            "Go to the models, and the health of the daemon.";
+            if always => |state, _, _| models::show(state);
+        ShowAgents: None in Global by ["7"], "Agents";
+            "Go to the agents: who is connected, what each wrote, was refused and was given.";
+            if always => |state, _, _| agents::show(state);
+        Back: None in Global by ["esc", "backspace"], "Back";
+            "Back to where you came from.";
+            if always => |state, _, _| global::back(state);
+        AllScopes: None in Global by ["S"], "All scopes or this one", also ["project", "switch"];
+            "Show all scopes, or only the scope of what is under the cursor.";
+            if always => |state, _, _| global::toggle_scope(state);
+        Snapshot: None in Global by ["P"], "The scope on a page", also ["summary", "print", "export"];
+            "Show the active claims of the scope on one page, as agents get them.";
+            if always => |state, _, out| page::open_snapshot(state, out);
+        Audit: Undoable in Global by ["A"], "Audit", also ["check", "compare", "scan"];
+            "Compare the active claims of the scope with each other, and open a card for each contradiction.";
+            if audit => |state, _, out| global::audit(state, out);
+        AddClaim: Undoable in Global by ["+"], "Add a claim" "add", also ["remember", "new", "create", "write"];
+            "Write a claim with its reason; the guard compares it with the active claims.";
+            if idle => |state, key, _| form::add(state, key);
+        CopyText: None in Global by ["Y"], "Copy the text", also ["yank", "clipboard"];
+            "Copy what this claim, or each side of this card, says.";
+            if text => |state, _, out| global::copy_text(state, out);
+        OpenSource: None in Global by ["E"], "Open the source", also ["file", "editor", "jump"];
+            "Open the file that this claim comes from in $VISUAL or $EDITOR, at its line.";
+            if source => |state, _, out| global::open_source(state, out);
+        Theme: None in Global by ["T"], "Theme", also ["colours", "colors", "dark", "light", "contrast"];
+            "For a dark background, for a light one, or without colours, until the app ends.";
+            if always => |state, _, out| global::next_theme(state, out);
+        CopyLink: None in Global by ["y"], "Copy a link", also ["share", "url"];
+            "Copy the command that opens this card or claim.";
+            if link => |state, _, out| global::copy_link(state, out);
+        Start: None in Global by ["s"], "Start the daemon" "start";
+            "Start the daemon where none is running.";
+            if start => |state, _, out| global::start(state, out);
+        Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
+            "Read everything again.";
+            if always => |state, _, _| live::refresh_all(state);
+        Log: None in Global by ["@"], "This session", also ["history", "messages"];
+            "What you did in this session, with command lines, and every message.";
+            if always => |state, _, _| global::open_log(state);
+        Mouse: None in Global by ["M"], "Mouse on or off";
+            "Let the mouse click and scroll here, or leave it to the terminal.";
+            if always => |state, _, out| global::toggle_mouse(state, out);
+        Suspend: None in Global by ["ctrl-z"], "Suspend";
+            "Back to the shell; `fg` returns.";
+            if always => |_, _, out| out.push(Effect::Suspend);
+        Quit: None in Global by ["q", "ctrl-c"], "Quit" "quit", also ["exit", "close"];
+            "Leave the app.";
+            if always => |_, _, out| out.push(Effect::Quit);
+        Tour: None in Global by ["ctrl-t"], "Tour", also ["introduction", "onboarding"];
+            "What ergo is, on three cards.";
+            if always => |state, _, _| tour::open(state);
+
+        // Inbox
+        InboxNext: None in Inbox by ["n", "]"], "Next" "next";
+            "Go to the next one.";
+            if listed => |state, _, _| inbox::next(state);
+        InboxPrev: None in Inbox by ["N", "["], "Previous";
+            "Go to the one before.";
+            if listed => |state, _, _| inbox::previous(state);
+
+        // Pending
+        AdmitPending: Final in Pending by ["i"], "Admit or accept" "admit";
+            "Admit the device to the team, or accept the event; asks first.";
+            if pending => |state, key, _| inbox::answer(state, key, true);
+        RejectPending: Final in Pending by ["x"], "Reject" "reject";
+            "Reject the device, or the event; asks first.";
+            if pending => |state, key, _| inbox::answer(state, key, false);
+
+        // Timeline
+        UndoSelected: Undoable in Timeline by ["x"], "Undo this act" "undo this";
+            "Undo the act under the cursor, whoever did it; if later acts build on it, they are named.";
+            if take_back => |state, _, out| acts::undo_selected(state, out);
+        TimelinePeriod: None in Timeline by ["f"], "Since when" "since";
+            "Show acts since you were last here, since yesterday, of a week, or all.";
+            if always => |state, _, _| acts::next_period(state);
+        CopyCommand: None in Timeline by ["c"], "Copy the command line" "copy command";
+            "Copy the command that does the same as the act under the cursor.";
+            if act_listed => |state, _, out| acts::copy_command(state, out);
+
+        // Models
+        Reembed: None in Models by ["e"], "Remake the vectors" "new vectors", also ["embeddings", "reindex"];
+            "Make all vectors again, after another embedding model was chosen; until then search is by words only.";
+            if reembed => |state, _, out| models::reembed(state, out);
+
+        // Agents
+        AgentFilter: None in Agents by ["f"], "What is listed" "show";
+            "Show what the agent did, what was refused, or what hooks gave it.";
+            if agent => |state, _, _| agents::filter(state);
+        AgentSetup: None in Agents by ["i"], "Set agents up" "set up";
+            "Show what ergo would write into the files of the agents that are installed here; nothing is written before you say so.";
+            if always => |state, _, out| page::open(state, About::Setup { remove: false }, out);
+        AgentRemove: None in Agents by ["x"], "Remove the setup";
+            "Show what ergo would remove from the files of the agents; nothing is written before you say so.";
+            if always => |state, _, out| page::open(state, About::Setup { remove: true }, out);
+
+        // Claims
+        StatusFilter: None in Claims by ["f"], "Filter by status" "status";
+            "Show active, superseded, retracted or all claims.";
+            if always => |state, _, _| claims::filter_status(state);
+        KindFilter: None in Claims by ["F"], "Filter by kind" "kind";
+            "Show one kind of claim, or all.";
+            if always => |state, _, _| claims::filter_kind(state);
+        ReviewFilter: None in Claims by ["V"], "Only what needs review";
+            "Show only claims of which something they rest on has changed, or all again.";
+            if always => |state, _, _| claims::filter_review(state);
+
+        // Claim
+        ClaimWhy: None in Claim by ["w"], "Why" "why";
+            "Show how the claim came about: its reasons, what it replaced, what rests on it.";
+            if claim => |state, _, _| claims::why(state);
+        ClaimSupersede: Undoable in Claim by ["e"], "Supersede" "supersede", also ["edit", "change", "replace", "update"];
+            "The decision changed: write the claim that replaces it. The guard checks it.";
+            if active_claim => |state, key, _| claims::form(state, ClaimAct::Supersede, key);
+        ClaimRetract: Undoable in Claim by ["r"], "Retract" "retract", also ["delete", "remove", "wrong"];
+            "It was never right: take the claim out, with a reason. It stays in the history.";
+            if active_claim => |state, key, _| claims::form(state, ClaimAct::Retract, key);
+        ClaimReinstate: Undoable in Claim by ["i"], "Reinstate" "reinstate", also ["restore", "bring back"];
+            "Bring a superseded or retracted claim back, with a reason.";
+            if past_claim => |state, key, _| claims::form(state, ClaimAct::Reinstate, key);
+        ClaimReviewed: Undoable in Claim by ["v"], "Mark as reviewed" "reviewed", also ["confirm", "still holds", "approve"];
+            "You looked at it and it stands, with a reason. If several are marked, all of them.";
+            if needs_review => |state, key, _| claims::form(state, ClaimAct::Reviewed, key);
+        ClaimRedact: Final in Claim by ["X"], "Redact", also ["erase", "secret", "delete the text"];
+            "Delete the claim's text everywhere, e.g. a pasted secret. The record stays; the text cannot be restored.";
+            if redactable => |state, key, _| claims::form(state, ClaimAct::Redact, key);
+
+        // Matches
+        NextMatch: None in Matches by ["n"], "Next match";
+            "To the next row that matches the search.";
+            if matches => |state, _, out| matches::step(state, true, out);
+        PrevMatch: None in Matches by ["N"], "Previous match";
+            "To the previous row that matches the search.";
+            if matches => |state, _, out| matches::step(state, false, out);
+
+        // Claims
+        AgeFilter: None in Claims by ["t"], "Filter by age";
+            "Only claims of the last day, week or month, or all.";
+            if always => |state, _, _| claims::filter_age(state);
+        AuthorFilter: None in Claims by ["p"], "Filter by author";
+            "Only claims by whoever wrote the one under the cursor, or all again. In the search line: by:NAME.";
+            if author_filter => |state, _, _| claims::filter_author(state);
+        SourceFilter: None in Claims by ["o"], "Filter by source";
+            "Only claims from the file that the one under the cursor comes from, or all again. In the search line: source:FILE.";
+            if source_filter => |state, _, _| claims::filter_source(state);
+        VerdictFilter: None in Claims by ["m"], "Filter by verdict";
+            "Only claims that are disputed, stored with a warning, neither, or all.";
+            if always => |state, _, _| claims::filter_verdict(state);
+        SortClaims: None in Claims by ["O"], "Sort", also ["order", "newest", "kind", "source"];
+            "The newest first, by kind, or by source: files in their order, and their lines.";
+            if always => |state, _, out| claims::sort(state, out);
+        ClearFilters: None in Claims by ["c"], "Clear the filters", also ["reset"];
+            "Show all active claims again.";
+            if narrowed => |state, _, _| claims::clear_filters(state);
+
+        // Form
+        Submit: None in Form by ["ctrl-s"], "Save" "save";
+            "Do it; in the last field {advance} does it too.";
+            if always => form::submit;
+        Advance: None in Form by ["enter"], "Go on";
+            "To the next field; in the last one, do it.";
+            if always => form::advance;
+        NextField: None in Form by ["tab"], "Next field" "next field";
+            "To the next field.";
+            if always => |state, _, _| form::focus(state, 1);
+        PrevField: None in Form by ["shift-tab"], "Previous field";
+            "To the field before.";
+            if always => |state, _, _| form::focus(state, -1);
+        NewLine: None in Form by ["alt-enter", "ctrl-j"], "New line";
+            "Begin a new line in the text.";
+            if always => |state, _, _| form::new_line(state);
+        ClearLine: None in Form by ["ctrl-u"], "Clear the line";
+            "Take the text of the line away.";
+            if always => |state, _, _| form::clear(state);
+        Editor: None in Form by ["ctrl-o"], "Open in an editor" "editor";
+            "Write the text in $VISUAL or $EDITOR.";
+            if always => |state, _, out| form::edit(state, out);
+        Cancel: None in Form by ["esc"], "Cancel" "cancel";
+            "Close the form; what was written is kept until the app ends.";
+            if always => |state, _, _| form::cancel(state);
+
+        // Pick
+        Pick: None in Pick by ["enter"], "Choose" "choose";
+            "Do what is under the cursor.";
+            if always => palette::pick;
+        PickUp: None in Pick by ["up", "ctrl-p", "ctrl-k"], "Up";
+            "One row up.";
+            if always => |state, _, _| palette::step(state, -1);
+        PickDown: None in Pick by ["down", "ctrl-n", "ctrl-j"], "Down";
+            "One row down.";
+            if always => |state, _, _| palette::step(state, 1);
+        PickPageUp: None in Pick by ["pgup"], "Page up";
+            "One screen up.";
+            if always => |state, _, _| palette::turn_page(state, -1);
+        PickPageDown: None in Pick by ["pgdn"], "Page down";
+            "One screen down.";
+            if always => |state, _, _| palette::turn_page(state, 1);
+        ClearInput: None in Pick by ["ctrl-u"], "Clear the line";
+            "Take away what was typed.";
+            if always => |state, _, _| palette::clear(state);
+        Close: None in Pick by ["esc", "ctrl-c"], "Close" "close";
+            "Back to the screen.";
+            if always => |state, _, _| palette::close(state);
+
+        // Confirm
+        Yes: None in Confirm by ["y"], "Yes" "yes";
+            "Do it.";
+            if always => confirm::yes;
+        No: None in Confirm by ["n", "esc", "ctrl-c", "q"], "No" "no";
+            "Do nothing.";
+            if always => |state, _, _| confirm::no(state);
+        SwitchButton: None in Confirm by ["tab", "shift-tab", "left", "right", "h", "l"], "Other button";
+            "Move between the buttons; Cancel is first.";
+            if always => |state, key, _| confirm::switch(state, key);
+        PressButton: None in Confirm by ["enter"], "Press the button";
+            "Press the button that has the focus.";
+            if always => confirm::press;
+
+        // Tour
+        TourNext: None in Tour by ["enter", "space", "right", "l", "n"], "Next" "next";
+            "To the next card.";
+            if always => |state, _, out| tour::next(state, out);
+        TourBack: None in Tour by ["left", "h", "backspace"], "Back";
+            "To the card before.";
+            if always => |state, _, _| tour::back(state);
+        TourEnd: None in Tour by ["esc", "q", "ctrl-c"], "Skip" "skip";
+            "To the app.";
+            if always => |state, _, out| tour::end(state, out);
+
+        // Confirm
+        PreviewUp: None in Confirm by ["up", "k"], "Up";
+            "Earlier lines of the preview.";
+            if always => |state, key, _| confirm::scroll(state, -1, key);
+        PreviewDown: None in Confirm by ["down", "j"], "Down";
+            "Later lines of the preview.";
+            if always => |state, key, _| confirm::scroll(state, 1, key);
+
+        // Page
+        PageClose: None in Page by ["esc", "q", "backspace", "ctrl-c"], "Close" "close";
+            "Back to the screen.";
+            if always => |state, key, _| page::close(state, key);
+        PageFind: None in Page by ["/"], "Find on the page" "find";
+            "Find words on the page, as they are typed.";
+            if page => |state, _, _| page::find(state);
+        PageNext: None in Page by ["n"], "Next match" "next";
+            "To the next line that matches.";
+            if page_matches => |state, _, _| page::step(state, true);
+        PagePrev: None in Page by ["N"], "Previous match";
+            "To the previous line that matches.";
+            if page_matches => |state, _, _| page::step(state, false);
+        PageCopy: None in Page by ["y"], "Copy the page" "copy";
+            "Copy the whole text.";
+            if page => |state, _, out| page::copy(state, out);
+        PageApply: None in Page by ["a"], "Write it" "apply";
+            "Write what the page shows to the files of the agents; asks first.";
+            if page_apply => |state, key, _| page::apply(state, key);
+        }
+    };
+}
+
+pub(in crate::tui) use for_each_action;

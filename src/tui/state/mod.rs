@@ -2,9 +2,9 @@
 
 pub mod acts;
 pub mod agents;
-mod chains;
 pub mod claims;
 pub mod conflicts;
+mod enabled;
 pub mod filter;
 pub mod form;
 pub mod found;
@@ -27,7 +27,6 @@ use jiff::tz::TimeZone;
 
 pub use acts::Acts;
 pub use agents::Agents;
-pub use chains::CHAINS;
 pub use claims::Claims;
 pub use conflicts::Conflicts;
 pub use form::Form;
@@ -44,7 +43,7 @@ pub use wants::Wants;
 pub use why::Why;
 
 use super::{
-    action::{KeyScope, Keymap},
+    action::{KeyScope, Keymap, chains},
     hits::HitMap,
     msg::{Slot, Ticket},
     theme::Base,
@@ -248,7 +247,7 @@ impl State {
             Screen::Inbox => match self.inbox.item() {
                 Some(InboxItem::Card(_)) => chains::CARDS,
                 Some(InboxItem::Review(_) | InboxItem::Notice(_)) => chains::INBOX_CLAIM,
-                Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => chains::INBOX_DOOR,
+                Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => chains::INBOX_PENDING,
                 None => match self.inbox.current() {
                     Some(Row::Import(InboxKind::Refused, _)) => chains::CARDS,
                     Some(Row::Import(..)) => chains::INBOX_CLAIM,
@@ -259,7 +258,7 @@ impl State {
             Screen::Claims => chains::CLAIMS,
             Screen::Why => chains::WHY,
             Screen::Peers => chains::PEERS,
-            Screen::Timeline => chains::ACTS,
+            Screen::Timeline => chains::TIMELINE,
             Screen::Models => chains::MODELS,
             Screen::Agents => chains::AGENTS,
         }

@@ -5,35 +5,33 @@ use crate::{
     api::EventView,
     domain::ClaimId,
     tui::{
-        action::Action,
         msg::Effect,
         state::{Acting, State, acts::Focus, why::Subject},
     },
 };
 
-/// Does an act of these screens.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
-    match id {
-        Action::TakeBack => {
-            let Some(event) = current(state) else { return };
-            let write = undo::request(state, event.op_id, &event.scope);
-            global::send(state, write, Acting::Undo(event.op_id, event.scope), out);
-        }
-        Action::ActSpan => {
-            let been_here = state.settings.last_here.is_some();
-            if let Some(acts) = state.acts_mut() {
-                acts.span = acts.span.next(been_here);
-                acts.list.restart();
-                acts.scroll = 0;
-            }
-        }
-        Action::CopyCommand => {
-            if let Some(event) = current(state) {
-                let line = command_line::of_event(&event);
-                out.push(Effect::Copy { text: line.clone(), what: line });
-            }
-        }
-        _ => {}
+/// Undoes the act under the cursor.
+pub(super) fn undo_selected(state: &mut State, out: &mut Vec<Effect>) {
+    let Some(event) = current(state) else { return };
+    let write = undo::request(state, event.op_id, &event.scope);
+    global::send(state, write, Acting::Undo(event.op_id, event.scope), out);
+}
+
+/// Lists acts of the next period.
+pub(super) fn next_period(state: &mut State) {
+    let been_here = state.settings.last_here.is_some();
+    if let Some(acts) = state.acts_mut() {
+        acts.span = acts.span.next(been_here);
+        acts.list.restart();
+        acts.scroll = 0;
+    }
+}
+
+/// Copies the command line of the act under the cursor.
+pub(super) fn copy_command(state: &mut State, out: &mut Vec<Effect>) {
+    if let Some(event) = current(state) {
+        let line = command_line::of_event(&event);
+        out.push(Effect::Copy { text: line.clone(), what: line });
     }
 }
 

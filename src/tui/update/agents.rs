@@ -1,29 +1,26 @@
 //! The Agents screen: the agent under the cursor, what it did, and setting agents up.
 
-use super::{conflicts, motion::Motion, page, why};
+use super::{conflicts, global, motion::Motion, why};
 use crate::tui::{
-    action::Action,
     hits::Pane,
-    msg::Effect,
     state::{
-        State,
+        Screen, State,
         agents::{Focus, Shown},
-        page::About,
         why::Subject,
     },
 };
 
-/// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
-    match id {
-        Action::AgentFilter => {
-            state.agents.shown = state.agents.shown.next();
-            state.agents.begin();
-        }
-        Action::AgentSetup => page::open(state, About::Setup { remove: false }, out),
-        Action::AgentRemove => page::open(state, About::Setup { remove: true }, out),
-        _ => {}
-    }
+/// Goes to this screen, and reads anew what it shows.
+pub(super) fn show(state: &mut State) {
+    global::go(state, Screen::Agents);
+    state.wants.agents = true;
+    state.wants.given = true;
+}
+
+/// Lists what the agent did, what was refused, or what hooks gave it.
+pub(super) fn filter(state: &mut State) {
+    state.agents.shown = state.agents.shown.next();
+    state.agents.begin();
 }
 
 /// The row under the cursor of what an agent did, or was given.

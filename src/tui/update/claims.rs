@@ -4,7 +4,6 @@ use super::{form_setup, motion::Motion, why};
 use crate::{
     domain::ClaimKind,
     tui::{
-        action::Action,
         drift,
         key::KeyPress,
         msg::{Effect, Slot},
@@ -18,72 +17,78 @@ use crate::{
     },
 };
 
-/// Does an act of this screen, or on the claim in hand.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    match id {
-        Action::StatusFilter => {
-            state.claims.status = state.claims.status.next();
-            restart(state);
-        }
-        Action::KindFilter => {
-            let kinds = ClaimKind::ALL;
-            state.claims.kind = match state.claims.kind {
-                None => kinds.first().copied(),
-                Some(kind) => kinds.iter().position(|own| *own == kind).and_then(|index| kinds.get(index + 1)).copied(),
-            };
-            restart(state);
-        }
-        Action::ReviewFilter => {
-            state.claims.needs_review = !state.claims.needs_review;
-            restart(state);
-        }
-        Action::AgeFilter => {
-            let here = AGES.iter().position(|days| Some(*days) == state.claims.days);
-            let next = here.map_or(0, |here| here + 1);
-            state.claims.days = AGES.get(next).copied();
-            restart(state);
-        }
-        Action::PersonFilter => {
-            state.claims.who = match state.claims.who {
-                Some(_) => None,
-                None => state.claim_in_hand().map(|claim| claim.agent.clone().unwrap_or_else(|| claim.who.clone())),
-            };
-            restart(state);
-        }
-        Action::SourceFilter => {
-            state.claims.source = match state.claims.source {
-                Some(_) => None,
-                None => state.claim_in_hand().and_then(|claim| claim.source.as_deref().map(file_of)),
-            };
-            restart(state);
-        }
-        Action::VerdictFilter => {
-            let here = Verdict::ALL.iter().position(|verdict| Some(*verdict) == state.claims.verdict);
-            let next = here.map_or(0, |here| here + 1);
-            state.claims.verdict = Verdict::ALL.get(next).copied();
-            restart(state);
-        }
-        Action::SortClaims => {
-            state.claims.order = state.claims.order.next();
-            restart(state);
-            let by = state.claims.order.as_str().map_or("the newest first".to_owned(), |order| format!("by {order}"));
-            out.push(state.toast(Tone::Info, format!("Claims are sorted {by}.")));
-        }
-        Action::Widen => {
-            state.claims.widen();
-            restart(state);
-        }
-        Action::ClaimWhy => {
-            if let Some(id) = state.claim_in_hand().map(|claim| claim.id) {
-                why::show(state, Subject::Claim(id.to_hex()));
-            }
-        }
-        Action::ClaimSupersede => form(state, ClaimAct::Supersede, key),
-        Action::ClaimRetract => form(state, ClaimAct::Retract, key),
-        Action::ClaimReinstate => form(state, ClaimAct::Reinstate, key),
-        Action::ClaimReviewed => form(state, ClaimAct::Reviewed, key),
-        Action::ClaimRedact => form(state, ClaimAct::Redact, key),
-        _ => {}
+/// The element after `here`; the first where `here` is none of them, and nothing after the last.
+pub(super) fn after<T: Copy + PartialEq>(all: &[T], here: Option<T>) -> Option<T> {
+    let next = all.iter().position(|own| Some(*own) == here).map_or(0, |at| at + 1);
+    all.get(next).copied()
+}
+
+/// Lists claims of the next status.
+pub(super) fn filter_status(state: &mut State) {
+    state.claims.status = state.claims.status.next();
+    restart(state);
+}
+
+/// Lists claims of the next kind.
+pub(super) fn filter_kind(state: &mut State) {
+    state.claims.kind = after(&ClaimKind::ALL, state.claims.kind);
+    restart(state);
+}
+
+/// Lists only what needs review, or everything again.
+pub(super) fn filter_review(state: &mut State) {
+    state.claims.needs_review = !state.claims.needs_review;
+    restart(state);
+}
+
+/// Lists claims up to the next age.
+pub(super) fn filter_age(state: &mut State) {
+    state.claims.days = after(&AGES, state.claims.days);
+    restart(state);
+}
+
+/// Lists only what the author of the claim in hand wrote, or everything again.
+pub(super) fn filter_author(state: &mut State) {
+    state.claims.who = match state.claims.who {
+        Some(_) => None,
+        None => state.claim_in_hand().map(|claim| claim.agent.clone().unwrap_or_else(|| claim.who.clone())),
+    };
+    restart(state);
+}
+
+/// Lists only what comes from the file of the claim in hand, or everything again.
+pub(super) fn filter_source(state: &mut State) {
+    state.claims.source = match state.claims.source {
+        Some(_) => None,
+        None => state.claim_in_hand().and_then(|claim| claim.source.as_deref().map(file_of)),
+    };
+    restart(state);
+}
+
+/// Lists claims of the next verdict.
+pub(super) fn filter_verdict(state: &mut State) {
+    state.claims.verdict = after(&Verdict::ALL, state.claims.verdict);
+    restart(state);
+}
+
+/// Sorts by the next order.
+pub(super) fn sort(state: &mut State, out: &mut Vec<Effect>) {
+    state.claims.order = state.claims.order.next();
+    restart(state);
+    let by = state.claims.order.as_str().map_or("the newest first".to_owned(), |order| format!("by {order}"));
+    out.push(state.toast(Tone::Info, format!("Claims are sorted {by}.")));
+}
+
+/// Lists all active claims again.
+pub(super) fn clear_filters(state: &mut State) {
+    state.claims.widen();
+    restart(state);
+}
+
+/// Goes to the chain of the claim in hand.
+pub(super) fn why(state: &mut State) {
+    if let Some(id) = state.claim_in_hand().map(|claim| claim.id) {
+        why::show(state, Subject::Claim(id.to_hex()));
     }
 }
 
@@ -92,7 +97,8 @@ fn file_of(source: &str) -> String {
     drift::named(source).map_or_else(|| source.to_owned(), |(path, _)| path.to_owned())
 }
 
-fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
+/// Opens the form of an act on the claim in hand, or on the marked ones.
+pub(super) fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
     let marked = if act == ClaimAct::Reviewed { state.marked_claims() } else { Vec::new() };
     let mut form = match (marked.split_first(), state.claim_in_hand()) {
         (Some((first, rest)), _) if !rest.is_empty() || state.claim_in_hand().is_none() => {
@@ -184,14 +190,10 @@ pub(super) fn rescope(state: &mut State) {
 }
 
 /// Opens what is under the cursor.
-pub(super) fn open(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn open(state: &mut State) {
     match state.claims.focus {
         Focus::Scopes => state.claims.focus = Focus::List,
-        Focus::List | Focus::Detail => {
-            if state.claim_in_hand().is_some() {
-                perform(state, Action::ClaimWhy, None, out);
-            }
-        }
+        Focus::List | Focus::Detail => why(state),
     }
 }
 

@@ -2,32 +2,61 @@
 
 use super::{form::HELD_MS, global, undo};
 use crate::tui::{
-    action::Action,
     key::KeyPress,
     msg::{Effect, Write},
     state::{Acting, Overlay, State, overlay::Confirm},
 };
 
-/// Answers the question. Nothing is answered before the question has been painted or while a key is held down, and the key that
-/// asked is no yes before another one was pressed. The button that has the focus takes Enter, whichever key asked.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+/// Whether a question may be answered by this press, and whether the press is of the key that asked. Nothing is answered before the
+/// question has been painted or while a key is held down, and the key that asked does not answer yes before another one was pressed.
+fn accepts(state: &mut State, key: Option<KeyPress>) -> (bool, bool) {
     let now = state.now;
-    let Some(Overlay::Confirm(confirm)) = &mut state.overlay else { return };
+    let Some(Overlay::Confirm(confirm)) = &mut state.overlay else { return (false, false) };
     let asked = key.is_some_and(|key| confirm.opener.is_some_and(|opener| opener.same(key)));
     if !asked && key.is_some() {
         confirm.opener = None;
     }
     let held = key.is_some_and(|key| key.repeat) || (asked && is_held(confirm, now));
-    let ready = confirm.painted.is_some() && !held;
-    match id {
-        Action::Yes if ready && !asked => yes(state, out),
-        Action::PressButton if ready && confirm.on_yes => yes(state, out),
-        Action::PressButton if ready => state.overlay = None,
-        Action::No => state.overlay = None,
-        Action::PreviewUp => confirm.scroll = confirm.scroll.saturating_sub(1),
-        Action::PreviewDown => confirm.scroll = (confirm.scroll + 1).min(confirm.list.len().saturating_sub(1)),
-        Action::SwitchButton => confirm.on_yes = !confirm.on_yes,
-        _ => {}
+    (confirm.painted.is_some() && !held, asked)
+}
+
+/// Answers yes.
+pub(super) fn yes(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    if accepts(state, key) == (true, false) {
+        send(state, out);
+    }
+}
+
+/// Answers no.
+pub(super) fn no(state: &mut State) {
+    state.overlay = None;
+}
+
+/// Presses the button that has the focus; it takes Enter, whichever key asked.
+pub(super) fn press(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    let (ready, _) = accepts(state, key);
+    let Some(Overlay::Confirm(confirm)) = &state.overlay else { return };
+    match (ready, confirm.on_yes) {
+        (true, true) => send(state, out),
+        (true, false) => state.overlay = None,
+        (false, _) => {}
+    }
+}
+
+/// Moves the focus to the other button.
+pub(super) fn switch(state: &mut State, key: Option<KeyPress>) {
+    accepts(state, key);
+    if let Some(Overlay::Confirm(confirm)) = &mut state.overlay {
+        confirm.on_yes = !confirm.on_yes;
+    }
+}
+
+/// Scrolls the preview.
+pub(super) fn scroll(state: &mut State, by: isize, key: Option<KeyPress>) {
+    accepts(state, key);
+    if let Some(Overlay::Confirm(confirm)) = &mut state.overlay {
+        let last = confirm.list.len().saturating_sub(1);
+        confirm.scroll = confirm.scroll.saturating_add_signed(by).min(last);
     }
 }
 
@@ -40,7 +69,7 @@ fn is_held(confirm: &mut Confirm, now: u64) -> bool {
     held
 }
 
-fn yes(state: &mut State, out: &mut Vec<Effect>) {
+fn send(state: &mut State, out: &mut Vec<Effect>) {
     if let Some(Overlay::Confirm(confirm)) = state.overlay.take() {
         let acting = match &*confirm.write {
             Write::Undo(request) => undo::acting(request),

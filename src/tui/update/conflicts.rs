@@ -1,10 +1,9 @@
 //! Cards: moving among them, and opening the form of an act.
 
-use super::{claims, form_setup, many, why};
+use super::{claims, form_setup, inbox, many, why};
 use crate::{
     api::{CardAct, CardStatus},
     tui::{
-        action::Action,
         hits::Pane,
         key::KeyPress,
         msg::Effect,
@@ -18,69 +17,23 @@ use crate::{
     },
 };
 
-/// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    if state.is_marked()
-        && let Some((act, keep)) = of_many(id)
-    {
+/// Opens the form of an act on the marked cards, or on the card under the cursor where none is marked.
+pub(super) fn settle(state: &mut State, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    if state.is_marked() {
         return many::open(state, act, keep, key, out);
     }
-    match id {
-        Action::KeepNew => form(state, CardAct::Supersede, Some(0), key),
-        Action::KeepExisting => {
-            let other = state.conflicts.card.as_ref().map(|card| card.other);
-            form(state, CardAct::Supersede, other, key);
-        }
-        Action::Merge => form(state, CardAct::Supersede, None, key),
-        Action::Retract => form(state, CardAct::Retract, None, key),
-        Action::Narrow => form(state, CardAct::Narrow, None, key),
-        Action::Exception => form(state, CardAct::Exception, None, key),
-        Action::Dismiss => form(state, CardAct::Dismiss, None, key),
-        Action::Discard => form(state, CardAct::Discard, None, key),
-        Action::Snooze => form(state, CardAct::Snooze, None, key),
-        Action::NextCard if state.screen == Screen::Inbox => super::inbox::next(state),
-        Action::PrevCard if state.screen == Screen::Inbox => state.inbox.step(-1),
-        Action::NextCard => state.conflicts.list.step(1, state.hits.height(Pane::Cards)),
-        Action::PrevCard => state.conflicts.list.step(-1, state.hits.height(Pane::Cards)),
-        Action::OtherSide => {
-            if let Some(card) = &mut state.conflicts.card {
-                let next = card.other % card.view.sides.len().saturating_sub(1).max(1) + 1;
-                card.compare(next);
-            }
-        }
-        Action::MarkWords => {
-            let apart = state.card_in_hand().is_some_and(|card| card.diff.is_apart());
-            state.conflicts.words = state.conflicts.words.next(apart);
-        }
-        Action::CardDetails => state.conflicts.details = !state.conflicts.details,
-        Action::CardWhy => {
-            let stored = |card: &Card| {
-                let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
-                sides.into_iter().find(|side| !side.candidate).map(|side| side.claim.id)
-            };
-            if let Some(id) = state.card_in_hand().and_then(stored) {
-                why::show(state, Subject::Claim(id.to_hex()));
-            }
-        }
-        _ => {}
-    }
+    let winner = match keep {
+        KeepSide::First => Some(0),
+        KeepSide::Second => state.conflicts.card.as_ref().map(|card| card.other),
+        KeepSide::Both => None,
+        // Only marked cards have sources to choose from.
+        KeepSide::Chosen => return,
+    };
+    form(state, act, winner, key);
 }
 
-/// What an act means where cards are marked; `None` where it is about the card under the cursor all the same.
-fn of_many(id: Action) -> Option<(CardAct, KeepSide)> {
-    Some(match id {
-        Action::KeepNew => (CardAct::Supersede, KeepSide::First),
-        Action::KeepExisting => (CardAct::Supersede, KeepSide::Second),
-        Action::KeepSource => (CardAct::Supersede, KeepSide::Chosen),
-        Action::Exception => (CardAct::Exception, KeepSide::Both),
-        Action::Dismiss => (CardAct::Dismiss, KeepSide::Both),
-        Action::Discard => (CardAct::Discard, KeepSide::Both),
-        Action::Snooze => (CardAct::Snooze, KeepSide::Both),
-        _ => return None,
-    })
-}
-
-fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
+/// Opens the form of an act on the card under the cursor.
+pub(super) fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
     let Some(card) = state.card_in_hand() else { return };
     let form = form_setup::card(card, act, winner);
     let form = form_setup::with_draft(state, form, key);
@@ -90,6 +43,45 @@ fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyP
         state.inbox.focus = InboxFocus::Detail;
     }
     state.overlay = Some(Overlay::Form(Box::new(form)));
+}
+
+/// Goes to the next card, or to the one before.
+pub(super) fn step(state: &mut State, by: isize) {
+    match state.screen {
+        Screen::Inbox if by > 0 => inbox::next(state),
+        Screen::Inbox => inbox::previous(state),
+        _ => state.conflicts.list.step(by, state.hits.height(Pane::Cards)),
+    }
+}
+
+/// Compares the new claim with the next of several existing ones.
+pub(super) fn compare_next(state: &mut State) {
+    if let Some(card) = &mut state.conflicts.card {
+        let next = card.other % card.view.sides.len().saturating_sub(1).max(1) + 1;
+        card.compare(next);
+    }
+}
+
+/// Highlights the next choice of words.
+pub(super) fn highlight(state: &mut State) {
+    let apart = state.card_in_hand().is_some_and(|card| card.diff.is_apart());
+    state.conflicts.words = state.conflicts.words.next(apart);
+}
+
+/// Shows or hides what the guard says of the card.
+pub(super) fn toggle_details(state: &mut State) {
+    state.conflicts.details = !state.conflicts.details;
+}
+
+/// Goes to the chain of the card's existing claim.
+pub(super) fn why(state: &mut State) {
+    let stored = |card: &Card| {
+        let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
+        sides.into_iter().find(|side| !side.candidate).map(|side| side.claim.id)
+    };
+    if let Some(id) = state.card_in_hand().and_then(stored) {
+        why::show(state, Subject::Claim(id.to_hex()));
+    }
 }
 
 /// Asks for a card by id or prefix, to be opened when it arrives.

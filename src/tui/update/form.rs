@@ -9,7 +9,6 @@ use crate::{
         text::{sanitize, sanitize_line},
     },
     tui::{
-        action::Action,
         key::KeyPress,
         msg::{Effect, Failure, FailureKind, Write},
         state::{
@@ -46,42 +45,40 @@ pub(super) fn held_down(state: &mut State, key: KeyPress) -> bool {
     }
 }
 
-/// Does an act of the form.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    match id {
-        Action::Submit => submit(state, key, out),
-        Action::Advance => advance(state, key, out),
-        Action::Cancel => {
-            if let Some(Overlay::Form(form)) = state.overlay.take() {
-                state.drafts.insert(form.about, *form);
-            }
-        }
-        Action::NextField => focus(state, 1),
-        Action::PrevField => focus(state, -1),
-        Action::NewLine => {
-            if let Some(form) = form(state)
-                && let Some(field) = form.fields.get_mut(form.focus)
-                && let Input::Text(area) = &mut field.input
-            {
-                area.insert_newline();
-            }
-        }
-        Action::ClearLine => {
-            if let Some(area) = form(state).filter(|form| !form.sending).and_then(Form::area) {
-                clear_line(area);
-            }
-        }
-        Action::Editor => {
-            if let Some(area) = form(state).and_then(Form::area) {
-                out.push(Effect::Edit(area.lines().join("\n")));
-            }
-        }
-        _ => {}
+/// Closes the form; what was written is kept until the app ends.
+pub(super) fn cancel(state: &mut State) {
+    if let Some(Overlay::Form(form)) = state.overlay.take() {
+        state.drafts.insert(form.about, *form);
+    }
+}
+
+/// Begins a new line in the text.
+pub(super) fn new_line(state: &mut State) {
+    if let Some(form) = form(state)
+        && let Some(field) = form.fields.get_mut(form.focus)
+        && let Input::Text(area) = &mut field.input
+    {
+        area.insert_newline();
+    }
+}
+
+/// Takes the text of the line away.
+pub(super) fn clear(state: &mut State) {
+    if let Some(area) = form(state).filter(|form| !form.sending).and_then(Form::area) {
+        clear_line(area);
+    }
+}
+
+/// Opens the text in an editor.
+pub(super) fn edit(state: &mut State, out: &mut Vec<Effect>) {
+    if let Some(area) = form(state).and_then(Form::area) {
+        out.push(Effect::Edit(area.lines().join("\n")));
     }
 }
 
 /// Opens the form of a new claim; where all scopes are shown, it asks in which.
-pub(super) fn add(state: &mut State, scope: Scope, key: Option<KeyPress>) {
+pub(super) fn add(state: &mut State, key: Option<KeyPress>) {
+    let scope = global::scope_of_act(state);
     let mut others = Vec::new();
     if state.scope.is_none() {
         let known = state.scopes.iter().map(|view| view.scope.clone()).chain([state.home.0.clone()]);
@@ -106,7 +103,7 @@ fn scope_of(form: &Form) -> Scope {
 }
 
 /// To the next field; in the last one, does it. A key that is held down does not.
-fn advance(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn advance(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let Some(form) = form(state) else { return };
     if form.sending || key.is_some_and(|key| key.repeat) {
         return;
@@ -157,7 +154,8 @@ fn choose(options: &[String], chosen: &mut usize, key: KeyPress) {
     };
 }
 
-fn focus(state: &mut State, by: isize) {
+/// Moves the focus by fields, round the form.
+pub(super) fn focus(state: &mut State, by: isize) {
     if let Some(form) = form(state) {
         let count = form.fields.len().max(1);
         form.focus = (form.focus + count).saturating_add_signed(by) % count;
@@ -204,7 +202,7 @@ pub(super) fn edited(state: &mut State, result: Result<Option<String>, String>, 
 }
 
 /// Sends the form, or asks once more. `key` is the one that did: it does not answer what is asked.
-fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let now = state.now;
     let Some(Overlay::Form(open)) = &state.overlay else { return };
     if open.sending {

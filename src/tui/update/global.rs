@@ -1,116 +1,85 @@
 //! Acts that work on every screen.
 
-use super::{claims, command_line, form, live, page, prompt, undo};
+use super::{claims, command_line};
 use crate::{
     api::AuditRequest,
+    domain::Scope,
     tui::{
-        action::Action,
-        key::KeyPress,
         msg::{Effect, Slot, Write},
         state::{
-            Acting, Daemon, Overlay, Screen, State, Tone,
-            acts::Focus as ActsFocus,
-            agents::Focus as AgentsFocus,
-            claims::Focus as ClaimsFocus,
-            conflicts::Focus as CardFocus,
-            inbox::Focus as InboxFocus,
-            overlay::{Asking, Palette},
-            page::About,
+            Acting, Daemon, Overlay, Screen, State, Tone, acts::Focus as ActsFocus, agents::Focus as AgentsFocus,
+            claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus, inbox::Focus as InboxFocus,
             peers::Focus as PeersFocus,
         },
         theme::Base,
     },
 };
 
-/// Does an act.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    match id {
-        Action::Undo => undo::undo(state, key, out),
-        Action::Redo => undo::redo(state, key, out),
-        Action::Palette => state.overlay = Some(Overlay::Palette(Palette::new())),
-        Action::ShowInbox => go(state, Screen::Inbox),
-        Action::ShowTimeline => go(state, Screen::Timeline),
-        Action::ShowModels => {
-            go(state, Screen::Models);
-            state.wants.diagnose = true;
-            state.models.files = None;
-        }
-        Action::Search => prompt::open(state, Asking::Search),
-        Action::Snapshot => {
-            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
-            page::open(state, About::Snapshot(scope), out);
-        }
-        Action::ShowAgents => {
-            go(state, Screen::Agents);
-            state.wants.agents = true;
-            state.wants.given = true;
-        }
-        Action::Tour => state.overlay = Some(Overlay::Tour { page: 0 }),
-        Action::ShowClaims => go(state, Screen::Claims),
-        Action::ShowWhy => go(state, Screen::Why),
-        Action::ShowPeers => go(state, Screen::Peers),
-        Action::Back => back(state),
-        Action::AllScopes => {
-            state.scope = match state.scope {
-                None => Some(scope_shown(state)),
-                Some(_) => None,
-            };
-            claims::rescope(state);
-            claims::follow_scope(state);
-        }
-        Action::Audit => {
-            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
-            let caller = state.caller(&scope);
-            out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
-            send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
-        }
-        Action::AddClaim => {
-            let scope = state.scope.clone().unwrap_or_else(|| scope_shown(state));
-            form::add(state, scope, key);
-        }
-        Action::CopyText => {
-            if let Some(text) = state.text_in_hand() {
-                out.push(Effect::Copy { text, what: "the text".to_owned() });
-            }
-        }
-        Action::OpenSource => {
-            if let Some((path, line)) = state.source_in_hand() {
-                out.push(Effect::Open { path, line });
-            }
-        }
-        Action::Theme => {
-            let at = Base::ALL.iter().position(|base| *base == state.theme).map_or(0, |at| at + 1);
-            let next = Base::ALL.get(at).copied().unwrap_or_default();
-            state.theme = next;
-            let keep = "theme = … under [tui] in config.toml keeps it";
-            out.push(state.toast(Tone::Info, format!("Theme: {}; {keep}.", next.name())));
-            out.push(Effect::Theme(next));
-        }
-        Action::CopyLink => {
-            if let Some(link) = link(state) {
-                out.push(Effect::Copy { text: link.clone(), what: link });
-            }
-        }
-        Action::Start => {
-            state.daemon = Daemon::Starting;
-            out.push(Effect::Start);
-        }
-        Action::Reload => live::refresh_all(state),
-        Action::Log => state.overlay = Some(Overlay::Log { up: 0 }),
-        Action::Mouse => {
-            state.mouse = !state.mouse;
-            let text = if state.mouse {
-                "Mouse on: click and scroll in the app."
-            } else {
-                "Mouse off: the terminal handles it."
-            };
-            out.push(state.toast(Tone::Info, text));
-            out.push(Effect::Mouse(state.mouse));
-        }
-        Action::Suspend => out.push(Effect::Suspend),
-        Action::Quit => out.push(Effect::Quit),
-        _ => {}
+/// Shows all scopes, or only that of what is under the cursor.
+pub(super) fn toggle_scope(state: &mut State) {
+    state.scope = match state.scope {
+        None => Some(scope_shown(state)),
+        Some(_) => None,
+    };
+    claims::rescope(state);
+    claims::follow_scope(state);
+}
+
+/// Compares the active claims of the scope with each other.
+pub(super) fn audit(state: &mut State, out: &mut Vec<Effect>) {
+    let scope = scope_of_act(state);
+    let caller = state.caller(&scope);
+    out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
+    send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
+}
+
+/// Copies what the claim, or each side of the card, says.
+pub(super) fn copy_text(state: &mut State, out: &mut Vec<Effect>) {
+    if let Some(text) = state.text_in_hand() {
+        out.push(Effect::Copy { text, what: "the text".to_owned() });
     }
+}
+
+/// Copies the command that opens what is under the cursor.
+pub(super) fn copy_link(state: &mut State, out: &mut Vec<Effect>) {
+    if let Some(link) = link(state) {
+        out.push(Effect::Copy { text: link.clone(), what: link });
+    }
+}
+
+/// Opens the file that the claim comes from.
+pub(super) fn open_source(state: &mut State, out: &mut Vec<Effect>) {
+    if let Some((path, line)) = state.source_in_hand() {
+        out.push(Effect::Open { path, line });
+    }
+}
+
+/// Draws the app in the next theme.
+pub(super) fn next_theme(state: &mut State, out: &mut Vec<Effect>) {
+    state.theme = claims::after(&Base::ALL, Some(state.theme)).unwrap_or_default();
+    let keep = "theme = … under [tui] in config.toml keeps it";
+    out.push(state.toast(Tone::Info, format!("Theme: {}; {keep}.", state.theme.name())));
+    out.push(Effect::Theme(state.theme));
+}
+
+/// Starts the daemon.
+pub(super) fn start(state: &mut State, out: &mut Vec<Effect>) {
+    state.daemon = Daemon::Starting;
+    out.push(Effect::Start);
+}
+
+/// Opens the log of this session.
+pub(super) fn open_log(state: &mut State) {
+    state.overlay = Some(Overlay::Log { up: 0 });
+}
+
+/// Takes the mouse, or leaves it to the terminal.
+pub(super) fn toggle_mouse(state: &mut State, out: &mut Vec<Effect>) {
+    state.mouse = !state.mouse;
+    let text =
+        if state.mouse { "Mouse on: click and scroll in the app." } else { "Mouse off: the terminal handles it." };
+    out.push(state.toast(Tone::Info, text));
+    out.push(Effect::Mouse(state.mouse));
 }
 
 /// Sends an act; its equivalent command line goes into the session's log.
@@ -140,7 +109,7 @@ pub(super) fn go(state: &mut State, screen: Screen) {
 }
 
 /// One step back: out of a pane, a search, a chain, a screen.
-fn back(state: &mut State) {
+pub(super) fn back(state: &mut State) {
     match state.screen {
         Screen::Inbox if state.inbox.focus == InboxFocus::Detail => {
             state.inbox.focus = InboxFocus::List;
@@ -200,7 +169,12 @@ fn back(state: &mut State) {
     }
 }
 
-fn scope_shown(state: &State) -> crate::domain::Scope {
+/// The scope in which an act takes place that is about neither a claim nor a card: the one shown, else that under the cursor.
+pub(super) fn scope_of_act(state: &State) -> Scope {
+    state.scope.clone().unwrap_or_else(|| scope_shown(state))
+}
+
+fn scope_shown(state: &State) -> Scope {
     match state.screen {
         Screen::Cards => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),

@@ -1,10 +1,9 @@
-//! The Inbox: opening what is under the cursor, and answering what stands at the door.
+//! The Inbox: opening what is under the cursor, and deciding on devices and events that wait.
 
 use super::why;
 use crate::{
     api::{InboxItem, InboxKind, QuarantineRequest},
     tui::{
-        action::Action,
         key::KeyPress,
         msg::{Effect, Write},
         state::{
@@ -22,23 +21,17 @@ use crate::{
     },
 };
 
-/// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>) {
-    match id {
-        Action::InboxNext => next(state),
-        Action::InboxPrev => state.inbox.step(-1),
-        Action::DoorIn => answer(state, key, true),
-        Action::DoorOut => answer(state, key, false),
-        _ => {}
-    }
-}
-
 /// Goes to the next thing; from the last one that is listed of a long group, to the next page of it.
 pub(super) fn next(state: &mut State) {
     state.inbox.step(1);
     if let Some(Row::More(kind, _)) = state.inbox.current() {
         state.wants.inbox_page |= state.inbox.turn_on(kind);
     }
+}
+
+/// Goes to the row before.
+pub(super) fn previous(state: &mut State) {
+    state.inbox.step(-1);
 }
 
 /// Opens what is under the cursor: the detail, or, from there, where it belongs.
@@ -102,8 +95,8 @@ fn more(state: &mut State, kind: InboxKind) {
     }
 }
 
-/// Asks before something at the door is let in, or turned away.
-fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
+/// Asks before a device is admitted or an event accepted, or rejected.
+pub(super) fn answer(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     if state.inbox.joining().is_some() {
         return super::peers::ask(state, opener, accept);
     }

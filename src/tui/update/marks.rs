@@ -3,27 +3,17 @@
 use crate::{
     api::{CardStatus, InboxItem},
     tui::{
-        action::Action,
         hits::Pane,
         state::{
             Screen, State,
             conflicts::CardFilter,
-            inbox::{Row, id_of},
+            inbox::{ItemId, Row, id_of},
         },
     },
 };
 
-/// Marks, or filters.
-pub(super) fn perform(state: &mut State, id: Action) {
-    match (id, state.screen) {
-        (Action::CardFilter, _) => filter(state),
-        (_, Screen::Inbox) => in_inbox(state, id),
-        _ => in_list(state, id),
-    }
-}
-
 /// From what waits to what is snoozed, to what is settled, to all cards, and back.
-fn filter(state: &mut State) {
+pub(super) fn filter(state: &mut State) {
     let before = if state.screen == Screen::Inbox { CardFilter::Open } else { state.conflicts.filter };
     if let Some(next) = before.next() {
         state.screen = Screen::Cards;
@@ -35,79 +25,72 @@ fn filter(state: &mut State) {
     state.conflicts.marks.clear();
 }
 
-/// Cards of a status.
-fn in_list(state: &mut State, id: Action) {
+/// Marks or unmarks what is under the cursor, and goes to the next row.
+pub(super) fn toggle(state: &mut State) {
+    if state.screen == Screen::Inbox {
+        let items = state.inbox.stops().get(state.inbox.cursor()).map(|row| state.inbox.things(row));
+        toggle_items(state, &items.unwrap_or_default());
+        return super::inbox::next(state);
+    }
     let height = state.hits.height(Pane::Cards);
     let screen = &mut state.conflicts;
-    match id {
-        Action::Mark => {
-            if let Some(card) = screen.list.current() {
-                screen.marks.toggle(card);
-            }
-            screen.list.step(1, height);
+    if let Some(card) = screen.list.current() {
+        screen.marks.toggle(card);
+    }
+    screen.list.step(1, height);
+}
+
+/// Marks all from the row that was marked last to the one under the cursor.
+pub(super) fn range(state: &mut State) {
+    if state.screen == Screen::Inbox {
+        let (stops, here) = (state.inbox.stops(), state.inbox.cursor());
+        let marks = &mut state.conflicts.marks;
+        let last =
+            stops.iter().position(|row| state.inbox.things(row).iter().any(|item| Some(&id_of(item)) == marks.last()));
+        let from = last.unwrap_or(here);
+        let range = stops.get(from.min(here)..=from.max(here)).unwrap_or_default();
+        range.iter().flat_map(|row| state.inbox.things(row)).for_each(|item| marks.add_item(&item));
+        return;
+    }
+    let screen = &mut state.conflicts;
+    let here = screen.list.cursor();
+    let last = (0..screen.list.known())
+        .find(|index| screen.list.get(*index).is_some_and(|card| screen.marks.last() == Some(&ItemId::Card(card.id))));
+    let from = last.unwrap_or(here);
+    for index in from.min(here)..=from.max(here) {
+        if let Some(card) = screen.list.get(index) {
+            screen.marks.add(card);
         }
-        Action::MarkRange => {
-            let here = screen.list.cursor();
-            let last = (0..screen.list.known()).find(|index| {
-                let row = screen.list.get(*index).map(|card| InboxItem::Card(Box::new(card.clone())));
-                row.as_ref().map(id_of).as_ref() == screen.marks.last() && row.is_some()
-            });
-            let from = last.unwrap_or(here);
-            for index in from.min(here)..=from.max(here) {
-                if let Some(card) = screen.list.get(index) {
-                    screen.marks.add(card);
-                }
-            }
-        }
-        Action::MarkAll => {
-            let listed: Vec<_> = (0..screen.list.known()).filter_map(|index| screen.list.get(index)).collect();
-            if listed.iter().all(|card| screen.marks.contains(card.id)) {
-                screen.marks.clear();
-            } else {
-                let open = listed.into_iter().filter(|card| card.status != CardStatus::Settled);
-                open.for_each(|card| screen.marks.add(card));
-            }
-        }
-        _ => {}
     }
 }
 
-/// Everything that waits.
-fn in_inbox(state: &mut State, id: Action) {
-    let stops = state.inbox.stops();
-    let here = state.inbox.cursor();
-    let marks = &mut state.conflicts.marks;
-    let things: Vec<InboxItem> = match id {
-        Action::Mark => stops.get(here).map(|row| state.inbox.things(row)).unwrap_or_default(),
-        Action::MarkRange => {
-            let last = stops.iter().position(|row| match row {
-                Row::Item(_, item) => Some(&id_of(item)) == marks.last(),
-                Row::Import(..) => state.inbox.things(row).iter().any(|item| Some(&id_of(item)) == marks.last()),
-                Row::Heading(..) | Row::Before(..) | Row::More(..) => false,
-            });
-            let from = last.unwrap_or(here);
-            let range = stops.get(from.min(here)..=from.max(here)).unwrap_or_default();
-            range.iter().flat_map(|row| state.inbox.things(row)).collect()
-        }
-        Action::MarkAll => {
-            let kind = state.inbox.kind();
-            let group = stops.iter().filter(|row| match row {
-                Row::Item(own, _) | Row::Import(own, _) => Some(*own) == kind,
-                Row::Heading(..) | Row::Before(..) | Row::More(..) => false,
-            });
-            group.flat_map(|row| state.inbox.things(row)).collect()
-        }
-        _ => return,
-    };
-    let all = things.iter().all(|item| marks.has(item));
-    for item in &things {
-        if all && id != Action::MarkRange {
-            marks.remove_item(item);
-        } else {
-            marks.add_item(item);
-        }
+/// Marks everything listed in the group under the cursor, or unmarks it where all is marked.
+pub(super) fn group(state: &mut State) {
+    if state.screen == Screen::Inbox {
+        let kind = state.inbox.kind();
+        let stops = state.inbox.stops();
+        let group = stops.iter().filter(|row| match row {
+            Row::Item(own, _) | Row::Import(own, _) => Some(*own) == kind,
+            Row::Heading(..) | Row::Before(..) | Row::More(..) => false,
+        });
+        let items: Vec<InboxItem> = group.flat_map(|row| state.inbox.things(row)).collect();
+        return toggle_items(state, &items);
     }
-    if id == Action::Mark {
-        super::inbox::next(state);
+    let screen = &mut state.conflicts;
+    let listed: Vec<_> = (0..screen.list.known()).filter_map(|index| screen.list.get(index)).collect();
+    if listed.iter().all(|card| screen.marks.contains(card.id)) {
+        screen.marks.clear();
+    } else {
+        let open = listed.into_iter().filter(|card| card.status != CardStatus::Settled);
+        open.for_each(|card| screen.marks.add(card));
+    }
+}
+
+fn toggle_items(state: &mut State, items: &[InboxItem]) {
+    let marks = &mut state.conflicts.marks;
+    if items.iter().all(|item| marks.has(item)) {
+        items.iter().for_each(|item| marks.remove_item(item));
+    } else {
+        items.iter().for_each(|item| marks.add_item(item));
     }
 }

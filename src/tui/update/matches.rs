@@ -2,7 +2,6 @@
 
 use super::{claims, motion::Motion};
 use crate::tui::{
-    action::Action,
     found::Words,
     hits::Pane,
     msg::Effect,
@@ -13,8 +12,7 @@ use crate::tui::{
 };
 
 /// Goes to the next or the previous match on this screen; says so where there is none.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
-    let forward = id == Action::NextMatch;
+pub(super) fn step(state: &mut State, forward: bool, out: &mut Vec<Effect>) {
     let words = state.claims.words();
     let missed = match state.screen {
         Screen::Why => in_chain(state, &words, forward),

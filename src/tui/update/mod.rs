@@ -39,13 +39,22 @@ mod tests;
 pub(in crate::tui) use acts::{did, verb};
 pub(in crate::tui) use command_line::of_event as command_of;
 
+use motion::Motion;
+
 use super::{
-    action::{self, Action, KeyScope},
+    action::{Action, Danger, KeyScope, for_each_action},
     key::KeyPress,
     msg::{Effect, Msg},
-    state::{Daemon, Overlay, Screen, State, Tone, acts::Span, why::Subject},
+    state::{
+        Daemon, Overlay, Screen, State, Tone,
+        acts::Span,
+        form::{ClaimAct, KeepSide},
+        overlay::Asking,
+        page::About,
+        why::Subject,
+    },
 };
-use crate::domain::Scope;
+use crate::{api::CardAct, domain::Scope};
 
 /// What to show first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -128,7 +137,7 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
         (Some(Overlay::Page(_)), None) => page::typed(state, key),
         (Some(Overlay::Tour { .. }), Some(_)) if key.repeat => {}
         (_, Some(spec)) => {
-            if spec.scope != KeyScope::Move && key.repeat && spec.danger != action::Danger::None {
+            if spec.scope != KeyScope::Move && key.repeat && spec.danger != Danger::None {
                 return;
             }
             perform(state, spec.id, Some(key), out);
@@ -137,31 +146,27 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
     }
 }
 
-/// Does an act, or says why it cannot be done.
-fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    let spec = action::spec(id);
-    if let Err(reason) = spec.check(state) {
-        out.push(state.toast(Tone::Info, format!("{}: {reason}.", spec.title)));
-        return;
-    }
-    match spec.scope {
-        KeyScope::Card => conflicts::perform(state, id, key, out),
-        KeyScope::Marks => marks::perform(state, id),
-        KeyScope::Claims | KeyScope::Claim => claims::perform(state, id, key, out),
-        KeyScope::Why => why::perform(state, id),
-        KeyScope::Peers => peers::perform(state, id, key, out),
-        KeyScope::Move => motion::perform(state, id, out),
-        KeyScope::Global => global::perform(state, id, key, out),
-        KeyScope::Form => form::perform(state, id, key, out),
-        KeyScope::Pick => palette::perform(state, id, key, out),
-        KeyScope::Confirm => confirm::perform(state, id, key, out),
-        KeyScope::Inbox | KeyScope::Door => inbox::perform(state, id, key),
-        KeyScope::Acts => acts::perform(state, id, out),
-        KeyScope::Tour => tour::perform(state, id, out),
-        KeyScope::Models => models::perform(state, id, out),
-        KeyScope::Agents => agents::perform(state, id, out),
-        KeyScope::Matches => matches::perform(state, id, out),
-        KeyScope::Page => page::perform(state, id, key, out),
+/// Does an action. The key is the one that was pressed; a click and the palette's mouse have none.
+type Handler = fn(&mut State, Option<KeyPress>, &mut Vec<Effect>);
+
+macro_rules! define_handlers {
+    ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
+        $(, also [$($also:literal),*])?; $help:literal; if $enabled:ident => $handler:expr;)*) => {
+        fn handler(action: Action) -> Handler {
+            match action {
+                $(Action::$name => $handler,)*
+            }
+        }
+    };
+}
+for_each_action!(define_handlers);
+
+/// Does an action, or says why it cannot be done.
+fn perform(state: &mut State, action: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    let spec = action.spec();
+    match state.check(spec) {
+        Ok(()) => handler(action)(state, key, out),
+        Err(reason) => out.push(state.toast(Tone::Info, format!("{}: {reason}.", spec.title))),
     }
 }
 

@@ -1,22 +1,26 @@
 //! The Models screen: making the vectors anew.
 
-use super::replies::sentence;
+use super::{global, replies::sentence};
 use crate::{
     api::Reembedded,
     tui::{
-        action::Action,
         msg::{Effect, Failure, Slot, Write},
-        state::{State, Tone},
+        state::{Screen, State, Tone},
     },
 };
 
-/// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
-    if id == Action::Reembed {
-        state.note(Tone::Info, "$ ergo reembed");
-        state.models.reembed = Some(Reembedded::default());
-        step(state, out);
-    }
+/// Goes to this screen, and reads anew what it shows.
+pub(super) fn show(state: &mut State) {
+    global::go(state, Screen::Models);
+    state.wants.diagnose = true;
+    state.models.files = None;
+}
+
+/// Makes all vectors again.
+pub(super) fn reembed(state: &mut State, out: &mut Vec<Effect>) {
+    state.note(Tone::Info, "$ ergo reembed");
+    state.models.reembed = Some(Reembedded::default());
+    step(state, out);
 }
 
 /// One step: the daemon makes some, and says how far it is.

@@ -2,9 +2,7 @@
 
 use super::{acts, agents, claims, conflicts, inbox, peers, why};
 use crate::tui::{
-    action::Action,
     hits::Pane,
-    msg::Effect,
     state::{
         Overlay, Screen, State, acts::Focus as ActsFocus, agents::Focus as AgentsFocus, claims::Focus as ClaimsFocus,
         conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
@@ -33,33 +31,28 @@ impl Motion {
     }
 }
 
-/// Moves.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
-    let page = isize::try_from(state.hits.height(pane(state)).saturating_sub(1).max(1)).unwrap_or(1);
-    match id {
-        Action::Up => shift(state, pane(state), Motion::By(-1)),
-        Action::Down => shift(state, pane(state), Motion::By(1)),
-        Action::PageUp => shift(state, pane(state), Motion::By(-page)),
-        Action::PageDown => shift(state, pane(state), Motion::By(page)),
-        Action::First => shift(state, pane(state), Motion::First),
-        Action::Last => shift(state, pane(state), Motion::Last),
-        // A page has nothing beside it, and nothing to open.
-        _ if matches!(state.overlay, Some(Overlay::Page(_))) => {}
-        Action::Left => turn(state, -1, false),
-        Action::Right => turn(state, 1, false),
-        Action::PrevPane => turn(state, -1, true),
-        Action::NextPane => turn(state, 1, true),
-        Action::Open => match state.screen {
-            Screen::Cards => conflicts::open(state),
-            Screen::Claims => claims::open(state, out),
-            Screen::Why => why::open(state),
-            Screen::Peers => peers::open(state),
-            Screen::Inbox => inbox::open(state),
-            Screen::Timeline => acts::open(state),
-            Screen::Agents => agents::open(state),
-            Screen::Models => {}
-        },
-        _ => {}
+/// Moves in the pane that has the focus.
+pub(super) fn shift_focused(state: &mut State, motion: Motion) {
+    shift(state, pane(state), motion);
+}
+
+/// Moves by pages in the pane that has the focus; one line stays in sight.
+pub(super) fn turn_page(state: &mut State, pages: isize) {
+    let rows = isize::try_from(state.hits.height(pane(state)).saturating_sub(1).max(1)).unwrap_or(1);
+    shift_focused(state, Motion::By(pages * rows));
+}
+
+/// Opens what is under the cursor.
+pub(super) fn open(state: &mut State) {
+    match state.screen {
+        Screen::Cards => conflicts::open(state),
+        Screen::Claims => claims::open(state),
+        Screen::Why => why::open(state),
+        Screen::Peers => peers::open(state),
+        Screen::Inbox => inbox::open(state),
+        Screen::Timeline => acts::open(state),
+        Screen::Agents => agents::open(state),
+        Screen::Models => {}
     }
 }
 
@@ -178,48 +171,28 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
     }
 }
 
-/// Moves the focus from pane to pane; `round` goes from the last to the first.
-fn turn(state: &mut State, by: isize, round: bool) {
-    let next = |index: usize, count: usize| {
-        if round {
-            (index + count).saturating_add_signed(by) % count
-        } else {
-            index.saturating_add_signed(by).min(count - 1)
-        }
-    };
+/// Moves the focus from pane to pane; `round` goes from the last to the first. A page has nothing beside it.
+pub(super) fn turn(state: &mut State, by: isize, round: bool) {
+    if matches!(state.overlay, Some(Overlay::Page(_))) {
+        return;
+    }
     match state.screen {
-        Screen::Cards => {
-            let order = [CardFocus::List, CardFocus::Card];
-            let index = usize::from(state.conflicts.focus == CardFocus::Card);
-            state.conflicts.focus = order[next(index, order.len())];
-        }
+        Screen::Cards => turn_to(&mut state.conflicts.focus, [CardFocus::List, CardFocus::Card], by, round),
         Screen::Claims => {
             let order = [ClaimsFocus::Scopes, ClaimsFocus::List, ClaimsFocus::Detail];
-            let index = order.iter().position(|focus| *focus == state.claims.focus).unwrap_or(1);
-            state.claims.focus = order[next(index, order.len())];
+            turn_to(&mut state.claims.focus, order, by, round);
         }
-        Screen::Peers => {
-            let order = [PeersFocus::List, PeersFocus::Detail];
-            let index = usize::from(state.peers.focus == PeersFocus::Detail);
-            state.peers.focus = order[next(index, order.len())];
-        }
-        Screen::Inbox => {
-            let order = [InboxFocus::List, InboxFocus::Detail];
-            let index = usize::from(state.inbox.focus == InboxFocus::Detail);
-            state.inbox.focus = order[next(index, order.len())];
-        }
-        Screen::Timeline => {
-            let order = [ActsFocus::List, ActsFocus::Detail];
-            if let Some(acts) = state.acts_mut() {
-                let index = usize::from(acts.focus == ActsFocus::Detail);
-                acts.focus = order[next(index, order.len())];
-            }
-        }
-        Screen::Agents => {
-            let order = [AgentsFocus::List, AgentsFocus::Detail];
-            let index = usize::from(state.agents.focus == AgentsFocus::Detail);
-            state.agents.focus = order[next(index, order.len())];
-        }
+        Screen::Peers => turn_to(&mut state.peers.focus, [PeersFocus::List, PeersFocus::Detail], by, round),
+        Screen::Inbox => turn_to(&mut state.inbox.focus, [InboxFocus::List, InboxFocus::Detail], by, round),
+        Screen::Timeline => turn_to(&mut state.timeline.focus, [ActsFocus::List, ActsFocus::Detail], by, round),
+        Screen::Agents => turn_to(&mut state.agents.focus, [AgentsFocus::List, AgentsFocus::Detail], by, round),
         Screen::Why | Screen::Models => {}
     }
+}
+
+fn turn_to<T: Copy + PartialEq, const N: usize>(focus: &mut T, order: [T; N], by: isize, round: bool) {
+    let index = order.iter().position(|own| own == focus).unwrap_or(0);
+    let next = index.saturating_add_signed(by).min(N - 1);
+    let next = if round { (index + N).saturating_add_signed(by) % N } else { next };
+    *focus = order[next];
 }

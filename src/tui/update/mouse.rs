@@ -40,7 +40,7 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
             }
         }
         Hit::Act(id) => {
-            let own = state.chain().contains(&crate::tui::action::spec(id).scope);
+            let own = state.chain().contains(&id.spec().scope);
             if own {
                 perform(state, id, None, out);
             }

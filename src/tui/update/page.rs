@@ -2,11 +2,10 @@
 
 use crossterm::event::KeyCode;
 
-use super::reads;
+use super::{global, reads};
 use crate::{
     api::SnapshotQuery,
     tui::{
-        action::Action,
         key::KeyPress,
         msg::{Effect, Failure, Read, Slot, Write},
         state::{
@@ -19,6 +18,12 @@ use crate::{
 
 /// About how many tokens a page has: more than an agent is given, since a person scrolls.
 const TOKENS: usize = 4_000;
+
+/// Opens the page of the scope in hand.
+pub(super) fn open_snapshot(state: &mut State, out: &mut Vec<Effect>) {
+    let scope = global::scope_of_act(state);
+    open(state, About::Snapshot(scope), out);
+}
 
 /// Opens a page, and asks for its text.
 pub(super) fn open(state: &mut State, about: About, out: &mut Vec<Effect>) {
@@ -50,63 +55,63 @@ pub(super) fn failed(state: &mut State, failure: &Failure) {
     }
 }
 
-/// A key that is no act goes into what is searched for on the page.
+/// A key without an action goes into what is searched for on the page.
 pub(super) fn typed(state: &mut State, key: KeyPress) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.typed(key);
     }
 }
 
-/// Does an act while something is typed that is searched for on the page.
-pub(super) fn type_on(state: &mut State, id: Action) {
-    let Some(Overlay::Page(page)) = &mut state.overlay else { return };
-    match id {
-        Action::Pick => page.end_typing(),
-        Action::ClearWords => page.clear(),
-        Action::Close => page.find = None,
-        Action::PickDown | Action::PickPageDown => page.step(true),
-        Action::PickUp | Action::PickPageUp => page.step(false),
-        _ => {}
+/// Closes what is searched for, then the page.
+pub(super) fn close(state: &mut State, key: Option<KeyPress>) {
+    match &mut state.overlay {
+        Some(Overlay::Page(page)) if page.find.is_some() && key.is_some_and(|key| key.code == KeyCode::Esc) => {
+            page.find = None;
+        }
+        _ => state.overlay = None,
     }
 }
 
-/// Does an act of a page.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    let Some(Overlay::Page(page)) = &mut state.overlay else { return };
-    match id {
-        // One step back: what is searched for, then the page.
-        Action::PageClose if page.find.is_some() && key.is_some_and(|key| key.code == KeyCode::Esc) => page.find = None,
-        Action::PageClose => state.overlay = None,
-        Action::PageFind => page.begin_find(),
-        Action::PageNext => page.step(true),
-        Action::PagePrev => page.step(false),
-        Action::PageCopy => {
-            if let Some(text) = page.text.clone() {
-                out.push(Effect::Copy { text, what: "the page".to_owned() });
-            }
-        }
-        Action::PageApply => {
-            if let About::Setup { remove } = page.about {
-                let files = page.text.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("+++ "));
-                let files = match files.count() {
-                    1 => "one file".to_owned(),
-                    n => format!("{n} files"),
-                };
-                let (question, effect) = if remove {
-                    (
-                        "Remove ergo from these files?",
-                        format!("{files} will be as before setup, except for what was changed since."),
-                    )
-                } else {
-                    (
-                        "Write into these files?",
-                        format!("{files} will change. A copy is kept; ergo setup --remove undoes it."),
-                    )
-                };
-                let write = Write::Setup { remove };
-                state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Write", write, key)));
-            }
-        }
-        _ => {}
+/// Begins to search the page.
+pub(super) fn find(state: &mut State) {
+    if let Some(Overlay::Page(page)) = &mut state.overlay {
+        page.begin_find();
     }
+}
+
+/// Goes to the next line that matches, or to the one before.
+pub(super) fn step(state: &mut State, forward: bool) {
+    if let Some(Overlay::Page(page)) = &mut state.overlay {
+        page.step(forward);
+    }
+}
+
+/// Copies the whole text.
+pub(super) fn copy(state: &mut State, out: &mut Vec<Effect>) {
+    if let Some(Overlay::Page(page)) = &state.overlay
+        && let Some(text) = page.text.clone()
+    {
+        out.push(Effect::Copy { text, what: "the page".to_owned() });
+    }
+}
+
+/// Asks before what the page shows is written.
+pub(super) fn apply(state: &mut State, key: Option<KeyPress>) {
+    let Some(Overlay::Page(page)) = &state.overlay else { return };
+    let About::Setup { remove } = page.about else { return };
+    let files = page.text.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("+++ "));
+    let files = match files.count() {
+        1 => "one file".to_owned(),
+        n => format!("{n} files"),
+    };
+    let (question, effect) = if remove {
+        (
+            "Remove ergo from these files?",
+            format!("{files} will be as before setup, except for what was changed since."),
+        )
+    } else {
+        ("Write into these files?", format!("{files} will change. A copy is kept; ergo setup --remove undoes it."))
+    };
+    let write = Write::Setup { remove };
+    state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Write", write, key)));
 }

@@ -2,16 +2,15 @@
 
 use crossterm::event::KeyEvent;
 
-use super::{page, perform as perform_act, prompt};
+use super::{perform as perform_action, prompt};
 use crate::tui::{
-    action::Action,
     hits::Pane,
     key::KeyPress,
     msg::Effect,
-    state::{Overlay, State, form::clear_line},
+    state::{Overlay, State, form::clear_line, overlay::Palette},
 };
 
-/// A key that is no act goes into the search.
+/// A key without an action goes into the search.
 pub(super) fn typed(state: &mut State, key: KeyPress) {
     if let Some(Overlay::Palette(palette)) = &mut state.overlay {
         palette.input.input(KeyEvent::new(key.code, key.mods));
@@ -19,50 +18,68 @@ pub(super) fn typed(state: &mut State, key: KeyPress) {
     }
 }
 
-/// Does an act of the palette, the search line or the log.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    let page = state.hits.height(Pane::Picks).saturating_sub(1).max(1);
-    let step = match id {
-        Action::PickUp => -1,
-        Action::PickDown => 1,
-        Action::PickPageUp => -isize::try_from(page).unwrap_or(1),
-        Action::PickPageDown => isize::try_from(page).unwrap_or(1),
-        _ => 0,
+/// Opens the palette.
+pub(super) fn open(state: &mut State) {
+    state.overlay = Some(Overlay::Palette(Palette::new()));
+}
+
+/// Moves in the palette or the log, or to the next match on a page.
+pub(super) fn step(state: &mut State, rows: isize) {
+    let last = match &state.overlay {
+        Some(Overlay::Palette(palette)) => palette.acts(state).len().saturating_sub(1),
+        _ => state.log.len().saturating_sub(1),
     };
-    if id == Action::ClearWords
-        && let Some(Overlay::Palette(palette)) = &mut state.overlay
-    {
-        clear_line(&mut palette.input);
-        palette.row = 0;
-        return;
+    match &mut state.overlay {
+        Some(Overlay::Palette(palette)) => palette.row = palette.row.saturating_add_signed(rows).min(last),
+        Some(Overlay::Log { up }) => *up = up.saturating_add_signed(-rows).min(last),
+        Some(Overlay::Page(page)) => page.step(rows > 0),
+        Some(Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
     }
-    match &state.overlay {
-        Some(Overlay::Prompt(_)) => prompt::perform(state, id),
-        Some(Overlay::Page(_)) => page::type_on(state, id),
-        Some(Overlay::Log { up }) => {
-            let last = state.log.len().saturating_sub(1);
-            state.overlay = match id {
-                Action::Close | Action::Pick => None,
-                _ => Some(Overlay::Log { up: up.saturating_add_signed(-step).min(last) }),
-            };
+}
+
+/// Moves by pages.
+pub(super) fn turn_page(state: &mut State, pages: isize) {
+    let page = state.hits.height(Pane::Picks).saturating_sub(1).max(1);
+    step(state, pages * isize::try_from(page).unwrap_or(1));
+}
+
+/// Takes away what was typed.
+pub(super) fn clear(state: &mut State) {
+    match &mut state.overlay {
+        Some(Overlay::Palette(palette)) => {
+            clear_line(&mut palette.input);
+            palette.row = 0;
         }
-        Some(Overlay::Palette(palette)) => match id {
-            Action::Close => state.overlay = None,
-            Action::Pick => {
-                let chosen = palette.acts(state).get(palette.row).map(|spec| spec.id);
-                state.overlay = None;
-                if let Some(chosen) = chosen {
-                    perform_act(state, chosen, key, out);
-                }
+        Some(Overlay::Prompt(_)) => prompt::clear(state),
+        Some(Overlay::Page(page)) => page.clear(),
+        Some(Overlay::Log { .. } | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
+    }
+}
+
+/// Does what is under the cursor, or ends what is typed.
+pub(super) fn pick(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+    match &mut state.overlay {
+        Some(Overlay::Palette(palette)) => {
+            let palette = palette.clone();
+            let chosen = palette.acts(state).get(palette.row).map(|spec| spec.id);
+            state.overlay = None;
+            if let Some(chosen) = chosen {
+                perform_action(state, chosen, key, out);
             }
-            _ => {
-                let last = palette.acts(state).len().saturating_sub(1);
-                let row = palette.row.saturating_add_signed(step).min(last);
-                if let Some(Overlay::Palette(palette)) = &mut state.overlay {
-                    palette.row = row;
-                }
-            }
-        },
-        _ => {}
+        }
+        Some(Overlay::Prompt(_)) => prompt::submit(state),
+        Some(Overlay::Page(page)) => page.end_typing(),
+        Some(Overlay::Log { .. }) => state.overlay = None,
+        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
+    }
+}
+
+/// Goes back to what lies below.
+pub(super) fn close(state: &mut State) {
+    match &mut state.overlay {
+        Some(Overlay::Palette(_) | Overlay::Log { .. }) => state.overlay = None,
+        Some(Overlay::Prompt(_)) => prompt::cancel(state),
+        Some(Overlay::Page(page)) => page.find = None,
+        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
     }
 }

@@ -1,10 +1,9 @@
 //! The Peers screen: comparing with every peer now, and who is let in.
 
-use super::{global, teams};
+use super::global;
 use crate::{
     api::AnswerJoinRequest,
     tui::{
-        action::Action,
         key::KeyPress,
         msg::{Effect, Write},
         state::{
@@ -15,19 +14,10 @@ use crate::{
     },
 };
 
-/// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
-    match id {
-        Action::SyncNow => {
-            out.push(state.toast(Tone::Info, "Comparing with every peer…"));
-            global::send(state, Write::SyncNow, Acting::Confirmed, out);
-        }
-        Action::NewTeam => teams::make(state, key),
-        Action::JoinTeam => teams::join(state, key),
-        Action::LetIn => ask(state, key, true),
-        Action::TurnAway => ask(state, key, false),
-        _ => {}
-    }
+/// Syncs with every peer.
+pub(super) fn sync_now(state: &mut State, out: &mut Vec<Effect>) {
+    out.push(state.toast(Tone::Info, "Comparing with every peer…"));
+    global::send(state, Write::SyncNow, Acting::Confirmed, out);
 }
 
 /// Opens what is under the cursor.

@@ -7,7 +7,6 @@ use super::{claims, global, why};
 use crate::{
     domain::text::sanitize_line,
     tui::{
-        action::Action,
         key::KeyPress,
         state::{
             Overlay, Screen, State,
@@ -78,32 +77,31 @@ fn search(state: &mut State, words: String) {
     }
 }
 
-/// Ends the line.
-pub(super) fn perform(state: &mut State, id: Action) {
-    match id {
-        Action::ClearWords => {
-            if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
-                clear_line(&mut prompt.input);
-                follow(state);
-            }
+/// Takes away what was typed.
+pub(super) fn clear(state: &mut State) {
+    if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
+        clear_line(&mut prompt.input);
+        follow(state);
+    }
+}
+
+/// Ends the line: a question is asked, a search stays.
+pub(super) fn submit(state: &mut State) {
+    let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
+    let text = prompt.input.lines().join(" ").trim().to_owned();
+    if prompt.asking == Asking::Why && !text.is_empty() {
+        why::show(state, Subject::Question(text));
+    }
+}
+
+/// Closes the line: the search is again what it was before.
+pub(super) fn cancel(state: &mut State) {
+    let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
+    if prompt.asking == Asking::Search {
+        search(state, prompt.before);
+        if let Some(from) = prompt.from {
+            state.back.pop();
+            state.screen = from;
         }
-        Action::Pick => {
-            let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
-            let text = prompt.input.lines().join(" ").trim().to_owned();
-            if prompt.asking == Asking::Why && !text.is_empty() {
-                why::show(state, Subject::Question(text));
-            }
-        }
-        Action::Close => {
-            let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
-            if prompt.asking == Asking::Search {
-                search(state, prompt.before);
-                if let Some(from) = prompt.from {
-                    state.back.pop();
-                    state.screen = from;
-                }
-            }
-        }
-        _ => {}
     }
 }

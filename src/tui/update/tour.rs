@@ -1,7 +1,6 @@
 //! The tour: what ergo is, on three cards, shown once on a machine.
 
 use crate::tui::{
-    action::Action,
     msg::Effect,
     state::{Overlay, State},
 };
@@ -9,16 +8,28 @@ use crate::tui::{
 /// How many cards it has.
 const CARDS: usize = 3;
 
-/// Turns a card, or leaves.
-pub(super) fn perform(state: &mut State, id: Action, out: &mut Vec<Effect>) {
-    let Some(Overlay::Tour { page }) = state.overlay else { return };
-    let next = match id {
-        Action::TourNext => Some(page + 1).filter(|page| *page < CARDS),
-        Action::TourBack => Some(page.saturating_sub(1)),
-        _ => None,
-    };
-    state.overlay = next.map(|page| Overlay::Tour { page });
-    if state.overlay.is_none() {
-        out.push(Effect::Toured);
+/// Opens the tour.
+pub(super) fn open(state: &mut State) {
+    state.overlay = Some(Overlay::Tour { page: 0 });
+}
+
+/// Goes to the next card; from the last one, leaves.
+pub(super) fn next(state: &mut State, out: &mut Vec<Effect>) {
+    match &mut state.overlay {
+        Some(Overlay::Tour { page }) if *page + 1 < CARDS => *page += 1,
+        _ => end(state, out),
     }
+}
+
+/// Goes to the card before.
+pub(super) fn back(state: &mut State) {
+    if let Some(Overlay::Tour { page }) = &mut state.overlay {
+        *page = page.saturating_sub(1);
+    }
+}
+
+/// Leaves the tour.
+pub(super) fn end(state: &mut State, out: &mut Vec<Effect>) {
+    state.overlay = None;
+    out.push(Effect::Toured);
 }

@@ -1,17 +1,7 @@
 //! The Why screen: asking, walking the chain, going back.
 
 use super::{conflicts, prompt};
-use crate::tui::{
-    action::Action,
-    state::{Screen, State, overlay::Asking, why::Subject},
-};
-
-/// Does an act of this screen.
-pub(super) fn perform(state: &mut State, id: Action) {
-    if id == Action::Ask {
-        prompt::open(state, Asking::Why);
-    }
-}
+use crate::tui::state::{Screen, State, overlay::Asking, why::Subject};
 
 /// Goes to this screen for a subject.
 pub(super) fn show(state: &mut State, subject: Subject) {

@@ -128,8 +128,8 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
 
 fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     let (heading, step) = match acts.span {
-        Since::LastHere => ("Nothing happened since you were last here", "{act_span} goes further back."),
-        Since::Yesterday | Since::Week => ("Nothing happened in that time", "{act_span} goes further back."),
+        Since::LastHere => ("Nothing happened since you were last here", "{timeline_period} goes further back."),
+        Since::Yesterday | Since::Week => ("Nothing happened in that time", "{timeline_period} goes further back."),
         Since::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
     };
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
@@ -233,8 +233,8 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     out.push(Line::from(span("The same on the command line", theme.accent)));
     out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
     out.push(Line::default());
-    let back = match crate::tui::action::spec(crate::tui::action::Action::TakeBack).check(state) {
-        Ok(()) => state.keys.say("{take_back} undoes this act; {open} opens the claim."),
+    let back = match state.check(crate::tui::action::Action::UndoSelected.spec()) {
+        Ok(()) => state.keys.say("{undo_selected} undoes this act; {open} opens the claim."),
         Err(why) => format!("It cannot be undone: {why}."),
     };
     out.extend(text::wrap(&back, width, theme.dim));

@@ -174,8 +174,8 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     };
     let what = match which {
         Words::Telling => "",
-        Words::Differing => "Every word that differs is highlighted. {mark_words} highlights none.",
-        Words::Written => "Nothing is highlighted. {mark_words} highlights what differs.",
+        Words::Differing => "Every word that differs is highlighted. {highlight_words} highlights none.",
+        Words::Written => "Nothing is highlighted. {highlight_words} highlights what differs.",
     };
     if !what.is_empty() {
         out.push(Line::default());
@@ -183,7 +183,7 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     }
     let hidden = card.view.sides.len().saturating_sub(2);
     if hidden > 0 {
-        let text = paint.state.keys.say("{other_side} compares with the next one");
+        let text = paint.state.keys.say("{compare_next} compares with the next one");
         let text = format!("{hidden} more existing claims contradict it: {text}");
         let text = if hidden == 1 { text.replace("claims contradict", "claim contradicts") } else { text };
         out.push(Line::default());
@@ -309,11 +309,11 @@ fn acts(
         .filter(|spec| {
             spec.danger != action::Danger::None
                 || matches!(spec.id, Action::CardWhy | Action::CardDetails)
-                || (matches!(spec.id, Action::OtherSide | Action::MarkWords) && spec.check(state).is_ok())
+                || (matches!(spec.id, Action::CompareNext | Action::HighlightWords) && state.check(spec).is_ok())
         })
         .collect();
     let (can, cannot): (Vec<&action::ActionSpec>, Vec<&action::ActionSpec>) =
-        listed.into_iter().partition(|spec| spec.check(state).is_ok());
+        listed.into_iter().partition(|spec| state.check(spec).is_ok());
     let columns = if width >= 60 { 2 } else { 1 };
     let cell = (width / columns).saturating_sub(1);
     let entry = |spec: &action::ActionSpec| {
@@ -338,7 +338,7 @@ fn acts(
         return out;
     }
     for spec in cannot.into_iter().filter(|spec| spec.id != Action::KeepSource) {
-        let reason = spec.check(state).err().unwrap_or_default();
+        let reason = state.check(spec).err().unwrap_or_default();
         let text = format!("{}: {reason}", spec.title);
         out.extend(labelled(
             &state.keys.first(spec.id),

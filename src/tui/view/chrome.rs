@@ -167,7 +167,7 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let chain = state.chain();
     let all: Vec<&ActionSpec> =
-        action::in_chain(chain).filter(|spec| !spec.short.is_empty() && spec.check(state).is_ok()).collect();
+        action::in_chain(chain).filter(|spec| !spec.short.is_empty() && state.check(spec).is_ok()).collect();
     // Where one part of a screen is shown at a time, opening it is how one gets on.
     let open = state.is_narrow() && state.overlay.is_none();
     let last = |spec: &&&ActionSpec| {

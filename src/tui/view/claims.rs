@@ -211,7 +211,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     } else if claims.is_filtered() {
         (
             "No claim matches these filters".to_owned(),
-            "{widen} or {back} clears them; {status_filter} {kind_filter} {review_filter} {age_filter} {verdict_filter} \
+            "{clear_filters} or {back} clears them; {status_filter} {kind_filter} {review_filter} {age_filter} {verdict_filter} \
              change one.",
         )
     } else {

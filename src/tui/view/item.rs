@@ -42,7 +42,7 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
         return banner;
     }
     let scopes: &[KeyScope] = match kind {
-        InboxKind::Quarantined | InboxKind::Joining => &[KeyScope::Door],
+        InboxKind::Quarantined | InboxKind::Joining => &[KeyScope::Pending],
         _ => &[KeyScope::Claim],
     };
     out.push(Line::default());
@@ -196,11 +196,11 @@ fn acts(paint: &Paint<'_>, scopes: &[KeyScope], width: usize) -> Vec<Line<'stati
     let (theme, state) = (paint.theme, paint.state);
     let mut out = vec![Line::from(span("What you can do", theme.accent))];
     for spec in action::in_chain(scopes) {
-        let (style, words) = match spec.check(state) {
+        let (style, words) = match state.check(spec) {
             Ok(()) => (theme.text, state.keys.say(spec.help)),
             Err(why) => (theme.dim, format!("not now: {why}")),
         };
-        let key = if spec.check(state).is_ok() { theme.key } else { theme.dim };
+        let key = if state.check(spec).is_ok() { theme.key } else { theme.dim };
         let mark = if spec.danger == Danger::Final { theme.glyphs.alert } else { " " };
         let lines = text::wrap(&words, width.saturating_sub(24), theme.dim);
         for (row, line) in lines.into_iter().enumerate() {

@@ -8,7 +8,7 @@ use super::{
     palette::input,
 };
 use crate::tui::{
-    action::{self, Action},
+    action::Action,
     hits::Pane,
     state::page::{About, Page},
     text,
@@ -75,7 +75,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
 /// What the difference is, and how it is written, or why it is not.
 fn what_becomes(paint: &Paint<'_>) -> String {
     let say = "Nothing is written yet. Lines with + would be added to these files, lines with - removed";
-    match action::spec(Action::PageApply).check(paint.state) {
+    match paint.state.check(Action::PageApply.spec()) {
         Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} writes them, and asks first.")),
         Err(why) => format!("{say}. This cannot be done here: {why}."),
     }

@@ -39,7 +39,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
             Danger::Final => theme.glyphs.alert,
         };
         let keys = text::pad(&state.keys.all(spec.id), 14);
-        let check = spec.check(state);
+        let check = state.check(spec);
         let (style, words) = match &check {
             Ok(()) => (theme.text, state.keys.say(spec.help)),
             Err(reason) => (theme.dim, format!("not now: {reason}")),
@@ -57,14 +57,14 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         paint.row(place, Pane::Picks, index, index == palette.row, true);
     }
     if acts.is_empty() {
-        let text = state.keys.say("{clear_words} clears what was typed; {close} goes back.");
+        let text = state.keys.say("{clear_input} clears what was typed; {close} goes back.");
         let lines = text::wrap(&format!("No command fits “{}”. {text}", palette.wanted()), width, theme.text);
         paint.lines(list, &lines, 0);
     }
     // The act under the cursor in full, below the list.
     let foot = rows(inner, usize::from(inner.height).saturating_sub(below - 1), below);
     if let Some(spec) = acts.get(palette.row) {
-        let why = spec.check(state).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
+        let why = state.check(spec).err().map_or_else(String::new, |reason| format!(" Not now: {reason}."));
         let lines = text::wrap(&format!("{}{why}", state.keys.say(spec.help)), width, theme.text);
         paint.lines(foot, &lines, 0);
     }

@@ -96,7 +96,7 @@ impl Look {
             self.read(what, &shown);
         }
         for spec in ACTIONS {
-            if let Err(reason) = spec.check(state) {
+            if let Err(reason) = state.check(spec) {
                 self.read(what, &reason);
             }
         }

@@ -1,16 +1,44 @@
-//! Whether an act can be done now, or why not: one small sentence each.
+//! Whether an action can be done now, or why not: one small sentence each.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
     api::{CardAct, ClaimView, InboxItem, MAX_CARDS, SyncMode},
     domain::Status,
-    tui::state::{Daemon, Overlay, Screen, State, conflicts::Card, inbox::Row},
+    tui::{
+        action::{Action, ActionSpec, Danger, for_each_action},
+        state::{Daemon, Overlay, Screen, State, conflicts::Card, inbox::Row},
+    },
 };
 
 type Can = Result<(), String>;
 
+macro_rules! define_conditions {
+    ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
+        $(, also [$($also:literal),*])?; $help:literal; if $enabled:ident => $handler:expr;)*) => {
+        fn condition(action: Action) -> fn(&State) -> Can {
+            match action {
+                $(Action::$name => $enabled,)*
+            }
+        }
+    };
+}
+for_each_action!(define_conditions);
+
+impl State {
+    /// Whether an action can be done now; read-only mode and its own condition together.
+    ///
+    /// # Errors
+    /// Why it cannot, as the end of a sentence.
+    pub fn check(&self, spec: &ActionSpec) -> Result<(), String> {
+        if spec.danger != Danger::None && self.settings.read_only {
+            return Err("this app was opened with --read-only".to_owned());
+        }
+        condition(spec.id)(self)
+    }
+}
+
 /// It always can.
-pub fn always(_: &State) -> Can {
+fn always(_: &State) -> Can {
     Ok(())
 }
 
@@ -57,7 +85,7 @@ fn act_on_one(state: &State, act: CardAct) -> Can {
 }
 
 /// Something is listed that one act can settle with others.
-pub fn markable(state: &State) -> Can {
+fn markable(state: &State) -> Can {
     if state.screen == Screen::Cards {
         return has_cards(state);
     }
@@ -73,18 +101,18 @@ pub fn markable(state: &State) -> Can {
 }
 
 /// Cards are marked.
-pub fn keep_source(state: &State) -> Can {
+fn keep_source(state: &State) -> Can {
     many(state)
 }
 
 /// A card is shown of which the guard said why.
-pub fn card_details(state: &State) -> Can {
+fn card_details(state: &State) -> Can {
     let card = state.card_in_hand().ok_or("the card is still being read")?;
     card.evidence().map(|_| ()).ok_or_else(|| "the guard said nothing of this card".to_owned())
 }
 
 /// See [`CardAct::Supersede`].
-pub fn keep_new(state: &State) -> Can {
+fn keep_new(state: &State) -> Can {
     act_or_many(state, CardAct::Supersede)?;
     if state.is_marked() {
         return Ok(());
@@ -93,7 +121,7 @@ pub fn keep_new(state: &State) -> Can {
 }
 
 /// See [`CardAct::Supersede`].
-pub fn keep_existing(state: &State) -> Can {
+fn keep_existing(state: &State) -> Can {
     if state.is_marked() {
         return many(state);
     }
@@ -103,42 +131,42 @@ pub fn keep_existing(state: &State) -> Can {
 }
 
 /// See [`CardAct::Supersede`].
-pub fn merge(state: &State) -> Can {
+fn merge(state: &State) -> Can {
     act_on_one(state, CardAct::Supersede)
 }
 
 /// See [`CardAct::Retract`].
-pub fn retract_side(state: &State) -> Can {
+fn retract_side(state: &State) -> Can {
     act_on_one(state, CardAct::Retract)
 }
 
 /// See [`CardAct::Narrow`].
-pub fn narrow(state: &State) -> Can {
+fn narrow(state: &State) -> Can {
     act_on_one(state, CardAct::Narrow)
 }
 
 /// See [`CardAct::Exception`].
-pub fn exception(state: &State) -> Can {
+fn exception(state: &State) -> Can {
     act_or_many(state, CardAct::Exception)
 }
 
 /// See [`CardAct::Dismiss`].
-pub fn dismiss(state: &State) -> Can {
+fn dismiss(state: &State) -> Can {
     act_or_many(state, CardAct::Dismiss)
 }
 
 /// See [`CardAct::Discard`].
-pub fn discard(state: &State) -> Can {
+fn discard(state: &State) -> Can {
     act_or_many(state, CardAct::Discard)
 }
 
 /// See [`CardAct::Snooze`].
-pub fn snooze(state: &State) -> Can {
+fn snooze(state: &State) -> Can {
     act_or_many(state, CardAct::Snooze)
 }
 
 /// Cards are listed.
-pub fn has_cards(state: &State) -> Can {
+fn has_cards(state: &State) -> Can {
     let none = match state.screen {
         Screen::Inbox => state.inbox.stops().is_empty(),
         _ => state.conflicts.list.is_empty(),
@@ -147,35 +175,35 @@ pub fn has_cards(state: &State) -> Can {
 }
 
 /// Something needs attention.
-pub fn listed(state: &State) -> Can {
+fn listed(state: &State) -> Can {
     if state.inbox.stops().is_empty() { Err("nothing is listed".to_owned()) } else { Ok(()) }
 }
 
-/// Something waits at the door, under the cursor.
-pub fn door(state: &State) -> Can {
+/// Something that waits for a decision is under the cursor.
+fn pending(state: &State) -> Can {
     if state.inbox.quarantined().is_some() { idle(state) } else { waiting(state) }
 }
 
 /// An act is under the cursor.
-pub fn act_listed(state: &State) -> Can {
+fn act_listed(state: &State) -> Can {
     let act = state.acts().and_then(|acts| acts.list.in_hand());
     act.map(|_| ()).ok_or_else(|| "no act is under the cursor".to_owned())
 }
 
 /// The act under the cursor can be taken back.
-pub fn take_back(state: &State) -> Can {
+fn take_back(state: &State) -> Can {
     let act = state.acts().and_then(|acts| acts.list.in_hand()).ok_or("no act is under the cursor")?;
     act.can_undo()?;
     idle(state)
 }
 
 /// A claim is in hand, or the author is asked for already.
-pub fn person_filter(state: &State) -> Can {
+fn author_filter(state: &State) -> Can {
     if state.claims.who.is_some() { Ok(()) } else { claim(state) }
 }
 
 /// A claim with a source is in hand, or a source is asked for already.
-pub fn source_filter(state: &State) -> Can {
+fn source_filter(state: &State) -> Can {
     if state.claims.source.is_some() {
         return Ok(());
     }
@@ -186,12 +214,12 @@ pub fn source_filter(state: &State) -> Can {
 }
 
 /// A filter is set.
-pub fn narrowed(state: &State) -> Can {
+fn narrowed(state: &State) -> Can {
     if state.claims.is_narrowed() { Ok(()) } else { Err("no filter is set".to_owned()) }
 }
 
 /// The card has a stored side.
-pub fn card_why(state: &State) -> Can {
+fn card_why(state: &State) -> Can {
     let card = state.card_in_hand().ok_or("the card is still being read")?;
     if card.view.sides.iter().any(|side| !side.candidate) {
         Ok(())
@@ -201,13 +229,13 @@ pub fn card_why(state: &State) -> Can {
 }
 
 /// The card has more than two sides.
-pub fn other_side(state: &State) -> Can {
+fn other_side(state: &State) -> Can {
     let card = state.card_in_hand().ok_or("the card is still being read")?;
     if card.view.sides.len() > 2 { Ok(()) } else { Err("this card has two sides only".to_owned()) }
 }
 
 /// The card has two sides of which there are words.
-pub fn two_texts(state: &State) -> Can {
+fn two_texts(state: &State) -> Can {
     let card = state.card_in_hand().ok_or("the card is still being read")?;
     let texts = card.a().into_iter().chain(card.b()).filter(|side| !side.claim.flags.redacted);
     if texts.count() == 2 { Ok(()) } else { Err("this card has no two texts to compare".to_owned()) }
@@ -218,23 +246,23 @@ fn in_hand(state: &State) -> Result<&ClaimView, String> {
 }
 
 /// A claim is in hand.
-pub fn claim(state: &State) -> Can {
+fn claim(state: &State) -> Can {
     in_hand(state).map(|_| ())
 }
 
 /// No act is under way.
-pub fn idle(state: &State) -> Can {
+fn idle(state: &State) -> Can {
     if state.acting.is_some() { Err("the last act is still running".to_owned()) } else { Ok(()) }
 }
 
 /// An active claim is in hand.
-pub fn active_claim(state: &State) -> Can {
+fn active_claim(state: &State) -> Can {
     let claim = in_hand(state)?;
     if claim.status == Status::Active { idle(state) } else { Err(format!("this claim is already {}", claim.status)) }
 }
 
 /// A claim that is no longer active is in hand.
-pub fn past_claim(state: &State) -> Can {
+fn past_claim(state: &State) -> Can {
     let claim = in_hand(state)?;
     if claim.flags.undone {
         return Err(state.keys.say("the act that made this claim was undone; {redo} redoes it"));
@@ -243,7 +271,7 @@ pub fn past_claim(state: &State) -> Can {
 }
 
 /// The claim in hand needs review, or several are marked.
-pub fn needs_review(state: &State) -> Can {
+fn needs_review(state: &State) -> Can {
     match state.marked_claims().len() {
         0 | 1 => {}
         n if n > MAX_CARDS => return Err(format!("{n} claims are marked; one act reviews at most {MAX_CARDS}")),
@@ -257,27 +285,27 @@ pub fn needs_review(state: &State) -> Can {
 }
 
 /// The claim in hand still has its text.
-pub fn redactable(state: &State) -> Can {
+fn redactable(state: &State) -> Can {
     if in_hand(state)?.flags.redacted { Err("its text is already gone".to_owned()) } else { idle(state) }
 }
 
 /// Something can be taken back.
-pub fn undo(state: &State) -> Can {
+fn undo(state: &State) -> Can {
     idle(state)
 }
 
 /// An undo can be taken back.
-pub fn redo(state: &State) -> Can {
+fn redo(state: &State) -> Can {
     if state.undone.is_empty() { Err("nothing was undone in this session".to_owned()) } else { idle(state) }
 }
 
 /// The scope can be compared.
-pub fn audit(state: &State) -> Can {
+fn audit(state: &State) -> Can {
     idle(state)
 }
 
 /// What is under the cursor can be opened.
-pub fn openable(state: &State) -> Can {
+fn openable(state: &State) -> Can {
     let some = match state.screen {
         // Where no chain is shown, opening it is asking for one.
         Screen::Why => true,
@@ -294,12 +322,12 @@ pub fn openable(state: &State) -> Can {
 }
 
 /// A claim or a card is in hand whose text is there.
-pub fn text(state: &State) -> Can {
+fn text(state: &State) -> Can {
     if state.text_in_hand().is_some() { Ok(()) } else { Err("no claim is under the cursor".to_owned()) }
 }
 
 /// What is in hand comes from a file of this project.
-pub fn source(state: &State) -> Can {
+fn source(state: &State) -> Can {
     if state.source_in_hand().is_some() {
         return Ok(());
     }
@@ -308,7 +336,7 @@ pub fn source(state: &State) -> Can {
 }
 
 /// There is something to link to.
-pub fn link(state: &State) -> Can {
+fn link(state: &State) -> Can {
     let some = match state.screen {
         Screen::Cards => state.conflicts.current().is_some(),
         Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
@@ -319,7 +347,7 @@ pub fn link(state: &State) -> Can {
 }
 
 /// There is a team whose peers can be compared with.
-pub fn sync_now(state: &State) -> Can {
+fn sync_now(state: &State) -> Can {
     match &state.peers.status {
         None => Err("it is still being read".to_owned()),
         Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => Err("there is no team".to_owned()),
@@ -329,7 +357,7 @@ pub fn sync_now(state: &State) -> Can {
 }
 
 /// Someone who waits for admission is under the cursor.
-pub fn waiting(state: &State) -> Can {
+fn waiting(state: &State) -> Can {
     match state.waiting() {
         Some(join) if join.expires_at <= state.now => Err("it waited too long and needs a new invitation".to_owned()),
         Some(_) => idle(state),
@@ -338,7 +366,7 @@ pub fn waiting(state: &State) -> Can {
 }
 
 /// No daemon runs.
-pub fn start(state: &State) -> Can {
+fn start(state: &State) -> Can {
     match state.daemon {
         Daemon::Down { .. } => Ok(()),
         Daemon::Starting => Err("it is starting".to_owned()),
@@ -347,7 +375,7 @@ pub fn start(state: &State) -> Can {
 }
 
 /// There is an embedder whose vectors can be made.
-pub fn reembed(state: &State) -> Can {
+fn reembed(state: &State) -> Can {
     works(state)?;
     if state.models.reembed.is_some() {
         return Err("they are already being made".to_owned());
@@ -360,7 +388,7 @@ pub fn reembed(state: &State) -> Can {
 }
 
 /// Something is searched for.
-pub fn matches(state: &State) -> Can {
+fn matches(state: &State) -> Can {
     if state.claims.words().is_empty() {
         return Err(state.keys.say("there is no search: {search} starts one"));
     }
@@ -368,7 +396,7 @@ pub fn matches(state: &State) -> Can {
 }
 
 /// Lines of the page have what is searched for on it.
-pub fn page_matches(state: &State) -> Can {
+fn page_matches(state: &State) -> Can {
     let Some(Overlay::Page(page)) = &state.overlay else { return Err("no page is open".to_owned()) };
     match (page.find.as_ref(), page.matches().len()) {
         (None, _) => Err(state.keys.say("there is no search: {page_find} searches this page")),
@@ -378,12 +406,12 @@ pub fn page_matches(state: &State) -> Can {
 }
 
 /// An agent is under the cursor.
-pub fn agent(state: &State) -> Can {
+fn agent(state: &State) -> Can {
     if state.agents.entry().is_some() { Ok(()) } else { Err("no agent is listed".to_owned()) }
 }
 
 /// A page is there to read.
-pub fn page(state: &State) -> Can {
+fn page(state: &State) -> Can {
     match &state.overlay {
         Some(Overlay::Page(page)) if page.text.is_some() => Ok(()),
         _ => Err("the page is still being read".to_owned()),
@@ -391,7 +419,7 @@ pub fn page(state: &State) -> Can {
 }
 
 /// What the page shows can be written.
-pub fn page_apply(state: &State) -> Can {
+fn page_apply(state: &State) -> Can {
     page(state)?;
     match &state.overlay {
         Some(Overlay::Page(page)) if page.changes_files() => writes_files(state),
@@ -409,7 +437,7 @@ fn writes_files(state: &State) -> Can {
 }
 
 /// Something beside claims may be changed, and nothing else is under way.
-pub fn works(state: &State) -> Can {
+fn works(state: &State) -> Can {
     if state.settings.read_only {
         return Err("this app was opened with --read-only".to_owned());
     }

@@ -1,0 +1,46 @@
+//! Which keys hold where: for each mode its key scopes, of which the first that knows a key wins.
+
+use super::KeyScope::{
+    self, Agents, Card, Claim, Claims, Confirm, Form, Global, Inbox, Marks, Matches, Models, Move, Page, Peers,
+    Pending, Pick, Timeline, Tour, Why,
+};
+
+/// A card, in the Inbox.
+pub(in crate::tui) const CARDS: &[KeyScope] = &[Card, Marks, Move, Global];
+pub(in crate::tui) const CLAIMS: &[KeyScope] = &[Claims, Matches, Claim, Move, Global];
+pub(in crate::tui) const WHY: &[KeyScope] = &[Why, Matches, Claim, Move, Global];
+pub(in crate::tui) const PEERS: &[KeyScope] = &[Peers, Move, Global];
+pub(in crate::tui) const TIMELINE: &[KeyScope] = &[Timeline, Matches, Move, Global];
+pub(in crate::tui) const MODELS: &[KeyScope] = &[Models, Move, Global];
+pub(in crate::tui) const AGENTS: &[KeyScope] = &[Agents, Move, Global];
+/// A review or a notice in the Inbox.
+pub(in crate::tui) const INBOX_CLAIM: &[KeyScope] = &[Inbox, Claim, Marks, Move, Global];
+/// A device or an event that waits for a decision, in the Inbox.
+pub(in crate::tui) const INBOX_PENDING: &[KeyScope] = &[Inbox, Pending, Marks, Move, Global];
+/// The Inbox, where nothing to act on is under the cursor.
+pub(in crate::tui) const INBOX: &[KeyScope] = &[Inbox, Marks, Move, Global];
+/// What lies over a screen has the keys alone.
+pub(in crate::tui) const FORM: &[KeyScope] = &[Form];
+pub(in crate::tui) const PICK: &[KeyScope] = &[Pick];
+pub(in crate::tui) const CONFIRM: &[KeyScope] = &[Confirm];
+pub(in crate::tui) const TOUR: &[KeyScope] = &[Tour];
+pub(in crate::tui) const PAGE: &[KeyScope] = &[Page, Move];
+
+/// Every one: within one, no key may mean two things.
+pub const CHAINS: [&[KeyScope]; 15] = [
+    CARDS,
+    CLAIMS,
+    WHY,
+    PEERS,
+    TIMELINE,
+    MODELS,
+    AGENTS,
+    INBOX_CLAIM,
+    INBOX_PENDING,
+    INBOX,
+    FORM,
+    PICK,
+    CONFIRM,
+    TOUR,
+    PAGE,
+];
