@@ -20,8 +20,8 @@ use ergo::{
     config::Paths,
     tui::{
         key::KeyPress,
-        msg::{Answer, Effect, Msg, Read},
-        state::{Screen, Settings, State},
+        msg::{Effect, Msg, ReadRequest, RequestAnswer},
+        state::{AppSettings, AppState, Screen},
         theme::Theme,
         update::{self, Opening},
         view,
@@ -168,7 +168,7 @@ fn memory(app: &Terminal) -> f64 {
 
 /// Frames of the Claims screen while it is scrolled.
 fn draws(rounds: usize) -> Vec<Duration> {
-    let settings = Settings {
+    let settings = AppSettings {
         who: "zoe".into(),
         scope: crowd::claim(0).scope,
         identities: Vec::new(),
@@ -181,7 +181,7 @@ fn draws(rounds: usize) -> Vec<Duration> {
         last_here: None,
         tour: false,
     };
-    let mut state = State::new(settings, (200, 60), 1_795_300_000_000);
+    let mut state = AppState::new(settings, (200, 60), 1_795_300_000_000);
     let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     settle(&mut state, effects);
     let theme = Theme::ansi(true);
@@ -201,11 +201,11 @@ fn draws(rounds: usize) -> Vec<Duration> {
     out
 }
 
-fn settle(state: &mut State, effects: Vec<Effect>) {
+fn settle(state: &mut AppState, effects: Vec<Effect>) {
     let mut queue = effects;
     while let Some(effect) = queue.pop() {
-        if let Effect::Read(ticket, Read::Claims(query)) = effect {
-            let page = Answer::Claims(crowd::page(&query));
+        if let Effect::Read(ticket, ReadRequest::Claims(query)) = effect {
+            let page = RequestAnswer::Claims(crowd::page(&query));
             queue.extend(update::update(state, Msg::Reply(ticket, Ok(page))));
         }
     }

@@ -10,8 +10,8 @@ use ergo::{
     domain::{ClaimId, ClaimKind, DeviceId, Flags, Qualifiers, Scope, Status},
     tui::{
         key::KeyPress,
-        msg::{Answer, Effect, Msg, Read},
-        state::{Screen, Settings, State},
+        msg::{Effect, Msg, ReadRequest, RequestAnswer},
+        state::{AppSettings, AppState, Screen},
         theme::Theme,
         update::{self, Opening},
         view,
@@ -56,20 +56,20 @@ fn claim(n: usize) -> ClaimView {
     }
 }
 
-fn answer(read: &Read) -> Option<Answer> {
+fn answer(read: &ReadRequest) -> Option<RequestAnswer> {
     match read {
-        Read::Claims(query) => {
+        ReadRequest::Claims(query) => {
             let from: usize = query.cursor.as_deref().map_or(0, |cursor| cursor.parse().unwrap());
             let to = (from + query.limit.unwrap_or(200)).min(TOTAL);
             let next = (to < TOTAL).then(|| to.to_string());
-            Some(Answer::Claims(ClaimsPage {
+            Some(RequestAnswer::Claims(ClaimsPage {
                 items: (from..to).map(claim).collect(),
                 total: TOTAL,
                 at_least: false,
                 next,
             }))
         }
-        Read::Scopes => Some(Answer::Scopes(Scopes {
+        ReadRequest::Scopes => Some(RequestAnswer::Scopes(Scopes {
             items: vec![ScopeView {
                 scope: scope(),
                 active: TOTAL,
@@ -84,7 +84,7 @@ fn answer(read: &Read) -> Option<Answer> {
     }
 }
 
-fn settle(state: &mut State, effects: Vec<Effect>) {
+fn settle(state: &mut AppState, effects: Vec<Effect>) {
     let mut queue = effects;
     while let Some(effect) = queue.pop() {
         if let Effect::Read(ticket, read) = effect
@@ -95,8 +95,8 @@ fn settle(state: &mut State, effects: Vec<Effect>) {
     }
 }
 
-fn app() -> State {
-    let settings = Settings {
+fn app() -> AppState {
+    let settings = AppSettings {
         who: "zoe".into(),
         scope: scope(),
         identities: Vec::new(),
@@ -109,7 +109,7 @@ fn app() -> State {
         last_here: None,
         tour: false,
     };
-    let mut state = State::new(settings, (200, 60), NOW);
+    let mut state = AppState::new(settings, (200, 60), NOW);
     let effects = update::open(&mut state, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     settle(&mut state, effects);
     state

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     client::{
         Connect,
-        launch::{Status, Stopped},
+        launch::{DaemonStatus, Stopped},
     },
     config::{Config, DaemonRecord, Paths},
     daemon::{self, DaemonError, install},
@@ -102,23 +102,23 @@ async fn status(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let status = local(paths.clone()).status().await;
     if cx.ui.json {
         cx.ui.value(&match &status {
-            Status::Running { health, record, skew } => {
+            DaemonStatus::Running { health, record, skew } => {
                 json!({"result": "running", "health": health, "record": record, "skew": skew})
             }
-            Status::Silent { owner, error } => {
+            DaemonStatus::Silent { owner, error } => {
                 json!({"result": "silent", "owner": owner, "message": error.to_string()})
             }
-            Status::Stopped => json!({"result": "stopped", "store": paths.store()}),
+            DaemonStatus::Stopped => json!({"result": "stopped", "store": paths.store()}),
         });
     } else {
         show(&status, &paths, cx);
     }
-    Ok(if matches!(status, Status::Running { .. }) { Exit::Ok } else { Exit::Unreachable })
+    Ok(if matches!(status, DaemonStatus::Running { .. }) { Exit::Ok } else { Exit::Unreachable })
 }
 
-fn show(status: &Status, paths: &Paths, cx: &mut Context) {
+fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
     match status {
-        Status::Running { health, record, skew } => {
+        DaemonStatus::Running { health, record, skew } => {
             let word = cx.ui.paint(Style::Good, "running");
             cx.ui.line(text!("daemon   {}, ergo {}, process {}", word, health.version, health.pid));
             cx.ui.line(text!("up       {}", duration(health.uptime_s)));
@@ -130,13 +130,13 @@ fn show(status: &Status, paths: &Paths, cx: &mut Context) {
                 cx.ui.line(skew);
             }
         }
-        Status::Silent { owner, error } => {
+        DaemonStatus::Silent { owner, error } => {
             let word = cx.ui.paint(Style::Bad, "silent");
             cx.ui.line(text!("daemon   {}: the store is owned by {}, and {}", word, owner, error));
             cx.ui.line(text!("log      {}", paths.log().display()));
             cx.ui.line("`ergo daemon stop` ends it");
         }
-        Status::Stopped => {
+        DaemonStatus::Stopped => {
             let word = cx.ui.paint(Style::Strong, "not running");
             cx.ui.line(text!("daemon   {}; any command starts it, or `ergo daemon start`", word));
             cx.ui.line(text!("store    {}", paths.store().display()));

@@ -14,7 +14,7 @@ use crate::{
     api::{Caller, ErrorCode, IngestRequest, Ingested, IngestedQuery},
     client::{
         Client, ClientError,
-        files::{self, Found, Unread, named_in},
+        reference_files::{self, FoundFiles, SkipReason, named_in},
     },
     domain::text::sanitize_line,
 };
@@ -82,10 +82,10 @@ pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Contex
     let top = top_of(&here);
     let (client, caller) = cx.writer().await?;
     let mut report = Report::default();
-    let (mut found, mut folders) = (Found::default(), Vec::new());
+    let (mut found, mut folders) = (FoundFiles::default(), Vec::new());
     for path in named {
         let path = std::path::absolute(path).map_err(CliError::usage)?;
-        files::files(&top, &path, &mut found);
+        reference_files::files(&top, &path, &mut found);
         if path.is_dir() {
             folders.push(path);
         }
@@ -129,13 +129,13 @@ impl Sending<'_> {
 async fn send(
     cx: &mut Context,
     with: &Sending<'_>,
-    found: &Found,
+    found: &FoundFiles,
     seen: &mut BTreeSet<String>,
     report: &mut Report,
 ) -> Result<(), CliError> {
     for (at, path) in found.files.iter().enumerate() {
         let name = named_in(with.top, path);
-        if let Some(why) = files::unfit_name(&name) {
+        if let Some(why) = reference_files::unfit_name(&name) {
             report.skipped.push(Skipped { path: name, why });
             continue;
         }
@@ -147,13 +147,13 @@ async fn send(
             count(report.chunks, "chunk", "chunks"),
             name
         ));
-        let text = match files::text(path) {
+        let text = match reference_files::text(path) {
             Ok(text) => text,
-            Err(Unread::NoText(why)) => {
+            Err(SkipReason::NoText(why)) => {
                 report.skipped.push(Skipped { path: name, why });
                 continue;
             }
-            Err(Unread::Failed(why)) => {
+            Err(SkipReason::Failed(why)) => {
                 seen.insert(name.clone());
                 report.skipped.push(Skipped { path: name, why });
                 continue;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{CliError, Context, Exit, add, ingest, scope::top_of, show::text::count};
-use crate::client::files::{self, Found, Unread, named_in};
+use crate::client::reference_files::{self, FoundFiles, SkipReason, named_in};
 
 /// Take in everything under a folder for reference: `ergo ingest` of one folder.
 #[derive(Debug, clap::Args)]
@@ -51,17 +51,17 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 async fn add_all(dir: &Path, cx: &mut Context) -> Result<Exit, CliError> {
     let top = top_of(&std::env::current_dir().map_err(|error| CliError::file("look at", Path::new("."), &error))?);
     let (client, caller) = cx.writer().await?;
-    let mut found = Found::default();
-    files::files(&top, &std::path::absolute(dir).map_err(CliError::usage)?, &mut found);
+    let mut found = FoundFiles::default();
+    reference_files::files(&top, &std::path::absolute(dir).map_err(CliError::usage)?, &mut found);
     let mut report = Report::default();
     for (path, why) in found.skipped.iter().chain(&found.outside) {
         report.skipped.push(format!("{}: {why}", named_in(&top, path)));
     }
     for path in &found.files {
         let name = named_in(&top, path);
-        let text = match files::text(path) {
+        let text = match reference_files::text(path) {
             Ok(text) => text,
-            Err(Unread::NoText(why) | Unread::Failed(why)) => {
+            Err(SkipReason::NoText(why) | SkipReason::Failed(why)) => {
                 report.skipped.push(format!("{name}: {why}"));
                 continue;
             }

@@ -14,7 +14,7 @@ use crate::{
     config::{ConfigError, TuiTheme},
     files,
     tui::{
-        self, Options, Starter, TuiError, action::Keymap, files::Mistake, state::Screen, theme::Base,
+        self, AppOptions, Starter, TuiError, action::Keymap, config_file::Mistake, state::Screen, theme::ThemeBase,
         theme_file::ThemeFile,
     },
 };
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     read_only: bool,
     /// For which background to draw.
     #[arg(long, value_name = "THEME", value_parser = theme)]
-    theme: Option<Base>,
+    theme: Option<ThemeBase>,
     /// Leave the mouse to the terminal.
     #[arg(long)]
     no_mouse: bool,
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let linked = args.conflict.is_some() || args.claim.is_some();
     let set = cx.config()?.tui.clone();
     let paths = cx.paths()?.clone();
-    let options = Options {
+    let options = AppOptions {
         base: args.theme.unwrap_or(base(set.theme)),
         theme_file: read(&paths.theme(), ThemeFile::parse)?,
         keys: read(&paths.keys(), Keymap::parse)?.unwrap_or_default(),
@@ -102,7 +102,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         demonstration: cx.is_private(),
         autostart: !cx.globals.no_spawn,
         no_color: matches!(cx.globals.color, When::Never),
-        ..Options::new(cx.anyone()?.who, here.scope)
+        ..AppOptions::new(cx.anyone()?.who, here.scope)
     };
     if let Some(file) = args.capture {
         let client = cx.block_on(async |cx| cx.client().await)?;
@@ -138,17 +138,17 @@ fn read<T>(path: &Path, parse: fn(&str) -> Result<T, Mistake>) -> Result<Option<
     parse(&text).map(Some).map_err(|error| mistake(error).into())
 }
 
-fn base(theme: TuiTheme) -> Base {
+fn base(theme: TuiTheme) -> ThemeBase {
     match theme {
-        TuiTheme::Auto => Base::Auto,
-        TuiTheme::Dark => Base::Dark,
-        TuiTheme::Light => Base::Light,
-        TuiTheme::Mono => Base::Mono,
+        TuiTheme::Auto => ThemeBase::Auto,
+        TuiTheme::Dark => ThemeBase::Dark,
+        TuiTheme::Light => ThemeBase::Light,
+        TuiTheme::Mono => ThemeBase::Mono,
     }
 }
 
-fn theme(word: &str) -> Result<Base, String> {
-    Base::named(word).ok_or_else(|| "expected auto, dark, light or mono".to_owned())
+fn theme(word: &str) -> Result<ThemeBase, String> {
+    ThemeBase::named(word).ok_or_else(|| "expected auto, dark, light or mono".to_owned())
 }
 
 /// Whether there is a terminal that can be drawn on.
@@ -158,11 +158,11 @@ fn interactive() -> bool {
 }
 
 /// Draws the app at a size after some keys, as the text of a file.
-type Made = fn(&Options, &Client, (u16, u16), &str) -> Result<String, TuiError>;
+type Made = fn(&AppOptions, &Client, (u16, u16), &str) -> Result<String, TuiError>;
 
 fn capture(
     cx: &mut Context,
-    options: &Options,
+    options: &AppOptions,
     client: &Client,
     file: &std::path::Path,
     (size, keys): (&str, &str),

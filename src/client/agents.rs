@@ -5,19 +5,19 @@ use http::Method;
 
 use super::{
     Client, ClientError, Request,
-    typed::{Answer, encode},
+    typed::{ClientResult, encode},
 };
 use crate::api::{Agents, AgentsQuery, PresentQuery};
 
 impl Client {
     /// `GET /agents`.
-    pub async fn agents(&self, query: &AgentsQuery) -> Answer<Agents> {
+    pub async fn agents(&self, query: &AgentsQuery) -> ClientResult<Agents> {
         self.get("/agents", &encode(query)?).await
     }
 
     /// `GET /agents/present`: the session counts as connected until this returns, which is when the daemon
     /// ends.
-    pub async fn stay(&self, query: &PresentQuery) -> Answer<()> {
+    pub async fn stay(&self, query: &PresentQuery) -> ClientResult<()> {
         let request = Request { query: encode(query)?, ..Request::new(Method::GET, "/agents/present") };
         let mut answer = self.api.download(request).await?;
         let bad = |cause: String| ClientError::BadAnswer { place: self.place(), cause };

@@ -5,7 +5,7 @@ use http::Method;
 
 use super::{
     ByteStream, Client, ClientError, LONG_DEADLINE, Request, Response,
-    typed::{Answer, encode, posting, read},
+    typed::{ClientResult, encode, posting, read},
 };
 use crate::api::{ExportOutcome, ExportRequest, ImportOutcome, ImportQuery};
 
@@ -14,7 +14,10 @@ const MAX_ERROR: usize = 64 * 1024;
 
 impl Client {
     /// `POST /sync/export`: returns the outcome, the size in bytes, and the bundle.
-    pub async fn export_bundle(&self, request: &ExportRequest) -> Answer<(ExportOutcome, Option<u64>, ByteStream)> {
+    pub async fn export_bundle(
+        &self,
+        request: &ExportRequest,
+    ) -> ClientResult<(ExportOutcome, Option<u64>, ByteStream)> {
         let request = Request { deadline: LONG_DEADLINE, ..posting("/sync/export", request)? };
         let mut answer = self.api.download(request).await?;
         let bad = |cause: String| ClientError::BadAnswer { place: self.place(), cause };
@@ -34,7 +37,7 @@ impl Client {
     }
 
     /// `POST /sync/import` of a file.
-    pub async fn import_bundle(&self, query: &ImportQuery, file: ByteStream) -> Answer<ImportOutcome> {
+    pub async fn import_bundle(&self, query: &ImportQuery, file: ByteStream) -> ClientResult<ImportOutcome> {
         let request =
             Request { query: encode(query)?, deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/sync/import") };
         let response = self.api.upload(request, file).await?;

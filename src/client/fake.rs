@@ -18,9 +18,9 @@ use crate::api::{ApiError, Change, ErrorCode};
 
 /// One scripted answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply(Response);
+pub(crate) struct FakeReply(Response);
 
-impl Reply {
+impl FakeReply {
     /// A JSON answer.
     pub(crate) fn json(status: u16, body: &impl Serialize) -> Self {
         let body = Bytes::from(serde_json::to_vec(body).unwrap_or_default());
@@ -45,7 +45,7 @@ impl Reply {
 struct Script {
     method: Method,
     path: String,
-    replies: VecDeque<Reply>,
+    replies: VecDeque<FakeReply>,
 }
 
 /// Answers from a script and records what it was asked. What is not in the script is a 404.
@@ -67,7 +67,7 @@ impl FakeApi {
 
     /// Adds an answer to the calls of this method and exact path (without query). Several answers are given in turn; the
     /// last stays.
-    pub(crate) fn on(&self, method: Method, path: &str, reply: Reply) {
+    pub(crate) fn on(&self, method: Method, path: &str, reply: FakeReply) {
         let mut scripts = locked(&self.scripts);
         match scripts.iter_mut().find(|script| script.method == method && script.path == path) {
             Some(script) => script.replies.push_back(reply),
@@ -80,14 +80,14 @@ impl FakeApi {
         locked(&self.requests).clone()
     }
 
-    fn reply(&self, request: &Request) -> Reply {
+    fn reply(&self, request: &Request) -> FakeReply {
         let mut scripts = locked(&self.scripts);
         let script = scripts.iter_mut().find(|script| script.method == request.method && script.path == request.path);
         let reply = script.and_then(|script| {
             if script.replies.len() > 1 { script.replies.pop_front() } else { script.replies.front().cloned() }
         });
         reply.unwrap_or_else(|| {
-            Reply::error(ErrorCode::NotFound, &format!("the script has no {} {}", request.method, request.path))
+            FakeReply::error(ErrorCode::NotFound, &format!("the script has no {} {}", request.method, request.path))
         })
     }
 }

@@ -116,7 +116,7 @@ impl HttpApi {
                 self.exchange(stream, request, kind, body, authority).await
             }
             DaemonAddress::Tls(authority) => {
-                let (host, port) = host_and_port(authority).ok_or_else(|| self.unreachable("it is no address"))?;
+                let (host, port) = host_and_port(authority).ok_or_else(|| self.unreachable("invalid address"))?;
                 let connector = self.tls.get_or_init(tls::connector).as_ref().map_err(|e| self.unreachable(e))?;
                 let stream = tls::connect(connector, host, port).await.map_err(|e| self.unreachable(e))?;
                 self.exchange(stream, request, kind, body, authority).await
@@ -191,7 +191,7 @@ impl HttpApi {
 struct ChangeStream {
     api: HttpApi,
     body: Option<Incoming>,
-    reader: sse::Reader,
+    reader: sse::SseReader,
     ready: std::collections::VecDeque<String>,
 }
 
@@ -262,7 +262,7 @@ impl Api for HttpApi {
         let start = ChangeStream {
             api: self.clone(),
             body: None,
-            reader: sse::Reader::default(),
+            reader: sse::SseReader::default(),
             ready: std::collections::VecDeque::new(),
         };
         try_unfold(start, ChangeStream::next).boxed()

@@ -62,7 +62,7 @@ pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
 
 /// A claim that was injected into sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct InjectedClaim {
     /// The claim.
     pub claim: ClaimId,
     /// Its scope.
@@ -82,13 +82,13 @@ pub struct Given {
 }
 
 /// Groups injections by claim, the last injected claim first. `all` is sorted newest first.
-pub fn by_claim(all: &[Injection]) -> Vec<Given> {
-    let mut out: Vec<(Given, BTreeSet<&str>)> = Vec::new();
+pub fn by_claim(all: &[Injection]) -> Vec<InjectedClaim> {
+    let mut out: Vec<(InjectedClaim, BTreeSet<&str>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for one in all {
         for claim in &one.claims {
             let place = *places.entry(*claim).or_insert_with(|| {
-                let given = Given {
+                let given = InjectedClaim {
                     claim: *claim,
                     scope: one.scope.clone(),
                     statement: None,
@@ -109,7 +109,7 @@ pub fn by_claim(all: &[Injection]) -> Vec<Given> {
             sessions.insert(&one.session);
         }
     }
-    out.into_iter().map(|(given, sessions)| Given { sessions: sessions.len(), ..given }).collect()
+    out.into_iter().map(|(given, sessions)| InjectedClaim { sessions: sessions.len(), ..given }).collect()
 }
 
 #[cfg(test)]

@@ -177,13 +177,13 @@ impl Connect {
     }
 
     /// Returns what runs, without starting anything.
-    pub async fn status(&self) -> Status {
+    pub async fn status(&self) -> DaemonStatus {
         let record = DaemonRecord::read(&self.paths.record());
         match self.health().await {
-            Ok((client, health)) => Status::Running { health, record, skew: client.skew() },
+            Ok((client, health)) => DaemonStatus::Running { health, record, skew: client.skew() },
             Err(error) => match StoreLock::owner(&self.paths) {
-                Some(owner) => Status::Silent { owner, error },
-                None => Status::Stopped,
+                Some(owner) => DaemonStatus::Silent { owner, error },
+                None => DaemonStatus::Stopped,
             },
         }
     }
@@ -218,7 +218,7 @@ impl Connect {
             // A socket asks for no token: its file permissions decide who may connect.
             (None, None) if matches!(place, DaemonAddress::Unix(_)) => HttpApi::new(place, None),
             (None, None) => {
-                let why = format!("{place} is not where this home's daemon listens, and there is no token for it");
+                let why = format!("{place} is not the address of this home's daemon, and no token is set for it");
                 return Err(ClientError::Api(refused(why).hint(
                     "set ERGO_API_TOKEN to that daemon's token, or unset ERGO_API_URL to use this home's daemon",
                 )));
@@ -323,7 +323,7 @@ pub enum Stopped {
 
 /// What runs on this machine.
 #[derive(Debug)]
-pub enum Status {
+pub enum DaemonStatus {
     /// A daemon answers.
     Running {
         /// Its health.
@@ -405,7 +405,7 @@ mod tests {
         let error = connect.client().await.unwrap_err();
         assert!(error.to_string().contains("ergo.sock"), "{error}");
         assert!(error.hint().unwrap().contains("ergo daemon start"));
-        assert!(matches!(connect.status().await, Status::Stopped));
+        assert!(matches!(connect.status().await, DaemonStatus::Stopped));
         assert_eq!(connect.stop().await, Ok(Stopped::NotRunning));
     }
 }

@@ -10,11 +10,11 @@ pub mod drift;
 mod error;
 #[cfg(test)]
 mod fake;
-pub mod files;
 pub mod http;
 pub mod injected;
 pub mod launch;
 mod moment;
+pub mod reference_files;
 mod scope;
 mod sse;
 mod teams;
@@ -32,7 +32,7 @@ pub type ByteStream = BoxStream<'static, std::io::Result<Bytes>>;
 
 pub use error::ClientError;
 #[cfg(test)]
-pub(crate) use fake::{FakeApi, Reply};
+pub(crate) use fake::{FakeApi, FakeReply};
 pub use http::{DaemonAddress, HttpApi};
 pub use launch::Connect;
 pub use moment::{MOMENT_FORMS, moment};

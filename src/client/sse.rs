@@ -5,7 +5,7 @@ const MAX_EVENT: usize = 1024 * 1024;
 
 /// The parser of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct SseReader {
     line: Vec<u8>,
     data: String,
 }
@@ -14,7 +14,7 @@ pub(super) struct Reader {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-impl Reader {
+impl SseReader {
     /// Parses the next bytes and returns the `data` of each event that they complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut out = Vec::new();
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn any_cut_of_the_bytes_gives_the_same_events() {
         for size in 1..STREAM.len() {
-            let mut reader = Reader::default();
+            let mut reader = SseReader::default();
             let events: Vec<_> = STREAM.chunks(size).flat_map(|piece| reader.feed(piece).unwrap()).collect();
             assert_eq!(events, ["{\"a\":1}", "x\ny"], "pieces of {size}");
         }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_refused() {
-        let mut reader = Reader::default();
+        let mut reader = SseReader::default();
         assert_eq!(reader.feed(&vec![b'a'; MAX_EVENT + 1]), Err(TooLong));
     }
 }

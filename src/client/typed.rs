@@ -31,7 +31,7 @@ pub struct Client {
     seen: Arc<Mutex<Option<String>>>,
 }
 
-pub(super) type Answer<T> = Result<T, ClientError>;
+pub(super) type ClientResult<T> = Result<T, ClientError>;
 
 impl Client {
     /// Creates a client over a transport.
@@ -62,132 +62,132 @@ impl Client {
     }
 
     /// `GET /health`.
-    pub async fn health(&self) -> Answer<Health> {
+    pub async fn health(&self) -> ClientResult<Health> {
         self.get("/health", "").await
     }
 
     /// [`Client::health`] with its own deadline, for waiting until a daemon is ready.
-    pub async fn health_within(&self, deadline: Duration) -> Answer<Health> {
+    pub async fn health_within(&self, deadline: Duration) -> ClientResult<Health> {
         self.value(Request { deadline, ..Request::new(Method::GET, "/health") }).await
     }
 
     /// `POST /check`: checks the whole store.
-    pub async fn check_store(&self) -> Answer<StoreCheck> {
+    pub async fn check_store(&self) -> ClientResult<StoreCheck> {
         self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/check") }).await
     }
 
     /// `GET /diagnose`.
-    pub async fn diagnose(&self) -> Answer<Diagnose> {
+    pub async fn diagnose(&self) -> ClientResult<Diagnose> {
         self.get("/diagnose", "").await
     }
 
     /// `GET /scopes`.
-    pub async fn scopes(&self) -> Answer<Scopes> {
+    pub async fn scopes(&self) -> ClientResult<Scopes> {
         self.scopes_at(&AsOf::default()).await
     }
 
     /// [`Client::scopes`] as they were at a time.
-    pub async fn scopes_at(&self, at: &AsOf) -> Answer<Scopes> {
+    pub async fn scopes_at(&self, at: &AsOf) -> ClientResult<Scopes> {
         let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, "/scopes") }).await
     }
 
     /// `GET /claims`: one page.
-    pub async fn claims(&self, query: &ClaimsQuery) -> Answer<ClaimsPage> {
+    pub async fn claims(&self, query: &ClaimsQuery) -> ClientResult<ClaimsPage> {
         let deadline = if query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/claims") }).await
     }
 
     /// `GET /claims/{id}`, by id or prefix.
-    pub async fn claim(&self, id: &str) -> Answer<ClaimView> {
+    pub async fn claim(&self, id: &str) -> ClientResult<ClaimView> {
         self.get(&format!("/claims/{}", segment(id)), "").await
     }
 
     /// `GET /claims/{id}/history`, by id or prefix.
-    pub async fn history(&self, id: &str) -> Answer<History> {
+    pub async fn history(&self, id: &str) -> ClientResult<History> {
         self.history_at(id, &AsOf::default()).await
     }
 
     /// [`Client::history`] as it was at a time.
-    pub async fn history_at(&self, id: &str, at: &AsOf) -> Answer<History> {
+    pub async fn history_at(&self, id: &str, at: &AsOf) -> ClientResult<History> {
         let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         let path = format!("/claims/{}/history", segment(id));
         self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, path) }).await
     }
 
     /// `GET /inbox`.
-    pub async fn inbox(&self, query: &InboxQuery) -> Answer<Inbox> {
+    pub async fn inbox(&self, query: &InboxQuery) -> ClientResult<Inbox> {
         self.get("/inbox", &encode(query)?).await
     }
 
     /// `GET /conflicts`: one page.
-    pub async fn conflicts(&self, query: &ConflictsQuery) -> Answer<ConflictsPage> {
+    pub async fn conflicts(&self, query: &ConflictsQuery) -> ClientResult<ConflictsPage> {
         let deadline = if query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/conflicts") }).await
     }
 
     /// `GET /conflicts/{id}`, by id or prefix.
-    pub async fn card(&self, id: &str) -> Answer<CardView> {
+    pub async fn card(&self, id: &str) -> ClientResult<CardView> {
         self.card_at(id, &AsOf::default()).await
     }
 
     /// [`Client::card`] as it was at a time.
-    pub async fn card_at(&self, id: &str, at: &AsOf) -> Answer<CardView> {
+    pub async fn card_at(&self, id: &str, at: &AsOf) -> ClientResult<CardView> {
         let deadline = if at.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         let path = format!("/conflicts/{}", segment(id));
         self.value(Request { query: encode(at)?, deadline, ..Request::new(Method::GET, path) }).await
     }
 
     /// `GET /log`: one page.
-    pub async fn log(&self, query: &LogQuery) -> Answer<LogPage> {
+    pub async fn log(&self, query: &LogQuery) -> ClientResult<LogPage> {
         self.get("/log", &encode(query)?).await
     }
 
     /// `GET /openapi.json`.
-    pub async fn openapi(&self) -> Answer<Value> {
+    pub async fn openapi(&self) -> ClientResult<Value> {
         self.get("/openapi.json", "").await
     }
 
     /// `POST /reembed`: one step of recomputing the vectors.
-    pub async fn reembed(&self) -> Answer<Reembedded> {
+    pub async fn reembed(&self) -> ClientResult<Reembedded> {
         self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/reembed") }).await
     }
 
     /// `POST /calibrate`.
-    pub async fn calibrate(&self, request: &CalibrateRequest) -> Answer<Calibrated> {
+    pub async fn calibrate(&self, request: &CalibrateRequest) -> ClientResult<Calibrated> {
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/calibrate", request)? }).await
     }
 
     /// `GET /snapshot`.
-    pub async fn snapshot(&self, query: &SnapshotQuery) -> Answer<Snapshot> {
+    pub async fn snapshot(&self, query: &SnapshotQuery) -> ClientResult<Snapshot> {
         let deadline = if query.rebuild || query.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/snapshot") }).await
     }
 
     /// `POST /add`: a raw text.
-    pub async fn add(&self, request: &AddRequest) -> Answer<Added> {
+    pub async fn add(&self, request: &AddRequest) -> ClientResult<Added> {
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/add", request)? }).await
     }
 
     /// `POST /ingest`: one file.
-    pub async fn ingest(&self, request: &IngestRequest) -> Answer<Ingested> {
+    pub async fn ingest(&self, request: &IngestRequest) -> ClientResult<Ingested> {
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/ingest", request)? }).await
     }
 
     /// `GET /ingested`: the imported files.
-    pub async fn ingested(&self, query: &IngestedQuery) -> Answer<IngestedFiles> {
+    pub async fn ingested(&self, query: &IngestedQuery) -> ClientResult<IngestedFiles> {
         self.get("/ingested", &encode(query)?).await
     }
 
     /// `POST /why`.
-    pub async fn why(&self, request: &WhyRequest) -> Answer<WhyAnswer> {
+    pub async fn why(&self, request: &WhyRequest) -> ClientResult<WhyAnswer> {
         // The daemon rebuilds the past state first.
         let deadline = if request.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
         self.value(Request { deadline, ..posting("/why", request)? }).await
     }
 
     /// `POST /recall`.
-    pub async fn recall(&self, request: &RecallRequest) -> Answer<RecallAnswer> {
+    pub async fn recall(&self, request: &RecallRequest) -> ClientResult<RecallAnswer> {
         // The daemon rebuilds the past state first, and a language model takes seconds.
         let long = request.as_of.is_some() || request.filter;
         let deadline = if long { LONG_DEADLINE } else { DEADLINE };
@@ -195,99 +195,99 @@ impl Client {
     }
 
     /// `POST /remember`.
-    pub async fn remember(&self, request: &RememberRequest) -> Answer<WriteOutcome> {
+    pub async fn remember(&self, request: &RememberRequest) -> ClientResult<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post("/remember", &request).await
     }
 
     /// `POST /learn`: `remember` with a required source.
-    pub async fn learn(&self, request: &RememberRequest) -> Answer<WriteOutcome> {
+    pub async fn learn(&self, request: &RememberRequest) -> ClientResult<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post("/learn", &request).await
     }
 
     /// `POST /supersede`.
-    pub async fn supersede(&self, request: &SupersedeRequest) -> Answer<WriteOutcome> {
+    pub async fn supersede(&self, request: &SupersedeRequest) -> ClientResult<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.claim.caller)?;
         self.post("/supersede", &request).await
     }
 
     /// `POST /retract`.
-    pub async fn retract(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+    pub async fn retract(&self, request: &ActRequest) -> ClientResult<WriteOutcome> {
         self.act("/retract", request).await
     }
 
     /// `POST /reinstate`.
-    pub async fn reinstate(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+    pub async fn reinstate(&self, request: &ActRequest) -> ClientResult<WriteOutcome> {
         self.act("/reinstate", request).await
     }
 
     /// `POST /redact`.
-    pub async fn redact(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+    pub async fn redact(&self, request: &ActRequest) -> ClientResult<WriteOutcome> {
         self.act("/redact", request).await
     }
 
     /// `POST /reviewed`.
-    pub async fn reviewed(&self, request: &ActRequest) -> Answer<WriteOutcome> {
+    pub async fn reviewed(&self, request: &ActRequest) -> ClientResult<WriteOutcome> {
         self.act("/reviewed", request).await
     }
 
     /// `POST /depend`.
-    pub async fn depend(&self, request: &DependRequest) -> Answer<WriteOutcome> {
+    pub async fn depend(&self, request: &DependRequest) -> ClientResult<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post("/depend", &request).await
     }
 
     /// `POST /conflicts/{id}/resolve`, by id or prefix.
-    pub async fn resolve(&self, card: &str, request: &ResolveRequest) -> Answer<WriteOutcome> {
+    pub async fn resolve(&self, card: &str, request: &ResolveRequest) -> ClientResult<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post(&format!("/conflicts/{}/resolve", segment(card)), &request).await
     }
 
     /// `POST /conflicts/resolve`.
-    pub async fn resolve_many(&self, request: &ResolveManyRequest) -> Answer<ResolvedMany> {
+    pub async fn resolve_many(&self, request: &ResolveManyRequest) -> ClientResult<ResolvedMany> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/conflicts/resolve", &request)? }).await
     }
 
     /// `POST /undo`.
-    pub async fn undo(&self, request: &UndoRequest) -> Answer<UndoOutcome> {
+    pub async fn undo(&self, request: &UndoRequest) -> ClientResult<UndoOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post("/undo", &request).await
     }
 
     /// `POST /audit`.
-    pub async fn audit(&self, request: &AuditRequest) -> Answer<AuditOutcome> {
+    pub async fn audit(&self, request: &AuditRequest) -> ClientResult<AuditOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/audit", &request)? }).await
     }
 
     /// `POST /backup` to an absolute path.
-    pub async fn backup(&self, path: &str) -> Answer<BackupOutcome> {
+    pub async fn backup(&self, path: &str) -> ClientResult<BackupOutcome> {
         let request = BackupRequest { path: path.to_owned() };
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/backup", &request)? }).await
     }
 
     /// `GET /models`.
-    pub async fn models(&self) -> Answer<ModelsStatus> {
+    pub async fn models(&self) -> ClientResult<ModelsStatus> {
         self.get("/models", "").await
     }
 
     /// `POST /models/reload`: the daemon loads what was installed or chosen.
-    pub async fn reload_models(&self) -> Answer<ModelsStatus> {
+    pub async fn reload_models(&self) -> ClientResult<ModelsStatus> {
         self.value(Request::new(Method::POST, "/models/reload")).await
     }
 
     /// `POST /shutdown`; over the socket only.
-    pub async fn shutdown(&self) -> Answer<Stopping> {
+    pub async fn shutdown(&self) -> ClientResult<Stopping> {
         // It only sets a flag: if this takes longer, the daemon hangs, and the caller has other means.
         self.value(Request { deadline: Duration::from_secs(3), ..Request::new(Method::POST, "/shutdown") }).await
     }
@@ -298,25 +298,25 @@ impl Client {
     }
 
     /// Sends any request and parses its answer as a `T`, for a caller that has the request as JSON, with a write's key.
-    pub async fn ask<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
+    pub async fn ask<T: DeserializeOwned>(&self, request: Request) -> ClientResult<T> {
         self.value(request).await
     }
 
-    async fn act(&self, path: &str, request: &ActRequest) -> Answer<WriteOutcome> {
+    async fn act(&self, path: &str, request: &ActRequest) -> ClientResult<WriteOutcome> {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post(path, &request).await
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Answer<T> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> ClientResult<T> {
         self.value(Request { query: query.to_owned(), ..Request::new(Method::GET, path) }).await
     }
 
-    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Answer<T> {
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> ClientResult<T> {
         self.value(posting(path, body)?).await
     }
 
-    pub(super) async fn value<T: DeserializeOwned>(&self, request: Request) -> Answer<T> {
+    pub(super) async fn value<T: DeserializeOwned>(&self, request: Request) -> ClientResult<T> {
         let response = self.api.send(request).await?;
         if response.version.is_some() {
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&response.version);
@@ -326,7 +326,7 @@ impl Client {
 }
 
 /// Adds an idempotency key to a write that has none: a retry is recognised only by its key.
-pub(super) fn name_op(caller: &mut Caller) -> Answer<()> {
+pub(super) fn name_op(caller: &mut Caller) -> ClientResult<()> {
     if caller.op_id.is_none() {
         caller.op_id = Some(new_op()?);
     }
@@ -334,19 +334,19 @@ pub(super) fn name_op(caller: &mut Caller) -> Answer<()> {
 }
 
 /// Returns a fresh idempotency key.
-fn new_op() -> Answer<OpId> {
+fn new_op() -> ClientResult<OpId> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|e| ClientError::Api(ApiError::internal(format!("the system gave no random bytes: {e}"))))?;
     Ok(OpId(bytes))
 }
 
-pub(super) fn posting(path: &str, body: &impl Serialize) -> Answer<Request> {
+pub(super) fn posting(path: &str, body: &impl Serialize) -> ClientResult<Request> {
     let body = serde_json::to_value(body).map_err(unsendable)?;
     Ok(Request { body: Some(body), ..Request::new(Method::POST, path) })
 }
 
-pub(super) fn encode(query: &impl Serialize) -> Answer<String> {
+pub(super) fn encode(query: &impl Serialize) -> ClientResult<String> {
     serde_urlencoded::to_string(query).map_err(unsendable)
 }
 
@@ -355,7 +355,7 @@ fn unsendable(cause: impl std::fmt::Display) -> ClientError {
 }
 
 /// Parses a response: the value, or the daemon's error. A 409 that is an outcome of the write is a value.
-pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() -> String) -> Answer<T> {
+pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() -> String) -> ClientResult<T> {
     let bad = |cause: String| ClientError::BadAnswer { place: place(), cause };
     let outcome = response.status == 409
         && serde_json::from_slice::<Value>(&response.body).is_ok_and(|value| value.get("result").is_some());
@@ -389,7 +389,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::client::{FakeApi, Reply};
+    use crate::client::{FakeApi, FakeReply};
 
     fn client(fake: &Arc<FakeApi>) -> Client {
         Client::new(fake.clone())
@@ -398,7 +398,7 @@ mod tests {
     #[tokio::test]
     async fn queries_and_ids_are_encoded() {
         let fake = Arc::new(FakeApi::new());
-        fake.on(Method::GET, "/claims", Reply::json(200, &json!({"items": [], "total": 0})));
+        fake.on(Method::GET, "/claims", FakeReply::json(200, &json!({"items": [], "total": 0})));
         let query = ClaimsQuery { q: Some("a&b c".into()), limit: Some(7), ..ClaimsQuery::default() };
         client(&fake).claims(&query).await.unwrap();
         let missing = client(&fake).claim("../health").await.unwrap_err();
@@ -412,7 +412,7 @@ mod tests {
         let fake = Arc::new(FakeApi::new());
         let done =
             json!({"result": "done", "op_id": OpId([7; 16]), "scope": {"org_id": "a", "project": "b"}, "summary": "x"});
-        fake.on(Method::POST, "/retract", Reply::json(200, &done));
+        fake.on(Method::POST, "/retract", FakeReply::json(200, &done));
         let client = client(&fake);
         client.retract(&ActRequest::default()).await.unwrap();
         let given = Caller { op_id: Some(OpId([9; 16])), ..Caller::default() };
@@ -426,8 +426,8 @@ mod tests {
     async fn a_409_is_an_outcome_or_an_error_by_what_it_says() {
         let fake = Arc::new(FakeApi::new());
         let stale = json!({"result": "stale", "message": "gone", "claim": null});
-        fake.on(Method::POST, "/retract", Reply::json(409, &stale));
-        fake.on(Method::POST, "/retract", Reply::error(ErrorCode::Ambiguous, "two fit"));
+        fake.on(Method::POST, "/retract", FakeReply::json(409, &stale));
+        fake.on(Method::POST, "/retract", FakeReply::error(ErrorCode::Ambiguous, "two fit"));
         let client = client(&fake);
         let first = client.retract(&ActRequest::default()).await.unwrap();
         assert!(matches!(first, WriteOutcome::Stale(stale) if stale.message == "gone"));
@@ -438,7 +438,7 @@ mod tests {
     #[tokio::test]
     async fn an_older_daemon_is_said_aloud() {
         let fake = Arc::new(FakeApi::new());
-        fake.on(Method::GET, "/scopes", Reply::json(200, &json!({"items": []})).version("0.0.1"));
+        fake.on(Method::GET, "/scopes", FakeReply::json(200, &json!({"items": []})).version("0.0.1"));
         let client = client(&fake);
         assert_eq!(client.skew(), None);
         client.scopes().await.unwrap();

@@ -14,7 +14,7 @@ use crate::{
     api::Ingested,
     client::{
         LONG_DEADLINE, Method, Request,
-        files::{self, Unread, named_in},
+        reference_files::{self, SkipReason, named_in},
     },
     domain::text::sanitize_line,
     files::{Place, locate},
@@ -105,10 +105,10 @@ fn read(folder: &Path, given: &str) -> Result<File, Failed> {
     if meta.is_dir() {
         return Err(failed("is a folder. Next: name its files, one a call, or run `ergo ingest` for the whole"));
     }
-    files::fits(&meta).map_err(|why| failed(&format!("is not taken in: {why}")))?;
-    match files::text(&real) {
+    reference_files::fits(&meta).map_err(|why| failed(&format!("is not taken in: {why}")))?;
+    match reference_files::text(&real) {
         Ok(text) => Ok(File { name: named_in(folder, &path), text: Some(text) }),
-        Err(Unread::NoText(why) | Unread::Failed(why)) => Err(failed(&format!("is not taken in: {why}"))),
+        Err(SkipReason::NoText(why) | SkipReason::Failed(why)) => Err(failed(&format!("is not taken in: {why}"))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// A program that puts what it reads on the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tool {
+pub struct ClipboardTool {
     /// Its name.
     pub program: &'static str,
     /// What it is called with.
@@ -11,7 +11,7 @@ pub struct Tool {
     pub wide: bool,
 }
 
-impl Tool {
+impl ClipboardTool {
     const fn new(program: &'static str, arguments: &'static [&'static str]) -> Self {
         Self { program, arguments, wide: false }
     }
@@ -22,17 +22,19 @@ impl Tool {
     }
 }
 
-const WINDOWS: Tool = Tool { wide: true, ..Tool::new("clip.exe", &[]) };
-const MAC: Tool = Tool::new("pbcopy", &[]);
-const WAYLAND: Tool = Tool::new("wl-copy", &["--type", "text/plain"]);
-const X11: [Tool; 2] =
-    [Tool::new("xclip", &["-selection", "clipboard", "-in"]), Tool::new("xsel", &["--clipboard", "--input"])];
+const WINDOWS: ClipboardTool = ClipboardTool { wide: true, ..ClipboardTool::new("clip.exe", &[]) };
+const MAC: ClipboardTool = ClipboardTool::new("pbcopy", &[]);
+const WAYLAND: ClipboardTool = ClipboardTool::new("wl-copy", &["--type", "text/plain"]);
+const X11: [ClipboardTool; 2] = [
+    ClipboardTool::new("xclip", &["-selection", "clipboard", "-in"]),
+    ClipboardTool::new("xsel", &["--clipboard", "--input"]),
+];
 /// With `-w` it goes on to the terminal around tmux.
-const TMUX: Tool = Tool::new("tmux", &["load-buffer", "-w", "-"]);
+const TMUX: ClipboardTool = ClipboardTool::new("tmux", &["load-buffer", "-w", "-"]);
 
 /// Where the app runs, as far as the clipboard goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ClipboardEnvironment {
     /// On another machine than the terminal.
     pub ssh: bool,
     /// Beside a Wayland display.
@@ -47,7 +49,7 @@ pub struct Place {
     pub mac: bool,
 }
 
-impl Place {
+impl ClipboardEnvironment {
     /// By which environment variables are set, and not to nothing.
     pub fn of(set: impl Fn(&str) -> bool) -> Self {
         Self {
@@ -61,8 +63,8 @@ impl Place {
     }
 
     /// The programs that may work here and are installed, the best first.
-    pub fn tools(self, installed: impl Fn(&str) -> bool) -> Vec<Tool> {
-        let here = |there: bool, tools: &[Tool]| if there { tools.to_vec() } else { Vec::new() };
+    pub fn tools(self, installed: impl Fn(&str) -> bool) -> Vec<ClipboardTool> {
+        let here = |there: bool, tools: &[ClipboardTool]| if there { tools.to_vec() } else { Vec::new() };
         let all = [
             here(self.windows, &[WINDOWS]),
             // Over a connection they are of the machine at the other end.
@@ -74,12 +76,12 @@ impl Place {
         all.concat().into_iter().filter(|tool| installed(tool.program)).collect()
     }
 
-    /// Whether the terminal is told before any program is tried: where it stands on another machine, so does the clipboard.
+    /// Whether the terminal is told before any program is tried: if it stands on another machine, so does the clipboard.
     pub fn terminal_first(self) -> bool {
         self.ssh
     }
 
-    /// What helps where the terminal did not take it.
+    /// What helps if the terminal did not take it.
     fn advice(self) -> &'static str {
         match self {
             Self { ssh: true, .. } => "allow OSC 52 in the terminal",
@@ -101,7 +103,7 @@ pub struct Copied {
     /// The terminal was told.
     pub terminal: bool,
     /// Where the app runs.
-    pub place: Place,
+    pub place: ClipboardEnvironment,
 }
 
 impl Copied {
@@ -121,11 +123,11 @@ impl Copied {
 mod tests {
     use super::*;
 
-    fn place(variables: &[&str]) -> Place {
-        Place { mac: false, ..Place::of(|name| variables.contains(&name)) }
+    fn place(variables: &[&str]) -> ClipboardEnvironment {
+        ClipboardEnvironment { mac: false, ..ClipboardEnvironment::of(|name| variables.contains(&name)) }
     }
 
-    fn names(place: Place) -> Vec<&'static str> {
+    fn names(place: ClipboardEnvironment) -> Vec<&'static str> {
         place.tools(|_| true).iter().map(|tool| tool.program).collect()
     }
 
@@ -135,8 +137,11 @@ mod tests {
         assert_eq!(names(place(&["WAYLAND_DISPLAY", "DISPLAY"])), ["wl-copy", "xclip", "xsel"]);
         assert_eq!(names(place(&["DISPLAY", "TMUX"])), ["xclip", "xsel", "tmux"]);
         assert_eq!(names(place(&["WSL_DISTRO_NAME", "WAYLAND_DISPLAY"])), ["clip.exe", "wl-copy"]);
-        assert_eq!(names(Place { mac: true, ..Place::default() }), ["pbcopy"]);
-        assert_eq!(names(Place { mac: true, ssh: true, ..Place::default() }), Vec::<&str>::new());
+        assert_eq!(names(ClipboardEnvironment { mac: true, ..ClipboardEnvironment::default() }), ["pbcopy"]);
+        assert_eq!(
+            names(ClipboardEnvironment { mac: true, ssh: true, ..ClipboardEnvironment::default() }),
+            Vec::<&str>::new()
+        );
         let only_xsel = place(&["DISPLAY"]).tools(|program| program == "xsel");
         assert_eq!(only_xsel, [X11[1]], "what is not installed is not tried");
     }

@@ -6,7 +6,7 @@ use frizbee::{CaseMatching, Config, Matcher, Pattern, PatternConfig};
 const LETTERS_A_SLIP: usize = 4;
 
 /// Finds what is typed in texts: every word of it must be in a text. Returns numbers of texts with how well they fit, the best first;
-/// among equals the first of the texts. Nothing fits where nothing is typed.
+/// among equals the first of the texts. Nothing fits if nothing is typed.
 pub fn find(wanted: &str, texts: &[impl AsRef<str>]) -> Vec<(usize, u16)> {
     let pattern = |word: &str| {
         let slips = u16::try_from(word.chars().count() / LETTERS_A_SLIP).unwrap_or(0).min(2);

@@ -1,7 +1,7 @@
 //! The rails of a why-chain: which line stands in which column where chains fork and merge. Pure.
 
 /// The most columns that are drawn: what is beyond them shares the last.
-const MOST: usize = 6;
+const MAX: usize = 6;
 
 /// What stands in one column of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Cell {
 
 /// A node with its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct GraphStep {
     /// Columns that come to an end above the node, since they all lead to it: a claim that was replaced more than once.
     pub joins: Vec<usize>,
     /// The line of the node.
@@ -52,7 +52,7 @@ pub fn order(older: &[Vec<usize>]) -> Vec<usize> {
 }
 
 /// The rails of nodes in this order; `older` names, by number, what each replaced: numbers at or before the node's own are left out.
-pub fn rails(older: &[Vec<usize>]) -> Vec<Step> {
+pub fn rails(older: &[Vec<usize>]) -> Vec<GraphStep> {
     let mut columns: Vec<Option<usize>> = Vec::new();
     let mut steps = Vec::with_capacity(older.len());
     for (node, replaced) in older.iter().enumerate() {
@@ -87,14 +87,14 @@ pub fn rails(older: &[Vec<usize>]) -> Vec<Step> {
         while columns.last().is_some_and(Option::is_none) {
             columns.pop();
         }
-        steps.push(Step { joins, cells, column, splits, below: columns.iter().map(Option::is_some).collect() });
+        steps.push(GraphStep { joins, cells, column, splits, below: columns.iter().map(Option::is_some).collect() });
     }
     steps
 }
 
 /// Puts a node into a free column, or into a new one; beyond the most, into the last.
 fn free(columns: &mut Vec<Option<usize>>, node: usize) -> usize {
-    let at = columns.iter().position(Option::is_none).unwrap_or(columns.len()).min(MOST - 1);
+    let at = columns.iter().position(Option::is_none).unwrap_or(columns.len()).min(MAX - 1);
     if at == columns.len() {
         columns.push(None);
     }
@@ -159,7 +159,7 @@ mod tests {
             sorted.sort_unstable();
             prop_assert_eq!(sorted, (0..older.len()).collect::<Vec<_>>());
             for step in rails(&older) {
-                prop_assert!(step.cells.len() <= MOST);
+                prop_assert!(step.cells.len() <= MAX);
                 prop_assert_eq!(step.cells.iter().filter(|cell| **cell == Cell::Node).count(), 1);
             }
         }

@@ -40,7 +40,7 @@ pub enum Pane {
     Peer,
     /// The list of what needs attention.
     Inbox,
-    /// One of them in full, where it is no card.
+    /// One of them in full, if it is no card.
     Item,
     /// The list of acts.
     Acts,
@@ -81,7 +81,7 @@ impl HitMap {
         self.overflow.push((pane, lines));
     }
 
-    /// By how many lines the text of a pane is longer than the pane; 0 where it was not painted.
+    /// By how many lines the text of a pane is longer than the pane; 0 if it was not painted.
     pub fn overflow(&self, pane: Pane) -> usize {
         self.overflow.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, lines)| *lines)
     }
@@ -91,7 +91,7 @@ impl HitMap {
         self.scroll.push((pane, line));
     }
 
-    /// The first line of a pane's text that was painted; 0 where it was not.
+    /// The first line of a pane's text that was painted; 0 if it was not.
     pub fn scroll(&self, pane: Pane) -> usize {
         self.scroll.iter().rev().find(|(own, _)| *own == pane).map_or(0, |(_, line)| *line)
     }
@@ -117,7 +117,7 @@ impl HitMap {
         self.rows.push((pane, rows));
     }
 
-    /// How many rows of a pane's list fit; a guess of 10 where it was not painted.
+    /// How many rows of a pane's list fit; a guess of 10 if it was not painted.
     pub fn height(&self, pane: Pane) -> usize {
         self.rows.iter().rev().find(|(own, _)| *own == pane).map_or(10, |(_, rows)| *rows)
     }

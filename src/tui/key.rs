@@ -40,7 +40,7 @@ impl KeyPress {
         }
     }
 
-    /// Reads the written form; `None` where it is none.
+    /// Reads the written form; `None` if it is none.
     pub fn parse(text: &str) -> Option<Self> {
         let mut mods = KeyModifiers::NONE;
         let mut rest = text;

@@ -5,9 +5,7 @@
 
 pub mod action;
 pub mod clipboard;
-pub mod diff;
-pub mod files;
-pub mod found;
+pub mod config_file;
 pub mod fuzzy;
 pub mod graph;
 pub mod hits;
@@ -17,6 +15,7 @@ mod options;
 mod runtime;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod search;
 pub mod state;
 pub mod text;
 pub mod theme;
@@ -24,7 +23,8 @@ pub mod theme_file;
 pub mod update;
 pub mod view;
 pub mod when;
+pub mod word_diff;
 
 pub(crate) use crate::domain::drift;
-pub use options::{Options, Starter, TuiError};
+pub use options::{AppOptions, Starter, TuiError};
 pub use runtime::{capture, record, run};

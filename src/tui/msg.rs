@@ -2,7 +2,7 @@
 
 use crossterm::event::MouseEventKind;
 
-use super::{clipboard::Copied, drift::Drift, key::KeyPress, theme::Base};
+use super::{clipboard::Copied, drift::Drift, key::KeyPress, theme::ThemeBase};
 use crate::{
     api::{
         ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
@@ -12,7 +12,7 @@ use crate::{
         Scopes, Snapshot, SnapshotQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome,
         UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
-    client::injected::Given,
+    client::injected::InjectedClaim,
     domain::ClaimId,
 };
 
@@ -37,14 +37,14 @@ pub enum Msg {
     /// The terminal's new size in columns and rows.
     Resize(u16, u16),
     /// An answer to a request.
-    Reply(Ticket, Result<Answer, Failure>),
+    Reply(RequestId, Result<RequestAnswer, RequestFailure>),
     /// Something from the daemon's event stream.
     Live(Live),
     /// The daemon was asked to start; how that ended.
     Started(Result<(), String>),
     /// What the named lines of sources say now, by claim.
     Drifted(Vec<(ClaimId, Drift)>),
-    /// `$EDITOR` returned this text; `None` where it changed nothing.
+    /// `$EDITOR` returned this text; `None` if it changed nothing.
     Edited(Result<Option<String>, String>),
     /// The editor of a file ended, or why the file cannot be opened.
     Opened(Result<(), String>),
@@ -98,12 +98,12 @@ pub enum Slot {
     Page,
     /// Making the vectors anew.
     Reembed,
-    /// The files that were taken in.
+    /// The files that were ingested.
     Ingested,
     /// The agents.
     Agents,
     /// What hooks gave them.
-    Given,
+    Injected,
     /// What one agent did.
     AgentActs,
     /// What this person did last, before this session.
@@ -121,7 +121,7 @@ impl Slot {
 
 /// Names a request, so that its answer is recognised and a late one dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub struct RequestId {
     /// What it is for.
     pub slot: Slot,
     /// Its generation within the slot.
@@ -130,7 +130,7 @@ pub struct Ticket {
 
 /// A request that changes nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Read {
+pub enum ReadRequest {
     /// `GET /health`.
     Health,
     /// `GET /scopes`.
@@ -147,7 +147,7 @@ pub enum Read {
     Card(String),
     /// `GET /conflicts/{id}` of each of these; what cannot be read is left out.
     Cards(Vec<String>),
-    /// `GET /sync/status`, and `GET /sync/pending` where someone waits.
+    /// `GET /sync/status`, and `GET /sync/pending` if someone waits.
     Sync,
     /// `GET /sync/joins/{id}`.
     Joined(String),
@@ -166,17 +166,17 @@ pub enum Read {
     /// `GET /agents`.
     Agents(AgentsQuery),
     /// What hooks gave agents, from this machine's files; what the claims say, from the daemon.
-    Given,
-    /// What `ergo setup --dry-run` prints, with `--remove` where it takes back.
+    Injected,
+    /// What `ergo setup --dry-run` prints, with `--remove` to remove it.
     Setup {
-        /// Whether it takes back.
+        /// Whether it undoes.
         remove: bool,
     },
 }
 
 /// A request that changes something.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Write {
+pub enum WriteRequest {
     /// `POST /conflicts/{id}/resolve`.
     Resolve {
         /// The card.
@@ -226,9 +226,9 @@ pub enum Write {
     },
     /// `POST /reembed`: one step.
     Reembed,
-    /// `ergo setup`, with `--remove` where it takes back.
+    /// `ergo setup`, with `--remove` to remove it.
     Setup {
-        /// Whether it takes back.
+        /// Whether it undoes.
         remove: bool,
     },
 }
@@ -237,9 +237,9 @@ pub enum Write {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask the daemon.
-    Read(Ticket, Read),
+    Read(RequestId, ReadRequest),
     /// Tell the daemon.
-    Write(Ticket, Box<Write>),
+    Write(RequestId, Box<WriteRequest>),
     /// Start the daemon; answered by [`Msg::Started`].
     Start,
     /// Wake the app at this time, in milliseconds since the Unix epoch, by [`Msg::Woken`].
@@ -259,7 +259,7 @@ pub enum Effect {
         line: Option<usize>,
     },
     /// Draw for this background from now on.
-    Theme(Base),
+    Theme(ThemeBase),
     /// See whether the named lines of these sources still say what the claims say; answered by [`Msg::Drifted`].
     Compare(Vec<(ClaimId, String, String)>),
     /// Keep on this machine that the tour was shown.
@@ -276,73 +276,73 @@ pub enum Effect {
 
 /// An answer from the daemon.
 #[derive(Clone, Debug)]
-pub enum Answer {
-    /// To [`Read::Health`].
+pub enum RequestAnswer {
+    /// To [`ReadRequest::Health`].
     Health(Box<Health>),
-    /// To [`Read::Scopes`].
+    /// To [`ReadRequest::Scopes`].
     Scopes(Scopes),
-    /// To [`Read::Claims`].
+    /// To [`ReadRequest::Claims`].
     Claims(ClaimsPage),
-    /// To [`Read::History`].
+    /// To [`ReadRequest::History`].
     History(Box<History>),
-    /// To [`Read::Why`].
+    /// To [`ReadRequest::Why`].
     Why(Box<WhyAnswer>),
-    /// To [`Read::Conflicts`].
+    /// To [`ReadRequest::Conflicts`].
     Conflicts(ConflictsPage),
-    /// To [`Read::Card`].
+    /// To [`ReadRequest::Card`].
     Card(Box<CardView>),
-    /// To [`Read::Cards`].
+    /// To [`ReadRequest::Cards`].
     Cards(Vec<CardView>),
-    /// To [`Write::ResolveMany`].
+    /// To [`WriteRequest::ResolveMany`].
     Many(Box<ResolvedMany>),
     /// To every write but the others here.
     Outcome(Box<WriteOutcome>),
-    /// To [`Write::Undo`].
+    /// To [`WriteRequest::Undo`].
     Undone(Box<UndoOutcome>),
-    /// To [`Write::Audit`].
+    /// To [`WriteRequest::Audit`].
     Audited(AuditOutcome),
-    /// To [`Read::Sync`].
+    /// To [`ReadRequest::Sync`].
     Sync(Box<SyncStatus>, PendingJoins),
-    /// To [`Write::CreateTeam`].
+    /// To [`WriteRequest::CreateTeam`].
     TeamMade(Box<TeamView>),
-    /// To [`Write::JoinTeam`] and [`Read::Joined`].
+    /// To [`WriteRequest::JoinTeam`] and [`ReadRequest::Joined`].
     Join(Box<JoinView>),
-    /// To [`Write::SyncNow`].
+    /// To [`WriteRequest::SyncNow`].
     Synced(Box<SyncRound>),
-    /// To [`Read::Inbox`].
+    /// To [`ReadRequest::Inbox`].
     Inbox(Inbox),
-    /// To [`Read::Log`].
+    /// To [`ReadRequest::Log`].
     Log(LogPage),
-    /// To [`Read::Diagnose`].
+    /// To [`ReadRequest::Diagnose`].
     Diagnose(Box<Diagnose>),
-    /// To [`Read::Recall`], and how many scopes did not answer in time.
+    /// To [`ReadRequest::Recall`], and how many scopes did not answer in time.
     Recalled(Box<RecallAnswer>, usize),
-    /// To [`Read::Snapshot`].
+    /// To [`ReadRequest::Snapshot`].
     Snapshot(Snapshot),
-    /// To [`Read::Ingested`].
+    /// To [`ReadRequest::Ingested`].
     Ingested(IngestedFiles),
-    /// To [`Read::Agents`].
+    /// To [`ReadRequest::Agents`].
     Agents(Agents),
-    /// To [`Read::Given`].
-    Given(Vec<Given>),
-    /// To [`Read::Setup`] and [`Write::Setup`]: what it printed.
+    /// To [`ReadRequest::Injected`].
+    Injected(Vec<InjectedClaim>),
+    /// To [`ReadRequest::Setup`] and [`WriteRequest::Setup`]: what it printed.
     Setup(String),
-    /// To [`Write::Reembed`].
+    /// To [`WriteRequest::Reembed`].
     Reembedded(Reembedded),
-    /// To [`Write::Quarantine`].
+    /// To [`WriteRequest::Quarantine`].
     Team(TeamDone),
-    /// To [`Write::AnswerJoin`]: who was let in, or turned away.
+    /// To [`WriteRequest::AnswerJoin`]: who was admitted, or rejected.
     Joined {
         /// What it calls itself.
         name: String,
-        /// Whether it was let in.
+        /// Whether it was admitted.
         accepted: bool,
     },
 }
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct RequestFailure {
     /// What kind.
     pub kind: FailureKind,
     /// What happened, in one sentence.
@@ -371,7 +371,7 @@ pub enum FailureKind {
 }
 
 /// The identity of a row: what the cursor holds on to.
-pub trait Row {
+pub trait ListRow {
     /// Its id.
     type Id: Copy + Eq + std::fmt::Debug;
 
@@ -379,7 +379,7 @@ pub trait Row {
     fn id(&self) -> Self::Id;
 }
 
-impl Row for crate::api::ClaimView {
+impl ListRow for crate::api::ClaimView {
     type Id = ClaimId;
 
     fn id(&self) -> ClaimId {
@@ -387,7 +387,7 @@ impl Row for crate::api::ClaimView {
     }
 }
 
-impl Row for crate::api::CardSummary {
+impl ListRow for crate::api::CardSummary {
     type Id = crate::domain::CardId;
 
     fn id(&self) -> Self::Id {

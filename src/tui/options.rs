@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::{
     action::Keymap,
     state::Screen,
-    theme::{Base, Depth, Theme},
+    theme::{Depth, Theme, ThemeBase},
     theme_file::ThemeFile,
 };
 use crate::domain::Scope;
@@ -17,7 +17,7 @@ pub type Starter = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send
 
 /// How the app is opened.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AppOptions {
     /// The person at the keyboard.
     pub who: String,
     /// The scope of the place where the app is opened: what audits and questions are about unless another is chosen.
@@ -30,7 +30,7 @@ pub struct Options {
     pub conflict: Option<String>,
     /// Open this claim's why-chain, by id or prefix.
     pub claim: Option<String>,
-    /// Begin on this screen, where neither card nor claim says it.
+    /// Begin on this screen, if neither card nor claim says it.
     pub screen: Option<Screen>,
     /// Show the tour, whether it was shown before or not.
     pub tour: bool,
@@ -44,12 +44,12 @@ pub struct Options {
     pub read_only: bool,
     /// A demonstration: no file of the person's own is written.
     pub demonstration: bool,
-    /// Start the daemon at once where none answers.
+    /// Start the daemon at once if none answers.
     pub autostart: bool,
     /// No colours, whatever the environment says.
     pub no_color: bool,
     /// The theme, unless the file names another.
-    pub base: Base,
+    pub base: ThemeBase,
     /// What the person changed about it.
     pub theme_file: Option<ThemeFile>,
     /// Lines and marks in ASCII; unless set, outside UTF-8 locales.
@@ -60,7 +60,7 @@ pub struct Options {
     pub mouse: bool,
 }
 
-impl Options {
+impl AppOptions {
     /// An app for this person in this scope, with nothing else asked for.
     pub fn new(who: impl Into<String>, home: Scope) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Options {
             demonstration: false,
             autostart: false,
             no_color: false,
-            base: Base::default(),
+            base: ThemeBase::default(),
             theme_file: None,
             ascii: None,
             keys: Keymap::default(),
@@ -88,7 +88,7 @@ impl Options {
     }
 
     /// The theme: as it was set, and as the terminal and the environment can show it. `light` says whether the background is,
-    /// where it is known.
+    /// if it is known.
     pub fn theme(&self, light: Option<bool>) -> Theme {
         let unicode = !self.ascii.unwrap_or_else(not_utf8);
         if self.no_color || set("NO_COLOR") {
@@ -96,9 +96,9 @@ impl Options {
             return Theme::mono(unicode);
         }
         let mut theme = match (self.base(), light) {
-            (Base::Mono, _) => Theme::mono(unicode),
-            (Base::Light, _) | (Base::Auto, Some(true)) => Theme::light(unicode),
-            (Base::Dark | Base::Auto, _) => Theme::ansi(unicode),
+            (ThemeBase::Mono, _) => Theme::mono(unicode),
+            (ThemeBase::Light, _) | (ThemeBase::Auto, Some(true)) => Theme::light(unicode),
+            (ThemeBase::Dark | ThemeBase::Auto, _) => Theme::ansi(unicode),
         };
         if let Some(file) = &self.theme_file {
             file.apply(&mut theme);
@@ -108,11 +108,11 @@ impl Options {
 
     /// Whether the theme depends on the terminal's background.
     pub fn asks_background(&self) -> bool {
-        self.base() == Base::Auto && !self.no_color && !set("NO_COLOR")
+        self.base() == ThemeBase::Auto && !self.no_color && !set("NO_COLOR")
     }
 
     /// For which background it is drawn.
-    pub(super) fn base(&self) -> Base {
+    pub(super) fn base(&self) -> ThemeBase {
         self.theme_file.as_ref().and_then(|file| file.base).unwrap_or(self.base)
     }
 }

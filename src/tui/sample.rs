@@ -9,8 +9,8 @@ pub(crate) use proposal::proposal;
 use jiff::tz::TimeZone;
 
 use super::{
-    msg::{Answer, Effect, Live, Msg, Read, Ticket},
-    state::{Settings, State},
+    msg::{Effect, Live, Msg, ReadRequest, RequestAnswer, RequestId},
+    state::{AppSettings, AppState},
     theme::Theme,
     update::{self, Opening},
     view,
@@ -37,8 +37,8 @@ pub(crate) fn scope(project: &str) -> Scope {
     Scope { org_id: "acme".into(), project: project.into() }
 }
 
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> AppSettings {
+    AppSettings {
         who: "zoe".into(),
         scope: scope("api"),
         identities: Vec::new(),
@@ -354,9 +354,9 @@ pub(crate) fn sync_status() -> SyncStatus {
 }
 
 /// What the daemon would answer.
-pub(crate) fn answer(read: &Read) -> Answer {
+pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
     match read {
-        Read::Health => Answer::Health(Box::new(Health {
+        ReadRequest::Health => RequestAnswer::Health(Box::new(Health {
             status: "ok".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             api: 1,
@@ -366,47 +366,49 @@ pub(crate) fn answer(read: &Read) -> Answer {
             nli: "not available".into(),
             embedder: "not available".into(),
         })),
-        Read::Scopes => Answer::Scopes(Scopes { items: vec![view_of("api", 7, 3), view_of("web", 41, 0)] }),
-        Read::Claims(_) => Answer::Claims(claims()),
-        Read::History(_) => Answer::History(Box::new(history())),
-        Read::Why(_) => {
+        ReadRequest::Scopes => {
+            RequestAnswer::Scopes(Scopes { items: vec![view_of("api", 7, 3), view_of("web", 41, 0)] })
+        }
+        ReadRequest::Claims(_) => RequestAnswer::Claims(claims()),
+        ReadRequest::History(_) => RequestAnswer::History(Box::new(history())),
+        ReadRequest::Why(_) => {
             let history = history();
-            Answer::Why(Box::new(WhyAnswer {
+            RequestAnswer::Why(Box::new(WhyAnswer {
                 answer: Some(history.claim),
                 chain: history.chain,
                 ..WhyAnswer::default()
             }))
         }
-        Read::Conflicts(query) => Answer::Conflicts(match query.status.as_deref() {
+        ReadRequest::Conflicts(query) => RequestAnswer::Conflicts(match query.status.as_deref() {
             Some("open" | "all") => {
                 ConflictsPage { items: (1..=3).map(|n| summary(n, CardStatus::Open)).collect(), total: 3, next: None }
             }
             _ => ConflictsPage::default(),
         }),
-        Read::Inbox(_) => Answer::Inbox(screens::inbox()),
-        Read::Log(_) => Answer::Log(screens::log()),
-        Read::Recall(requests) => Answer::Recalled(Box::new(agents::recalled(requests)), 0),
-        Read::Snapshot(_) => Answer::Snapshot(agents::snapshot()),
-        Read::Ingested(_) => Answer::Ingested(agents::ingested()),
-        Read::Agents(_) => Answer::Agents(agents::agents()),
-        Read::Given => Answer::Given(agents::given()),
-        Read::Setup { .. } => Answer::Setup(agents::SETUP.to_owned()),
-        Read::Diagnose => Answer::Diagnose(Box::new(screens::diagnose())),
-        Read::Joined(_) => Answer::Join(Box::new(screens::join(crate::api::JoinState::Joined))),
-        Read::Sync => Answer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
-        Read::Cards(ids) => {
+        ReadRequest::Inbox(_) => RequestAnswer::Inbox(screens::inbox()),
+        ReadRequest::Log(_) => RequestAnswer::Log(screens::log()),
+        ReadRequest::Recall(requests) => RequestAnswer::Recalled(Box::new(agents::recalled(requests)), 0),
+        ReadRequest::Snapshot(_) => RequestAnswer::Snapshot(agents::snapshot()),
+        ReadRequest::Ingested(_) => RequestAnswer::Ingested(agents::ingested()),
+        ReadRequest::Agents(_) => RequestAnswer::Agents(agents::agents()),
+        ReadRequest::Injected => RequestAnswer::Injected(agents::injected()),
+        ReadRequest::Setup { .. } => RequestAnswer::Setup(agents::SETUP.to_owned()),
+        ReadRequest::Diagnose => RequestAnswer::Diagnose(Box::new(screens::diagnose())),
+        ReadRequest::Joined(_) => RequestAnswer::Join(Box::new(screens::join(crate::api::JoinState::Joined))),
+        ReadRequest::Sync => RequestAnswer::Sync(Box::new(sync_status()), PendingJoins { items: vec![pending()] }),
+        ReadRequest::Cards(ids) => {
             let known = |id: &String| (1..=9).find(|n| card_id(*n).to_hex() == *id).map(card);
-            Answer::Cards(ids.iter().filter_map(known).collect())
+            RequestAnswer::Cards(ids.iter().filter_map(known).collect())
         }
-        Read::Card(id) => {
+        ReadRequest::Card(id) => {
             let n = (1..=9).find(|n| card_id(*n).to_hex().starts_with(id.as_str())).unwrap_or(1);
-            Answer::Card(Box::new(card(n)))
+            RequestAnswer::Card(Box::new(card(n)))
         }
     }
 }
 
 /// Answers every read until nothing is asked any more; writes are returned.
-pub(crate) fn settle(state: &mut State, effects: Vec<Effect>) -> Vec<Effect> {
+pub(crate) fn settle(state: &mut AppState, effects: Vec<Effect>) -> Vec<Effect> {
     let mut rest = Vec::new();
     let mut queue: Vec<Effect> = effects;
     while let Some(effect) = queue.pop() {
@@ -420,14 +422,14 @@ pub(crate) fn settle(state: &mut State, effects: Vec<Effect>) -> Vec<Effect> {
 }
 
 /// One message, then a frame at the state's size.
-pub(crate) fn step(state: &mut State, msg: Msg) -> Vec<Effect> {
+pub(crate) fn step(state: &mut AppState, msg: Msg) -> Vec<Effect> {
     let out = update::update(state, msg);
     paint(state);
     out
 }
 
 /// Presses keys by their written form, separated by spaces; answers reads; returns what else is asked for.
-pub(crate) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+pub(crate) fn press(state: &mut AppState, keys: &str) -> Vec<Effect> {
     let mut rest = Vec::new();
     for key in keys.split(' ') {
         // Fingers take their time: no two presses are one key held down.
@@ -440,7 +442,7 @@ pub(crate) fn press(state: &mut State, keys: &str) -> Vec<Effect> {
 }
 
 /// The write among effects.
-pub(crate) fn written(effects: &[Effect]) -> Option<(Ticket, super::msg::Write)> {
+pub(crate) fn written(effects: &[Effect]) -> Option<(RequestId, super::msg::WriteRequest)> {
     effects.iter().find_map(|effect| match effect {
         Effect::Write(ticket, write) => Some((*ticket, (**write).clone())),
         _ => None,
@@ -448,8 +450,8 @@ pub(crate) fn written(effects: &[Effect]) -> Option<(Ticket, super::msg::Write)>
 }
 
 /// An app that has read everything, at a size.
-pub(crate) fn app(size: (u16, u16), opening: Opening) -> State {
-    let mut state = State::new(settings(), size, NOW);
+pub(crate) fn app(size: (u16, u16), opening: Opening) -> AppState {
+    let mut state = AppState::new(settings(), size, NOW);
     let effects = update::open(&mut state, opening);
     paint(&mut state);
     settle(&mut state, effects);
@@ -459,7 +461,7 @@ pub(crate) fn app(size: (u16, u16), opening: Opening) -> State {
 }
 
 /// A frame of the state, noted in the state.
-pub(crate) fn frame(state: &mut State, theme: &Theme) -> ratatui::buffer::Buffer {
+pub(crate) fn frame(state: &mut AppState, theme: &Theme) -> ratatui::buffer::Buffer {
     let area = ratatui::layout::Rect::new(0, 0, state.size.0, state.size.1);
     let mut buffer = ratatui::buffer::Buffer::empty(area);
     let hits = view::draw(state, theme, area, &mut buffer);
@@ -467,7 +469,7 @@ pub(crate) fn frame(state: &mut State, theme: &Theme) -> ratatui::buffer::Buffer
     buffer
 }
 
-fn paint(state: &mut State) {
+fn paint(state: &mut AppState) {
     frame(state, &Theme::ansi(true));
 }
 

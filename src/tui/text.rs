@@ -92,7 +92,7 @@ fn leads(text: &str, wanted: &[char]) -> Option<usize> {
     (wanted.next().is_none() && !text.is_empty()).then_some(text.len())
 }
 
-/// A text in runs, those that are `wanted` in another style; all in one where nothing is wanted.
+/// A text in runs, those that are `wanted` in another style; all in one if nothing is wanted.
 pub fn marked(text: &str, wanted: Option<&str>, style: Style, found: Style) -> Vec<(String, Style)> {
     let mut runs = Vec::new();
     let mut from = 0;
@@ -156,7 +156,7 @@ impl Cells {
         self.cells.push((grapheme.to_owned(), cells, style));
     }
 
-    /// Appends `word`, on a new line where it does not fit, in pieces where it fits on none.
+    /// Appends `word`, on a new line if it does not fit, in pieces if it fits on none.
     fn take(&mut self, word: &mut Self, columns: usize, lines: &mut Vec<Self>) {
         if word.width == 0 {
             word.cells.clear();

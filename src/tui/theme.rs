@@ -46,7 +46,7 @@ pub struct Theme {
     pub toast: Style,
     /// The tab of the screen shown.
     pub tab: Style,
-    /// The words of a search, where they stand.
+    /// The words of a search in a text.
     pub found: Style,
     /// The characters.
     pub glyphs: Glyphs,
@@ -158,7 +158,7 @@ const ASCII: Glyphs = Glyphs {
 
 /// The built-in themes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Base {
+pub enum ThemeBase {
     /// For a dark or a light background, as the terminal says.
     #[default]
     Auto,
@@ -170,7 +170,7 @@ pub enum Base {
     Mono,
 }
 
-impl Base {
+impl ThemeBase {
     /// All, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Dark, Self::Light, Self::Mono];
 

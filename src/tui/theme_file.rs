@@ -10,8 +10,8 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{
-    files::{Document, Mistake, nearest},
-    theme::{Base, ROLES, Theme},
+    config_file::{ConfigDocument, Mistake, nearest},
+    theme::{ROLES, Theme, ThemeBase},
 };
 
 /// The words for what can be done to letters.
@@ -47,8 +47,8 @@ const COLORS: [(&str, Color); 17] = [
 /// What a theme's file says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThemeFile {
-    /// The built-in theme that it changes; that of the settings where it says nothing.
-    pub base: Option<Base>,
+    /// The built-in theme that it changes; that of the settings if it says nothing.
+    pub base: Option<ThemeBase>,
     styles: Vec<(&'static str, Style)>,
 }
 
@@ -58,16 +58,15 @@ impl ThemeFile {
     /// # Errors
     /// The first mistake with its line: no such role, colour or word.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
-        let document = Document::parse(text)?;
+        let document = ConfigDocument::parse(text)?;
         let mut file = Self::default();
         for (key, value) in document.entries() {
             match key.get_ref().as_ref() {
                 "base" => {
                     let name = document.string(value)?;
-                    let base = Base::named(name).ok_or_else(|| {
-                        let names: Vec<&str> = Base::ALL.iter().map(|base| base.name()).collect();
-                        document
-                            .wrong(value, format!("there is no theme `{name}`: expected one of {}", names.join(", ")))
+                    let base = ThemeBase::named(name).ok_or_else(|| {
+                        let names: Vec<&str> = ThemeBase::ALL.iter().map(|base| base.name()).collect();
+                        document.wrong(value, format!("unknown theme `{name}`: expected one of {}", names.join(", ")))
                     })?;
                     file.base = Some(base);
                 }
@@ -75,7 +74,7 @@ impl ThemeFile {
                     for (role, style) in document.table(value)? {
                         let Some(known) = ROLES.into_iter().find(|known| known == role.get_ref()) else {
                             let hint = nearest(role.get_ref(), ROLES);
-                            return Err(document.wrong(role, format!("there is no role `{}`{hint}", role.get_ref())));
+                            return Err(document.wrong(role, format!("unknown role `{}`{hint}", role.get_ref())));
                         };
                         let text = document.string(style)?;
                         let parsed = read_style(text).map_err(|message| document.wrong(style, message))?;
@@ -84,7 +83,7 @@ impl ThemeFile {
                 }
                 other => {
                     let hint = nearest(other, ["base", "styles"]);
-                    return Err(document.wrong(key, format!("there is no setting `{other}`{hint}")));
+                    return Err(document.wrong(key, format!("unknown setting `{other}`{hint}")));
                 }
             }
         }
@@ -146,7 +145,7 @@ mod tests {
     fn a_file_changes_what_it_names_and_nothing_else() {
         let file = ThemeFile::parse("base = \"light\"\n[styles]\nselected = \"black on #88c0d0 bold\"\nok = \"34\"\n")
             .unwrap();
-        assert_eq!(file.base, Some(Base::Light));
+        assert_eq!(file.base, Some(ThemeBase::Light));
         let mut theme = Theme::light(true);
         let text = theme.text;
         file.apply(&mut theme);

@@ -95,7 +95,7 @@ fn the_source_of_a_claim_is_opened_at_its_line() {
     home.run(["remember", "Tabs are used here", "--reason", "they are smaller", "--source", "notes.md:3"]).ok();
     let editor = program(&home, "echo \"$@\" > \"$ERGO_HOME/opened\"");
     let mut app = App::open(&home, &[], USUAL, &[("EDITOR", &editor)]);
-    app.sees("Nothing waits for you");
+    app.sees("Nothing needs your attention");
     app.keys("2");
     app.sees("Tabs are used here");
     app.keys("E");

@@ -185,6 +185,6 @@ fn without_a_daemon_the_app_says_how_to_start_one_and_starts_it() {
     let mut app = App::open(&home, &["--no-spawn"], USUAL, &[]);
     app.sees("s starts it, or run: ergo daemon start");
     app.keys("s");
-    app.sees("Nothing waits");
+    app.sees("Nothing needs your attention");
     app.sees("live");
 }

@@ -39,8 +39,8 @@ fn what_needs_review_is_said_with_its_cause_and_settled_in_two_keys() {
     app.sees("It still holds, although");
     app.enter();
     app.sees("u to undo");
-    app.sees("Nothing waits for you");
-    app.sees("You settled one thing");
+    app.sees("Nothing needs your attention");
+    app.sees("You settled one item");
     app.keys("u");
     app.sees("Hotfixes need one review as well");
     app.keys("q");

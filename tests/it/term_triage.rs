@@ -100,7 +100,7 @@ fn ten_cards_are_settled_by_at_most_forty_keys() {
         app.sees(says);
         keys += press(&mut app, rest);
     }
-    app.sees("Nothing waits");
+    app.sees("Nothing needs your attention");
     assert!(keys <= 40, "{keys} keys");
     println!("ten cards by {keys} keys");
     assert_eq!((cards(&home, "open"), cards(&home, "snoozed")), (0, 1));
@@ -126,7 +126,7 @@ fn ten_cards_are_settled_by_the_mouse_alone() {
         app.sees("Reason");
         app.click("enter do it");
     }
-    app.sees("Nothing waits");
+    app.sees("Nothing needs your attention");
     assert_eq!((cards(&home, "open"), active(&home).len()), (0, 10));
     app.click("2 Claims");
     app.sees("Claims: active");
@@ -152,7 +152,7 @@ fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo
     app.enter();
     app.enter();
     app.keys("y");
-    app.sees("Nothing waits");
+    app.sees("Nothing needs your attention");
     assert_eq!((cards(&home, "open"), active(&home).len()), (0, 10));
     app.keys("u");
     app.sees("Undid: settled 10 cards at once");

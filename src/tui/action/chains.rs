@@ -17,7 +17,7 @@ pub(in crate::tui) const AGENTS: &[KeyScope] = &[Agents, Move, Global];
 pub(in crate::tui) const INBOX_CLAIM: &[KeyScope] = &[Inbox, Claim, Marks, Move, Global];
 /// A device or an event that waits for a decision, in the Inbox.
 pub(in crate::tui) const INBOX_PENDING: &[KeyScope] = &[Inbox, Pending, Marks, Move, Global];
-/// The Inbox, where nothing to act on is under the cursor.
+/// The Inbox, if nothing to act on is under the cursor.
 pub(in crate::tui) const INBOX: &[KeyScope] = &[Inbox, Marks, Move, Global];
 /// What lies over a screen has the keys alone.
 pub(in crate::tui) const FORM: &[KeyScope] = &[Form];

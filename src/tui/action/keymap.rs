@@ -14,7 +14,7 @@ use toml::{Spanned, de::DeValue};
 
 use super::{ACTIONS, Action, ActionSpec, KeyScope, chains::CHAINS};
 use crate::tui::{
-    files::{Document, Mistake, nearest},
+    config_file::{ConfigDocument, Mistake, nearest},
     key::KeyPress,
 };
 
@@ -49,7 +49,7 @@ impl Keymap {
     /// # Errors
     /// The first mistake with its line: an unknown place, action or key; a key that would mean two things, or type a letter as well.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
-        let document = Document::parse(text)?;
+        let document = ConfigDocument::parse(text)?;
         let mut map = Self::default();
         let mut set = Vec::new();
         for (name, section) in document.entries() {
@@ -61,9 +61,8 @@ impl Keymap {
                 let spec = named(&document, scope, act)?;
                 let presses = presses(&document, scope, keys)?;
                 if presses.is_empty() && NEEDED.contains(&spec.id) {
-                    return Err(
-                        document.wrong(keys, format!("`{}` needs a key: there is no other way on", act.get_ref()))
-                    );
+                    return Err(document
+                        .wrong(keys, format!("`{}` needs a key: the app cannot be used without it", act.get_ref())));
                 }
                 map.keys.insert(spec.id, presses);
                 set.push((spec, keys));
@@ -89,12 +88,12 @@ impl Keymap {
         self.of(id).iter().any(|own| own.same(key))
     }
 
-    /// An action's first key as written, for labels; empty where it has none.
+    /// An action's first key as written, for labels; empty if it has none.
     pub fn first(&self, id: Action) -> String {
         self.of(id).first().map_or_else(String::new, ToString::to_string)
     }
 
-    /// A text in which `{undo}` stands for the first key of that action, or, where it has none, for its title.
+    /// A text in which `{undo}` stands for the first key of that action, or, if it has none, for its title.
     pub fn say(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -140,7 +139,7 @@ impl Keymap {
 }
 
 fn named(
-    document: &Document<'_>,
+    document: &ConfigDocument<'_>,
     scope: KeyScope,
     act: &Spanned<toml::de::DeString<'_>>,
 ) -> Result<&'static ActionSpec, Mistake> {
@@ -158,14 +157,18 @@ fn named(
 }
 
 /// One key, or a list of them.
-fn presses(document: &Document<'_>, scope: KeyScope, keys: &Spanned<DeValue<'_>>) -> Result<Vec<KeyPress>, Mistake> {
+fn presses(
+    document: &ConfigDocument<'_>,
+    scope: KeyScope,
+    keys: &Spanned<DeValue<'_>>,
+) -> Result<Vec<KeyPress>, Mistake> {
     match keys.get_ref() {
         DeValue::Array(list) => list.iter().map(|key| press(document, scope, key)).collect(),
         _ => press(document, scope, keys).map(|key| vec![key]),
     }
 }
 
-fn press(document: &Document<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -> Result<KeyPress, Mistake> {
+fn press(document: &ConfigDocument<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -> Result<KeyPress, Mistake> {
     let text = document.string(key)?;
     let Some(press) = KeyPress::parse(text) else {
         let message =
@@ -217,7 +220,7 @@ mod tests {
             ("[card]\nkeep_new = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "invalid key"),
             ("[card]\nkeep_new = \"b\"\n", 2, "“Keep new” and “Keep existing”"),
             ("[card]\nkeep_new = \"q\"\n", 2, "“Quit”"),
-            ("[global]\nquit = []\n", 2, "no other way on"),
+            ("[global]\nquit = []\n", 2, "cannot be used without it"),
             ("[form]\nsubmit = \"s\"\n", 2, "types a letter"),
             ("[card]\nkeep_new = \n", 2, ""),
             ("card = 3\n", 1, "expected a table"),

@@ -2,14 +2,14 @@
 //!
 //! The rows are in `table`; they feed dispatch, the footer, the palette and the generated `docs/keys.md`.
 
+mod actions;
 pub mod chains;
 mod docs;
 mod keymap;
-mod table;
 
+pub(in crate::tui) use actions::for_each_action;
 pub use docs::{keys_markdown, keys_roff};
 pub use keymap::Keymap;
-pub(in crate::tui) use table::for_each_action;
 
 macro_rules! define_actions {
     ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
@@ -67,7 +67,7 @@ pub enum KeyScope {
     Why,
     /// On the Peers screen.
     Peers,
-    /// Wherever a claim is in hand: Claims and Why.
+    /// Wherever a claim is under the cursor: Claims and Why.
     Claim,
     /// Moving about, the same on every screen.
     Move,
@@ -79,7 +79,7 @@ pub enum KeyScope {
     Pick,
     /// In a question that wants yes or no.
     Confirm,
-    /// On the Inbox, where no card is under the cursor.
+    /// On the Inbox, if no card is under the cursor.
     Inbox,
     /// On the Inbox, where a device waits for admission, or an event of a peer for a decision.
     Pending,

@@ -8,10 +8,10 @@ use super::{calls, cast::Cast, now, opening, settings, svg};
 use crate::{
     client::Client,
     tui::{
-        Options, TuiError,
+        AppOptions, TuiError,
         key::KeyPress,
         msg::{Effect, Msg},
-        state::State,
+        state::AppState,
         theme::Theme,
         update, view,
     },
@@ -22,7 +22,7 @@ const ENOUGH: usize = 200;
 
 /// Opens the app as `options` say at a size in columns and rows, reads what it needs from the daemon, presses `keys` (in their
 /// written form, separated by spaces), and returns the frame as SVG. Acts are not sent: a picture changes nothing.
-pub fn capture(options: &Options, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
+pub fn capture(options: &AppOptions, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
     let mut player = Player::open(options, client, size, false)?;
     for key in keys.split_whitespace().filter_map(KeyPress::parse) {
         player.press(key);
@@ -32,7 +32,7 @@ pub fn capture(options: &Options, client: &Client, size: (u16, u16), keys: &str)
 
 /// The same as a recording in the form of asciicast v2. Acts are sent: what is recorded happens. A key `wait` presses nothing, and
 /// lets one look.
-pub fn record(options: &Options, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
+pub fn record(options: &AppOptions, client: &Client, size: (u16, u16), keys: &str) -> Result<String, TuiError> {
     let mut player = Player::open(options, client, size, true)?;
     let mut cast = Cast::new(size);
     cast.frame(&player.frame())?;
@@ -48,7 +48,7 @@ pub fn record(options: &Options, client: &Client, size: (u16, u16), keys: &str) 
 
 /// The app with a daemon, and without a terminal.
 struct Player<'a> {
-    state: State,
+    state: AppState,
     theme: Theme,
     client: &'a Client,
     runtime: tokio::runtime::Runtime,
@@ -58,9 +58,9 @@ struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    fn open(options: &Options, client: &'a Client, size: (u16, u16), acts: bool) -> Result<Self, TuiError> {
+    fn open(options: &AppOptions, client: &'a Client, size: (u16, u16), acts: bool) -> Result<Self, TuiError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let mut state = State::new(settings(options, client)?, size, now());
+        let mut state = AppState::new(settings(options, client)?, size, now());
         state.keys = options.keys.clone();
         let effects = update::open(&mut state, opening(options));
         let (folder, kept) = (options.folder.clone(), options.state.clone());

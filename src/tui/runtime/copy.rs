@@ -1,18 +1,18 @@
-//! Putting a text on the clipboard: by a program of this machine where one works, else by the terminal.
+//! Putting a text on the clipboard: by a program of this machine if one works, else by the terminal.
 
 use std::{io, process::Stdio, time::Duration};
 
 use crossterm::{Command as _, clipboard::CopyToClipboard};
 use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 
-use crate::tui::clipboard::{Place, Tool};
+use crate::tui::clipboard::{ClipboardEnvironment, ClipboardTool};
 
 /// How long a program may take before another way is tried: one that waits for a display that is gone waits for ever.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where the app runs.
-pub(super) fn place() -> Place {
-    Place::of(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+pub(super) fn place() -> ClipboardEnvironment {
+    ClipboardEnvironment::of(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Whether a program stands in a folder of `PATH`.
@@ -20,10 +20,10 @@ pub(super) fn installed(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// Gives a text to the first program that takes it; says which. `None` where none did.
-pub(super) async fn with(tools: &[Tool], text: &str) -> Option<&'static str> {
+/// Gives a text to the first program that takes it; says which. `None` if none did.
+pub(super) async fn with(tools: &[ClipboardTool], text: &str) -> Option<&'static str> {
     for tool in tools {
-        if let Ok(Ok(true)) = timeout(PATIENCE, run(tool, text)).await {
+        if let Ok(Ok(true)) = timeout(TIMEOUT, run(tool, text)).await {
             return Some(tool.program);
         }
     }
@@ -31,7 +31,7 @@ pub(super) async fn with(tools: &[Tool], text: &str) -> Option<&'static str> {
 }
 
 /// Whether the program took the text.
-async fn run(tool: &Tool, text: &str) -> io::Result<bool> {
+async fn run(tool: &ClipboardTool, text: &str) -> io::Result<bool> {
     let mut command = Command::new(tool.program);
     command.args(tool.arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     // Some stay behind to hand the text out: what stops or ends the app's own job is not meant for them.
@@ -59,8 +59,8 @@ pub(super) fn to_terminal(text: &str, tmux: bool) -> String {
 mod tests {
     use super::*;
 
-    const fn tool(program: &'static str, arguments: &'static [&'static str]) -> Tool {
-        Tool { program, arguments, wide: false }
+    const fn tool(program: &'static str, arguments: &'static [&'static str]) -> ClipboardTool {
+        ClipboardTool { program, arguments, wide: false }
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_program_that_takes_it_has_it() {
-        const TAKES: Tool = tool("sh", &["-c", "test \"$(cat)\" = hi"]);
+        const TAKES: ClipboardTool = tool("sh", &["-c", "test \"$(cat)\" = hi"]);
         let tools = [tool("no-such-program-anywhere", &[]), tool("sh", &["-c", "exit 1"]), TAKES];
         assert_eq!(with(&tools, "hi").await, Some("sh"));
         assert_eq!(with(&tools, "ho").await, None);

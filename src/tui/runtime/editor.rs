@@ -10,7 +10,7 @@ use std::{
     process::{Command, ExitStatus},
 };
 
-/// Opens `text` in `$VISUAL` or `$EDITOR` (else `vi`) and returns what was saved; `None` where it is as before.
+/// Opens `text` in `$VISUAL` or `$EDITOR` (else `vi`) and returns what was saved; `None` if it is as before.
 ///
 /// The file is readable by the person alone, and goes when the editor is left.
 ///
@@ -40,7 +40,7 @@ fn chosen() -> String {
 pub(super) fn locate(folder: &Path, path: &str) -> Result<PathBuf, String> {
     match files::locate(folder, &folder.join(path)) {
         Ok(Place::Inside(file)) if file.is_file() => Ok(file),
-        Ok(Place::Inside(_)) => Err(format!("There is no file “{path}” here any more.")),
+        Ok(Place::Inside(_)) => Err(format!("“{path}” no longer exists.")),
         Ok(Place::Outside(_)) => Err(format!("“{path}” leads out of the project, and is not opened.")),
         Err(error) => Err(format!("“{path}” cannot be opened: {error}")),
     }

@@ -78,7 +78,7 @@ impl App {
                             Ok(file) => self.away(|| editor::open(&file, line))?,
                             Err(message) => Err(message),
                         },
-                        None => Err(format!("“{path}” cannot be opened: there is no project folder here.")),
+                        None => Err(format!("“{path}” cannot be opened: the app was not opened in a project.")),
                     };
                     self.take(vec![Msg::Opened(opened)])?;
                 }
@@ -99,7 +99,7 @@ impl App {
         Ok(())
     }
 
-    /// Puts a text on the clipboard, and says how: beside the keys, where a program is asked.
+    /// Puts a text on the clipboard, and says how: beside the keys, if a program is asked.
     fn copy(&mut self, text: String, what: String) -> Result<(), TuiError> {
         let place = copy::place();
         let tools = place.tools(copy::installed);

@@ -1,6 +1,5 @@
 //! The loop around the pure core: it owns the terminal, the keys, the clock, the requests and the event stream.
 
-mod background;
 mod calls;
 mod capture;
 mod cast;
@@ -8,9 +7,10 @@ mod copy;
 mod editor;
 mod effects;
 mod live;
-mod memory;
+mod memory_file;
 mod svg;
 mod terminal;
+mod terminal_background;
 
 use std::{
     io::IsTerminal,
@@ -36,18 +36,18 @@ use tokio::{
 pub use capture::{capture, record};
 
 use super::{
-    Options, Starter, TuiError,
+    AppOptions, Starter, TuiError,
     key::KeyPress,
     msg::Msg,
-    state::{Settings, State},
+    state::{AppSettings, AppState},
     theme::Theme,
     update::{self, Opening},
     view,
 };
 use crate::{client::Client, config::AppMemory};
-use background::Swallow;
-use memory::Memory;
-use terminal::{Guard, Screen};
+use memory_file::MemoryFile;
+use terminal::{AppTerminal, TerminalGuard};
+use terminal_background::Swallow;
 
 /// The least time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -68,7 +68,7 @@ const QUEUE: usize = 256;
 const PANIC: &str = "ERGO_TEST_PANIC";
 
 /// Runs the app until the person leaves it. Makes its own runtime on this thread: call it from outside of one.
-pub fn run(options: Options, client: Client, start: Starter) -> Result<(), TuiError> {
+pub fn run(options: AppOptions, client: Client, start: Starter) -> Result<(), TuiError> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(TuiError::NoTerminal);
     }
@@ -84,10 +84,10 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn settings(options: &Options, client: &Client) -> Result<Settings, TuiError> {
+fn settings(options: &AppOptions, client: &Client) -> Result<AppSettings, TuiError> {
     let mut seed = [0; 16];
     getrandom::fill(&mut seed).map_err(|error| TuiError::Terminal(std::io::Error::other(error.to_string())))?;
-    Ok(Settings {
+    Ok(AppSettings {
         who: options.who.clone(),
         scope: options.home.clone(),
         identities: options.identities.clone(),
@@ -103,15 +103,15 @@ fn settings(options: &Options, client: &Client) -> Result<Settings, TuiError> {
 }
 
 /// What was kept of earlier sessions on this machine.
-fn recall(options: &Options, settings: Settings) -> Settings {
+fn recall(options: &AppOptions, settings: AppSettings) -> AppSettings {
     let Some(path) = &options.memory else { return settings };
     let kept = AppMemory::read(path);
     // Whoever follows a link wants what it leads to.
     let linked = options.conflict.is_some() || options.claim.is_some();
-    Settings { last_here: kept.last_here, tour: settings.tour || !(kept.toured || linked), ..settings }
+    AppSettings { last_here: kept.last_here, tour: settings.tour || !(kept.toured || linked), ..settings }
 }
 
-fn opening(options: &Options) -> Opening {
+fn opening(options: &AppOptions) -> Opening {
     Opening {
         card: options.conflict.clone(),
         claim: options.claim.clone(),
@@ -121,21 +121,21 @@ fn opening(options: &Options) -> Opening {
 }
 
 struct App {
-    state: State,
+    state: AppState,
     opening: Opening,
-    memory: Option<Arc<Memory>>,
+    memory: Option<Arc<MemoryFile>>,
     folder: Option<PathBuf>,
     /// The folder of this machine's state.
     kept: Option<Arc<PathBuf>>,
     theme: Theme,
     /// How the app was to look, for another theme.
-    look: Options,
-    /// Whether the terminal's background is light, where it is known.
+    look: AppOptions,
+    /// Whether the terminal's background is light, if it is known.
     light: Option<bool>,
     client: Client,
     start: Starter,
-    screen: Screen,
-    guard: Guard,
+    screen: AppTerminal,
+    guard: TerminalGuard,
     events: Option<EventStream>,
     swallow: Swallow,
     /// What was typed before the terminal answered.
@@ -155,15 +155,19 @@ struct App {
 }
 
 impl App {
-    fn new(options: Options, client: Client, start: Starter) -> Result<Self, TuiError> {
+    fn new(options: AppOptions, client: Client, start: Starter) -> Result<Self, TuiError> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let settings = recall(&options, settings(&options, &client)?);
-        let guard = Guard::enter(options.mouse)?;
-        let asked = if options.asks_background() { background::look() } else { background::Asked::default() };
+        let guard = TerminalGuard::enter(options.mouse)?;
+        let asked = if options.asks_background() {
+            terminal_background::look()
+        } else {
+            terminal_background::BackgroundAnswer::default()
+        };
         let theme = options.theme(asked.light);
         let screen = terminal::screen()?;
         let size = screen.size()?;
-        let mut state = State::new(settings, (size.width, size.height), now());
+        let mut state = AppState::new(settings, (size.width, size.height), now());
         state.mouse = options.mouse;
         state.keys = options.keys.clone();
         state.theme = options.base();
@@ -171,7 +175,7 @@ impl App {
         Ok(Self {
             state,
             opening: opening(&options),
-            memory: options.memory.map(|path| Arc::new(Memory::at(path))),
+            memory: options.memory.map(|path| Arc::new(MemoryFile::at(path))),
             folder: options.folder,
             kept: options.state.map(Arc::new),
             theme,

@@ -17,19 +17,19 @@ use crossterm::{
 use ratatui::{Terminal, backend::CrosstermBackend};
 
 /// The terminal as it is drawn on: one write a frame.
-pub(super) type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+pub(super) type AppTerminal = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
 /// Whether the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Holds the terminal; gives it back when dropped.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct TerminalGuard {
     /// Whether the mouse is taken too.
     pub(super) mouse: bool,
 }
 
-impl Guard {
+impl TerminalGuard {
     /// Takes the terminal. From here on a defect gives it back before its message is printed.
     pub(super) fn enter(mouse: bool) -> io::Result<Self> {
         static HOOK: Once = Once::new();
@@ -58,14 +58,14 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         restore();
     }
 }
 
 /// The screen to draw on.
-pub(super) fn screen() -> io::Result<Screen> {
+pub(super) fn screen() -> io::Result<AppTerminal> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 * 1024, io::stdout())))
 }
 

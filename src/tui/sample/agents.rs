@@ -1,4 +1,4 @@
-//! What the daemon and this machine would say of agents, of what is near, and of what was taken in.
+//! What the daemon and this machine would say of agents, of what is near, and of what was ingested.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::{
         AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit, RecallRequest,
         RecallVerdict, Snapshot,
     },
-    client::injected::Given,
+    client::injected::InjectedClaim,
 };
 
 /// Three agents: two that wrote something, one of which is connected, and one that is connected and wrote nothing.
@@ -33,8 +33,8 @@ pub(crate) fn agents() -> Agents {
 }
 
 /// What hooks gave: to one that is known, to one that is known by a longer name, to one that is not known, and to nobody by name.
-pub(crate) fn given() -> Vec<Given> {
-    let one = |n: u8, statement: Option<&str>, agent: Option<&str>, times| Given {
+pub(crate) fn injected() -> Vec<InjectedClaim> {
+    let one = |n: u8, statement: Option<&str>, agent: Option<&str>, times| InjectedClaim {
         claim: id(n),
         scope: scope("api"),
         statement: statement.map(str::to_owned),

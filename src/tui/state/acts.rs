@@ -1,16 +1,16 @@
 //! What was done: the Timeline tells it, the Log takes it back. Both are windows on the daemon's log, one row an act.
 
-use super::list::Windowed;
+use super::{Focus, windowed::Windowed};
 use crate::{
     api::{EventView, LogQuery},
     domain::{ClaimId, Scope},
-    tui::msg::Row,
+    tui::msg::ListRow,
 };
 
 /// Milliseconds of a day.
 const DAY: u64 = 86_400_000;
 
-impl Row for EventView {
+impl ListRow for EventView {
     type Id = ClaimId;
 
     fn id(&self) -> ClaimId {
@@ -20,7 +20,7 @@ impl Row for EventView {
 
 /// From when on acts are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Span {
+pub enum Period {
     /// Since the person was last here.
     LastHere,
     /// Since the beginning of yesterday.
@@ -32,7 +32,7 @@ pub enum Span {
     All,
 }
 
-impl Span {
+impl Period {
     /// The next one round; the one that asks for a last time is left out where there was none.
     #[must_use]
     pub fn next(self, been_here: bool) -> Self {
@@ -56,32 +56,22 @@ impl Span {
     }
 }
 
-/// Which part has the focus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
-    /// The list.
-    #[default]
-    List,
-    /// The act in full.
-    Detail,
-}
-
 /// A list of acts.
 #[derive(Clone, Debug, Default)]
-pub struct Acts {
+pub struct TimelineState {
     /// The acts, newest first.
     pub list: Windowed<EventView>,
     /// From when on.
-    pub span: Span,
+    pub span: Period,
     /// Which part has the focus.
     pub focus: Focus,
     /// The first line shown of the act in full.
     pub scroll: usize,
     /// Why it could not be read.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
-impl Acts {
+impl TimelineState {
     /// What the list asks the daemon for.
     pub fn query(&self, scope: Option<&Scope>, since: Option<u64>, cursor: Option<String>) -> LogQuery {
         LogQuery {
@@ -89,7 +79,7 @@ impl Acts {
             project: scope.map(|scope| scope.project.clone()),
             since,
             acts: true,
-            limit: Some(super::list::PAGE),
+            limit: Some(super::windowed::PAGE),
             cursor,
             ..LogQuery::default()
         }
@@ -102,16 +92,16 @@ mod tests {
 
     #[test]
     fn the_spans_go_round_and_begin_where_they_say() {
-        let mut span = Span::All;
+        let mut span = Period::All;
         let mut seen = Vec::new();
         for _ in 0..4 {
             span = span.next(true);
             seen.push(span);
         }
-        assert_eq!(seen, [Span::LastHere, Span::Yesterday, Span::Week, Span::All]);
-        assert_eq!(Span::All.next(false), Span::Yesterday);
-        assert_eq!(Span::LastHere.begin(Some(7), 10 * DAY), Some(7));
-        assert_eq!(Span::Yesterday.begin(None, 10 * DAY), Some(9 * DAY));
-        assert_eq!(Span::All.begin(Some(7), 10 * DAY), None);
+        assert_eq!(seen, [Period::LastHere, Period::Yesterday, Period::Week, Period::All]);
+        assert_eq!(Period::All.next(false), Period::Yesterday);
+        assert_eq!(Period::LastHere.begin(Some(7), 10 * DAY), Some(7));
+        assert_eq!(Period::Yesterday.begin(None, 10 * DAY), Some(9 * DAY));
+        assert_eq!(Period::All.begin(Some(7), 10 * DAY), None);
     }
 }

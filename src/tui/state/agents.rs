@@ -1,49 +1,42 @@
 //! The Agents screen: which agents there are, and what the one under the cursor did or was given.
 
-use super::list::{PAGE, Windowed};
+use super::{
+    Focus,
+    windowed::{PAGE, Windowed},
+};
 use crate::{
     api::{AgentSession, AgentView, Agents as View, EventView, LogQuery},
-    client::injected::Given,
+    client::injected::InjectedClaim,
     domain::Scope,
 };
 
-/// Which part has the focus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
-    /// The agents.
-    #[default]
-    List,
-    /// What one did.
-    Detail,
-}
-
 /// What is listed of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
+pub enum AgentListing {
     /// Its acts, and what was refused.
     #[default]
     Acts,
     /// Only what was refused.
     Refused,
     /// What hooks gave it, by claim.
-    Given,
+    Injected,
 }
 
-impl Shown {
+impl AgentListing {
     /// The next one round.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
             Self::Acts => Self::Refused,
-            Self::Refused => Self::Given,
-            Self::Given => Self::Acts,
+            Self::Refused => Self::Injected,
+            Self::Injected => Self::Acts,
         }
     }
 }
 
 /// An agent in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AgentEntry {
     /// Its name; `None` for sessions whose hooks told none.
     pub name: Option<String>,
     /// What it wrote, if it did.
@@ -51,26 +44,26 @@ pub struct Entry {
     /// Its sessions that are connected, the newest first.
     pub sessions: Vec<AgentSession>,
     /// How many claims hooks gave it.
-    pub given: usize,
+    pub injected: usize,
 }
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
-pub struct Agents {
-    /// What the daemon said last; `None` before it did.
+pub struct AgentsState {
+    /// The daemon's last answer; `None` before the first one.
     pub view: Option<View>,
     /// What hooks gave, by claim; `None` before it was read.
-    pub given: Option<Vec<Given>>,
+    pub injected: Option<Vec<InjectedClaim>>,
     /// What the agent under the cursor did.
     pub list: Windowed<EventView>,
     /// What is listed of it.
-    pub shown: Shown,
+    pub shown: AgentListing,
     /// Which part has the focus.
     pub focus: Focus,
     /// The row among what was given.
-    pub given_row: usize,
+    pub injected_row: usize,
     /// Why the agents could not be read.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     row: usize,
     under: Option<String>,
 }
@@ -80,12 +73,12 @@ fn is_of(told: &str, name: &str) -> bool {
     name.strip_prefix(told).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-impl Agents {
+impl AgentsState {
     /// The agents: those that wrote something, the last first; those that only are connected; those that only were given something.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<AgentEntry> {
         let none: &[AgentSession] = &[];
         let connected = self.view.as_ref().map_or(none, |view| &view.connected);
-        let given = self.given.as_deref().unwrap_or_default();
+        let injected = self.injected.as_deref().unwrap_or_default();
         let mut names: Vec<&str> = Vec::new();
         let wrote = self.view.iter().flat_map(|view| &view.items).map(|item| item.agent.as_str());
         for name in wrote.chain(connected.iter().map(|session| session.agent.as_str())) {
@@ -93,21 +86,21 @@ impl Agents {
                 names.push(name);
             }
         }
-        for told in given.iter().flat_map(|one| &one.agents) {
+        for told in injected.iter().flat_map(|one| &one.agents) {
             if !names.iter().any(|name| is_of(told, name)) {
                 names.push(told);
             }
         }
-        let entry = |name: &str| Entry {
+        let entry = |name: &str| AgentEntry {
             name: Some(name.to_owned()),
             wrote: self.view.iter().flat_map(|view| &view.items).find(|item| item.agent == name).cloned(),
             sessions: connected.iter().filter(|session| session.agent == name).cloned().collect(),
-            given: given.iter().filter(|one| one.agents.iter().any(|told| is_of(told, name))).count(),
+            injected: injected.iter().filter(|one| one.agents.iter().any(|told| is_of(told, name))).count(),
         };
-        let mut entries: Vec<Entry> = names.into_iter().map(entry).collect();
-        let unnamed = given.iter().filter(|one| one.agents.is_empty()).count();
+        let mut entries: Vec<AgentEntry> = names.into_iter().map(entry).collect();
+        let unnamed = injected.iter().filter(|one| one.agents.is_empty()).count();
         if unnamed > 0 {
-            entries.push(Entry { name: None, wrote: None, sessions: Vec::new(), given: unnamed });
+            entries.push(AgentEntry { name: None, wrote: None, sessions: Vec::new(), injected: unnamed });
         }
         entries
     }
@@ -120,7 +113,7 @@ impl Agents {
     }
 
     /// The agent under the cursor.
-    pub fn entry(&self) -> Option<Entry> {
+    pub fn entry(&self) -> Option<AgentEntry> {
         self.entries().into_iter().nth(self.row())
     }
 
@@ -141,26 +134,26 @@ impl Agents {
     /// Reads the list anew.
     pub fn begin(&mut self) {
         self.list.restart();
-        self.given_row = 0;
+        self.injected_row = 0;
     }
 
     /// Takes what the daemon says.
     pub fn accept(&mut self, view: View) {
         let before = self.entry();
         self.view = Some(view);
-        self.trouble = None;
+        self.error = None;
         self.hold(before.as_ref());
     }
 
     /// Takes what hooks gave.
-    pub fn accept_given(&mut self, given: Vec<Given>) {
+    pub fn accept_injected(&mut self, injected: Vec<InjectedClaim>) {
         let before = self.entry();
-        self.given = Some(given);
+        self.injected = Some(injected);
         self.hold(before.as_ref());
     }
 
-    /// Keeps the cursor on its agent; the list is read anew where that is another one now.
-    fn hold(&mut self, before: Option<&Entry>) {
+    /// Keeps the cursor on its agent; the list is read anew if that is another one now.
+    fn hold(&mut self, before: Option<&AgentEntry>) {
         let after = self.entry();
         if before.map(|entry| &entry.name) != after.as_ref().map(|entry| &entry.name) {
             self.begin();
@@ -169,29 +162,29 @@ impl Agents {
     }
 
     /// What hooks gave the agent under the cursor, by claim.
-    pub fn given_here(&self) -> Vec<&Given> {
+    pub fn injected_here(&self) -> Vec<&InjectedClaim> {
         let Some(entry) = self.entry() else { return Vec::new() };
-        let here = |one: &&Given| match &entry.name {
+        let here = |one: &&InjectedClaim| match &entry.name {
             Some(name) => one.agents.iter().any(|told| is_of(told, name)),
             None => one.agents.is_empty(),
         };
-        self.given.iter().flatten().filter(here).collect()
+        self.injected.iter().flatten().filter(here).collect()
     }
 
     /// How often a claim was given, and into how many sessions.
-    pub fn given_of(&self, claim: crate::domain::ClaimId) -> Option<&Given> {
-        self.given.iter().flatten().find(|one| one.claim == claim)
+    pub fn injected_of(&self, claim: crate::domain::ClaimId) -> Option<&InjectedClaim> {
+        self.injected.iter().flatten().find(|one| one.claim == claim)
     }
 
-    /// What the list asks the daemon for; `None` where nothing is to be asked.
+    /// What the list asks the daemon for; `None` if nothing is to be asked.
     pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> Option<LogQuery> {
         let who = self.entry()?.name?;
         Some(LogQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
             who: Some(who),
-            acts: self.shown == Shown::Acts,
-            refused: self.shown == Shown::Refused,
+            acts: self.shown == AgentListing::Acts,
+            refused: self.shown == AgentListing::Refused,
             limit: Some(PAGE),
             cursor,
             ..LogQuery::default()
@@ -202,7 +195,7 @@ impl Agents {
     pub fn can_open(&self) -> bool {
         match (self.focus, self.shown) {
             (Focus::List, _) => self.entry().is_some(),
-            (Focus::Detail, Shown::Given) => !self.given_here().is_empty(),
+            (Focus::Detail, AgentListing::Injected) => !self.injected_here().is_empty(),
             (Focus::Detail, _) => self.list.current().is_some(),
         }
     }
@@ -211,22 +204,22 @@ impl Agents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::sample::agents::{agents, given};
+    use crate::tui::sample::agents::{agents, injected};
 
     #[test]
     fn agents_are_listed_once_whatever_is_known_of_them() {
-        let mut screen = Agents::default();
+        let mut screen = AgentsState::default();
         screen.accept(agents());
-        screen.accept_given(given());
+        screen.accept_injected(injected());
         let names: Vec<_> = screen.entries().into_iter().map(|entry| entry.name).collect();
         let expected = ["claude-code", "codex-mcp-client", "cursor-vscode", "gemini"].map(|name| Some(name.to_owned()));
         assert_eq!(names, [expected.as_slice(), &[None]].concat());
-        assert_eq!(screen.entries()[1].given, 1, "codex is what codex-mcp-client is told of by its hooks");
+        assert_eq!(screen.entries()[1].injected, 1, "codex is what codex-mcp-client is told of by its hooks");
     }
 
     #[test]
     fn the_cursor_holds_on_to_its_agent() {
-        let mut screen = Agents::default();
+        let mut screen = AgentsState::default();
         screen.accept(agents());
         assert!(screen.place(1) && !screen.place(1));
         let mut later = agents();

@@ -1,19 +1,19 @@
 //! The Claims screen: the scope tree, the list, the claim in full.
 
 use super::{
-    filter::{self, Line, Verdict},
-    found::{Asked, Found},
-    list::Windowed,
+    related::{RelatedClaims, RelatedQuery},
+    search_line::{self, SearchLine, VerdictChoice},
+    windowed::Windowed,
 };
 use crate::{
     api::{ClaimView, ClaimsQuery, ScopeView},
     domain::{ClaimKind, Scope, Status},
-    tui::found::Words,
+    tui::search::SearchWords,
 };
 
 /// Which part has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
+pub enum ClaimsFocus {
     /// The scope tree.
     Scopes,
     /// The list.
@@ -25,11 +25,11 @@ pub enum Focus {
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
-pub struct Claims {
+pub struct ClaimsState {
     /// The claims.
     pub list: Windowed<ClaimView>,
     /// Which part has the focus.
-    pub focus: Focus,
+    pub focus: ClaimsFocus,
     /// Only claims of this status; `None` shows all.
     pub status: StatusFilter,
     /// Only claims of this kind.
@@ -43,26 +43,26 @@ pub struct Claims {
     /// Only claims of the last so many days.
     pub days: Option<u64>,
     /// Only claims of which guard and models said this.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<VerdictChoice>,
     /// In which order they are listed.
-    pub order: Order,
+    pub order: ClaimOrder,
     /// The search line as it was typed.
     pub search: String,
     /// What is near to its words, below the claims that have them.
-    pub found: Found,
+    pub related: RelatedClaims,
     /// The row of the scope tree under the cursor.
     pub scope_row: usize,
     /// The first line shown of the claim in full.
     pub scroll: usize,
     /// There may be more than the list says: a search looks at so many matches and no more.
     pub at_least: bool,
-    /// What was said where the list could not be read.
-    pub trouble: Option<String>,
+    /// The error message, if reading failed.
+    pub error: Option<String>,
 }
 
 /// An order of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum ClaimOrder {
     /// The newest first; of a search the best match.
     #[default]
     Newest,
@@ -72,7 +72,7 @@ pub enum Order {
     Source,
 }
 
-impl Order {
+impl ClaimOrder {
     /// The next one round.
     #[must_use]
     pub fn next(self) -> Self {
@@ -121,10 +121,10 @@ impl StatusFilter {
     }
 }
 
-impl Claims {
+impl ClaimsState {
     /// What the list asks the daemon for: what the keys chose, and what the search line says over it.
     pub fn query(&self, scope: Option<&Scope>, now: u64, cursor: Option<String>) -> ClaimsQuery {
-        let line = Line::parse(&self.search);
+        let line = SearchLine::parse(&self.search);
         let status = line.status.map_or(self.status, StatusFilter);
         ClaimsQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
@@ -137,61 +137,61 @@ impl Claims {
             q: Some(line.words.trim_start().to_owned()).filter(|words| !words.trim().is_empty()),
             who: line.who.or_else(|| self.who.clone()),
             source: line.source.or_else(|| self.source.clone()),
-            since: line.days.or(self.days).map(|days| filter::since(days, now)),
+            since: line.days.or(self.days).map(|days| search_line::since(days, now)),
             without: Some(line.without).filter(|words| !words.is_empty()),
             not_who: line.not_who,
             not_source: line.not_source,
             verdict: line.verdict.or(self.verdict).map(|verdict| verdict.as_str().to_owned()),
             needs_review: self.needs_review.then_some(true),
             order: self.order.as_str().map(str::to_owned),
-            limit: Some(super::list::PAGE),
+            limit: Some(super::windowed::PAGE),
             cursor,
             ..ClaimsQuery::default()
         }
     }
 
     /// The kinds that are listed; empty for all.
-    fn kinds(&self, line: &Line) -> Vec<ClaimKind> {
+    fn kinds(&self, line: &SearchLine) -> Vec<ClaimKind> {
         if line.kinds.is_empty() { self.kind.into_iter().collect() } else { line.kinds.clone() }
     }
 
     /// The words that are searched for.
-    pub fn words(&self) -> Words {
-        Words::of(&Line::parse(&self.search).words)
+    pub fn words(&self) -> SearchWords {
+        SearchWords::of(&SearchLine::parse(&self.search).words)
     }
 
     /// What recall is to be asked beside the list, in these scopes; `None` for nothing.
-    pub fn wanted(&self, scopes: &[Scope], now: u64) -> Option<Asked> {
-        let line = Line::parse(&self.search);
-        Asked::of(&line, &self.query(None, now, None), &self.kinds(&line), scopes)
+    pub fn wanted(&self, scopes: &[Scope], now: u64) -> Option<RelatedQuery> {
+        let line = SearchLine::parse(&self.search);
+        RelatedQuery::of(&line, &self.query(None, now, None), &self.kinds(&line), scopes)
     }
 
     /// Decides what stands below the list, after either has changed.
     pub fn settle(&mut self, now: u64) {
         let query = self.query(None, now, None);
-        self.found.settle(&self.list, &query);
+        self.related.settle(&self.list, &query);
     }
 
     /// The claim under the cursor: one of the list, or one that is near.
     pub fn current(&self) -> Option<&ClaimView> {
-        match self.found.row() {
-            Some(_) => self.found.current(),
+        match self.related.row() {
+            Some(_) => self.related.current(),
             None => self.list.current(),
         }
     }
 
     /// The row under the cursor, where what is near is counted on after the list.
     pub fn row(&self) -> usize {
-        self.found.row().map_or(self.list.cursor(), |row| self.list.known() + row)
+        self.related.row().map_or(self.list.cursor(), |row| self.list.known() + row)
     }
 
     /// Whether anything narrows the list besides the scope.
     pub fn is_filtered(&self) -> bool {
-        !self.search.trim().is_empty() || self.is_narrowed()
+        !self.search.trim().is_empty() || self.has_filters()
     }
 
     /// Whether a key narrowed the list.
-    pub fn is_narrowed(&self) -> bool {
+    pub fn has_filters(&self) -> bool {
         self.kind.is_some()
             || self.needs_review
             || self.status != StatusFilter::default()
@@ -201,8 +201,8 @@ impl Claims {
             || self.verdict.is_some()
     }
 
-    /// Takes back what the keys chose.
-    pub fn widen(&mut self) {
+    /// Undoes what the keys chose.
+    pub fn clear_filters(&mut self) {
         self.status = StatusFilter::default();
         self.kind = None;
         self.needs_review = false;

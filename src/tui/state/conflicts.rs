@@ -1,22 +1,22 @@
 //! Cards: those of a status, as the Inbox lists them when it is filtered, and the card under the cursor.
 
-use super::{list::Windowed, marks::Marks};
+use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{
     api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
     domain::{CardId, Scope, Status, verdict::Evidence},
     tui::{
-        diff::{self, PairDiff},
         text,
+        word_diff::{self, PairDiff},
     },
 };
 
 /// Which cards are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CardFilter {
+pub enum CardListFilter {
     /// Those that wait.
     #[default]
     Open,
-    /// Those that were put off.
+    /// Those that were snoozed.
     Snoozed,
     /// Those that are decided.
     Settled,
@@ -24,7 +24,7 @@ pub enum CardFilter {
     All,
 }
 
-impl CardFilter {
+impl CardListFilter {
     /// The next one round; `None` for the Inbox itself, which lists what waits.
     pub fn next(self) -> Option<Self> {
         match self {
@@ -46,53 +46,43 @@ impl CardFilter {
     }
 }
 
-/// Which part has the focus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
-    /// The list.
-    #[default]
-    List,
-    /// The card.
-    Card,
-}
-
 /// Which words of the two statements on a card are marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Words {
-    /// Those that only one side has; where that is nearly all, those that the guard went by.
+pub enum HighlightMode {
+    /// Those that only one side has; if that is nearly all, those that the guard went by.
     #[default]
-    Telling,
+    Guard,
     /// All that only one side has.
-    Differing,
+    Differences,
     /// None: both texts as they were written.
-    Written,
+    Off,
 }
 
-impl Words {
+impl HighlightMode {
     /// The next one round. `apart`: the sides share so little that what tells and what differs are not the same.
     #[must_use]
     pub fn next(self, apart: bool) -> Self {
         match self {
-            Self::Telling if apart => Self::Differing,
-            Self::Telling | Self::Differing => Self::Written,
-            Self::Written => Self::Telling,
+            Self::Guard if apart => Self::Differences,
+            Self::Guard | Self::Differences => Self::Off,
+            Self::Off => Self::Guard,
         }
     }
 }
 
 /// The cards.
 #[derive(Clone, Debug, Default)]
-pub struct Conflicts {
+pub struct ConflictsState {
     /// The cards.
     pub list: Windowed<CardSummary>,
     /// Which cards are listed.
-    pub filter: CardFilter,
+    pub filter: CardListFilter,
     /// Which part has the focus.
     pub focus: Focus,
     /// The card last read.
     pub card: Option<Card>,
-    /// What was said where a card could not be read.
-    pub trouble: Option<String>,
+    /// The error message, if reading failed.
+    pub error: Option<String>,
     /// The card that this app settled last: it leaves the list at once, unlike one that was settled elsewhere.
     pub released: Option<CardId>,
     /// What is marked in the Inbox, to be settled by one act.
@@ -100,27 +90,27 @@ pub struct Conflicts {
     /// Why the guard thinks so is shown on a card: its sentence, both norms, and the figures.
     pub details: bool,
     /// Which words of the two sides are marked on a card.
-    pub words: Words,
+    pub words: HighlightMode,
     /// A card to open by its id or prefix once it arrives.
     pub wanted: Option<String>,
 }
 
-impl Conflicts {
+impl ConflictsState {
     /// What the list asks the daemon for.
     pub fn query(&self, scope: Option<&Scope>, cursor: Option<String>) -> ConflictsQuery {
         ConflictsQuery {
             org_id: scope.map(|scope| scope.org_id.clone()),
             project: scope.map(|scope| scope.project.clone()),
             status: Some(self.filter.as_str().to_owned()),
-            limit: Some(super::list::PAGE),
+            limit: Some(super::windowed::PAGE),
             cursor,
             ..ConflictsQuery::default()
         }
     }
 
-    /// The card, where it is the one under the cursor of the list that was asked for: acts on another would surprise.
+    /// The card, if it is the one under the cursor of the list that was asked for: acts on another would surprise.
     pub fn current(&self) -> Option<&Card> {
-        let listed = self.list.in_hand().map(|row| row.id);
+        let listed = self.list.selected().map(|row| row.id);
         self.card.as_ref().filter(|card| listed == Some(card.view.summary.id))
     }
 }
@@ -148,7 +138,7 @@ impl Card {
         card
     }
 
-    /// Takes a fresh view of the same card: what is compared and where it is scrolled stay.
+    /// Takes a fresh view of the same card: what is compared and its scroll position stay.
     pub fn refresh(&mut self, view: CardView) {
         self.elsewhere |= self.view.summary.status == CardStatus::Open && view.summary.status == CardStatus::Settled;
         self.elsewhere &= view.summary.status == CardStatus::Settled;
@@ -160,7 +150,7 @@ impl Card {
     pub fn compare(&mut self, other: usize) {
         self.other = other.min(self.view.sides.len().saturating_sub(1)).max(1);
         let text = |side: Option<&CardSide>| side.map_or("", |side| side.claim.statement.as_str()).to_owned();
-        self.diff = diff::words(&text(self.a()), &text(self.b().or(self.a())));
+        self.diff = word_diff::words(&text(self.a()), &text(self.b().or(self.a())));
     }
 
     /// The new side.
@@ -173,7 +163,7 @@ impl Card {
         self.view.sides.get(self.other)
     }
 
-    /// What a side is called: `new`, `existing`, or, where there are several of those, `existing 2`.
+    /// What a side is called: `new`, `existing`, or, if there are several of those, `existing 2`.
     pub fn name(&self, index: usize) -> String {
         match (index, self.view.sides.len()) {
             (_, 1) => "the claim".to_owned(),

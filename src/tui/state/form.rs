@@ -5,10 +5,10 @@ use ratatui_textarea::{TextArea, WrapMode};
 use crate::{
     api::{CardAct, CardRef, Keep},
     domain::{CardId, ClaimId, OpId, Scope},
-    tui::{key::KeyPress, msg::Write},
+    tui::{key::KeyPress, msg::WriteRequest},
 };
 
-/// Hours for which a card can be put off.
+/// Hours for which a card can be snoozed.
 pub const SNOOZES: [(&str, u64); 4] = [("4 hours", 4), ("1 day", 24), ("3 days", 72), ("1 week", 168)];
 
 /// What a claim's form does.
@@ -28,7 +28,7 @@ pub enum ClaimAct {
 
 /// What the form is about; also the name of its draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum About {
+pub enum FormSubject {
     /// An act on a card.
     Card {
         /// The card.
@@ -94,7 +94,7 @@ pub enum FieldId {
     From,
     /// The last day.
     Until,
-    /// For how long a card is put off.
+    /// For how long a card is snoozed.
     Snooze,
     /// Why.
     Reason,
@@ -146,12 +146,12 @@ pub struct Field {
     /// What to write there.
     pub hint: &'static str,
     /// What was written.
-    pub input: Input,
+    pub input: FieldInput,
 }
 
 /// What a field takes.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum FieldInput {
     /// Text of several lines.
     Text(Box<TextArea<'static>>),
     /// Text of one line.
@@ -167,9 +167,9 @@ pub enum Input {
 
 /// A form.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct ActForm {
     /// What it is about.
-    pub about: About,
+    pub about: FormSubject,
     /// Its heading.
     pub title: String,
     /// What will happen, in a sentence.
@@ -180,7 +180,7 @@ pub struct Form {
     pub rev: u64,
     /// The sides of the card, for the choice of a target.
     pub members: Vec<ClaimId>,
-    /// The marked cards, where it is about those.
+    /// The marked cards, if it is about those.
     pub cards: Vec<CardRef>,
     /// What the choice of [`FieldId::Keep`] stands for.
     pub keeps: Vec<Keep>,
@@ -193,37 +193,37 @@ pub struct Form {
     /// It has been sent and waits for its answer.
     pub sending: bool,
     /// What was sent last and may have happened: the same again goes under the same key.
-    pub sent: Option<(Write, OpId)>,
+    pub sent: Option<(WriteRequest, OpId)>,
     /// The key that opened it, until it has been let go: a key held down types nothing.
     pub opener: Option<(KeyPress, u64)>,
 }
 
-impl Form {
+impl ActForm {
     /// Writes into a field of several lines that is empty.
     pub fn prefill(&mut self, id: FieldId, text: &str) {
-        if let Some(Field { input: Input::Text(area), .. }) = self.fields.iter_mut().find(|field| field.id == id)
+        if let Some(Field { input: FieldInput::Text(area), .. }) = self.fields.iter_mut().find(|field| field.id == id)
             && area.is_empty()
         {
             **area = several_lines(text);
         }
     }
 
-    /// The text of a field; empty where there is no such field.
+    /// The text of a field; empty if there is no such field.
     pub fn text(&self, id: FieldId) -> String {
         self.fields.iter().find(|field| field.id == id).map_or_else(String::new, |field| match &field.input {
-            Input::Text(area) | Input::Line(area) => area.lines().join("\n").trim().to_owned(),
-            Input::Choice { options, chosen } => options.get(*chosen).cloned().unwrap_or_default(),
+            FieldInput::Text(area) | FieldInput::Line(area) => area.lines().join("\n").trim().to_owned(),
+            FieldInput::Choice { options, chosen } => options.get(*chosen).cloned().unwrap_or_default(),
         })
     }
 
-    /// The number chosen in a field; 0 where there is no such field.
+    /// The number chosen in a field; 0 if there is no such field.
     pub fn chosen(&self, id: FieldId) -> usize {
         self.fields
             .iter()
             .find(|field| field.id == id)
             .and_then(|field| match &field.input {
-                Input::Choice { chosen, .. } => Some(*chosen),
-                Input::Text(_) | Input::Line(_) => None,
+                FieldInput::Choice { chosen, .. } => Some(*chosen),
+                FieldInput::Text(_) | FieldInput::Line(_) => None,
             })
             .unwrap_or(0)
     }
@@ -236,8 +236,8 @@ impl Form {
     /// The text area that has the focus.
     pub fn area(&mut self) -> Option<&mut TextArea<'static>> {
         match &mut self.fields.get_mut(self.focus)?.input {
-            Input::Text(area) | Input::Line(area) => Some(area),
-            Input::Choice { .. } => None,
+            FieldInput::Text(area) | FieldInput::Line(area) => Some(area),
+            FieldInput::Choice { .. } => None,
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The Inbox: everything that needs attention, in groups; the cursor stands on one thing, whatever comes or goes around it.
+//! The Inbox: everything that needs attention, in groups; the cursor stands on one item, whatever comes or goes around it.
 
-mod fold;
+mod imports;
 mod window;
 
-pub use fold::{Import, Number, number_of};
-pub use window::Window;
+pub use imports::{Import, ImportNumber, number_of};
+pub use window::GroupWindow;
 
+use super::Focus;
 use crate::{
     api::{
         ClaimView, Inbox as View, InboxItem, InboxKind, InboxQuery, NoticeItem, PendingJoin, QuarantinedView,
@@ -16,16 +17,6 @@ use crate::{
 
 /// Rows asked for of each group: what is beyond them is one key away, and counted.
 pub const EACH: usize = 50;
-
-/// Which part has the focus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
-    /// The list.
-    #[default]
-    List,
-    /// What is under the cursor, in full.
-    Detail,
-}
 
 /// What a row is, whatever stands above it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,10 +29,10 @@ pub enum ItemId {
     Notice(EventId),
     /// An event that was not accepted.
     Quarantined(EventId),
-    /// A device at the door.
+    /// A device that asks to join.
     Joining(String),
     /// What one import brought into a group.
-    Import(InboxKind, Number),
+    Import(InboxKind, ImportNumber),
     /// What comes before the page of a group that is shown.
     Before(InboxKind),
     /// The rest of a group.
@@ -50,7 +41,7 @@ pub enum ItemId {
 
 /// One row.
 #[derive(Clone, Copy, Debug)]
-pub enum Row<'a> {
+pub enum InboxRow<'a> {
     /// A group with its name and how many are in it. The cursor passes over it.
     Heading(InboxKind, Count),
     /// An item that needs attention.
@@ -72,7 +63,7 @@ pub struct Count {
     pub at_least: bool,
 }
 
-impl Row<'_> {
+impl InboxRow<'_> {
     /// What it is; a heading is nothing that the cursor could stand on.
     pub fn id(&self) -> Option<ItemId> {
         match self {
@@ -101,40 +92,40 @@ pub fn id_of(item: &InboxItem) -> ItemId {
 pub struct Gone {
     /// Its group.
     pub kind: InboxKind,
-    /// The thing.
+    /// The item.
     pub item: InboxItem,
 }
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
-pub struct Inbox {
-    /// What the daemon said last; `None` before it did.
+pub struct InboxState {
+    /// The daemon's last answer; `None` before the first one.
     pub view: Option<View>,
     /// Which part has the focus.
     pub focus: Focus,
     /// The first line shown of what is under the cursor.
     pub scroll: usize,
     /// Why it could not be read.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// What was under the cursor and is settled meanwhile.
     pub gone: Option<Gone>,
     /// What an act of this app that is under way is about.
     pub acting: Vec<ItemId>,
     /// What this app settled last: it leaves the list without a word.
     pub released: Vec<ItemId>,
-    /// The thing to which the cursor goes once it is listed, unless it is moved before.
+    /// The item to which the cursor goes once it is listed, unless it is moved before.
     pub sought: Option<ItemId>,
     /// The imports that are open.
-    pub unfolded: Vec<(InboxKind, Number)>,
+    pub unfolded: Vec<(InboxKind, ImportNumber)>,
     /// A group of which a later page is shown.
-    pub window: Option<Window>,
-    /// How many things were settled from here since the app was opened.
+    pub window: Option<GroupWindow>,
+    /// How many items were settled from here since the app was opened.
     pub settled: usize,
     cursor: usize,
     anchor: Option<ItemId>,
 }
 
-impl Inbox {
+impl InboxState {
     /// What the daemon is asked for.
     pub fn query(scope: Option<&Scope>) -> InboxQuery {
         InboxQuery {
@@ -146,7 +137,7 @@ impl Inbox {
     }
 
     /// Every row, headings included.
-    pub fn rows(&self) -> Vec<Row<'_>> {
+    pub fn rows(&self) -> Vec<InboxRow<'_>> {
         let mut rows = Vec::new();
         let gone = self.gone.as_ref();
         let mut placed = gone.is_none();
@@ -155,21 +146,21 @@ impl Inbox {
             let here = gone.filter(|gone| gone.kind == group.group);
             placed |= here.is_some();
             let part = self.part(group);
-            rows.push(Row::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
-            rows.extend((part.before > 0).then_some(Row::Before(group.group, part.before)));
-            rows.extend(here.map(|gone| Row::Item(gone.kind, &gone.item)));
+            rows.push(InboxRow::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
+            rows.extend((part.before > 0).then_some(InboxRow::Before(group.group, part.before)));
+            rows.extend(here.map(|gone| InboxRow::Item(gone.kind, &gone.item)));
             rows.extend(self.folded(group.group, part.items));
-            rows.extend((part.rest > 0).then_some(Row::More(group.group, part.rest)));
+            rows.extend((part.rest > 0).then_some(InboxRow::More(group.group, part.rest)));
         }
         if let Some(gone) = gone.filter(|_| !placed) {
-            rows.insert(0, Row::Item(gone.kind, &gone.item));
-            rows.insert(0, Row::Heading(gone.kind, Count { total: 0, at_least: false }));
+            rows.insert(0, InboxRow::Item(gone.kind, &gone.item));
+            rows.insert(0, InboxRow::Heading(gone.kind, Count { total: 0, at_least: false }));
         }
         rows
     }
 
     /// The rows that the cursor can stand on.
-    pub fn stops(&self) -> Vec<Row<'_>> {
+    pub fn selectable_rows(&self) -> Vec<InboxRow<'_>> {
         self.rows().into_iter().filter(|row| row.id().is_some()).collect()
     }
 
@@ -185,7 +176,7 @@ impl Inbox {
 
     /// Whether nothing is listed, though it was read.
     pub fn is_empty(&self) -> bool {
-        self.view.is_some() && self.stops().is_empty()
+        self.view.is_some() && self.selectable_rows().is_empty()
     }
 
     /// Forgets everything but what was settled, since another scope is shown: what is listed next begins at its first row.
@@ -195,15 +186,15 @@ impl Inbox {
     }
 
     /// What is under the cursor.
-    pub fn current(&self) -> Option<Row<'_>> {
-        self.stops().get(self.cursor).copied()
+    pub fn current(&self) -> Option<InboxRow<'_>> {
+        self.selectable_rows().get(self.cursor).copied()
     }
 
-    /// The thing under the cursor.
+    /// The item under the cursor.
     pub fn item(&self) -> Option<&InboxItem> {
         match self.current()? {
-            Row::Item(_, item) => Some(item),
-            Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => None,
+            InboxRow::Item(_, item) => Some(item),
+            InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Before(..) | InboxRow::More(..) => None,
         }
     }
 
@@ -245,7 +236,7 @@ impl Inbox {
         }
     }
 
-    /// The event under the cursor that was not let in.
+    /// The event under the cursor that was not accepted.
     pub fn quarantined(&self) -> Option<&QuarantinedView> {
         match self.item()? {
             InboxItem::Quarantined(item) => Some(item),
@@ -270,8 +261,8 @@ impl Inbox {
     pub fn place(&mut self, index: usize) {
         self.sought = None;
         let before = self.anchor.clone();
-        let index = index.min(self.stops().len().saturating_sub(1));
-        let anchor = self.stops().get(index).and_then(Row::id);
+        let index = index.min(self.selectable_rows().len().saturating_sub(1));
+        let anchor = self.selectable_rows().get(index).and_then(InboxRow::id);
         (self.cursor, self.anchor) = (index, anchor);
         if self.anchor != before {
             self.scroll = 0;
@@ -287,8 +278,8 @@ impl Inbox {
         self.place(self.cursor.saturating_add_signed(rows));
     }
 
-    /// Takes what the daemon says. The cursor stays on its thing. Where that is gone and was not settled from here, it stays
-    /// as [`Inbox::gone`] and is returned, so that it can be said.
+    /// Takes what the daemon says. The cursor stays on its item. Where that is gone and was not settled from here, it stays
+    /// as [`InboxState::gone`] and is returned, so that it can be said.
     pub fn accept(&mut self, view: View) -> Option<InboxItem> {
         self.change(|inbox| {
             if let Some(window) = &inbox.window
@@ -300,17 +291,17 @@ impl Inbox {
         })
     }
 
-    /// Changes what is listed. The cursor stays on its thing, as for [`Inbox::accept`].
+    /// Changes what is listed. The cursor stays on its item, as for [`InboxState::accept`].
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
-            Row::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
-            Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => None,
+            InboxRow::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
+            InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Before(..) | InboxRow::More(..) => None,
         });
         let was_gone = self.is_gone();
         self.gone = None;
         change(self);
-        self.trouble = None;
-        let there = |own: &Self, id: &ItemId| own.stops().iter().any(|row| row.id().as_ref() == Some(id));
+        self.error = None;
+        let there = |own: &Self, id: &ItemId| own.selectable_rows().iter().any(|row| row.id().as_ref() == Some(id));
         let lost = before.filter(|gone| {
             let id = id_of(&gone.item);
             !there(self, &id) && !self.released.contains(&id)
@@ -325,37 +316,39 @@ impl Inbox {
         self.gone.as_ref().filter(|_| !was_gone).map(|gone| gone.item.clone())
     }
 
-    /// Puts the cursor back on its thing; where that is gone, on what stands in its place.
+    /// Puts the cursor back on its item; if that is gone, on what stands in its place.
     fn find(&mut self) {
-        let stops = self.stops();
-        let found =
-            self.anchor.as_ref().and_then(|anchor| stops.iter().position(|row| row.id().as_ref() == Some(anchor)));
-        let cursor = found.unwrap_or(self.cursor).min(stops.len().saturating_sub(1));
-        let anchor = stops.get(cursor).and_then(Row::id);
+        let selectable_rows = self.selectable_rows();
+        let found = self
+            .anchor
+            .as_ref()
+            .and_then(|anchor| selectable_rows.iter().position(|row| row.id().as_ref() == Some(anchor)));
+        let cursor = found.unwrap_or(self.cursor).min(selectable_rows.len().saturating_sub(1));
+        let anchor = selectable_rows.get(cursor).and_then(InboxRow::id);
         (self.cursor, self.anchor) = (cursor, anchor);
     }
 
-    /// The row of a thing, or of the closed import that it is in.
+    /// The row of an item, or of the closed import that it is in.
     fn row_of(&self, id: &ItemId) -> Option<usize> {
-        let stops = self.stops();
-        let own = stops.iter().position(|row| row.id().as_ref() == Some(id));
-        own.or_else(|| stops.iter().position(|row| self.things(row).iter().any(|item| id_of(item) == *id)))
+        let selectable_rows = self.selectable_rows();
+        let own = selectable_rows.iter().position(|row| row.id().as_ref() == Some(id));
+        own.or_else(|| selectable_rows.iter().position(|row| self.items(row).iter().any(|item| id_of(item) == *id)))
     }
 
-    /// An act from here succeeded: what it was about is settled, and the cursor goes to the next thing, or to the one before
-    /// where it was the last. Returns what it settled here.
+    /// An act from here succeeded: what it was about is settled, and the cursor goes to the next item, or to the one before
+    /// if it was the last. Returns what it settled here.
     pub fn acted(&mut self) -> Vec<ItemId> {
         let settled = std::mem::take(&mut self.acting);
         self.settle(settled.clone());
         settled
     }
 
-    /// These things were settled from here.
-    pub fn settle(&mut self, things: Vec<ItemId>) {
-        self.settled += things.len();
-        let is_done = |own: &Self| own.anchor.as_ref().is_some_and(|id| things.contains(id));
+    /// These items were settled from here.
+    pub fn settle(&mut self, items: Vec<ItemId>) {
+        self.settled += items.len();
+        let is_done = |own: &Self| own.anchor.as_ref().is_some_and(|id| items.contains(id));
         let start = self.cursor;
-        while is_done(self) && self.cursor + 1 < self.stops().len() {
+        while is_done(self) && self.cursor + 1 < self.selectable_rows().len() {
             self.step(1);
         }
         if is_done(self) {
@@ -364,10 +357,10 @@ impl Inbox {
                 self.step(-1);
             }
         }
-        self.released.extend(things);
+        self.released.extend(items);
     }
 
-    /// Every thing that is listed, also in imports that are closed, and whether that is all there is.
+    /// Every item that is listed, also in imports that are closed, and whether that is all there is.
     pub fn listed(&self) -> (impl Iterator<Item = &InboxItem>, bool) {
         let groups = || self.view.iter().flat_map(|view| &view.groups).map(|group| self.part(group));
         let whole = groups().all(|part| part.before == 0 && part.rest == 0);
@@ -377,11 +370,11 @@ impl Inbox {
     /// The group of the row under the cursor.
     pub fn kind(&self) -> Option<InboxKind> {
         match self.current()? {
-            Row::Heading(kind, _)
-            | Row::Item(kind, _)
-            | Row::Import(kind, _)
-            | Row::Before(kind, _)
-            | Row::More(kind, _) => Some(kind),
+            InboxRow::Heading(kind, _)
+            | InboxRow::Item(kind, _)
+            | InboxRow::Import(kind, _)
+            | InboxRow::Before(kind, _)
+            | InboxRow::More(kind, _) => Some(kind),
         }
     }
 }

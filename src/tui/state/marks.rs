@@ -1,12 +1,12 @@
 //! What is marked, to be settled by one act: cards, and claims that want a look.
 
-use super::{inbox::ItemId, list::Windowed};
+use super::{inbox::ItemId, windowed::Windowed};
 use crate::{
     api::{CardRef, CardSummary, InboxItem},
     domain::{CardId, ClaimId, Scope},
 };
 
-/// A claim that is marked where it is listed.
+/// A marked claim, and the row that lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimMark {
     /// Its row.
@@ -26,7 +26,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// How many things.
+    /// How many items.
     pub fn len(&self) -> usize {
         self.cards.len() + self.claims.len()
     }
@@ -41,7 +41,7 @@ impl Marks {
         self.cards.iter().any(|card| card.id == id)
     }
 
-    /// Whether this thing is.
+    /// Whether this item is.
     pub fn has(&self, item: &InboxItem) -> bool {
         match item {
             InboxItem::Card(card) => self.contains(card.id),
@@ -66,7 +66,7 @@ impl Marks {
         }
     }
 
-    /// Marks a thing; what no act of many is for cannot be marked.
+    /// Marks an item; what no act of many is for cannot be marked.
     pub fn add_item(&mut self, item: &InboxItem) {
         if let InboxItem::Card(card) = item {
             return self.add(card);
@@ -83,7 +83,7 @@ impl Marks {
         self.cards.retain(|card| card.id != id);
     }
 
-    /// Takes the mark of a thing away.
+    /// Takes the mark of an item away.
     pub fn remove_item(&mut self, item: &InboxItem) {
         match item {
             InboxItem::Card(card) => self.remove(card.id),
@@ -165,7 +165,7 @@ pub fn refs<'a>(cards: impl IntoIterator<Item = &'a CardSummary>) -> Vec<CardRef
     cards.into_iter().map(|card| CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }).collect()
 }
 
-/// The mark of a thing that is about a claim.
+/// The mark of an item that is about a claim.
 fn claim_mark(item: &InboxItem) -> Option<ClaimMark> {
     let claim = match item {
         InboxItem::Review(item) => &item.claim,

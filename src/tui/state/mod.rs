@@ -5,48 +5,48 @@ pub mod agents;
 pub mod claims;
 pub mod conflicts;
 mod enabled;
-pub mod filter;
 pub mod form;
-pub mod found;
 pub mod inbox;
-pub mod list;
 pub mod marks;
 pub mod models;
 pub mod overlay;
 pub mod page;
 pub mod peers;
-mod said;
+pub mod related;
+mod requests;
 mod screen;
-mod session;
-mod wants;
+pub mod search_line;
+mod session_acts;
+mod toasts;
 pub mod why;
+pub mod windowed;
 
 use std::collections::{HashMap, VecDeque};
 
 use jiff::tz::TimeZone;
 
-pub use acts::Acts;
-pub use agents::Agents;
-pub use claims::Claims;
-pub use conflicts::Conflicts;
-pub use form::Form;
-pub use inbox::Inbox;
-use inbox::Row;
+pub use acts::TimelineState;
+pub use agents::AgentsState;
+pub use claims::ClaimsState;
+pub use conflicts::ConflictsState;
+pub use form::ActForm;
+use inbox::InboxRow;
+pub use inbox::InboxState;
 use marks::{ClaimMark, Marks};
-pub use models::Models;
+pub use models::ModelsState;
 pub use overlay::Overlay;
-pub use peers::Peers;
-pub use said::{LogLine, TOAST_MS, Toast, Tone};
-pub use screen::Screen;
-pub use session::SessionAct;
-pub use wants::Wants;
-pub use why::Why;
+pub use peers::PeersState;
+pub use requests::Requests;
+pub use screen::{Focus, Screen};
+pub use session_acts::SessionAct;
+pub use toasts::{LogLine, TOAST_MS, Toast, Tone};
+pub use why::WhyState;
 
 use super::{
     action::{KeyScope, Keymap, chains},
     hits::HitMap,
-    msg::{Slot, Ticket},
-    theme::Base,
+    msg::{RequestId, Slot},
+    theme::ThemeBase,
 };
 use crate::{
     api::{Caller, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
@@ -55,7 +55,7 @@ use crate::{
 
 /// What does not change while the app runs.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AppSettings {
     /// The person at the keyboard.
     pub who: String,
     /// The scope of the place where the app was opened, as that place names it.
@@ -70,7 +70,7 @@ pub struct Settings {
     pub zone: TimeZone,
     /// Random bytes from which the keys of acts are derived, so that a retry is recognised.
     pub seed: [u8; 16],
-    /// Start the daemon at once where none answers when the app opens.
+    /// Start the daemon at once if none answers when the app opens.
     pub autostart: bool,
     /// Where the daemon is looked for, for messages.
     pub place: String,
@@ -107,7 +107,7 @@ pub enum Acting {
     Form,
     /// Taking back an act, or an undo.
     Undo(OpId, Scope),
-    /// Dropping a text, which nothing takes back.
+    /// Dropping a text, which nothing undoes.
     Redact,
     /// Comparing what is active.
     Audit(Scope),
@@ -117,9 +117,9 @@ pub enum Acting {
 
 /// The whole app.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct AppState {
     /// What does not change.
-    pub settings: Settings,
+    pub settings: AppSettings,
     /// Now, in milliseconds since the Unix epoch.
     pub now: u64,
     /// The terminal's size in columns and rows.
@@ -137,43 +137,43 @@ pub struct State {
     /// The scopes and their counts.
     pub scopes: Vec<ScopeView>,
     /// The Inbox screen.
-    pub inbox: Inbox,
+    pub inbox: InboxState,
     /// The cards by status, the card that is shown, and what is marked.
-    pub conflicts: Conflicts,
+    pub conflicts: ConflictsState,
     /// The Claims screen.
-    pub claims: Claims,
+    pub claims: ClaimsState,
     /// The Why screen.
-    pub why: Why,
+    pub why: WhyState,
     /// The Peers screen.
-    pub peers: Peers,
+    pub peers: PeersState,
     /// The Timeline screen.
-    pub timeline: Acts,
+    pub timeline: TimelineState,
     /// The Models screen.
-    pub models: Models,
+    pub models: ModelsState,
     /// The Agents screen.
-    pub agents: Agents,
+    pub agents: AgentsState,
     /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
-    pub news: Option<(String, String)>,
+    pub last_change: Option<(String, String)>,
     /// For which background the app is drawn.
-    pub theme: Base,
+    pub theme: ThemeBase,
     /// Which key means which act.
     pub keys: Keymap,
     /// What lies over the screen.
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by what they are about.
-    pub drafts: HashMap<form::About, Form>,
+    pub drafts: HashMap<form::FormSubject, ActForm>,
     /// Short messages, the newest last.
     pub toasts: Vec<Toast>,
     /// What happened in this session, the newest last.
     pub log: VecDeque<LogLine>,
-    /// Acts of this session that undo can take back, the latest last.
+    /// Acts of this session that undo can undo, the latest last.
     pub done: Vec<SessionAct>,
-    /// Undos of this session that can themselves be taken back, the latest last.
+    /// Undos of this session that can be undone, the latest last.
     pub undone: Vec<SessionAct>,
     /// What was sent and waits for its answer.
     pub acting: Option<Acting>,
     /// What should be read again as soon as nothing of the kind is under way.
-    pub wants: Wants,
+    pub requests: Requests,
     /// Acts of this session whose changes come back over the event stream.
     pub own: VecDeque<OpId>,
     /// Whether the daemon is still to be started by itself.
@@ -187,9 +187,9 @@ pub struct State {
     ops: u64,
 }
 
-impl State {
+impl AppState {
     /// An app that knows nothing yet, on a terminal of this size.
-    pub fn new(settings: Settings, size: (u16, u16), now: u64) -> Self {
+    pub fn new(settings: AppSettings, size: (u16, u16), now: u64) -> Self {
         Self {
             autostart: settings.autostart,
             home: (settings.scope.clone(), settings.identities.first().cloned()),
@@ -201,17 +201,17 @@ impl State {
             scope: None,
             daemon: Daemon::default(),
             scopes: Vec::new(),
-            inbox: Inbox::default(),
-            conflicts: Conflicts::default(),
-            claims: Claims::default(),
-            why: Why::default(),
-            peers: Peers::default(),
-            timeline: Acts::default(),
-            models: Models::default(),
-            agents: Agents::default(),
-            news: None,
+            inbox: InboxState::default(),
+            conflicts: ConflictsState::default(),
+            claims: ClaimsState::default(),
+            why: WhyState::default(),
+            peers: PeersState::default(),
+            timeline: TimelineState::default(),
+            models: ModelsState::default(),
+            agents: AgentsState::default(),
+            last_change: None,
             overlay: None,
-            theme: Base::default(),
+            theme: ThemeBase::default(),
             keys: Keymap::default(),
             drafts: HashMap::new(),
             toasts: Vec::new(),
@@ -219,7 +219,7 @@ impl State {
             done: Vec::new(),
             undone: Vec::new(),
             acting: None,
-            wants: Wants::default(),
+            requests: Requests::default(),
             own: VecDeque::new(),
             hits: HitMap::default(),
             mouse: true,
@@ -249,8 +249,8 @@ impl State {
                 Some(InboxItem::Review(_) | InboxItem::Notice(_)) => chains::INBOX_CLAIM,
                 Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => chains::INBOX_PENDING,
                 None => match self.inbox.current() {
-                    Some(Row::Import(InboxKind::Refused, _)) => chains::CARDS,
-                    Some(Row::Import(..)) => chains::INBOX_CLAIM,
+                    Some(InboxRow::Import(InboxKind::Refused, _)) => chains::CARDS,
+                    Some(InboxRow::Import(..)) => chains::INBOX_CLAIM,
                     _ => chains::INBOX,
                 },
             },
@@ -265,15 +265,15 @@ impl State {
     }
 
     /// Begins a new request in a slot: answers to earlier ones are late from now on.
-    pub fn ticket(&mut self, slot: Slot) -> Ticket {
+    pub fn ticket(&mut self, slot: Slot) -> RequestId {
         let (generation, waiting) = &mut self.slots[slot as usize];
         *generation += 1;
         *waiting = true;
-        Ticket { slot, generation: *generation }
+        RequestId { slot, generation: *generation }
     }
 
     /// Takes note that a request was answered; `false` where a later one has replaced it.
-    pub fn take(&mut self, ticket: Ticket) -> bool {
+    pub fn take(&mut self, ticket: RequestId) -> bool {
         let (generation, waiting) = &mut self.slots[ticket.slot as usize];
         let current = *generation == ticket.generation;
         if current {
@@ -315,7 +315,7 @@ impl State {
     }
 
     /// The claim that acts on claims would act on now.
-    pub fn claim_in_hand(&self) -> Option<&ClaimView> {
+    pub fn selected_claim(&self) -> Option<&ClaimView> {
         match self.screen {
             Screen::Claims => self.claims.current().filter(|_| self.claims.list.loaded()),
             Screen::Why => self.why.current_claim(),
@@ -324,9 +324,9 @@ impl State {
         }
     }
 
-    /// The card that acts on cards would act on now: where it is not the one under the cursor, there is none, since acts on
+    /// The card that acts on cards would act on now: if it is not the one under the cursor, there is none, since acts on
     /// another would surprise.
-    pub fn card_in_hand(&self) -> Option<&conflicts::Card> {
+    pub fn selected_card(&self) -> Option<&conflicts::Card> {
         match self.screen {
             Screen::Cards => self.conflicts.current(),
             Screen::Inbox => {
@@ -352,7 +352,7 @@ impl State {
         let Some(scope) = self.scope_under() else { return Vec::new() };
         let on_card = match self.inbox.current() {
             _ if self.screen == Screen::Cards => true,
-            Some(Row::Item(_, InboxItem::Card(_)) | Row::Import(InboxKind::Refused, _)) => true,
+            Some(InboxRow::Item(_, InboxItem::Card(_)) | InboxRow::Import(InboxKind::Refused, _)) => true,
             _ => false,
         };
         let marked = if on_card { self.conflicts.marks.cards_in(scope) } else { Vec::new() };
@@ -363,15 +363,15 @@ impl State {
         imported.filter_map(|item| if let InboxItem::Card(card) = item { Some(&**card) } else { None }).collect()
     }
 
-    /// The claims that one act would be about, as for [`State::marked_cards`], each with its rows.
+    /// The claims that one act would be about, as for [`AppState::marked_cards`], each with its rows.
     pub fn marked_claims(&self) -> Vec<ClaimMark> {
         if self.screen != Screen::Inbox {
             return Vec::new();
         }
         let Some(scope) = self.inbox.scope() else { return Vec::new() };
         let on_claim = match self.inbox.current() {
-            Some(Row::Item(_, InboxItem::Review(_) | InboxItem::Notice(_))) => true,
-            Some(Row::Import(kind, _)) => kind != InboxKind::Refused,
+            Some(InboxRow::Item(_, InboxItem::Review(_) | InboxItem::Notice(_))) => true,
+            Some(InboxRow::Import(kind, _)) => kind != InboxKind::Refused,
             _ => false,
         };
         let marked: Vec<ClaimMark> =
@@ -398,13 +398,13 @@ impl State {
         }
     }
 
-    /// The list of acts, where it is shown.
-    pub fn acts(&self) -> Option<&Acts> {
+    /// The list of acts, if it is shown.
+    pub fn acts(&self) -> Option<&TimelineState> {
         (self.screen == Screen::Timeline).then_some(&self.timeline)
     }
 
-    /// [`State::acts`], to be changed.
-    pub fn acts_mut(&mut self) -> Option<&mut Acts> {
+    /// [`AppState::acts`], to be changed.
+    pub fn acts_mut(&mut self) -> Option<&mut TimelineState> {
         (self.screen == Screen::Timeline).then_some(&mut self.timeline)
     }
 
@@ -414,7 +414,7 @@ impl State {
     }
 
     /// The scope in which an act without a claim or card takes place.
-    pub fn scope_in_hand(&self) -> Scope {
+    pub fn shown_scope(&self) -> Scope {
         self.scope.clone().unwrap_or_else(|| self.home.0.clone())
     }
 

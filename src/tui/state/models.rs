@@ -7,16 +7,16 @@ pub const PULSE_MS: u64 = 1_000;
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
-pub struct Models {
-    /// What the daemon said last; `None` before it did.
+pub struct ModelsState {
+    /// The daemon's last answer; `None` before the first one.
     pub diagnose: Option<Box<Diagnose>>,
     /// When that was, in milliseconds since the Unix epoch.
     pub at: u64,
     /// The first line shown.
     pub scroll: usize,
     /// Why it could not be read.
-    pub trouble: Option<String>,
-    /// The files of the scope in hand that were taken in; `None` before they were read.
+    pub error: Option<String>,
+    /// The files of the scope shown that were ingested; `None` before they were read.
     pub files: Option<IngestedFiles>,
     /// The most texts that waited for their vectors since none did: what a bar is drawn against.
     pub most_waiting: usize,
@@ -24,12 +24,12 @@ pub struct Models {
     pub reembed: Option<Reembedded>,
 }
 
-impl Models {
+impl ModelsState {
     /// Takes what the daemon says of itself at a time.
     pub fn accept(&mut self, diagnose: Box<Diagnose>, now: u64) {
         let waiting = diagnose.unembedded.claims + diagnose.unembedded.chunks;
         self.most_waiting = if waiting == 0 { 0 } else { self.most_waiting.max(waiting) };
-        (self.diagnose, self.at, self.trouble) = (Some(diagnose), now, None);
+        (self.diagnose, self.at, self.error) = (Some(diagnose), now, None);
     }
 
     /// How many texts wait for their vectors.
@@ -37,7 +37,7 @@ impl Models {
         self.diagnose.as_ref().map_or(0, |said| said.unembedded.claims + said.unembedded.chunks)
     }
 
-    /// When the daemon should be asked again without anything happening; `None` where nothing is under way.
+    /// When the daemon should be asked again without anything happening; `None` if nothing is under way.
     pub fn again_at(&self) -> Option<u64> {
         let stuck = self.diagnose.as_ref().is_some_and(|said| said.unembedded.off || said.unembedded.problem.is_some());
         (self.waiting() > 0 && !stuck).then_some(self.at + PULSE_MS)
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_daemon_is_asked_again_while_something_is_under_way_and_no_longer() {
-        let mut models = Models::default();
+        let mut models = ModelsState::default();
         let mut said = |claims, problem: Option<&str>| {
             let mut one = diagnose();
             one.unembedded.claims = claims;

@@ -2,32 +2,32 @@
 
 use ratatui_textarea::TextArea;
 
-use super::{Screen, State, form::Form, page::Page};
+use super::{AppState, Screen, form::ActForm, page::TextPage};
 use crate::tui::{
     action::{self, ActionSpec},
     fuzzy,
     key::KeyPress,
-    msg::Write,
+    msg::WriteRequest,
 };
 
 /// What lies over the screen; it gets the keys.
 #[derive(Clone, Debug)]
 pub enum Overlay {
     /// An act being filled in.
-    Form(Box<Form>),
+    Form(Box<ActForm>),
     /// Every act, searchable.
     Palette(Palette),
-    /// A question before something that cannot be taken back.
+    /// A question before something that cannot be undone.
     Confirm(Confirm),
     /// One line of text.
-    Prompt(Prompt),
+    Prompt(PromptInput),
     /// The session's log, scrolled up by this many lines.
     Log {
         /// Lines scrolled up from the end.
         up: usize,
     },
     /// A text to read.
-    Page(Box<Page>),
+    Page(Box<TextPage>),
     /// What the app is, in a few cards.
     Tour {
         /// The card shown, from 0.
@@ -55,8 +55,8 @@ impl Palette {
         self.input.lines().join(" ").trim().to_owned()
     }
 
-    /// The acts that fit what is searched for, the best first: those of the screen; where none of them does, those of the others.
-    pub fn acts(&self, state: &State) -> Vec<&'static ActionSpec> {
+    /// The acts that fit what is searched for, the best first: those of the screen; if none of them does, those of the others.
+    pub fn acts(&self, state: &AppState) -> Vec<&'static ActionSpec> {
         let wanted = self.wanted();
         let here: Vec<&ActionSpec> = action::in_chain(state.screen_chain()).collect();
         if wanted.is_empty() {
@@ -72,7 +72,7 @@ impl Palette {
 }
 
 /// The acts that are called so, the best first; then those whose key or explanation has the words.
-fn fitting(wanted: &str, all: Vec<&'static ActionSpec>, state: &State) -> Vec<&'static ActionSpec> {
+fn fitting(wanted: &str, all: Vec<&'static ActionSpec>, state: &AppState) -> Vec<&'static ActionSpec> {
     let mut names: Vec<(usize, &str)> = Vec::new();
     for (index, spec) in all.iter().enumerate() {
         names.extend(std::iter::once(spec.title).chain(spec.also.iter().copied()).map(|name| (index, name)));
@@ -100,7 +100,7 @@ impl Default for Palette {
     }
 }
 
-/// A question before something that cannot be taken back. Cancel has the focus, the key that asked does not answer while it is held
+/// A question before something that cannot be undone. Cancel has the focus, the key that asked does not answer while it is held
 /// down, and nothing answers before it has been painted.
 #[derive(Clone, Debug)]
 pub struct Confirm {
@@ -108,14 +108,14 @@ pub struct Confirm {
     pub question: String,
     /// What will happen.
     pub effect: String,
-    /// What becomes of each thing, where there are several.
+    /// What becomes of each item, if there are several.
     pub list: Vec<Listed>,
     /// The first of them that is shown.
     pub scroll: usize,
     /// The word on the button that does it.
     pub yes: &'static str,
     /// What is sent on yes.
-    pub write: Box<Write>,
+    pub write: Box<WriteRequest>,
     /// Whether the button that does it has the focus.
     pub on_yes: bool,
     /// The key that asked, until it has been let go.
@@ -125,12 +125,12 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// A question about one thing. `opener` is the key that asks it.
+    /// A question about one item. `opener` is the key that asks it.
     pub fn new(
         question: impl Into<String>,
         effect: impl Into<String>,
         yes: &'static str,
-        write: Write,
+        write: WriteRequest,
         opener: Option<KeyPress>,
     ) -> Self {
         Self {
@@ -160,7 +160,7 @@ pub struct Listed {
 
 /// What a typed line is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
+pub enum PromptPurpose {
     /// Words to search claims for.
     Search,
     /// A question for the why-chain.
@@ -169,13 +169,13 @@ pub enum Asking {
 
 /// A line to type in.
 #[derive(Clone, Debug)]
-pub struct Prompt {
+pub struct PromptInput {
     /// What it is for.
-    pub asking: Asking,
+    pub asking: PromptPurpose,
     /// The text.
     pub input: TextArea<'static>,
     /// What stood there before, to go back to.
     pub before: String,
-    /// The screen from which it was opened, where that is another than the one on which the answer is shown.
+    /// The screen from which it was opened, if that is another than the one on which the answer is shown.
     pub from: Option<Screen>,
 }

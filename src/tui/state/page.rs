@@ -11,7 +11,7 @@ use crate::{
 
 /// What the page is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum PageSubject {
     /// What is in force in a scope.
     Snapshot(Scope),
     /// What setup would write into the files of agents, or take out of them.
@@ -25,15 +25,15 @@ pub enum About {
 
 /// The page.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct TextPage {
     /// What it is about.
-    pub about: About,
+    pub about: PageSubject,
     /// The text; `None` until it was read.
     pub text: Option<String>,
     /// A word in its lower edge.
     pub note: String,
     /// Why it could not be read, and what helps.
-    pub trouble: Option<(String, String)>,
+    pub error: Option<(String, String)>,
     /// What is searched for on it.
     pub find: Option<Find>,
     /// The first line shown, unless a match is.
@@ -60,15 +60,15 @@ impl Find {
     }
 }
 
-impl Page {
+impl TextPage {
     /// A page that is still to be read.
-    pub fn new(about: About) -> Self {
-        Self { about, text: None, note: String::new(), trouble: None, find: None, scroll: 0 }
+    pub fn new(about: PageSubject) -> Self {
+        Self { about, text: None, note: String::new(), error: None, find: None, scroll: 0 }
     }
 
     /// Whether it shows what setup would do.
     pub fn is_setup(&self) -> bool {
-        matches!(self.about, About::Setup { .. })
+        matches!(self.about, PageSubject::Setup { .. })
     }
 
     /// Whether it shows a difference that could be written.
@@ -94,12 +94,12 @@ impl Page {
         text.lines().enumerate().filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
     }
 
-    /// The match that is to be in view, from 0 among [`Page::matches`]; `None` where the page stands as it was scrolled.
+    /// The match that is to be in view, from 0 among [`TextPage::matches`]; `None` if the page stands as it was scrolled.
     pub fn shown_match(&self) -> Option<usize> {
         self.find.as_ref().filter(|find| find.follows).map(|find| find.at)
     }
 
-    /// The first line shown; `painted` where a match is followed, which the last frame placed.
+    /// The first line shown; `painted` if a match is followed, which the last frame placed.
     pub fn scroll(&self, painted: usize) -> usize {
         if self.shown_match().is_some() { painted } else { self.scroll }
     }
@@ -142,7 +142,7 @@ impl Page {
         (find.at, find.follows) = (0, true);
     }
 
-    /// What is searched for is typed; nothing is searched for where nothing was.
+    /// What is searched for is typed; nothing is searched for if nothing was.
     pub fn end_typing(&mut self) {
         if let Some(find) = &mut self.find {
             find.typing = false;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn matches_are_lines_and_go_round() {
-        let mut page = Page::new(About::Setup { remove: false });
+        let mut page = TextPage::new(PageSubject::Setup { remove: false });
         page.text = Some("One\ntwo one\nthree\nÖne ONE".into());
         page.step(true);
         assert_eq!((page.wanted(), page.shown_match()), (None, None), "nothing is searched for yet");

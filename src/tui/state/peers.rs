@@ -1,23 +1,14 @@
 //! The Peers screen: teams, their devices, and who waits for admission.
 
+use super::Focus;
 use crate::{
     api::{PeerView, PendingJoin, SyncStatus, TeamStatus},
     domain::{DeviceId, EventId},
 };
 
-/// The part of the screen that has the focus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
-    /// The list.
-    #[default]
-    List,
-    /// What is under the cursor, in full.
-    Detail,
-}
-
 /// One row.
 #[derive(Clone, Copy, Debug)]
-pub enum Entry<'a> {
+pub enum PeerEntry<'a> {
     /// Someone who waits for admission.
     Pending(&'a PendingJoin),
     /// A team; its devices follow.
@@ -28,7 +19,7 @@ pub enum Entry<'a> {
 
 /// What a row is, whatever stands above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryId {
+pub enum PeerEntryId {
     /// Someone who waits.
     Pending(String),
     /// A team.
@@ -37,12 +28,12 @@ pub enum EntryId {
     Peer(EventId, DeviceId),
 }
 
-impl Entry<'_> {
-    fn id(&self) -> EntryId {
+impl PeerEntry<'_> {
+    fn id(&self) -> PeerEntryId {
         match self {
-            Self::Pending(join) => EntryId::Pending(join.id.clone()),
-            Self::Team(team) => EntryId::Team(team.id),
-            Self::Peer(peer) => EntryId::Peer(peer.team, peer.device),
+            Self::Pending(join) => PeerEntryId::Pending(join.id.clone()),
+            Self::Team(team) => PeerEntryId::Team(team.id),
+            Self::Peer(peer) => PeerEntryId::Peer(peer.team, peer.device),
         }
     }
 }
@@ -58,8 +49,8 @@ pub struct Joining {
 
 /// The Peers screen.
 #[derive(Clone, Debug, Default)]
-pub struct Peers {
-    /// What the daemon said last; `None` before it did.
+pub struct PeersState {
+    /// The daemon's last answer; `None` before the first one.
     pub status: Option<SyncStatus>,
     /// Who waits for admission.
     pub pending: Vec<PendingJoin>,
@@ -70,17 +61,17 @@ pub struct Peers {
     /// A team that is being joined.
     pub joining: Option<Joining>,
     /// Why it could not be read.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     row: usize,
-    at: Option<EntryId>,
+    at: Option<PeerEntryId>,
 }
 
-impl Peers {
+impl PeersState {
     /// The rows: who waits first, then each team with its devices.
-    pub fn entries(&self) -> Vec<Entry<'_>> {
+    pub fn entries(&self) -> Vec<PeerEntry<'_>> {
         let teams = self.status.iter().flat_map(|status| &status.teams);
-        let of_team = |team| std::iter::once(Entry::Team(team)).chain(team.peers.iter().map(Entry::Peer));
-        self.pending.iter().map(Entry::Pending).chain(teams.flat_map(of_team)).collect()
+        let of_team = |team| std::iter::once(PeerEntry::Team(team)).chain(team.peers.iter().map(PeerEntry::Peer));
+        self.pending.iter().map(PeerEntry::Pending).chain(teams.flat_map(of_team)).collect()
     }
 
     /// The row under the cursor.
@@ -89,14 +80,14 @@ impl Peers {
     }
 
     /// What is under the cursor.
-    pub fn current(&self) -> Option<Entry<'_>> {
+    pub fn current(&self) -> Option<PeerEntry<'_>> {
         self.entries().get(self.row).copied()
     }
 
     /// Who waits, if that is under the cursor.
     pub fn waiting(&self) -> Option<&PendingJoin> {
         match self.current() {
-            Some(Entry::Pending(join)) => Some(join),
+            Some(PeerEntry::Pending(join)) => Some(join),
             _ => None,
         }
     }
@@ -105,7 +96,7 @@ impl Peers {
     pub fn place(&mut self, row: usize) {
         let entries = self.entries();
         let row = row.min(entries.len().saturating_sub(1));
-        let at = entries.get(row).map(Entry::id);
+        let at = entries.get(row).map(PeerEntry::id);
         if at != self.at {
             self.scroll = 0;
         }
@@ -116,12 +107,12 @@ impl Peers {
     pub fn accept(&mut self, status: SyncStatus, pending: Vec<PendingJoin>) {
         self.status = Some(status);
         self.pending = pending;
-        self.trouble = None;
+        self.error = None;
         let found = self.at.as_ref().and_then(|at| self.entries().iter().position(|entry| entry.id() == *at));
         self.place(found.unwrap_or(self.row));
     }
 
-    /// How many things here wait for a person: who wants in, events that were not accepted, and what is not as it should be.
+    /// How many things here wait for a person: who asks to join, events that were not accepted, and what is not as it should be.
     pub fn attention(&self) -> usize {
         let teams = self.status.iter().flat_map(|status| &status.teams);
         let waiting = teams.map(|team| team.quarantined + team.problems.len());

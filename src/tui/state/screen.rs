@@ -64,3 +64,13 @@ impl Screen {
         }
     }
 }
+
+/// The part of a screen with a list that has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The list.
+    #[default]
+    List,
+    /// What is under the list's cursor.
+    Detail,
+}

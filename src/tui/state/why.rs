@@ -19,24 +19,24 @@ pub enum Subject {
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
-pub struct Why {
+pub struct WhyState {
     /// What was asked last.
     pub subject: Option<Subject>,
     /// The subjects before, to go back to.
     pub past: Vec<Subject>,
     /// The answer last received.
-    pub chain: Option<Chain>,
+    pub chain: Option<WhyChain>,
     /// The node under the cursor.
     pub cursor: Option<NodeId>,
-    /// What was said where there is no answer.
-    pub trouble: Option<String>,
+    /// The error message, if reading failed.
+    pub error: Option<String>,
     /// Whether sources still say what they said, by claim, as far as it is known.
     pub drifts: HashMap<ClaimId, Drift>,
 }
 
 /// An answer, from a claim's history or from a question.
 #[derive(Clone, Debug, Default)]
-pub struct Chain {
+pub struct WhyChain {
     /// The claim in question.
     pub answer: Option<ClaimView>,
     /// What replaced it, oldest first.
@@ -51,7 +51,7 @@ pub struct Chain {
     pub cards: Vec<CardSummary>,
     /// Further claims that fit the question.
     pub others: Vec<ClaimView>,
-    /// Said where there is no answer.
+    /// Said if there is no answer.
     pub note: Option<String>,
 }
 
@@ -111,7 +111,7 @@ fn open(mut cards: Vec<CardSummary>) -> Vec<CardSummary> {
     cards
 }
 
-impl From<History> for Chain {
+impl From<History> for WhyChain {
     fn from(history: History) -> Self {
         Self {
             answer: Some(history.claim),
@@ -126,7 +126,7 @@ impl From<History> for Chain {
     }
 }
 
-impl From<WhyAnswer> for Chain {
+impl From<WhyAnswer> for WhyChain {
     fn from(answer: WhyAnswer) -> Self {
         Self {
             answer: answer.answer,
@@ -161,7 +161,7 @@ pub fn replaced<'a>(nodes: impl Iterator<Item = &'a Node<'a>>) -> Vec<Vec<usize>
     chain.iter().map(|(claim, _)| replaced(claim)).collect()
 }
 
-impl Chain {
+impl WhyChain {
     /// Everything the cursor can stand on, from the newest claim down.
     pub fn nodes(&self) -> Vec<Node<'_>> {
         fn claims(section: Section, claims: &[ClaimView]) -> Vec<Node<'_>> {
@@ -195,7 +195,7 @@ impl Chain {
     }
 }
 
-impl Why {
+impl WhyState {
     /// The node under the cursor, with its number.
     pub fn current(&self) -> Option<(usize, Node<'_>)> {
         let nodes = self.chain.as_ref()?.nodes();
@@ -228,11 +228,11 @@ impl Why {
         self.cursor = nodes.get(next).map(Node::id);
     }
 
-    /// Takes an answer: the cursor stays on its node where that is still there, else it goes to the claim in question.
-    pub fn accept(&mut self, chain: Chain) {
+    /// Takes an answer: the cursor stays on its node if that is still there, else it goes to the claim in question.
+    pub fn accept(&mut self, chain: WhyChain) {
         let kept = self.cursor.filter(|id| chain.nodes().iter().any(|node| node.id() == *id));
         self.cursor = kept.or_else(|| chain.home()).or_else(|| chain.nodes().first().map(Node::id));
         self.chain = Some(chain);
-        self.trouble = None;
+        self.error = None;
     }
 }

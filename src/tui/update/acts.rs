@@ -1,4 +1,4 @@
-//! Timeline and Log: from when on, taking an act back, the command line of an act.
+//! Timeline and Log: from when on, undoing an act, the command line of an act.
 
 use super::{command_line, global, undo, why};
 use crate::{
@@ -6,19 +6,19 @@ use crate::{
     domain::ClaimId,
     tui::{
         msg::Effect,
-        state::{Acting, State, acts::Focus, why::Subject},
+        state::{Acting, AppState, Focus, why::Subject},
     },
 };
 
 /// Undoes the act under the cursor.
-pub(super) fn undo_selected(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn undo_selected(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(event) = current(state) else { return };
     let write = undo::request(state, event.op_id, &event.scope);
     global::send(state, write, Acting::Undo(event.op_id, event.scope), out);
 }
 
 /// Lists acts of the next period.
-pub(super) fn next_period(state: &mut State) {
+pub(super) fn next_period(state: &mut AppState) {
     let been_here = state.settings.last_here.is_some();
     if let Some(acts) = state.acts_mut() {
         acts.span = acts.span.next(been_here);
@@ -28,19 +28,19 @@ pub(super) fn next_period(state: &mut State) {
 }
 
 /// Copies the command line of the act under the cursor.
-pub(super) fn copy_command(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn copy_command(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(event) = current(state) {
         let line = command_line::of_event(&event);
         out.push(Effect::Copy { text: line.clone(), what: line });
     }
 }
 
-fn current(state: &State) -> Option<EventView> {
+fn current(state: &AppState) -> Option<EventView> {
     state.acts().and_then(|acts| acts.list.current()).cloned()
 }
 
 /// Opens what is under the cursor: the act in full, and from there the claim that it was about.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     let Some(event) = current(state) else { return };
     if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == Focus::List) {
         acts.focus = Focus::Detail;

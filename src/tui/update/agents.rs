@@ -3,55 +3,53 @@
 use super::{conflicts, global, motion::Motion, why};
 use crate::tui::{
     hits::Pane,
-    state::{
-        Screen, State,
-        agents::{Focus, Shown},
-        why::Subject,
-    },
+    state::{AppState, Focus, Screen, agents::AgentListing, why::Subject},
 };
 
 /// Goes to this screen, and reads anew what it shows.
-pub(super) fn show(state: &mut State) {
+pub(super) fn show(state: &mut AppState) {
     global::go(state, Screen::Agents);
-    state.wants.agents = true;
-    state.wants.given = true;
+    state.requests.agents = true;
+    state.requests.injected = true;
 }
 
 /// Lists what the agent did, what was refused, or what hooks gave it.
-pub(super) fn filter(state: &mut State) {
+pub(super) fn filter(state: &mut AppState) {
     state.agents.shown = state.agents.shown.next();
     state.agents.begin();
 }
 
 /// The row under the cursor of what an agent did, or was given.
-pub(super) fn row(state: &State) -> usize {
+pub(super) fn row(state: &AppState) -> usize {
     match state.agents.shown {
-        Shown::Given => state.agents.given_row,
-        Shown::Acts | Shown::Refused => state.agents.list.cursor(),
+        AgentListing::Injected => state.agents.injected_row,
+        AgentListing::Acts | AgentListing::Refused => state.agents.list.cursor(),
     }
 }
 
 /// Puts the cursor on a row of what an agent did.
-pub(super) fn place(state: &mut State, row: usize, height: usize) {
+pub(super) fn place(state: &mut AppState, row: usize, height: usize) {
     match state.agents.shown {
-        Shown::Given => state.agents.given_row = row.min(state.agents.given_here().len().saturating_sub(1)),
-        Shown::Acts | Shown::Refused => state.agents.list.place(row, height),
+        AgentListing::Injected => {
+            state.agents.injected_row = row.min(state.agents.injected_here().len().saturating_sub(1))
+        }
+        AgentListing::Acts | AgentListing::Refused => state.agents.list.place(row, height),
     }
 }
 
 /// Moves in a pane of this screen.
-pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion, height: usize) {
+pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion, height: usize) {
     let agents = &mut state.agents;
     match (pane, agents.shown) {
         (Pane::Agents, _) => {
             let last = agents.entries().len().saturating_sub(1);
             agents.place(motion.apply(agents.row(), last));
         }
-        (_, Shown::Given) => {
-            let last = agents.given_here().len().saturating_sub(1);
-            agents.given_row = motion.apply(agents.given_row.min(last), last);
+        (_, AgentListing::Injected) => {
+            let last = agents.injected_here().len().saturating_sub(1);
+            agents.injected_row = motion.apply(agents.injected_row.min(last), last);
         }
-        (_, Shown::Acts | Shown::Refused) => match motion {
+        (_, AgentListing::Acts | AgentListing::Refused) => match motion {
             Motion::By(rows) => agents.list.step(rows, height),
             Motion::First => agents.list.home(height),
             Motion::Last => agents.list.end(height),
@@ -60,13 +58,13 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion, height: usize
 }
 
 /// Opens what is under the cursor: the agent's list, and from there the claim or the card that a row is about.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     if state.agents.focus == Focus::List {
         state.agents.focus = Focus::Detail;
         return;
     }
-    if state.agents.shown == Shown::Given {
-        let claim = state.agents.given_here().get(state.agents.given_row).map(|given| given.claim);
+    if state.agents.shown == AgentListing::Injected {
+        let claim = state.agents.injected_here().get(state.agents.injected_row).map(|injected| injected.claim);
         if let Some(claim) = claim {
             why::show(state, Subject::Claim(claim.to_hex()));
         }

@@ -1,4 +1,4 @@
-//! The Claims screen, and acts on the claim in hand on Claims and Why.
+//! The Claims screen, and acts on the claim under the cursor on Claims and Why.
 
 use super::{form_setup, motion::Motion, why};
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
         key::KeyPress,
         msg::{Effect, Slot},
         state::{
-            Overlay, State, Tone,
-            claims::{Focus, tree},
-            filter::{AGES, Verdict},
+            AppState, Overlay, Tone,
+            claims::{ClaimsFocus, tree},
             form::{ClaimAct, FieldId},
+            search_line::{AGES, VerdictChoice},
             why::Subject,
         },
     },
@@ -24,55 +24,55 @@ pub(super) fn after<T: Copy + PartialEq>(all: &[T], here: Option<T>) -> Option<T
 }
 
 /// Lists claims of the next status.
-pub(super) fn filter_status(state: &mut State) {
+pub(super) fn filter_status(state: &mut AppState) {
     state.claims.status = state.claims.status.next();
     restart(state);
 }
 
 /// Lists claims of the next kind.
-pub(super) fn filter_kind(state: &mut State) {
+pub(super) fn filter_kind(state: &mut AppState) {
     state.claims.kind = after(&ClaimKind::ALL, state.claims.kind);
     restart(state);
 }
 
 /// Lists only what needs review, or everything again.
-pub(super) fn filter_review(state: &mut State) {
+pub(super) fn filter_review(state: &mut AppState) {
     state.claims.needs_review = !state.claims.needs_review;
     restart(state);
 }
 
 /// Lists claims up to the next age.
-pub(super) fn filter_age(state: &mut State) {
+pub(super) fn filter_age(state: &mut AppState) {
     state.claims.days = after(&AGES, state.claims.days);
     restart(state);
 }
 
-/// Lists only what the author of the claim in hand wrote, or everything again.
-pub(super) fn filter_author(state: &mut State) {
+/// Lists only what the author of the claim under the cursor wrote, or everything again.
+pub(super) fn filter_author(state: &mut AppState) {
     state.claims.who = match state.claims.who {
         Some(_) => None,
-        None => state.claim_in_hand().map(|claim| claim.agent.clone().unwrap_or_else(|| claim.who.clone())),
+        None => state.selected_claim().map(|claim| claim.agent.clone().unwrap_or_else(|| claim.who.clone())),
     };
     restart(state);
 }
 
-/// Lists only what comes from the file of the claim in hand, or everything again.
-pub(super) fn filter_source(state: &mut State) {
+/// Lists only what comes from the file of the claim under the cursor, or everything again.
+pub(super) fn filter_source(state: &mut AppState) {
     state.claims.source = match state.claims.source {
         Some(_) => None,
-        None => state.claim_in_hand().and_then(|claim| claim.source.as_deref().map(file_of)),
+        None => state.selected_claim().and_then(|claim| claim.source.as_deref().map(file_of)),
     };
     restart(state);
 }
 
 /// Lists claims of the next verdict.
-pub(super) fn filter_verdict(state: &mut State) {
-    state.claims.verdict = after(&Verdict::ALL, state.claims.verdict);
+pub(super) fn filter_verdict(state: &mut AppState) {
+    state.claims.verdict = after(&VerdictChoice::ALL, state.claims.verdict);
     restart(state);
 }
 
 /// Sorts by the next order.
-pub(super) fn sort(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn sort(state: &mut AppState, out: &mut Vec<Effect>) {
     state.claims.order = state.claims.order.next();
     restart(state);
     let by = state.claims.order.as_str().map_or("the newest first".to_owned(), |order| format!("by {order}"));
@@ -80,14 +80,14 @@ pub(super) fn sort(state: &mut State, out: &mut Vec<Effect>) {
 }
 
 /// Lists all active claims again.
-pub(super) fn clear_filters(state: &mut State) {
-    state.claims.widen();
+pub(super) fn clear_filters(state: &mut AppState) {
+    state.claims.clear_filters();
     restart(state);
 }
 
-/// Goes to the chain of the claim in hand.
-pub(super) fn why(state: &mut State) {
-    if let Some(id) = state.claim_in_hand().map(|claim| claim.id) {
+/// Goes to the chain of the claim under the cursor.
+pub(super) fn why(state: &mut AppState) {
+    if let Some(id) = state.selected_claim().map(|claim| claim.id) {
         why::show(state, Subject::Claim(id.to_hex()));
     }
 }
@@ -97,18 +97,18 @@ fn file_of(source: &str) -> String {
     drift::named(source).map_or_else(|| source.to_owned(), |(path, _)| path.to_owned())
 }
 
-/// Opens the form of an act on the claim in hand, or on the marked ones.
-pub(super) fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
+/// Opens the form of an act on the claim under the cursor, or on the marked ones.
+pub(super) fn form(state: &mut AppState, act: ClaimAct, key: Option<KeyPress>) {
     let marked = if act == ClaimAct::Reviewed { state.marked_claims() } else { Vec::new() };
-    let mut form = match (marked.split_first(), state.claim_in_hand()) {
-        (Some((first, rest)), _) if !rest.is_empty() || state.claim_in_hand().is_none() => {
+    let mut form = match (marked.split_first(), state.selected_claim()) {
+        (Some((first, rest)), _) if !rest.is_empty() || state.selected_claim().is_none() => {
             form_setup::reviewed(first, rest)
         }
         (_, Some(claim)) => form_setup::claim(claim, act),
         (_, None) => return,
     };
     if act == ClaimAct::Reviewed
-        && let Some(reason) = super::inbox::known_reason(state)
+        && let Some(reason) = super::inbox::prefilled_reason(state)
     {
         form.prefill(FieldId::Reason, &reason);
     }
@@ -117,17 +117,17 @@ pub(super) fn form(state: &mut State, act: ClaimAct, key: Option<KeyPress>) {
 }
 
 /// Reads the list anew, since what it is limited to has changed.
-pub(super) fn restart(state: &mut State) {
+pub(super) fn restart(state: &mut AppState) {
     state.claims.list.restart();
     state.claims.scroll = 0;
-    state.claims.found.leave();
+    state.claims.related.leave();
 }
 
 /// Moves in the list, and on into what is near below it.
-pub(super) fn walk(state: &mut State, motion: Motion, height: usize) {
+pub(super) fn move_cursor(state: &mut AppState, motion: Motion, height: usize) {
     let claims = &mut state.claims;
     let before = claims.current().map(|claim| claim.id);
-    let (list, found) = (&mut claims.list, &mut claims.found);
+    let (list, found) = (&mut claims.list, &mut claims.related);
     let (known, near) = (list.known(), found.near().len());
     match (found.row(), motion) {
         (None, Motion::By(rows)) => {
@@ -159,52 +159,52 @@ pub(super) fn walk(state: &mut State, motion: Motion, height: usize) {
 }
 
 /// Puts the cursor on a row, where what is near is counted on after the list.
-pub(super) fn place(state: &mut State, row: usize, height: usize) {
+pub(super) fn place(state: &mut AppState, row: usize, height: usize) {
     let claims = &mut state.claims;
     if let Some(near) = row.checked_sub(claims.list.known()) {
-        claims.found.place(near);
+        claims.related.place(near);
     } else {
-        claims.found.leave();
+        claims.related.leave();
         claims.list.place(row, height);
     }
     claims.scroll = 0;
 }
 
 /// Reads every list anew, since another scope is shown.
-pub(super) fn rescope(state: &mut State) {
+pub(super) fn rescope(state: &mut AppState) {
     restart(state);
     state.agents.begin();
-    state.wants.agents = true;
+    state.requests.agents = true;
     state.models.files = None;
     // A card or a mark of the scope before is nothing that a key may act on; nor is an answer that still comes.
     state.conflicts.list.clear();
     state.conflicts.marks.clear();
     state.conflicts.card = None;
-    state.wants.asked_card = None;
+    state.requests.asked_card = None;
     state.timeline.list.restart();
     state.inbox.begin();
-    state.wants.inbox = true;
+    state.requests.inbox = true;
     for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents] {
         state.forget(slot);
     }
 }
 
 /// Opens what is under the cursor.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     match state.claims.focus {
-        Focus::Scopes => state.claims.focus = Focus::List,
-        Focus::List | Focus::Detail => why(state),
+        ClaimsFocus::Scopes => state.claims.focus = ClaimsFocus::List,
+        ClaimsFocus::List | ClaimsFocus::Detail => why(state),
     }
 }
 
 /// Moves in the scope tree: the lists follow.
-pub(super) fn walk_tree(state: &mut State, motion: Motion) {
+pub(super) fn move_in_tree(state: &mut AppState, motion: Motion) {
     let last = tree(&state.scopes).len() - 1;
     pick_tree_row(state, motion.apply(state.claims.scope_row, last));
 }
 
 /// Chooses a row of the scope tree.
-pub(super) fn pick_tree_row(state: &mut State, row: usize) {
+pub(super) fn pick_tree_row(state: &mut AppState, row: usize) {
     let rows = tree(&state.scopes);
     let scope = rows.get(row).and_then(|row| row.scope()).cloned();
     state.claims.scope_row = row.min(rows.len() - 1);
@@ -215,7 +215,7 @@ pub(super) fn pick_tree_row(state: &mut State, row: usize) {
 }
 
 /// Puts the cursor of the scope tree on the scope that the lists are limited to.
-pub(super) fn follow_scope(state: &mut State) {
+pub(super) fn follow_scope(state: &mut AppState) {
     let rows = tree(&state.scopes);
     let here = rows.get(state.claims.scope_row).and_then(|row| row.scope());
     if here == state.scope.as_ref() && state.claims.scope_row < rows.len() {

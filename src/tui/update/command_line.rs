@@ -3,36 +3,37 @@
 use crate::{
     api::{ActRequest, Caller, CardAct, EventView, Keep, ResolveManyRequest, ResolveRequest},
     domain::OpId,
-    tui::{msg::Write, when},
+    tui::{msg::WriteRequest, when},
 };
 use jiff::tz::TimeZone;
 
 /// The key of an act.
-pub(super) fn op(write: &Write) -> Option<OpId> {
+pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
     match write {
-        Write::Resolve { request, .. } => request.caller.op_id,
-        Write::ResolveMany(request) => request.caller.op_id,
-        Write::Remember(request) => request.caller.op_id,
-        Write::Supersede(request) => request.claim.caller.op_id,
-        Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
-            request.caller.op_id
-        }
-        Write::Undo(request) => request.caller.op_id,
-        Write::Audit(request) => request.caller.op_id,
-        Write::AnswerJoin { request, .. } => request.caller.op_id,
-        Write::Quarantine { request, .. } => request.caller.op_id,
-        Write::CreateTeam(request) => request.caller.op_id,
-        Write::JoinTeam(request) => request.caller.op_id,
-        Write::SyncNow | Write::Reembed | Write::Setup { .. } => None,
+        WriteRequest::Resolve { request, .. } => request.caller.op_id,
+        WriteRequest::ResolveMany(request) => request.caller.op_id,
+        WriteRequest::Remember(request) => request.caller.op_id,
+        WriteRequest::Supersede(request) => request.claim.caller.op_id,
+        WriteRequest::Retract(request)
+        | WriteRequest::Reinstate(request)
+        | WriteRequest::Redact(request)
+        | WriteRequest::Reviewed(request) => request.caller.op_id,
+        WriteRequest::Undo(request) => request.caller.op_id,
+        WriteRequest::Audit(request) => request.caller.op_id,
+        WriteRequest::AnswerJoin { request, .. } => request.caller.op_id,
+        WriteRequest::Quarantine { request, .. } => request.caller.op_id,
+        WriteRequest::CreateTeam(request) => request.caller.op_id,
+        WriteRequest::JoinTeam(request) => request.caller.op_id,
+        WriteRequest::SyncNow | WriteRequest::Reembed | WriteRequest::Setup { .. } => None,
     }
 }
 
 /// The command line.
-pub(super) fn of(write: &Write) -> String {
+pub(super) fn of(write: &WriteRequest) -> String {
     match write {
-        Write::Resolve { card, request } => resolve(card, request),
-        Write::ResolveMany(request) => resolve_many(request),
-        Write::Remember(request) => {
+        WriteRequest::Resolve { card, request } => resolve(card, request),
+        WriteRequest::ResolveMany(request) => resolve_many(request),
+        WriteRequest::Remember(request) => {
             let mut out = format!("ergo remember {}", quote(&request.statement));
             let kind = request.kind.map(|kind| kind.as_str().to_owned());
             for (flag, value) in
@@ -44,38 +45,38 @@ pub(super) fn of(write: &Write) -> String {
             }
             format!("{out} --scope {}/{}", request.caller.org_id, request.caller.project)
         }
-        Write::Supersede(request) => {
+        WriteRequest::Supersede(request) => {
             let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
             let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
             let Caller { org_id, project, .. } = &request.claim.caller;
             supersede(&targets, &quote(&request.claim.statement), &reason, &format!("{org_id}/{project}"))
         }
-        Write::Retract(request) => act("retract", request),
-        Write::Reinstate(request) => act("reinstate", request),
-        Write::Redact(request) => act("redact", request),
-        Write::Reviewed(request) => act("reviewed", request),
-        Write::Undo(request) => {
+        WriteRequest::Retract(request) => act("retract", request),
+        WriteRequest::Reinstate(request) => act("reinstate", request),
+        WriteRequest::Redact(request) => act("redact", request),
+        WriteRequest::Reviewed(request) => act("reviewed", request),
+        WriteRequest::Undo(request) => {
             request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}"))
         }
-        Write::Audit(request) => {
+        WriteRequest::Audit(request) => {
             format!("ergo audit --scope {}/{}", request.caller.org_id, request.caller.project)
         }
-        Write::CreateTeam(request) => {
+        WriteRequest::CreateTeam(request) => {
             let scopes: Vec<String> = request.scopes.iter().map(|scope| format!(" {scope}")).collect();
             format!("ergo sync create {}{}", quote(&request.name), scopes.concat())
         }
         // A ticket lets its holder in, and is nothing for a log.
-        Write::JoinTeam(_) => "ergo sync join -".to_owned(),
-        Write::SyncNow => "ergo sync now".to_owned(),
-        Write::Reembed => "ergo reembed".to_owned(),
-        Write::Setup { remove: false } => "ergo setup".to_owned(),
-        Write::Setup { remove: true } => "ergo setup --remove".to_owned(),
-        Write::Quarantine { accept, request } => {
+        WriteRequest::JoinTeam(_) => "ergo sync join -".to_owned(),
+        WriteRequest::SyncNow => "ergo sync now".to_owned(),
+        WriteRequest::Reembed => "ergo reembed".to_owned(),
+        WriteRequest::Setup { remove: false } => "ergo setup".to_owned(),
+        WriteRequest::Setup { remove: true } => "ergo setup --remove".to_owned(),
+        WriteRequest::Quarantine { accept, request } => {
             let verb = if *accept { "accept" } else { "discard" };
             let events: Vec<_> = request.events.iter().map(|id| short(id)).collect();
             format!("ergo sync quarantine {verb} {}", events.join(" "))
         }
-        Write::AnswerJoin { id, request, .. } => {
+        WriteRequest::AnswerJoin { id, request, .. } => {
             format!("ergo sync {} {}", if request.accept { "admit" } else { "deny" }, short(id))
         }
     }

@@ -8,17 +8,17 @@ use crate::{
         key::KeyPress,
         msg::Effect,
         state::{
-            Overlay, Screen, State,
-            conflicts::{Card, CardFilter, Focus},
+            AppState, Focus, Overlay, Screen,
+            conflicts::{Card, CardListFilter},
             form::KeepSide,
-            inbox::{Focus as InboxFocus, ItemId},
+            inbox::ItemId,
             why::Subject,
         },
     },
 };
 
-/// Opens the form of an act on the marked cards, or on the card under the cursor where none is marked.
-pub(super) fn settle(state: &mut State, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+/// Opens the form of an act on the marked cards, or on the card under the cursor if none is marked.
+pub(super) fn settle(state: &mut AppState, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if state.is_marked() {
         return many::open(state, act, keep, key, out);
     }
@@ -33,20 +33,20 @@ pub(super) fn settle(state: &mut State, act: CardAct, keep: KeepSide, key: Optio
 }
 
 /// Opens the form of an act on the card under the cursor.
-pub(super) fn form(state: &mut State, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
-    let Some(card) = state.card_in_hand() else { return };
+pub(super) fn form(state: &mut AppState, act: CardAct, winner: Option<usize>, key: Option<KeyPress>) {
+    let Some(card) = state.selected_card() else { return };
     let form = form_setup::card(card, act, winner);
     let form = form_setup::with_draft(state, form, key);
     if state.is_narrow() {
         // Behind the form stands the card that it is about.
-        state.conflicts.focus = Focus::Card;
-        state.inbox.focus = InboxFocus::Detail;
+        state.conflicts.focus = Focus::Detail;
+        state.inbox.focus = Focus::Detail;
     }
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
 /// Goes to the next card, or to the one before.
-pub(super) fn step(state: &mut State, by: isize) {
+pub(super) fn step(state: &mut AppState, by: isize) {
     match state.screen {
         Screen::Inbox if by > 0 => inbox::next(state),
         Screen::Inbox => inbox::previous(state),
@@ -55,7 +55,7 @@ pub(super) fn step(state: &mut State, by: isize) {
 }
 
 /// Compares the new claim with the next of several existing ones.
-pub(super) fn compare_next(state: &mut State) {
+pub(super) fn compare_next(state: &mut AppState) {
     if let Some(card) = &mut state.conflicts.card {
         let next = card.other % card.view.sides.len().saturating_sub(1).max(1) + 1;
         card.compare(next);
@@ -63,52 +63,52 @@ pub(super) fn compare_next(state: &mut State) {
 }
 
 /// Highlights the next choice of words.
-pub(super) fn highlight(state: &mut State) {
-    let apart = state.card_in_hand().is_some_and(|card| card.diff.is_apart());
+pub(super) fn highlight(state: &mut AppState) {
+    let apart = state.selected_card().is_some_and(|card| card.diff.is_apart());
     state.conflicts.words = state.conflicts.words.next(apart);
 }
 
 /// Shows or hides what the guard says of the card.
-pub(super) fn toggle_details(state: &mut State) {
+pub(super) fn toggle_details(state: &mut AppState) {
     state.conflicts.details = !state.conflicts.details;
 }
 
 /// Goes to the chain of the card's existing claim.
-pub(super) fn why(state: &mut State) {
+pub(super) fn why(state: &mut AppState) {
     let stored = |card: &Card| {
         let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
         sides.into_iter().find(|side| !side.candidate).map(|side| side.claim.id)
     };
-    if let Some(id) = state.card_in_hand().and_then(stored) {
+    if let Some(id) = state.selected_card().and_then(stored) {
         why::show(state, Subject::Claim(id.to_hex()));
     }
 }
 
 /// Asks for a card by id or prefix, to be opened when it arrives.
-pub(super) fn want(state: &mut State, id: String) {
+pub(super) fn want(state: &mut AppState, id: String) {
     let other = |card: &Card| !card.view.summary.id.to_hex().starts_with(&id);
     if state.conflicts.card.as_ref().is_some_and(other) {
         state.conflicts.card = None;
     }
     state.conflicts.wanted = Some(id);
-    state.conflicts.focus = Focus::Card;
+    state.conflicts.focus = Focus::Detail;
 }
 
 /// Goes to a card in the Inbox.
-pub(super) fn show(state: &mut State, id: String) {
+pub(super) fn show(state: &mut AppState, id: String) {
     super::global::go(state, Screen::Inbox);
     want(state, id);
 }
 
 /// Opens the card under the cursor.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     if !state.conflicts.list.is_empty() {
-        state.conflicts.focus = Focus::Card;
+        state.conflicts.focus = Focus::Detail;
     }
 }
 
-/// Once the wanted card and the list are there, the cursor goes to the card: in the Inbox where it waits there, else among all cards.
-pub(super) fn settle_wanted(state: &mut State) {
+/// Once the wanted card and the list are there, the cursor goes to the card: in the Inbox if it waits there, else among all cards.
+pub(super) fn open_wanted(state: &mut AppState) {
     let Some(wanted) = &state.conflicts.wanted else { return };
     let card = state.conflicts.card.as_ref().filter(|card| card.view.summary.id.to_hex() == *wanted);
     let Some(summary) = card.map(|card| card.view.summary.clone()) else { return };
@@ -119,22 +119,22 @@ pub(super) fn settle_wanted(state: &mut State) {
         return claims::follow_scope(state);
     }
     match state.screen {
-        Screen::Inbox if state.inbox.view.is_none() && state.inbox.trouble.is_none() => return,
-        Screen::Inbox if state.inbox.select(&ItemId::Card(summary.id)) => state.inbox.focus = InboxFocus::Detail,
+        Screen::Inbox if state.inbox.view.is_none() && state.inbox.error.is_none() => return,
+        Screen::Inbox if state.inbox.select(&ItemId::Card(summary.id)) => state.inbox.focus = Focus::Detail,
         Screen::Inbox => {
             state.screen = Screen::Cards;
             state.conflicts.filter = match summary.status {
-                CardStatus::Open => CardFilter::Open,
-                CardStatus::Snoozed => CardFilter::Snoozed,
-                CardStatus::Settled => CardFilter::Settled,
+                CardStatus::Open => CardListFilter::Open,
+                CardStatus::Snoozed => CardListFilter::Snoozed,
+                CardStatus::Settled => CardListFilter::Settled,
             };
             state.conflicts.list.restart();
             return;
         }
         Screen::Cards if !state.conflicts.list.loaded() => return,
-        Screen::Cards => state.conflicts.list.adopt(summary.clone(), state.hits.height(Pane::Cards)),
+        Screen::Cards => state.conflicts.list.insert_current(summary.clone(), state.hits.height(Pane::Cards)),
         _ => {}
     }
-    state.wants.asked_card = Some(summary.id.to_hex());
+    state.requests.asked_card = Some(summary.id.to_hex());
     state.conflicts.wanted = None;
 }

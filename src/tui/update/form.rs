@@ -10,10 +10,10 @@ use crate::{
     },
     tui::{
         key::KeyPress,
-        msg::{Effect, Failure, FailureKind, Write},
+        msg::{Effect, FailureKind, RequestFailure, WriteRequest},
         state::{
-            Acting, Overlay, State, Tone,
-            form::{About, ClaimAct, FieldId, Form, Input, clear_line},
+            Acting, AppState, Overlay, Tone,
+            form::{ActForm, ClaimAct, FieldId, FieldInput, FormSubject, clear_line},
             overlay::Confirm,
         },
     },
@@ -22,7 +22,7 @@ use crate::{
 /// Presses of one key that follow each other within this many milliseconds are the key held down.
 pub(super) const HELD_MS: u64 = 120;
 
-fn form(state: &mut State) -> Option<&mut Form> {
+fn form(state: &mut AppState) -> Option<&mut ActForm> {
     match &mut state.overlay {
         Some(Overlay::Form(form)) => Some(form),
         _ => None,
@@ -30,7 +30,7 @@ fn form(state: &mut State) -> Option<&mut Form> {
 }
 
 /// Whether the press is still that of the key that opened the form: what is held down types nothing into it.
-pub(super) fn held_down(state: &mut State, key: KeyPress) -> bool {
+pub(super) fn held_down(state: &mut AppState, key: KeyPress) -> bool {
     let now = state.now;
     let Some(form) = form(state) else { return false };
     match form.opener {
@@ -46,38 +46,38 @@ pub(super) fn held_down(state: &mut State, key: KeyPress) -> bool {
 }
 
 /// Closes the form; what was written is kept until the app ends.
-pub(super) fn cancel(state: &mut State) {
+pub(super) fn cancel(state: &mut AppState) {
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.insert(form.about, *form);
     }
 }
 
 /// Begins a new line in the text.
-pub(super) fn new_line(state: &mut State) {
+pub(super) fn new_line(state: &mut AppState) {
     if let Some(form) = form(state)
         && let Some(field) = form.fields.get_mut(form.focus)
-        && let Input::Text(area) = &mut field.input
+        && let FieldInput::Text(area) = &mut field.input
     {
         area.insert_newline();
     }
 }
 
 /// Takes the text of the line away.
-pub(super) fn clear(state: &mut State) {
-    if let Some(area) = form(state).filter(|form| !form.sending).and_then(Form::area) {
+pub(super) fn clear(state: &mut AppState) {
+    if let Some(area) = form(state).filter(|form| !form.sending).and_then(ActForm::area) {
         clear_line(area);
     }
 }
 
 /// Opens the text in an editor.
-pub(super) fn edit(state: &mut State, out: &mut Vec<Effect>) {
-    if let Some(area) = form(state).and_then(Form::area) {
+pub(super) fn edit(state: &mut AppState, out: &mut Vec<Effect>) {
+    if let Some(area) = form(state).and_then(ActForm::area) {
         out.push(Effect::Edit(area.lines().join("\n")));
     }
 }
 
-/// Opens the form of a new claim; where all scopes are shown, it asks in which.
-pub(super) fn add(state: &mut State, key: Option<KeyPress>) {
+/// Opens the form of a new claim; if all scopes are shown, it asks in which.
+pub(super) fn add(state: &mut AppState, key: Option<KeyPress>) {
     let scope = global::scope_of_act(state);
     let mut others = Vec::new();
     if state.scope.is_none() {
@@ -93,8 +93,8 @@ pub(super) fn add(state: &mut State, key: Option<KeyPress>) {
 }
 
 /// The scope in which a form's act takes place: that which is chosen in it, else its own.
-fn scope_of(form: &Form) -> Scope {
-    if form.about != About::New {
+fn scope_of(form: &ActForm) -> Scope {
+    if form.about != FormSubject::New {
         return form.scope.clone();
     }
     let chosen = form.text(FieldId::Scope);
@@ -103,7 +103,7 @@ fn scope_of(form: &Form) -> Scope {
 }
 
 /// To the next field; in the last one, does it. A key that is held down does not.
-pub(super) fn advance(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn advance(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let Some(form) = form(state) else { return };
     if form.sending || key.is_some_and(|key| key.repeat) {
         return;
@@ -116,7 +116,7 @@ pub(super) fn advance(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Ef
 }
 
 /// A key that is no act goes into the field.
-pub(super) fn typed(state: &mut State, key: KeyPress) {
+pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     let Some(form) = form(state) else { return };
     if form.sending {
         return;
@@ -129,9 +129,9 @@ pub(super) fn typed(state: &mut State, key: KeyPress) {
     }
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
-        Input::Choice { options, chosen } => choose(options, chosen, key),
-        Input::Text(area) => drop(area.input(KeyEvent::new(key.code, key.mods))),
-        Input::Line(area) => match key.code {
+        FieldInput::Choice { options, chosen } => choose(options, chosen, key),
+        FieldInput::Text(area) => drop(area.input(KeyEvent::new(key.code, key.mods))),
+        FieldInput::Line(area) => match key.code {
             KeyCode::Up => focus(state, -1),
             KeyCode::Down => focus(state, 1),
             // One line has no other.
@@ -155,7 +155,7 @@ fn choose(options: &[String], chosen: &mut usize, key: KeyPress) {
 }
 
 /// Moves the focus by fields, round the form.
-pub(super) fn focus(state: &mut State, by: isize) {
+pub(super) fn focus(state: &mut AppState, by: isize) {
     if let Some(form) = form(state) {
         let count = form.fields.len().max(1);
         form.focus = (form.focus + count).saturating_add_signed(by) % count;
@@ -163,7 +163,7 @@ pub(super) fn focus(state: &mut State, by: isize) {
 }
 
 /// Puts the focus on a field.
-pub(super) fn focus_on(state: &mut State, index: usize) {
+pub(super) fn focus_on(state: &mut AppState, index: usize) {
     if let Some(form) = form(state)
         && index < form.fields.len()
     {
@@ -171,22 +171,22 @@ pub(super) fn focus_on(state: &mut State, index: usize) {
     }
 }
 
-/// Pasted text goes into the field, in several lines where it takes them.
-pub(super) fn paste(state: &mut State, text: &str) {
+/// Pasted text goes into the field, in several lines if it takes them.
+pub(super) fn paste(state: &mut AppState, text: &str) {
     let Some(form) = form(state) else { return };
     if form.sending {
         return;
     }
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
-        Input::Text(area) => drop(area.insert_str(sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")))),
-        Input::Line(area) => drop(area.insert_str(sanitize_line(text))),
-        Input::Choice { .. } => {}
+        FieldInput::Text(area) => drop(area.insert_str(sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")))),
+        FieldInput::Line(area) => drop(area.insert_str(sanitize_line(text))),
+        FieldInput::Choice { .. } => {}
     }
 }
 
-/// What the editor returned replaces the field's text; where it failed, the text stays and the reason is said.
-pub(super) fn edited(state: &mut State, result: Result<Option<String>, String>, out: &mut Vec<Effect>) {
+/// What the editor returned replaces the field's text; if it failed, the text stays and the reason is said.
+pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String>, out: &mut Vec<Effect>) {
     let text = match result {
         Ok(Some(text)) => text,
         Ok(None) => return,
@@ -195,14 +195,14 @@ pub(super) fn edited(state: &mut State, result: Result<Option<String>, String>, 
     let Some(form) = form(state) else { return };
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
-        Input::Text(area) => **area = crate::tui::state::form::several_lines(sanitize(&text).trim_end()),
-        Input::Line(area) => **area = crate::tui::state::form::one_line(&sanitize_line(text.trim_end())),
-        Input::Choice { .. } => {}
+        FieldInput::Text(area) => **area = crate::tui::state::form::several_lines(sanitize(&text).trim_end()),
+        FieldInput::Line(area) => **area = crate::tui::state::form::one_line(&sanitize_line(text.trim_end())),
+        FieldInput::Choice { .. } => {}
     }
 }
 
 /// Sends the form, or asks once more. `key` is the one that did: it does not answer what is asked.
-pub(super) fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let now = state.now;
     let Some(Overlay::Form(open)) = &state.overlay else { return };
     if open.sending {
@@ -224,7 +224,7 @@ pub(super) fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Eff
     };
     form.sent = op.map(|op| (write.clone(), op));
     let write = with_op(write, op);
-    if let About::Claim { id, act: ClaimAct::Redact } = form.about {
+    if let FormSubject::Claim { id, act: ClaimAct::Redact } = form.about {
         let opener = form.opener.map(|(key, _)| key);
         let question = format!("Redact {}?", id.short());
         let effect = "Its text is deleted everywhere. Undo cannot bring it back.".to_owned();
@@ -240,27 +240,30 @@ pub(super) fn submit(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Eff
     global::send(state, write, Acting::Form, out);
 }
 
-fn with_op(mut write: Write, op: Option<crate::domain::OpId>) -> Write {
+fn with_op(mut write: WriteRequest, op: Option<crate::domain::OpId>) -> WriteRequest {
     match &mut write {
-        Write::Resolve { request, .. } => request.caller.op_id = op,
-        Write::ResolveMany(request) => request.caller.op_id = op,
-        Write::Remember(request) => request.caller.op_id = op,
-        Write::Supersede(request) => request.claim.caller.op_id = op,
-        Write::Retract(request) | Write::Reinstate(request) | Write::Redact(request) | Write::Reviewed(request) => {
+        WriteRequest::Resolve { request, .. } => request.caller.op_id = op,
+        WriteRequest::ResolveMany(request) => request.caller.op_id = op,
+        WriteRequest::Remember(request) => request.caller.op_id = op,
+        WriteRequest::Supersede(request) => request.claim.caller.op_id = op,
+        WriteRequest::Retract(request)
+        | WriteRequest::Reinstate(request)
+        | WriteRequest::Redact(request)
+        | WriteRequest::Reviewed(request) => {
             request.caller.op_id = op;
         }
-        Write::Undo(request) => request.caller.op_id = op,
-        Write::Audit(request) => request.caller.op_id = op,
-        Write::AnswerJoin { request, .. } => request.caller.op_id = op,
-        Write::Quarantine { request, .. } => request.caller.op_id = op,
-        Write::CreateTeam(request) => request.caller.op_id = op,
-        Write::JoinTeam(request) => request.caller.op_id = op,
-        Write::SyncNow | Write::Reembed | Write::Setup { .. } => {}
+        WriteRequest::Undo(request) => request.caller.op_id = op,
+        WriteRequest::Audit(request) => request.caller.op_id = op,
+        WriteRequest::AnswerJoin { request, .. } => request.caller.op_id = op,
+        WriteRequest::Quarantine { request, .. } => request.caller.op_id = op,
+        WriteRequest::CreateTeam(request) => request.caller.op_id = op,
+        WriteRequest::JoinTeam(request) => request.caller.op_id = op,
+        WriteRequest::SyncNow | WriteRequest::Reembed | WriteRequest::Setup { .. } => {}
     }
     write
 }
 
-fn refuse(form: &mut Form, field: Option<FieldId>, message: String) {
+fn refuse(form: &mut ActForm, field: Option<FieldId>, message: String) {
     if let Some(index) = form.fields.iter().position(|own| Some(own.id) == field) {
         form.focus = index;
     }
@@ -268,7 +271,7 @@ fn refuse(form: &mut Form, field: Option<FieldId>, message: String) {
 }
 
 /// The form's request failed: it stays as it was written.
-pub(super) fn failed(state: &mut State, failure: &Failure) {
+pub(super) fn failed(state: &mut AppState, failure: &RequestFailure) {
     // Here letters are letters: the key that starts the daemon is on the screen behind.
     let start = state.keys.say("{cancel} keeps your text; {start} starts the daemon, then do it again");
     let Some(form) = form(state) else { return };
@@ -286,7 +289,7 @@ pub(super) fn failed(state: &mut State, failure: &Failure) {
 }
 
 /// The guard refused the form's request: it stays as it was written.
-pub(super) fn refused(state: &mut State, message: String) {
+pub(super) fn refused(state: &mut AppState, message: String) {
     let Some(form) = form(state) else { return };
     form.sending = false;
     form.sent = None;

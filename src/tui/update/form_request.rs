@@ -7,8 +7,8 @@ use crate::{
     api::{ActRequest, Caller, CardAct, Keep, RememberRequest, ResolveManyRequest, ResolveRequest, SupersedeRequest},
     domain::{ClaimId, ClaimKind, Qualifiers},
     tui::{
-        msg::Write,
-        state::form::{About, ClaimAct, FieldId, Form, KeepSide, SNOOZES},
+        msg::WriteRequest,
+        state::form::{ActForm, ClaimAct, FieldId, FormSubject, KeepSide, SNOOZES},
     },
 };
 
@@ -16,24 +16,24 @@ use crate::{
 pub(super) type Problem = (Option<FieldId>, String);
 
 /// Makes the request of a form, at `now` in milliseconds since the Unix epoch.
-pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Problem> {
+pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteRequest, Problem> {
     let reason = form.text(FieldId::Reason);
-    // On many cards each may have a known reason of its own; where one has none, the preview says so.
+    // On many cards each may have a known reason of its own; if one has none, the preview says so.
     let needs_reason = match form.about {
-        About::Card { act, .. } => act != CardAct::Snooze,
-        About::Many { .. } => false,
-        About::New => kind(form).is_guarded(),
-        About::NewTeam | About::JoinTeam => return teams::build(form, caller),
-        About::Claim { .. } => true,
+        FormSubject::Card { act, .. } => act != CardAct::Snooze,
+        FormSubject::Many { .. } => false,
+        FormSubject::New => kind(form).is_guarded(),
+        FormSubject::NewTeam | FormSubject::JoinTeam => return teams::build(form, caller),
+        FormSubject::Claim { .. } => true,
     };
-    if form.about == About::New && form.text(FieldId::Statement).is_empty() {
+    if form.about == FormSubject::New && form.text(FieldId::Statement).is_empty() {
         return Err((Some(FieldId::Statement), "say what holds".to_owned()));
     }
     if needs_reason && reason.is_empty() {
         return Err((Some(FieldId::Reason), "give a reason: it is kept with the claims".to_owned()));
     }
     match form.about {
-        About::Card { id, act, merged, winner } => {
+        FormSubject::Card { id, act, merged, winner } => {
             let statement = form.text(FieldId::Statement);
             if merged && statement.is_empty() {
                 return Err((Some(FieldId::Statement), "write the claim that replaces both".to_owned()));
@@ -51,9 +51,9 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                 until: (act == CardAct::Snooze).then(|| now + snoozed(form)),
                 expect_rev: Some(form.rev),
             };
-            Ok(Write::Resolve { card: id.to_hex(), request })
+            Ok(WriteRequest::Resolve { card: id.to_hex(), request })
         }
-        About::Many { act, keep } => {
+        FormSubject::Many { act, keep } => {
             let keep = match keep {
                 KeepSide::First => Some(Keep::First),
                 KeepSide::Second => Some(Keep::Second),
@@ -62,10 +62,10 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             };
             let until = (act == CardAct::Snooze).then(|| now + snoozed(form));
             let cards = form.cards.clone();
-            Ok(Write::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
+            Ok(WriteRequest::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
         }
-        About::NewTeam | About::JoinTeam => teams::build(form, caller),
-        About::New => Ok(Write::Remember(Box::new(RememberRequest {
+        FormSubject::NewTeam | FormSubject::JoinTeam => teams::build(form, caller),
+        FormSubject::New => Ok(WriteRequest::Remember(Box::new(RememberRequest {
             caller,
             statement: form.text(FieldId::Statement),
             kind: Some(kind(form)),
@@ -73,16 +73,16 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
             source: Some(form.text(FieldId::Source)).filter(|source| !source.is_empty()),
             ..RememberRequest::default()
         }))),
-        About::Claim { id, act } => {
+        FormSubject::Claim { id, act } => {
             // Of several claims none is shown with the revision that it has.
             let expect_rev = form.members.is_empty().then_some(form.rev);
             let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
             let request = |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev };
             Ok(match act {
-                ClaimAct::Retract => Write::Retract(request(caller)),
-                ClaimAct::Reinstate => Write::Reinstate(request(caller)),
-                ClaimAct::Reviewed => Write::Reviewed(request(caller)),
-                ClaimAct::Redact => Write::Redact(request(caller)),
+                ClaimAct::Retract => WriteRequest::Retract(request(caller)),
+                ClaimAct::Reinstate => WriteRequest::Reinstate(request(caller)),
+                ClaimAct::Reviewed => WriteRequest::Reviewed(request(caller)),
+                ClaimAct::Redact => WriteRequest::Redact(request(caller)),
                 ClaimAct::Supersede => {
                     let statement = form.text(FieldId::Statement);
                     if statement.is_empty() {
@@ -94,7 +94,7 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
                         reason: Some(reason.clone()),
                         ..RememberRequest::default()
                     };
-                    Write::Supersede(SupersedeRequest {
+                    WriteRequest::Supersede(SupersedeRequest {
                         targets: vec![id.to_hex()],
                         successor: None,
                         expect_rev: Some(form.rev),
@@ -107,16 +107,16 @@ pub(super) fn build(form: &Form, caller: Caller, now: u64) -> Result<Write, Prob
 }
 
 /// The kind that is chosen.
-fn kind(form: &Form) -> ClaimKind {
+fn kind(form: &ActForm) -> ClaimKind {
     ClaimKind::ALL.get(form.chosen(FieldId::Kind)).copied().unwrap_or(ClaimKind::Decision)
 }
 
-/// For how long a card is put off, in milliseconds.
-fn snoozed(form: &Form) -> u64 {
+/// For how long a card is snoozed, in milliseconds.
+fn snoozed(form: &ActForm) -> u64 {
     SNOOZES.get(form.chosen(FieldId::Snooze)).map_or(24, |(_, hours)| *hours) * 3_600_000
 }
 
-fn qualifiers(form: &Form) -> Result<Qualifiers, Problem> {
+fn qualifiers(form: &ActForm) -> Result<Qualifiers, Problem> {
     let get = |id| Some(form.text(id)).filter(|text| !text.is_empty());
     for id in [FieldId::From, FieldId::Until] {
         if let Some(text) = get(id)

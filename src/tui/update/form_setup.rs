@@ -6,16 +6,16 @@ use crate::{
     tui::{
         key::KeyPress,
         state::{
-            State,
+            AppState,
             conflicts::Card,
-            form::{About, ClaimAct, Field, FieldId, Form, Input, SNOOZES, one_line, several_lines},
+            form::{ActForm, ClaimAct, Field, FieldId, FieldInput, FormSubject, SNOOZES, one_line, several_lines},
             marks::ClaimMark,
         },
     },
 };
 
 /// The form of an act on a card. `winner` is the side that stays; `None` with supersede means a merged text.
-pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
+pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm {
     let summary = &card.view.summary;
     let merged = act == CardAct::Supersede && winner.is_none();
     let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
@@ -48,8 +48,8 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
         fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", reason.unwrap_or("")));
     }
     let (title, effect) = words(card, act, winner);
-    let about = About::Card { id: summary.id, act, merged, winner: stays };
-    Form {
+    let about = FormSubject::Card { id: summary.id, act, merged, winner: stays };
+    ActForm {
         rev: summary.rev,
         members: sides.iter().filter_map(|side| card.view.sides.get(*side)).map(|side| side.claim.id).collect(),
         ..plain(about, title, effect, summary.scope.clone(), fields)
@@ -57,16 +57,15 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> Form {
 }
 
 /// The form of an act on a claim.
-pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
+pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
     let id = claim.id.short();
     let (title, effect) = match act {
         ClaimAct::Supersede => {
             (format!("Supersede {id}"), "The new claim replaces it. The guard checks the new claim first.".to_owned())
         }
-        ClaimAct::Retract => (
-            format!("Retract {id}"),
-            rests(claim, "It was never right: it is no longer active, and stays in the history."),
-        ),
+        ClaimAct::Retract => {
+            (format!("Retract {id}"), rests(claim, "It was never right: it becomes inactive and stays in the history."))
+        }
         ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
         ClaimAct::Reviewed => (
             format!("Mark {id} as reviewed"),
@@ -83,29 +82,29 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> Form {
         fields.push(text_field(FieldId::Statement, "New claim", "what holds from now on", &claim.statement));
     }
     fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", ""));
-    let about = About::Claim { id: claim.id, act };
-    Form { rev: claim.rev, ..plain(about, title, effect, claim.scope.clone(), fields) }
+    let about = FormSubject::Claim { id: claim.id, act };
+    ActForm { rev: claim.rev, ..plain(about, title, effect, claim.scope.clone(), fields) }
 }
 
 /// The form of saying of several claims of one scope that they were looked at.
-pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> Form {
-    let about = About::Claim { id: first.id, act: ClaimAct::Reviewed };
+pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> ActForm {
+    let about = FormSubject::Claim { id: first.id, act: ClaimAct::Reviewed };
     let title = format!("{} claims: mark as reviewed", rest.len() + 1);
     let effect = "They stay as they are and leave the Inbox. One undo brings them back.".to_owned();
     let fields = vec![text_field(FieldId::Reason, "Reason", "why", "")];
-    Form {
+    ActForm {
         members: rest.iter().map(|mark| mark.id).collect(),
         ..plain(about, title, effect, first.scope.clone(), fields)
     }
 }
 
-/// The form of a new claim in a scope; where there are others, it asks in which.
-pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> Form {
+/// The form of a new claim in a scope; if there are others, it asks in which.
+pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> ActForm {
     let options = ClaimKind::ALL.iter().map(|kind| kind.as_str().to_owned()).collect();
     let mut fields = vec![
         text_field(FieldId::Statement, "Claim", "what holds, in a sentence", ""),
         text_field(FieldId::Reason, "Reason", "why; a fact needs none", ""),
-        Field { id: FieldId::Kind, label: "Kind", hint: "", input: Input::Choice { options, chosen: 0 } },
+        Field { id: FieldId::Kind, label: "Kind", hint: "", input: FieldInput::Choice { options, chosen: 0 } },
         line_field(FieldId::Source, "Source", "path:line, a document, an address"),
     ];
     if !others.is_empty() {
@@ -114,16 +113,16 @@ pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> Form {
             id: FieldId::Scope,
             label: "Scope",
             hint: "",
-            input: Input::Choice { options, chosen: 0 },
+            input: FieldInput::Choice { options, chosen: 0 },
         });
     }
     let effect = "The guard compares it with the active claims before it is stored.".to_owned();
-    plain(About::New, "Add a claim".to_owned(), effect, scope, fields)
+    plain(FormSubject::New, "Add a claim".to_owned(), effect, scope, fields)
 }
 
 /// A form in a scope, at its first field, that names no claims or cards.
-pub(super) fn plain(about: About, title: String, effect: String, scope: Scope, fields: Vec<Field>) -> Form {
-    Form {
+pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Scope, fields: Vec<Field>) -> ActForm {
+    ActForm {
         about,
         title,
         effect,
@@ -142,13 +141,13 @@ pub(super) fn plain(about: About, title: String, effect: String, scope: Scope, f
 }
 
 /// Takes up what was written before in the same form, and remembers the key that opened it.
-pub(super) fn with_draft(state: &mut State, fresh: Form, key: Option<KeyPress>) -> Form {
+pub(super) fn with_draft(state: &mut AppState, fresh: ActForm, key: Option<KeyPress>) -> ActForm {
     let mut form = match state.drafts.remove(&fresh.about) {
         // What was chosen among other sources stands for nothing here.
         Some(draft) if draft.keeps != fresh.keeps => fresh,
         Some(draft) => {
-            let Form { rev, title, effect, scope, cards, members, .. } = fresh;
-            Form { rev, title, effect, scope, cards, members, error: None, sending: false, ..draft }
+            let ActForm { rev, title, effect, scope, cards, members, .. } = fresh;
+            ActForm { rev, title, effect, scope, cards, members, error: None, sending: false, ..draft }
         }
         None => fresh,
     };
@@ -191,7 +190,7 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         }
         (CardAct::Supersede, None) => ("Merge", format!("One claim replaces {}.", others(usize::MAX))),
         (CardAct::Retract, _) if proposed => {
-            ("Accept: retract the claim", format!("{} was never right: it is no longer active.", quoted(0)))
+            ("Accept: retract the claim", format!("{} was never right: it becomes inactive.", quoted(0)))
         }
         (CardAct::Retract, _) => ("Retract one", "It was never right; the other one holds.".to_owned()),
         (CardAct::Narrow, _) => {
@@ -223,24 +222,24 @@ fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
     // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
     let usual = if act == CardAct::Narrow { 0 } else { card.other };
     let chosen = sides.iter().position(|side| *side == usual).unwrap_or(0);
-    Field { id: FieldId::Target, label: "Which", hint: "", input: Input::Choice { options, chosen } }
+    Field { id: FieldId::Target, label: "Which", hint: "", input: FieldInput::Choice { options, chosen } }
 }
 
 pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {
-    Field { id, label, hint, input: Input::Text(Box::new(several_lines(text))) }
+    Field { id, label, hint, input: FieldInput::Text(Box::new(several_lines(text))) }
 }
 
 /// For how long: a day, unless another is chosen.
 pub(super) fn snooze_field() -> Field {
     let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
-    Field { id: FieldId::Snooze, label: "For", hint: "", input: Input::Choice { options, chosen: 1 } }
+    Field { id: FieldId::Snooze, label: "For", hint: "", input: FieldInput::Choice { options, chosen: 1 } }
 }
 
 pub(super) fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {
-    Field { id, label, hint, input: Input::Line(Box::new(one_line(""))) }
+    Field { id, label, hint, input: FieldInput::Line(Box::new(one_line(""))) }
 }
 
 /// The id of the side chosen as target.
-pub(super) fn chosen_target(form: &Form) -> Option<ClaimId> {
+pub(super) fn chosen_target(form: &ActForm) -> Option<ClaimId> {
     form.members.get(form.chosen(FieldId::Target)).copied()
 }

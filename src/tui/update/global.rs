@@ -5,18 +5,14 @@ use crate::{
     api::AuditRequest,
     domain::Scope,
     tui::{
-        msg::{Effect, Slot, Write},
-        state::{
-            Acting, Daemon, Overlay, Screen, State, Tone, acts::Focus as ActsFocus, agents::Focus as AgentsFocus,
-            claims::Focus as ClaimsFocus, conflicts::Focus as CardFocus, inbox::Focus as InboxFocus,
-            peers::Focus as PeersFocus,
-        },
-        theme::Base,
+        msg::{Effect, Slot, WriteRequest},
+        state::{Acting, AppState, Daemon, Focus, Overlay, Screen, Tone, claims::ClaimsFocus},
+        theme::ThemeBase,
     },
 };
 
 /// Shows all scopes, or only that of what is under the cursor.
-pub(super) fn toggle_scope(state: &mut State) {
+pub(super) fn toggle_scope(state: &mut AppState) {
     state.scope = match state.scope {
         None => Some(scope_shown(state)),
         Some(_) => None,
@@ -26,55 +22,55 @@ pub(super) fn toggle_scope(state: &mut State) {
 }
 
 /// Compares the active claims of the scope with each other.
-pub(super) fn audit(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn audit(state: &mut AppState, out: &mut Vec<Effect>) {
     let scope = scope_of_act(state);
     let caller = state.caller(&scope);
     out.push(state.toast(Tone::Info, format!("Comparing the active claims in {scope}…")));
-    send(state, Write::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
+    send(state, WriteRequest::Audit(AuditRequest { caller, dry_run: false }), Acting::Audit(scope), out);
 }
 
 /// Copies what the claim, or each side of the card, says.
-pub(super) fn copy_text(state: &mut State, out: &mut Vec<Effect>) {
-    if let Some(text) = state.text_in_hand() {
+pub(super) fn copy_text(state: &mut AppState, out: &mut Vec<Effect>) {
+    if let Some(text) = state.selected_text() {
         out.push(Effect::Copy { text, what: "the text".to_owned() });
     }
 }
 
 /// Copies the command that opens what is under the cursor.
-pub(super) fn copy_link(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn copy_link(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(link) = link(state) {
         out.push(Effect::Copy { text: link.clone(), what: link });
     }
 }
 
 /// Opens the file that the claim comes from.
-pub(super) fn open_source(state: &mut State, out: &mut Vec<Effect>) {
-    if let Some((path, line)) = state.source_in_hand() {
+pub(super) fn open_source(state: &mut AppState, out: &mut Vec<Effect>) {
+    if let Some((path, line)) = state.selected_source() {
         out.push(Effect::Open { path, line });
     }
 }
 
 /// Draws the app in the next theme.
-pub(super) fn next_theme(state: &mut State, out: &mut Vec<Effect>) {
-    state.theme = claims::after(&Base::ALL, Some(state.theme)).unwrap_or_default();
+pub(super) fn next_theme(state: &mut AppState, out: &mut Vec<Effect>) {
+    state.theme = claims::after(&ThemeBase::ALL, Some(state.theme)).unwrap_or_default();
     let keep = "theme = … under [tui] in config.toml keeps it";
     out.push(state.toast(Tone::Info, format!("Theme: {}; {keep}.", state.theme.name())));
     out.push(Effect::Theme(state.theme));
 }
 
 /// Starts the daemon.
-pub(super) fn start(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn start(state: &mut AppState, out: &mut Vec<Effect>) {
     state.daemon = Daemon::Starting;
     out.push(Effect::Start);
 }
 
 /// Opens the log of this session.
-pub(super) fn open_log(state: &mut State) {
+pub(super) fn open_log(state: &mut AppState) {
     state.overlay = Some(Overlay::Log { up: 0 });
 }
 
 /// Takes the mouse, or leaves it to the terminal.
-pub(super) fn toggle_mouse(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn toggle_mouse(state: &mut AppState, out: &mut Vec<Effect>) {
     state.mouse = !state.mouse;
     let text =
         if state.mouse { "Mouse on: click and scroll in the app." } else { "Mouse off: the terminal handles it." };
@@ -83,9 +79,9 @@ pub(super) fn toggle_mouse(state: &mut State, out: &mut Vec<Effect>) {
 }
 
 /// Sends an act; its equivalent command line goes into the session's log.
-pub(super) fn send(state: &mut State, write: Write, acting: Acting, out: &mut Vec<Effect>) {
+pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, out: &mut Vec<Effect>) {
     let ticket = state.ticket(Slot::Act);
-    super::inbox::note_act(state, &acting);
+    super::inbox::begin_act(state, &acting);
     state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
     if let Some(op) = command_line::op(&write) {
@@ -98,7 +94,7 @@ pub(super) fn send(state: &mut State, write: Write, acting: Acting, out: &mut Ve
 }
 
 /// Goes to a screen; from there one comes back.
-pub(super) fn go(state: &mut State, screen: Screen) {
+pub(super) fn go(state: &mut AppState, screen: Screen) {
     if state.screen != screen {
         state.back.push(state.screen);
         if state.back.len() > 32 {
@@ -109,18 +105,18 @@ pub(super) fn go(state: &mut State, screen: Screen) {
 }
 
 /// One step back: out of a pane, a search, a chain, a screen.
-pub(super) fn back(state: &mut State) {
+pub(super) fn back(state: &mut AppState) {
     match state.screen {
-        Screen::Inbox if state.inbox.focus == InboxFocus::Detail => {
-            state.inbox.focus = InboxFocus::List;
+        Screen::Inbox if state.inbox.focus == Focus::Detail => {
+            state.inbox.focus = Focus::List;
             return;
         }
         Screen::Inbox | Screen::Cards if !state.conflicts.marks.is_empty() => {
             state.conflicts.marks.clear();
             return;
         }
-        Screen::Cards if state.conflicts.focus == CardFocus::Card => {
-            state.conflicts.focus = CardFocus::List;
+        Screen::Cards if state.conflicts.focus == Focus::Detail => {
+            state.conflicts.focus = Focus::List;
             return;
         }
         Screen::Claims if state.claims.focus == ClaimsFocus::Detail => {
@@ -132,8 +128,8 @@ pub(super) fn back(state: &mut State) {
             claims::restart(state);
             return;
         }
-        Screen::Claims if state.claims.is_narrowed() => {
-            state.claims.widen();
+        Screen::Claims if state.claims.has_filters() => {
+            state.claims.clear_filters();
             claims::restart(state);
             return;
         }
@@ -143,18 +139,18 @@ pub(super) fn back(state: &mut State) {
                 return;
             }
         }
-        Screen::Peers if state.peers.focus == PeersFocus::Detail => {
-            state.peers.focus = PeersFocus::List;
+        Screen::Peers if state.peers.focus == Focus::Detail => {
+            state.peers.focus = Focus::List;
             return;
         }
         Screen::Timeline => {
-            if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == ActsFocus::Detail) {
-                acts.focus = ActsFocus::List;
+            if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == Focus::Detail) {
+                acts.focus = Focus::List;
                 return;
             }
         }
-        Screen::Agents if state.agents.focus == AgentsFocus::Detail => {
-            state.agents.focus = AgentsFocus::List;
+        Screen::Agents if state.agents.focus == Focus::Detail => {
+            state.agents.focus = Focus::List;
             return;
         }
         Screen::Cards => {
@@ -170,14 +166,14 @@ pub(super) fn back(state: &mut State) {
 }
 
 /// The scope in which an act takes place that is about neither a claim nor a card: the one shown, else that under the cursor.
-pub(super) fn scope_of_act(state: &State) -> Scope {
+pub(super) fn scope_of_act(state: &AppState) -> Scope {
     state.scope.clone().unwrap_or_else(|| scope_shown(state))
 }
 
-fn scope_shown(state: &State) -> Scope {
+fn scope_shown(state: &AppState) -> Scope {
     match state.screen {
         Screen::Cards => state.conflicts.list.current().map(|card| card.scope.clone()),
-        Screen::Claims | Screen::Why => state.claim_in_hand().map(|claim| claim.scope.clone()),
+        Screen::Claims | Screen::Why => state.selected_claim().map(|claim| claim.scope.clone()),
         Screen::Inbox => state.inbox.scope().cloned(),
         Screen::Timeline => state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone()),
         Screen::Agents => state.agents.list.current().map(|event| event.scope.clone()),
@@ -187,10 +183,10 @@ fn scope_shown(state: &State) -> Scope {
 }
 
 /// The command that opens what is under the cursor.
-pub(super) fn link(state: &State) -> Option<String> {
+pub(super) fn link(state: &AppState) -> Option<String> {
     Some(match state.screen {
         Screen::Cards => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
-        Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.claim_in_hand()?.id.short()),
+        Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.selected_claim()?.id.short()),
         Screen::Inbox => super::inbox::link(state)?,
         Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => return None,
     })

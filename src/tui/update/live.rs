@@ -5,13 +5,13 @@ use crate::{
     api::Change,
     tui::{
         msg::{Effect, Live},
-        state::{Daemon, Screen, State, Tone},
+        state::{AppState, Daemon, Screen, Tone},
         text::writer,
     },
 };
 
 /// Takes one thing from the stream.
-pub(super) fn live(state: &mut State, live: Live, out: &mut Vec<Effect>) {
+pub(super) fn live(state: &mut AppState, live: Live, out: &mut Vec<Effect>) {
     match live {
         Live::Up => {
             let back = state.is_offline();
@@ -28,8 +28,8 @@ pub(super) fn live(state: &mut State, live: Live, out: &mut Vec<Effect>) {
     }
 }
 
-fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
-    state.wants.agents = true;
+fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
+    state.requests.agents = true;
     if change.act.starts_with("agent.") {
         // Who comes and goes is of the Agents screen alone.
         return;
@@ -39,12 +39,12 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
         (Some(shown), Some(scope)) => shown == scope,
         _ => true,
     };
-    state.wants.scopes = true;
-    state.wants.sync = true;
-    state.wants.inbox = true;
-    state.wants.diagnose = state.screen == Screen::Models;
+    state.requests.scopes = true;
+    state.requests.sync = true;
+    state.requests.inbox = true;
+    state.requests.diagnose = state.screen == Screen::Models;
     if !own {
-        state.news = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
+        state.last_change = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
     }
     if change.act == "sync.pending" && !own {
         let how = "{show_peers} shows the words to compare.";
@@ -57,37 +57,37 @@ fn changed(state: &mut State, change: &Change, out: &mut Vec<Effect>) {
     state.agents.list.refresh();
     if !change.cards.is_empty() || !change.claims.is_empty() {
         state.conflicts.list.refresh();
-        state.wants.card = true;
+        state.requests.card = true;
         state.claims.list.refresh();
-        state.claims.found.asked = None;
-        state.wants.why = true;
+        state.claims.related.asked = None;
+        state.requests.why = true;
     }
-    let news = match change.act.as_str() {
+    let last_change = match change.act.as_str() {
         "refused" => "A claim by {} was refused: a new card is in the Inbox.",
         "proposed" => "{} proposes to retract a claim: a new card is in the Inbox.",
         _ => return,
     };
     if !own {
         let by = writer(&change.who, change.agent.as_deref());
-        out.push(state.toast(Tone::Warn, news.replace("{}", &by)));
+        out.push(state.toast(Tone::Warn, last_change.replace("{}", &by)));
     }
 }
 
 /// Everything should be read again; what is shown stays until then.
-pub(super) fn refresh_all(state: &mut State) {
+pub(super) fn refresh_all(state: &mut AppState) {
     state.conflicts.list.refresh();
     state.claims.list.refresh();
     state.timeline.list.refresh();
     state.agents.list.refresh();
-    state.claims.found.asked = None;
+    state.claims.related.asked = None;
     state.models.files = None;
-    state.wants.agents = true;
-    state.wants.given = true;
-    state.wants.inbox = true;
-    state.wants.diagnose = true;
-    state.wants.scopes = true;
-    state.wants.health = true;
-    state.wants.sync = true;
-    state.wants.card = true;
-    state.wants.why = true;
+    state.requests.agents = true;
+    state.requests.injected = true;
+    state.requests.inbox = true;
+    state.requests.diagnose = true;
+    state.requests.scopes = true;
+    state.requests.health = true;
+    state.requests.sync = true;
+    state.requests.card = true;
+    state.requests.why = true;
 }

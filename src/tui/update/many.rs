@@ -7,10 +7,10 @@ use crate::{
     tui::{
         hits::Pane,
         key::KeyPress,
-        msg::{Effect, Read, Slot, Write},
+        msg::{Effect, ReadRequest, Slot, WriteRequest},
         state::{
-            Overlay, Screen, SessionAct, State, Tone,
-            form::{About, Field, FieldId, Form, Input, KeepSide},
+            AppState, Overlay, Screen, SessionAct, Tone,
+            form::{ActForm, Field, FieldId, FieldInput, FormSubject, KeepSide},
             inbox::ItemId,
             marks::refs,
             overlay::{Confirm, Listed},
@@ -20,19 +20,19 @@ use crate::{
 };
 
 /// Opens the form of an act on all marked cards; if it is about their sources, these are read first.
-pub(super) fn open(state: &mut State, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn open(state: &mut AppState, act: CardAct, keep: KeepSide, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if state.screen == Screen::Cards {
         state.conflicts.marks.refresh(&state.conflicts.list);
     }
     if keep == KeepSide::Chosen {
         let ids = refs(state.marked_cards()).into_iter().map(|card| card.id).collect();
-        return reads::read(state, Slot::Marked, Read::Cards(ids), out);
+        return reads::read(state, Slot::Marked, ReadRequest::Cards(ids), out);
     }
     form(state, act, keep, Vec::new(), key);
 }
 
 /// Takes the marked cards: the form offers the sources and writers of their sides.
-pub(super) fn choose(state: &mut State, views: &[CardView]) {
+pub(super) fn choose(state: &mut AppState, views: &[CardView]) {
     // Something was opened, or the marks were taken away, since.
     let marked = state.marked_cards();
     let are_marked = views.iter().any(|view| marked.iter().any(|card| card.id == view.summary.id));
@@ -42,7 +42,7 @@ pub(super) fn choose(state: &mut State, views: &[CardView]) {
     }
 }
 
-fn form(state: &mut State, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, usize)>, key: Option<KeyPress>) {
+fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, usize)>, key: Option<KeyPress>) {
     let marked = state.marked_cards();
     let Some(scope) = marked.first().map(|card| card.scope.clone()) else { return };
     let cards = refs(marked);
@@ -50,7 +50,7 @@ fn form(state: &mut State, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, usize
     let mut fields = Vec::new();
     if keep == KeepSide::Chosen {
         let options = keeps.iter().map(|(keep, on)| format!("{} ({on})", label(keep))).collect();
-        let input = Input::Choice { options, chosen: 0 };
+        let input = FieldInput::Choice { options, chosen: 0 };
         fields.push(Field { id: FieldId::Keep, label: "Whose claim", hint: "", input });
     }
     if act == CardAct::Snooze {
@@ -64,17 +64,17 @@ fn form(state: &mut State, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, usize
     }
     let (title, effect) = words(act, keep, count);
     let effect = format!("{effect} {}You see what becomes of each before anything is done.", elsewhere(state, count));
-    let form = Form {
+    let form = ActForm {
         cards,
         keeps: keeps.into_iter().map(|(keep, _)| keep).collect(),
-        ..form_setup::plain(About::Many { act, keep }, title, effect, scope, fields)
+        ..form_setup::plain(FormSubject::Many { act, keep }, title, effect, scope, fields)
     };
     let form = form_setup::with_draft(state, form, key);
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
 /// What an act leaves out, since it is about one scope.
-fn elsewhere(state: &State, count: usize) -> String {
+fn elsewhere(state: &AppState, count: usize) -> String {
     match state.conflicts.marks.len().saturating_sub(count) {
         0 => String::new(),
         1 => "What else is marked is of another scope or kind, and stays marked. ".to_owned(),
@@ -147,7 +147,7 @@ fn label(keep: &Keep) -> String {
 }
 
 /// The preview came: the question before it is done. Or it is done: what became of the cards.
-pub(super) fn answered(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
+pub(super) fn answered(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     state.acting = None;
     if answer.dry_run {
         preview(state, answer, out);
@@ -156,44 +156,44 @@ pub(super) fn answered(state: &mut State, answer: ResolvedMany, out: &mut Vec<Ef
     }
 }
 
-fn preview(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
+fn preview(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     // What lies over the screen by now may be something else.
-    if !matches!(&state.overlay, Some(Overlay::Form(form)) if form.sending && matches!(form.about, About::Many { .. }))
+    if !matches!(&state.overlay, Some(Overlay::Form(form)) if form.sending && matches!(form.about, FormSubject::Many { .. }))
     {
         return;
     }
     let Some(Overlay::Form(form)) = state.overlay.take() else { return };
-    let Some((Write::ResolveMany(request), _)) = form.sent.clone() else { return };
+    let Some((WriteRequest::ResolveMany(request), _)) = form.sent.clone() else { return };
     let (settled, of) = (answer.settled(), answer.items.len());
     if settled == 0 {
         let why = answer.items.first().map_or("", |item| item.summary.as_str());
         out.push(state.toast(Tone::Warn, format!("Nothing can be done so: {why}")));
-        let Form { about, .. } = *form;
-        state.drafts.insert(about, Form { sending: false, sent: None, ..*form });
+        let ActForm { about, .. } = *form;
+        state.drafts.insert(about, ActForm { sending: false, sent: None, ..*form });
         return;
     }
     let listed = |item: ResolvedCard| Listed { done: item.settled, text: item.summary, about: item.headline };
     let list: Vec<Listed> = answer.items.into_iter().map(listed).collect();
     let caller = state.caller(&form.scope);
-    let write = Write::ResolveMany(ResolveManyRequest { caller, dry_run: false, ..request });
+    let write = WriteRequest::ResolveMany(ResolveManyRequest { caller, dry_run: false, ..request });
     let left = if settled == of { String::new() } else { format!(" {} stay as they are.", of - settled) };
     let effect = format!("{} One undo takes it all back.{left}", sentence(&answer.summary));
     let opener = form.opener.map(|(key, _)| key);
     let confirm = Confirm::new(form.title.clone(), effect, "Do it", write, opener);
     state.overlay = Some(Overlay::Confirm(Confirm { list, ..confirm }));
     let about = form.about;
-    state.drafts.insert(about, Form { sending: false, sent: None, ..*form });
+    state.drafts.insert(about, ActForm { sending: false, sent: None, ..*form });
 }
 
-fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
-    state.drafts.retain(|about, _| !matches!(about, About::Many { .. }));
+fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
+    state.drafts.retain(|about, _| !matches!(about, FormSubject::Many { .. }));
     let height = state.hits.height(Pane::Cards);
     for item in answer.items.iter().filter(|item| item.settled) {
         state.conflicts.marks.remove(item.card);
         state.conflicts.list.update(item.card, |row| row.status = CardStatus::Settled);
     }
     let settled = |id: CardId| answer.items.iter().any(|item| item.settled && item.card == id);
-    // The cursor goes on to the next card that waits; where none does, the one under it leaves the list as well.
+    // The cursor goes on to the next card that waits; if none does, the one under it leaves the list as well.
     let list = &mut state.conflicts.list;
     for _ in 0..answer.items.len() {
         if list.anchor().is_some_and(settled) {
@@ -214,7 +214,7 @@ fn done(state: &mut State, answer: ResolvedMany, out: &mut Vec<Effect>) {
     for item in answer.items.iter().filter(|item| !item.settled) {
         state.note(Tone::Warn, format!("Card {} is as it was: {}", item.card.short(), item.summary));
     }
-    let (summary, place) = (answer.summary.trim_end_matches('.'), state.place_of(&answer.scope));
+    let (summary, place) = (answer.summary.trim_end_matches('.'), state.scope_suffix(&answer.scope));
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}.{more}"), "{undo} to undo"));
     if !answer.needs_review.is_empty() {
         let text = format!("{} claims that rest on what changed need review.", answer.needs_review.len());

@@ -5,16 +5,16 @@ use crate::{
     tui::{
         hits::Pane,
         state::{
-            Screen, State,
-            conflicts::CardFilter,
-            inbox::{ItemId, Row, id_of},
+            AppState, Screen,
+            conflicts::CardListFilter,
+            inbox::{InboxRow, ItemId, id_of},
         },
     },
 };
 
 /// From what waits to what is snoozed, to what is settled, to all cards, and back.
-pub(super) fn filter(state: &mut State) {
-    let before = if state.screen == Screen::Inbox { CardFilter::Open } else { state.conflicts.filter };
+pub(super) fn filter(state: &mut AppState) {
+    let before = if state.screen == Screen::Inbox { CardListFilter::Open } else { state.conflicts.filter };
     if let Some(next) = before.next() {
         state.screen = Screen::Cards;
         state.conflicts.filter = next;
@@ -26,9 +26,9 @@ pub(super) fn filter(state: &mut State) {
 }
 
 /// Marks or unmarks what is under the cursor, and goes to the next row.
-pub(super) fn toggle(state: &mut State) {
+pub(super) fn toggle(state: &mut AppState) {
     if state.screen == Screen::Inbox {
-        let items = state.inbox.stops().get(state.inbox.cursor()).map(|row| state.inbox.things(row));
+        let items = state.inbox.selectable_rows().get(state.inbox.cursor()).map(|row| state.inbox.items(row));
         toggle_items(state, &items.unwrap_or_default());
         return super::inbox::next(state);
     }
@@ -41,15 +41,16 @@ pub(super) fn toggle(state: &mut State) {
 }
 
 /// Marks all from the row that was marked last to the one under the cursor.
-pub(super) fn range(state: &mut State) {
+pub(super) fn range(state: &mut AppState) {
     if state.screen == Screen::Inbox {
-        let (stops, here) = (state.inbox.stops(), state.inbox.cursor());
+        let (selectable_rows, here) = (state.inbox.selectable_rows(), state.inbox.cursor());
         let marks = &mut state.conflicts.marks;
-        let last =
-            stops.iter().position(|row| state.inbox.things(row).iter().any(|item| Some(&id_of(item)) == marks.last()));
+        let last = selectable_rows
+            .iter()
+            .position(|row| state.inbox.items(row).iter().any(|item| Some(&id_of(item)) == marks.last()));
         let from = last.unwrap_or(here);
-        let range = stops.get(from.min(here)..=from.max(here)).unwrap_or_default();
-        range.iter().flat_map(|row| state.inbox.things(row)).for_each(|item| marks.add_item(&item));
+        let range = selectable_rows.get(from.min(here)..=from.max(here)).unwrap_or_default();
+        range.iter().flat_map(|row| state.inbox.items(row)).for_each(|item| marks.add_item(&item));
         return;
     }
     let screen = &mut state.conflicts;
@@ -65,15 +66,15 @@ pub(super) fn range(state: &mut State) {
 }
 
 /// Marks everything listed in the group under the cursor, or unmarks it where all is marked.
-pub(super) fn group(state: &mut State) {
+pub(super) fn group(state: &mut AppState) {
     if state.screen == Screen::Inbox {
         let kind = state.inbox.kind();
-        let stops = state.inbox.stops();
-        let group = stops.iter().filter(|row| match row {
-            Row::Item(own, _) | Row::Import(own, _) => Some(*own) == kind,
-            Row::Heading(..) | Row::Before(..) | Row::More(..) => false,
+        let selectable_rows = state.inbox.selectable_rows();
+        let group = selectable_rows.iter().filter(|row| match row {
+            InboxRow::Item(own, _) | InboxRow::Import(own, _) => Some(*own) == kind,
+            InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) => false,
         });
-        let items: Vec<InboxItem> = group.flat_map(|row| state.inbox.things(row)).collect();
+        let items: Vec<InboxItem> = group.flat_map(|row| state.inbox.items(row)).collect();
         return toggle_items(state, &items);
     }
     let screen = &mut state.conflicts;
@@ -86,7 +87,7 @@ pub(super) fn group(state: &mut State) {
     }
 }
 
-fn toggle_items(state: &mut State, items: &[InboxItem]) {
+fn toggle_items(state: &mut AppState, items: &[InboxItem]) {
     let marks = &mut state.conflicts.marks;
     if items.iter().all(|item| marks.has(item)) {
         items.iter().for_each(|item| marks.remove_item(item));

@@ -2,17 +2,17 @@
 
 use super::{claims, motion::Motion};
 use crate::tui::{
-    found::Words,
     hits::Pane,
     msg::Effect,
+    search::SearchWords,
     state::{
-        Screen, State, Tone,
-        why::{Chain, Node},
+        AppState, Screen, Tone,
+        why::{Node, WhyChain},
     },
 };
 
-/// Goes to the next or the previous match on this screen; says so where there is none.
-pub(super) fn step(state: &mut State, forward: bool, out: &mut Vec<Effect>) {
+/// Goes to the next or the previous match on this screen; says so if there is none.
+pub(super) fn step(state: &mut AppState, forward: bool, out: &mut Vec<Effect>) {
     let words = state.claims.words();
     let missed = match state.screen {
         Screen::Why => in_chain(state, &words, forward),
@@ -25,16 +25,16 @@ pub(super) fn step(state: &mut State, forward: bool, out: &mut Vec<Effect>) {
 }
 
 /// Every row of the list has what is searched for, what is near to it too.
-fn in_list(state: &mut State, forward: bool) -> Option<String> {
+fn in_list(state: &mut AppState, forward: bool) -> Option<String> {
     let before = state.claims.row();
     let height = state.hits.height(Pane::Claims);
-    claims::walk(state, Motion::By(if forward { 1 } else { -1 }), height);
+    claims::move_cursor(state, Motion::By(if forward { 1 } else { -1 }), height);
     (state.claims.row() == before).then(|| none(forward))
 }
 
-fn in_chain(state: &mut State, words: &Words, forward: bool) -> Option<String> {
+fn in_chain(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
     let here = state.why.current().map_or(0, |(index, _)| index);
-    let nodes = state.why.chain.as_ref().map(Chain::nodes).unwrap_or_default();
+    let nodes = state.why.chain.as_ref().map(WhyChain::nodes).unwrap_or_default();
     let has = |at: &usize| match nodes.get(*at) {
         Some(Node::Claim { claim, .. }) => {
             let texts = [Some(&claim.statement), claim.reason.as_ref(), claim.source.as_ref()];
@@ -49,7 +49,7 @@ fn in_chain(state: &mut State, words: &Words, forward: bool) -> Option<String> {
     None
 }
 
-fn among_acts(state: &mut State, words: &Words, forward: bool) -> Option<String> {
+fn among_acts(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
     let height = state.hits.height(Pane::Acts);
     let all = state.keys.say("{last} loads all");
     let acts = state.acts_mut()?;

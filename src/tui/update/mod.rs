@@ -9,7 +9,7 @@ mod claims;
 mod command_line;
 mod confirm;
 mod conflicts;
-mod follow;
+mod cursor;
 mod form;
 mod form_request;
 mod form_setup;
@@ -46,11 +46,11 @@ use super::{
     key::KeyPress,
     msg::{Effect, Msg},
     state::{
-        Daemon, Overlay, Screen, State, Tone,
-        acts::Span,
+        AppState, Daemon, Overlay, Screen, Tone,
+        acts::Period,
         form::{ClaimAct, KeepSide},
-        overlay::Asking,
-        page::About,
+        overlay::PromptPurpose,
+        page::PageSubject,
         why::Subject,
     },
 };
@@ -65,12 +65,12 @@ pub struct Opening {
     pub claim: Option<String>,
     /// Only this scope.
     pub scope: Option<Scope>,
-    /// The screen, where neither card nor claim says it.
+    /// The screen, if neither card nor claim says it.
     pub screen: Option<Screen>,
 }
 
 /// Begins: what to read first.
-pub fn open(state: &mut State, opening: Opening) -> Vec<Effect> {
+pub fn open(state: &mut AppState, opening: Opening) -> Vec<Effect> {
     let mut out = Vec::new();
     state.scope = opening.scope;
     state.screen = opening.screen.unwrap_or_default();
@@ -82,11 +82,11 @@ pub fn open(state: &mut State, opening: Opening) -> Vec<Effect> {
         state.screen = Screen::Inbox;
         conflicts::want(state, card);
     }
-    state.wants.scopes = true;
-    state.wants.health = true;
-    state.wants.inbox = true;
+    state.requests.scopes = true;
+    state.requests.health = true;
+    state.requests.inbox = true;
     if state.settings.last_here.is_some() {
-        state.timeline.span = Span::LastHere;
+        state.timeline.span = Period::LastHere;
     }
     if state.settings.tour {
         state.overlay = Some(Overlay::Tour { page: 0 });
@@ -96,7 +96,7 @@ pub fn open(state: &mut State, opening: Opening) -> Vec<Effect> {
 }
 
 /// Takes one message.
-pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
+pub fn update(state: &mut AppState, msg: Msg) -> Vec<Effect> {
     let mut out = Vec::new();
     match msg {
         Msg::Clock(now) => {
@@ -125,7 +125,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Effect> {
 }
 
 /// A key goes to what lies over the screen, else to the screen.
-fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
+fn press(state: &mut AppState, key: KeyPress, out: &mut Vec<Effect>) {
     if matches!(state.overlay, Some(Overlay::Form(_))) && form::held_down(state, key) {
         return;
     }
@@ -147,7 +147,7 @@ fn press(state: &mut State, key: KeyPress, out: &mut Vec<Effect>) {
 }
 
 /// Does an action. The key is the one that was pressed; a click and the palette's mouse have none.
-type Handler = fn(&mut State, Option<KeyPress>, &mut Vec<Effect>);
+type Handler = fn(&mut AppState, Option<KeyPress>, &mut Vec<Effect>);
 
 macro_rules! define_handlers {
     ($($name:ident: $danger:ident in $scope:ident by [$($key:literal),*], $title:literal $($short:literal)?
@@ -162,7 +162,7 @@ macro_rules! define_handlers {
 for_each_action!(define_handlers);
 
 /// Does an action, or says why it cannot be done.
-fn perform(state: &mut State, action: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+fn perform(state: &mut AppState, action: Action, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let spec = action.spec();
     match state.check(spec) {
         Ok(()) => handler(action)(state, key, out),
@@ -170,7 +170,7 @@ fn perform(state: &mut State, action: Action, key: Option<KeyPress>, out: &mut V
     }
 }
 
-fn paste(state: &mut State, text: &str) {
+fn paste(state: &mut AppState, text: &str) {
     match &mut state.overlay {
         Some(Overlay::Form(_)) => form::paste(state, text),
         Some(Overlay::Palette(palette)) => drop(palette.input.insert_str(crate::domain::text::sanitize_line(text))),
@@ -180,7 +180,7 @@ fn paste(state: &mut State, text: &str) {
     }
 }
 
-fn started(state: &mut State, result: Result<(), String>, out: &mut Vec<Effect>) {
+fn started(state: &mut AppState, result: Result<(), String>, out: &mut Vec<Effect>) {
     match result {
         Ok(()) => {
             state.daemon = Daemon::Unknown;

@@ -3,10 +3,7 @@
 use super::{acts, agents, claims, conflicts, inbox, peers, why};
 use crate::tui::{
     hits::Pane,
-    state::{
-        Overlay, Screen, State, acts::Focus as ActsFocus, agents::Focus as AgentsFocus, claims::Focus as ClaimsFocus,
-        conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
-    },
+    state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
 };
 
 /// How far a movement goes.
@@ -32,18 +29,18 @@ impl Motion {
 }
 
 /// Moves in the pane that has the focus.
-pub(super) fn shift_focused(state: &mut State, motion: Motion) {
+pub(super) fn shift_focused(state: &mut AppState, motion: Motion) {
     shift(state, pane(state), motion);
 }
 
 /// Moves by pages in the pane that has the focus; one line stays in sight.
-pub(super) fn turn_page(state: &mut State, pages: isize) {
+pub(super) fn turn_page(state: &mut AppState, pages: isize) {
     let rows = isize::try_from(state.hits.height(pane(state)).saturating_sub(1).max(1)).unwrap_or(1);
     shift_focused(state, Motion::By(pages * rows));
 }
 
 /// Opens what is under the cursor.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     match state.screen {
         Screen::Cards => conflicts::open(state),
         Screen::Claims => claims::open(state),
@@ -57,14 +54,14 @@ pub(super) fn open(state: &mut State) {
 }
 
 /// The pane that has the focus.
-pub(super) fn pane(state: &State) -> Pane {
+pub(super) fn pane(state: &AppState) -> Pane {
     if matches!(state.overlay, Some(Overlay::Page(_))) {
         return Pane::Page;
     }
     match state.screen {
         Screen::Cards => match state.conflicts.focus {
-            CardFocus::List => Pane::Cards,
-            CardFocus::Card => Pane::Card,
+            Focus::List => Pane::Cards,
+            Focus::Detail => Pane::Card,
         },
         Screen::Claims => match state.claims.focus {
             ClaimsFocus::Scopes => Pane::Scopes,
@@ -73,28 +70,28 @@ pub(super) fn pane(state: &State) -> Pane {
         },
         Screen::Why => Pane::Chain,
         Screen::Peers => match state.peers.focus {
-            PeersFocus::List => Pane::Peers,
-            PeersFocus::Detail => Pane::Peer,
+            Focus::List => Pane::Peers,
+            Focus::Detail => Pane::Peer,
         },
         Screen::Inbox => match state.inbox.focus {
-            InboxFocus::List => Pane::Inbox,
-            InboxFocus::Detail if state.inbox.card().is_some() => Pane::Card,
-            InboxFocus::Detail => Pane::Item,
+            Focus::List => Pane::Inbox,
+            Focus::Detail if state.inbox.card().is_some() => Pane::Card,
+            Focus::Detail => Pane::Item,
         },
         Screen::Timeline => match state.acts().map(|acts| acts.focus).unwrap_or_default() {
-            ActsFocus::List => Pane::Acts,
-            ActsFocus::Detail => Pane::Act,
+            Focus::List => Pane::Acts,
+            Focus::Detail => Pane::Act,
         },
         Screen::Agents => match state.agents.focus {
-            AgentsFocus::List => Pane::Agents,
-            AgentsFocus::Detail => Pane::AgentActs,
+            Focus::List => Pane::Agents,
+            Focus::Detail => Pane::AgentActs,
         },
         Screen::Models => Pane::Models,
     }
 }
 
 /// Moves in a pane: the cursor of a list, or what is scrolled.
-pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
+pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
     let height = state.hits.height(pane);
     match pane {
         Pane::Cards => {
@@ -105,7 +102,7 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
                 Motion::Last => list.end(height),
             }
         }
-        Pane::Claims => claims::walk(state, motion, height),
+        Pane::Claims => claims::move_cursor(state, motion, height),
         Pane::Card => {
             if let Some(card) = &mut state.conflicts.card {
                 card.scroll = motion.apply(card.scroll.min(state.hits.overflow(pane)), state.hits.overflow(pane));
@@ -115,7 +112,7 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
             let last = state.hits.overflow(pane);
             state.claims.scroll = motion.apply(state.claims.scroll.min(last), last);
         }
-        Pane::Scopes => claims::walk_tree(state, motion),
+        Pane::Scopes => claims::move_in_tree(state, motion),
         Pane::Chain => match motion {
             Motion::By(rows) => state.why.step(rows),
             Motion::First => state.why.step(isize::MIN),
@@ -130,7 +127,7 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
             state.peers.scroll = motion.apply(state.peers.scroll.min(last), last);
         }
         Pane::Inbox => {
-            let last = state.inbox.stops().len().saturating_sub(1);
+            let last = state.inbox.selectable_rows().len().saturating_sub(1);
             state.inbox.place(motion.apply(state.inbox.cursor(), last));
         }
         Pane::Item => {
@@ -172,20 +169,20 @@ pub(super) fn shift(state: &mut State, pane: Pane, motion: Motion) {
 }
 
 /// Moves the focus from pane to pane; `round` goes from the last to the first. A page has nothing beside it.
-pub(super) fn turn(state: &mut State, by: isize, round: bool) {
+pub(super) fn turn(state: &mut AppState, by: isize, round: bool) {
     if matches!(state.overlay, Some(Overlay::Page(_))) {
         return;
     }
     match state.screen {
-        Screen::Cards => turn_to(&mut state.conflicts.focus, [CardFocus::List, CardFocus::Card], by, round),
+        Screen::Cards => turn_to(&mut state.conflicts.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Claims => {
             let order = [ClaimsFocus::Scopes, ClaimsFocus::List, ClaimsFocus::Detail];
             turn_to(&mut state.claims.focus, order, by, round);
         }
-        Screen::Peers => turn_to(&mut state.peers.focus, [PeersFocus::List, PeersFocus::Detail], by, round),
-        Screen::Inbox => turn_to(&mut state.inbox.focus, [InboxFocus::List, InboxFocus::Detail], by, round),
-        Screen::Timeline => turn_to(&mut state.timeline.focus, [ActsFocus::List, ActsFocus::Detail], by, round),
-        Screen::Agents => turn_to(&mut state.agents.focus, [AgentsFocus::List, AgentsFocus::Detail], by, round),
+        Screen::Peers => turn_to(&mut state.peers.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Inbox => turn_to(&mut state.inbox.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Timeline => turn_to(&mut state.timeline.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Agents => turn_to(&mut state.agents.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Why | Screen::Models => {}
     }
 }

@@ -7,17 +7,14 @@ use crate::tui::{
     action::{Action, KeyScope},
     hits::{Hit, Pane},
     msg::Effect,
-    state::{
-        Overlay, Screen, State, acts::Focus as ActsFocus, agents::Focus as AgentsFocus, claims::Focus as ClaimsFocus,
-        conflicts::Focus as CardFocus, inbox::Focus as InboxFocus, peers::Focus as PeersFocus,
-    },
+    state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
 };
 
 /// Rows that one notch of the wheel moves.
 const NOTCH: isize = 3;
 
 /// Takes a mouse event.
-pub(super) fn mouse(state: &mut State, kind: MouseEventKind, column: u16, row: u16, out: &mut Vec<Effect>) {
+pub(super) fn mouse(state: &mut AppState, kind: MouseEventKind, column: u16, row: u16, out: &mut Vec<Effect>) {
     let Some(hit) = state.hits.at(column, row) else { return };
     match kind {
         MouseEventKind::Down(MouseButton::Left) => click(state, hit, out),
@@ -28,7 +25,7 @@ pub(super) fn mouse(state: &mut State, kind: MouseEventKind, column: u16, row: u
     }
 }
 
-fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
+fn click(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
     // What lies over the screen takes the clicks on itself; the screen below takes none.
     let over = state.overlay.is_some();
     match hit {
@@ -88,7 +85,7 @@ fn click(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
 }
 
 /// The other button marks what waits.
-fn mark(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
+fn mark(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
     if state.overlay.is_some() {
         return;
     }
@@ -102,7 +99,7 @@ fn mark(state: &mut State, hit: Hit, out: &mut Vec<Effect>) {
     perform(state, Action::Mark, None, out);
 }
 
-fn is_current(state: &State, pane: Pane, row: usize) -> bool {
+fn is_current(state: &AppState, pane: Pane, row: usize) -> bool {
     match pane {
         Pane::Cards => state.conflicts.list.cursor() == row,
         Pane::Claims => state.claims.row() == row,
@@ -116,7 +113,7 @@ fn is_current(state: &State, pane: Pane, row: usize) -> bool {
     }
 }
 
-fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
+fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
     let (Hit::Pane(pane) | Hit::Row(pane, _)) = hit else { return };
     if pane == Pane::Picks {
         let asked = matches!(state.overlay, Some(Overlay::Confirm(_)));
@@ -134,15 +131,15 @@ fn wheel(state: &mut State, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
     }
 }
 
-fn focus(state: &mut State, pane: Pane) {
+fn focus(state: &mut AppState, pane: Pane) {
     match pane {
-        Pane::Cards => state.conflicts.focus = CardFocus::List,
-        Pane::Card if state.screen == Screen::Inbox => state.inbox.focus = InboxFocus::Detail,
-        Pane::Card => state.conflicts.focus = CardFocus::Card,
-        Pane::Inbox => state.inbox.focus = InboxFocus::List,
-        Pane::Item => state.inbox.focus = InboxFocus::Detail,
+        Pane::Cards => state.conflicts.focus = Focus::List,
+        Pane::Card if state.screen == Screen::Inbox => state.inbox.focus = Focus::Detail,
+        Pane::Card => state.conflicts.focus = Focus::Detail,
+        Pane::Inbox => state.inbox.focus = Focus::List,
+        Pane::Item => state.inbox.focus = Focus::Detail,
         Pane::Acts | Pane::Act => {
-            let focus = if pane == Pane::Acts { ActsFocus::List } else { ActsFocus::Detail };
+            let focus = if pane == Pane::Acts { Focus::List } else { Focus::Detail };
             if let Some(acts) = state.acts_mut() {
                 acts.focus = focus;
             }
@@ -150,10 +147,10 @@ fn focus(state: &mut State, pane: Pane) {
         Pane::Scopes => state.claims.focus = ClaimsFocus::Scopes,
         Pane::Claims => state.claims.focus = ClaimsFocus::List,
         Pane::Detail => state.claims.focus = ClaimsFocus::Detail,
-        Pane::Peers => state.peers.focus = PeersFocus::List,
-        Pane::Peer => state.peers.focus = PeersFocus::Detail,
-        Pane::Agents => state.agents.focus = AgentsFocus::List,
-        Pane::AgentActs => state.agents.focus = AgentsFocus::Detail,
+        Pane::Peers => state.peers.focus = Focus::List,
+        Pane::Peer => state.peers.focus = Focus::Detail,
+        Pane::Agents => state.agents.focus = Focus::List,
+        Pane::AgentActs => state.agents.focus = Focus::Detail,
         Pane::Chain | Pane::Models | Pane::Page | Pane::Picks => {}
     }
 }

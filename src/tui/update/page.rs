@@ -7,11 +7,11 @@ use crate::{
     api::SnapshotQuery,
     tui::{
         key::KeyPress,
-        msg::{Effect, Failure, Read, Slot, Write},
+        msg::{Effect, ReadRequest, RequestFailure, Slot, WriteRequest},
         state::{
-            Overlay, State,
+            AppState, Overlay,
             overlay::Confirm,
-            page::{About, Page},
+            page::{PageSubject, TextPage},
         },
     },
 };
@@ -19,51 +19,51 @@ use crate::{
 /// About how many tokens a page has: more than an agent is given, since a person scrolls.
 const TOKENS: usize = 4_000;
 
-/// Opens the page of the scope in hand.
-pub(super) fn open_snapshot(state: &mut State, out: &mut Vec<Effect>) {
+/// Opens the page of the scope shown.
+pub(super) fn open_snapshot(state: &mut AppState, out: &mut Vec<Effect>) {
     let scope = global::scope_of_act(state);
-    open(state, About::Snapshot(scope), out);
+    open(state, PageSubject::Snapshot(scope), out);
 }
 
 /// Opens a page, and asks for its text.
-pub(super) fn open(state: &mut State, about: About, out: &mut Vec<Effect>) {
+pub(super) fn open(state: &mut AppState, about: PageSubject, out: &mut Vec<Effect>) {
     let request = match &about {
-        About::Snapshot(scope) => Read::Snapshot(SnapshotQuery {
+        PageSubject::Snapshot(scope) => ReadRequest::Snapshot(SnapshotQuery {
             org_id: scope.org_id.clone(),
             project: scope.project.clone(),
             tokens: Some(TOKENS),
             ..SnapshotQuery::default()
         }),
-        About::Setup { remove } => Read::Setup { remove: *remove },
-        About::Join => return,
+        PageSubject::Setup { remove } => ReadRequest::Setup { remove: *remove },
+        PageSubject::Join => return,
     };
-    state.overlay = Some(Overlay::Page(Box::new(Page::new(about))));
+    state.overlay = Some(Overlay::Page(Box::new(TextPage::new(about))));
     reads::read(state, Slot::Page, request, out);
 }
 
 /// Takes the text of the page that is open.
-pub(super) fn accept(state: &mut State, text: String, note: String) {
+pub(super) fn accept(state: &mut AppState, text: String, note: String) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
-        (page.text, page.note, page.trouble) = (Some(text), note, None);
+        (page.text, page.note, page.error) = (Some(text), note, None);
     }
 }
 
 /// The text could not be read.
-pub(super) fn failed(state: &mut State, failure: &Failure) {
+pub(super) fn failed(state: &mut AppState, failure: &RequestFailure) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
-        page.trouble = Some((failure.message.clone(), failure.hint.clone().unwrap_or_default()));
+        page.error = Some((failure.message.clone(), failure.hint.clone().unwrap_or_default()));
     }
 }
 
 /// A key without an action goes into what is searched for on the page.
-pub(super) fn typed(state: &mut State, key: KeyPress) {
+pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.typed(key);
     }
 }
 
 /// Closes what is searched for, then the page.
-pub(super) fn close(state: &mut State, key: Option<KeyPress>) {
+pub(super) fn close(state: &mut AppState, key: Option<KeyPress>) {
     match &mut state.overlay {
         Some(Overlay::Page(page)) if page.find.is_some() && key.is_some_and(|key| key.code == KeyCode::Esc) => {
             page.find = None;
@@ -73,21 +73,21 @@ pub(super) fn close(state: &mut State, key: Option<KeyPress>) {
 }
 
 /// Begins to search the page.
-pub(super) fn find(state: &mut State) {
+pub(super) fn find(state: &mut AppState) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.begin_find();
     }
 }
 
 /// Goes to the next line that matches, or to the one before.
-pub(super) fn step(state: &mut State, forward: bool) {
+pub(super) fn step(state: &mut AppState, forward: bool) {
     if let Some(Overlay::Page(page)) = &mut state.overlay {
         page.step(forward);
     }
 }
 
 /// Copies the whole text.
-pub(super) fn copy(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn copy(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(Overlay::Page(page)) = &state.overlay
         && let Some(text) = page.text.clone()
     {
@@ -96,9 +96,9 @@ pub(super) fn copy(state: &mut State, out: &mut Vec<Effect>) {
 }
 
 /// Asks before what the page shows is written.
-pub(super) fn apply(state: &mut State, key: Option<KeyPress>) {
+pub(super) fn apply(state: &mut AppState, key: Option<KeyPress>) {
     let Some(Overlay::Page(page)) = &state.overlay else { return };
-    let About::Setup { remove } = page.about else { return };
+    let PageSubject::Setup { remove } = page.about else { return };
     let files = page.text.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("+++ "));
     let files = match files.count() {
         1 => "one file".to_owned(),
@@ -112,6 +112,6 @@ pub(super) fn apply(state: &mut State, key: Option<KeyPress>) {
     } else {
         ("Write into these files?", format!("{files} will change. A copy is kept; ergo setup --remove undoes it."))
     };
-    let write = Write::Setup { remove };
+    let write = WriteRequest::Setup { remove };
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Write", write, key)));
 }

@@ -7,11 +7,11 @@ use crate::tui::{
     hits::Pane,
     key::KeyPress,
     msg::Effect,
-    state::{Overlay, State, form::clear_line, overlay::Palette},
+    state::{AppState, Overlay, form::clear_line, overlay::Palette},
 };
 
 /// A key without an action goes into the search.
-pub(super) fn typed(state: &mut State, key: KeyPress) {
+pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Palette(palette)) = &mut state.overlay {
         palette.input.input(KeyEvent::new(key.code, key.mods));
         palette.row = 0;
@@ -19,12 +19,12 @@ pub(super) fn typed(state: &mut State, key: KeyPress) {
 }
 
 /// Opens the palette.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     state.overlay = Some(Overlay::Palette(Palette::new()));
 }
 
 /// Moves in the palette or the log, or to the next match on a page.
-pub(super) fn step(state: &mut State, rows: isize) {
+pub(super) fn step(state: &mut AppState, rows: isize) {
     let last = match &state.overlay {
         Some(Overlay::Palette(palette)) => palette.acts(state).len().saturating_sub(1),
         _ => state.log.len().saturating_sub(1),
@@ -38,13 +38,13 @@ pub(super) fn step(state: &mut State, rows: isize) {
 }
 
 /// Moves by pages.
-pub(super) fn turn_page(state: &mut State, pages: isize) {
+pub(super) fn turn_page(state: &mut AppState, pages: isize) {
     let page = state.hits.height(Pane::Picks).saturating_sub(1).max(1);
     step(state, pages * isize::try_from(page).unwrap_or(1));
 }
 
 /// Takes away what was typed.
-pub(super) fn clear(state: &mut State) {
+pub(super) fn clear(state: &mut AppState) {
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => {
             clear_line(&mut palette.input);
@@ -57,7 +57,7 @@ pub(super) fn clear(state: &mut State) {
 }
 
 /// Does what is under the cursor, or ends what is typed.
-pub(super) fn pick(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match &mut state.overlay {
         Some(Overlay::Palette(palette)) => {
             let palette = palette.clone();
@@ -75,7 +75,7 @@ pub(super) fn pick(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effec
 }
 
 /// Goes back to what lies below.
-pub(super) fn close(state: &mut State) {
+pub(super) fn close(state: &mut AppState) {
     match &mut state.overlay {
         Some(Overlay::Palette(_) | Overlay::Log { .. }) => state.overlay = None,
         Some(Overlay::Prompt(_)) => prompt::cancel(state),

@@ -1,36 +1,32 @@
-//! The Peers screen: comparing with every peer now, and who is let in.
+//! The Peers screen: comparing with every peer now, and who is admitted.
 
 use super::global;
 use crate::{
     api::AnswerJoinRequest,
     tui::{
         key::KeyPress,
-        msg::{Effect, Write},
-        state::{
-            Acting, Overlay, State, Tone,
-            overlay::Confirm,
-            peers::{Entry, Focus},
-        },
+        msg::{Effect, WriteRequest},
+        state::{Acting, AppState, Focus, Overlay, Tone, overlay::Confirm, peers::PeerEntry},
     },
 };
 
 /// Syncs with every peer.
-pub(super) fn sync_now(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn sync_now(state: &mut AppState, out: &mut Vec<Effect>) {
     out.push(state.toast(Tone::Info, "Comparing with every peer…"));
-    global::send(state, Write::SyncNow, Acting::Confirmed, out);
+    global::send(state, WriteRequest::SyncNow, Acting::Confirmed, out);
 }
 
 /// Opens what is under the cursor.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     match state.peers.current() {
-        Some(Entry::Pending(_)) => ask(state, None, true),
+        Some(PeerEntry::Pending(_)) => ask(state, None, true),
         Some(_) => state.peers.focus = Focus::Detail,
         None => {}
     }
 }
 
-/// Asks before someone is let in, or turned away: neither can be taken back with undo.
-pub(super) fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
+/// Asks before someone is admitted, or rejected: neither can be undone.
+pub(super) fn ask(state: &mut AppState, opener: Option<KeyPress>, accept: bool) {
     let Some(join) = state.waiting().cloned() else { return };
     let home = state.home.0.clone();
     let caller = state.caller(&home);
@@ -53,6 +49,6 @@ pub(super) fn ask(state: &mut State, opener: Option<KeyPress>, accept: bool) {
     };
     let words = if accept { join.words.clone() } else { Vec::new() };
     let write =
-        Write::AnswerJoin { id: join.id, name: join.name, request: AnswerJoinRequest { caller, accept, words } };
+        WriteRequest::AnswerJoin { id: join.id, name: join.name, request: AnswerJoinRequest { caller, accept, words } };
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, opener)));
 }

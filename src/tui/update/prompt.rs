@@ -9,42 +9,42 @@ use crate::{
     tui::{
         key::KeyPress,
         state::{
-            Overlay, Screen, State,
-            claims::Focus,
+            AppState, Overlay, Screen,
+            claims::ClaimsFocus,
             form::{clear_line, one_line},
-            overlay::{Asking, Prompt},
+            overlay::{PromptInput, PromptPurpose},
             why::Subject,
         },
     },
 };
 
 /// Opens the line.
-pub(super) fn open(state: &mut State, asking: Asking) {
+pub(super) fn open(state: &mut AppState, asking: PromptPurpose) {
     let before = match asking {
-        Asking::Search => state.claims.search.clone(),
-        Asking::Why => String::new(),
+        PromptPurpose::Search => state.claims.search.clone(),
+        PromptPurpose::Why => String::new(),
     };
     let mut from = None;
-    if asking == Asking::Search {
+    if asking == PromptPurpose::Search {
         if state.screen != Screen::Claims {
             from = Some(state.screen);
             global::go(state, Screen::Claims);
         }
-        state.claims.focus = Focus::List;
+        state.claims.focus = ClaimsFocus::List;
     }
-    state.overlay = Some(Overlay::Prompt(Prompt { asking, input: one_line(&before), before, from }));
+    state.overlay = Some(Overlay::Prompt(PromptInput { asking, input: one_line(&before), before, from }));
 }
 
 /// The most characters of a line: more is no question, and would not fit into a request.
-const MOST: usize = 500;
+const MAX: usize = 500;
 
 /// How many more characters fit into the line.
 fn room(input: &TextArea<'static>) -> usize {
-    MOST.saturating_sub(input.lines().iter().map(|line| line.chars().count()).sum())
+    MAX.saturating_sub(input.lines().iter().map(|line| line.chars().count()).sum())
 }
 
 /// A key that is no act goes into the text.
-pub(super) fn typed(state: &mut State, key: KeyPress) {
+pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         if !matches!(key.code, KeyCode::Char(_)) || room(&prompt.input) > 0 {
             prompt.input.input(KeyEvent::new(key.code, key.mods));
@@ -54,7 +54,7 @@ pub(super) fn typed(state: &mut State, key: KeyPress) {
 }
 
 /// Pasted text goes in as one line.
-pub(super) fn paste(state: &mut State, text: &str) {
+pub(super) fn paste(state: &mut AppState, text: &str) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         let room = room(&prompt.input);
         prompt.input.insert_str(sanitize_line(text).chars().take(room).collect::<String>());
@@ -63,14 +63,14 @@ pub(super) fn paste(state: &mut State, text: &str) {
 }
 
 /// The search follows what is typed.
-fn follow(state: &mut State) {
+fn follow(state: &mut AppState) {
     let Some(Overlay::Prompt(prompt)) = &state.overlay else { return };
-    if prompt.asking == Asking::Search {
+    if prompt.asking == PromptPurpose::Search {
         search(state, prompt.input.lines().join(" "));
     }
 }
 
-fn search(state: &mut State, words: String) {
+fn search(state: &mut AppState, words: String) {
     if words != state.claims.search {
         state.claims.search = words;
         claims::restart(state);
@@ -78,7 +78,7 @@ fn search(state: &mut State, words: String) {
 }
 
 /// Takes away what was typed.
-pub(super) fn clear(state: &mut State) {
+pub(super) fn clear(state: &mut AppState) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         clear_line(&mut prompt.input);
         follow(state);
@@ -86,18 +86,18 @@ pub(super) fn clear(state: &mut State) {
 }
 
 /// Ends the line: a question is asked, a search stays.
-pub(super) fn submit(state: &mut State) {
+pub(super) fn submit(state: &mut AppState) {
     let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
     let text = prompt.input.lines().join(" ").trim().to_owned();
-    if prompt.asking == Asking::Why && !text.is_empty() {
+    if prompt.asking == PromptPurpose::Why && !text.is_empty() {
         why::show(state, Subject::Question(text));
     }
 }
 
 /// Closes the line: the search is again what it was before.
-pub(super) fn cancel(state: &mut State) {
+pub(super) fn cancel(state: &mut AppState) {
     let Some(Overlay::Prompt(prompt)) = state.overlay.take() else { return };
-    if prompt.asking == Asking::Search {
+    if prompt.asking == PromptPurpose::Search {
         search(state, prompt.before);
         if let Some(from) = prompt.from {
             state.back.pop();

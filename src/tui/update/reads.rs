@@ -5,18 +5,18 @@ use crate::{
     domain::{CardId, Scope},
     tui::{
         drift,
-        msg::{Effect, Read, Slot},
+        msg::{Effect, ReadRequest, Slot},
         state::{
-            Daemon, Inbox, Screen, State,
-            agents::Shown,
-            found::Asked,
+            AppState, Daemon, InboxState, Screen,
+            agents::AgentListing,
+            related::RelatedQuery,
             why::{Node, Section, Subject},
         },
     },
 };
 
 /// Asks for what the screen needs and has not.
-pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.autostart && !matches!(state.daemon, Daemon::Unknown) {
         state.autostart = false;
         if matches!(state.daemon, Daemon::Down { .. }) {
@@ -27,9 +27,9 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
     if state.is_offline() {
         return;
     }
-    if state.wants.health && !state.waits(Slot::Health) {
-        state.wants.health = false;
-        read(state, Slot::Health, Read::Health, out);
+    if state.requests.health && !state.waits(Slot::Health) {
+        state.requests.health = false;
+        read(state, Slot::Health, ReadRequest::Health, out);
     }
     inbox(state, out);
     super::teams::follow(state, out);
@@ -46,59 +46,59 @@ pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
         Screen::Peers => sync(state, out),
         Screen::Agents => agents(state, out),
     }
-    if state.wants.scopes && !state.waits(Slot::Scopes) {
-        state.wants.scopes = false;
-        read(state, Slot::Scopes, Read::Scopes, out);
+    if state.requests.scopes && !state.waits(Slot::Scopes) {
+        state.requests.scopes = false;
+        read(state, Slot::Scopes, ReadRequest::Scopes, out);
     }
 }
 
 /// Asks the daemon.
-pub(super) fn read(state: &mut State, slot: Slot, read: Read, out: &mut Vec<Effect>) {
+pub(super) fn read(state: &mut AppState, slot: Slot, read: ReadRequest, out: &mut Vec<Effect>) {
     let ticket = state.ticket(slot);
     out.push(Effect::Read(ticket, read));
 }
 
-fn cards(state: &mut State, out: &mut Vec<Effect>) {
+fn cards(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(page) = state.conflicts.list.need() {
         let query = state.conflicts.query(state.scope.as_ref(), page.cursor);
-        read(state, Slot::Conflicts, Read::Conflicts(query), out);
+        read(state, Slot::Conflicts, ReadRequest::Conflicts(query), out);
     }
 }
 
-fn card(state: &mut State, out: &mut Vec<Effect>) {
+fn card(state: &mut AppState, out: &mut Vec<Effect>) {
     let wanted = state.conflicts.wanted.clone();
     let under = match state.screen {
         Screen::Inbox => state.inbox.card(),
         _ => state.conflicts.list.anchor(),
     };
     let Some(id) = wanted.or_else(|| under.map(CardId::to_hex)) else { return };
-    let fresh = state.wants.asked_card.as_ref() == Some(&id);
-    if fresh && (!state.wants.card || state.waits(Slot::Card)) {
+    let fresh = state.requests.asked_card.as_ref() == Some(&id);
+    if fresh && (!state.requests.card || state.waits(Slot::Card)) {
         return;
     }
-    state.wants.card = false;
-    state.wants.asked_card = Some(id.clone());
-    read(state, Slot::Card, Read::Card(id), out);
+    state.requests.card = false;
+    state.requests.asked_card = Some(id.clone());
+    read(state, Slot::Card, ReadRequest::Card(id), out);
 }
 
-fn claims(state: &mut State, out: &mut Vec<Effect>) {
+fn claims(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(page) = state.claims.list.need() {
         let query = state.claims.query(state.scope.as_ref(), state.now, page.cursor);
-        read(state, Slot::Claims, Read::Claims(Box::new(query)), out);
+        read(state, Slot::Claims, ReadRequest::Claims(Box::new(query)), out);
     }
     near(state, out);
-    given(state, out);
+    injected(state, out);
 }
 
 /// What is near to the words of the search line. One question at a time: while one is under way, more letters are typed.
-fn near(state: &mut State, out: &mut Vec<Effect>) {
+fn near(state: &mut AppState, out: &mut Vec<Effect>) {
     match state.claims.wanted(&nearest(state), state.now) {
-        None => state.claims.found.clear(),
-        wanted if state.claims.found.asked == wanted || state.waits(Slot::Found) => {}
+        None => state.claims.related.clear(),
+        wanted if state.claims.related.asked == wanted || state.waits(Slot::Found) => {}
         wanted => {
-            let requests = wanted.as_ref().map(Asked::requests).unwrap_or_default();
-            state.claims.found.asked = wanted;
-            read(state, Slot::Found, Read::Recall(requests), out);
+            let requests = wanted.as_ref().map(RelatedQuery::requests).unwrap_or_default();
+            state.claims.related.asked = wanted;
+            read(state, Slot::Found, ReadRequest::Recall(requests), out);
         }
     }
     state.claims.settle(state.now);
@@ -106,7 +106,7 @@ fn near(state: &mut State, out: &mut Vec<Effect>) {
 
 /// The scopes that are searched by meaning: the one that is shown; else that of the place where the app is, then those where
 /// something happened last.
-fn nearest(state: &State) -> Vec<Scope> {
+fn nearest(state: &AppState) -> Vec<Scope> {
     if let Some(scope) = &state.scope {
         return vec![scope.clone()];
     }
@@ -115,93 +115,98 @@ fn nearest(state: &State) -> Vec<Scope> {
     views.into_iter().map(|view| view.scope.clone()).collect()
 }
 
-fn agents(state: &mut State, out: &mut Vec<Effect>) {
-    let unread = state.agents.view.is_none() && state.agents.trouble.is_none();
-    if (unread || state.wants.agents) && !state.waits(Slot::Agents) {
-        state.wants.agents = false;
+fn agents(state: &mut AppState, out: &mut Vec<Effect>) {
+    let unread = state.agents.view.is_none() && state.agents.error.is_none();
+    if (unread || state.requests.agents) && !state.waits(Slot::Agents) {
+        state.requests.agents = false;
         let (org_id, project) = state.scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
-        read(state, Slot::Agents, Read::Agents(AgentsQuery { org_id, project }), out);
+        read(state, Slot::Agents, ReadRequest::Agents(AgentsQuery { org_id, project }), out);
     }
-    given(state, out);
-    if state.agents.shown != Shown::Given && state.agents.entry().is_some_and(|entry| entry.name.is_some()) {
+    injected(state, out);
+    if state.agents.shown != AgentListing::Injected && state.agents.entry().is_some_and(|entry| entry.name.is_some()) {
         let scope = state.scope.clone();
         if let Some(page) = state.agents.list.need()
             && let Some(query) = state.agents.query(scope.as_ref(), page.cursor)
         {
-            read(state, Slot::AgentActs, Read::Log(query), out);
+            read(state, Slot::AgentActs, ReadRequest::Log(query), out);
         }
     }
 }
 
 /// What hooks gave agents.
-fn given(state: &mut State, out: &mut Vec<Effect>) {
-    if (state.agents.given.is_none() || state.wants.given) && !state.waits(Slot::Given) {
-        state.wants.given = false;
-        read(state, Slot::Given, Read::Given, out);
+fn injected(state: &mut AppState, out: &mut Vec<Effect>) {
+    if (state.agents.injected.is_none() || state.requests.injected) && !state.waits(Slot::Injected) {
+        state.requests.injected = false;
+        read(state, Slot::Injected, ReadRequest::Injected, out);
     }
 }
 
-fn why(state: &mut State, out: &mut Vec<Effect>) {
+fn why(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(subject) = state.why.subject.clone() else { return };
-    let fresh = state.wants.asked_why.as_ref() == Some(&subject);
-    if fresh && (!state.wants.why || state.waits(Slot::Why)) {
+    let fresh = state.requests.asked_why.as_ref() == Some(&subject);
+    if fresh && (!state.requests.why || state.waits(Slot::Why)) {
         return;
     }
-    state.wants.why = false;
-    state.wants.asked_why = Some(subject.clone());
+    state.requests.why = false;
+    state.requests.asked_why = Some(subject.clone());
     let request = match subject {
-        Subject::Claim(id) => Read::History(id),
+        Subject::Claim(id) => ReadRequest::History(id),
         Subject::Question(question) => {
-            let scope = state.scope_in_hand();
-            Read::Why(WhyRequest { org_id: scope.org_id, project: scope.project, question, ..WhyRequest::default() })
+            let scope = state.shown_scope();
+            ReadRequest::Why(WhyRequest {
+                org_id: scope.org_id,
+                project: scope.project,
+                question,
+                ..WhyRequest::default()
+            })
         }
     };
     read(state, Slot::Why, request, out);
 }
 
 /// Read whatever is shown: its count stands on its tab.
-fn inbox(state: &mut State, out: &mut Vec<Effect>) {
-    if state.wants.inbox && !state.waits(Slot::Inbox) {
-        state.wants.inbox = false;
+fn inbox(state: &mut AppState, out: &mut Vec<Effect>) {
+    if state.requests.inbox && !state.waits(Slot::Inbox) {
+        state.requests.inbox = false;
         // What changed may be on the page that was turned to.
-        state.wants.inbox_page = true;
-        read(state, Slot::Inbox, Read::Inbox(Inbox::query(state.scope.as_ref())), out);
+        state.requests.inbox_page = true;
+        read(state, Slot::Inbox, ReadRequest::Inbox(InboxState::query(state.scope.as_ref())), out);
     }
-    if state.wants.inbox_page && !state.waits(Slot::InboxPage) {
-        state.wants.inbox_page = false;
+    if state.requests.inbox_page && !state.waits(Slot::InboxPage) {
+        state.requests.inbox_page = false;
         if let Some(query) = state.inbox.page_query(state.scope.as_ref()) {
-            read(state, Slot::InboxPage, Read::Inbox(query), out);
+            read(state, Slot::InboxPage, ReadRequest::Inbox(query), out);
         }
     }
 }
 
-fn acts(state: &mut State, out: &mut Vec<Effect>) {
+fn acts(state: &mut AppState, out: &mut Vec<Effect>) {
     let (last_here, midnight, scope) = (state.settings.last_here, state.midnight(), state.scope.clone());
     let Some(acts) = state.acts_mut() else { return };
     if let Some(page) = acts.list.need() {
         let query = acts.query(scope.as_ref(), acts.span.begin(last_here, midnight), page.cursor);
-        read(state, Slot::Timeline, Read::Log(query), out);
+        read(state, Slot::Timeline, ReadRequest::Log(query), out);
     }
 }
 
-fn diagnose(state: &mut State, out: &mut Vec<Effect>) {
-    let unread = state.models.diagnose.is_none() && state.models.trouble.is_none();
+fn diagnose(state: &mut AppState, out: &mut Vec<Effect>) {
+    let unread = state.models.diagnose.is_none() && state.models.error.is_none();
     let due = state.models.again_at().is_some_and(|at| state.now >= at);
-    if (unread || state.wants.diagnose || due) && !state.waits(Slot::Diagnose) {
-        state.wants.diagnose = false;
-        read(state, Slot::Diagnose, Read::Diagnose, out);
+    if (unread || state.requests.diagnose || due) && !state.waits(Slot::Diagnose) {
+        state.requests.diagnose = false;
+        read(state, Slot::Diagnose, ReadRequest::Diagnose, out);
     }
     if state.models.files.is_none() && !state.waits(Slot::Ingested) {
         // Read once; an answer that fails is none of a page that has more to say.
         state.models.files = Some(IngestedFiles::default());
-        let scope = state.scope_in_hand();
+        let scope = state.shown_scope();
         let query = IngestedQuery { org_id: scope.org_id, project: scope.project, under: None };
-        read(state, Slot::Ingested, Read::Ingested(query), out);
+        read(state, Slot::Ingested, ReadRequest::Ingested(query), out);
     }
 }
 
 /// Asks whether the sources of the chain that is shown still say what they said. Only of this project: elsewhere the files are not those.
-pub(super) fn compare(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn compare(state: &mut AppState, out: &mut Vec<Effect>) {
     let home = &state.home.0;
     let Some(chain) = &state.why.chain else { return };
     let mut sources = Vec::new();
@@ -223,16 +228,16 @@ pub(super) fn compare(state: &mut State, out: &mut Vec<Effect>) {
 /// The most sources of a chain that are compared.
 const COMPARED: usize = 50;
 
-fn sync(state: &mut State, out: &mut Vec<Effect>) {
-    let unread = state.peers.status.is_none() && state.peers.trouble.is_none();
-    if (unread || state.wants.sync) && !state.waits(Slot::Sync) {
-        state.wants.sync = false;
-        read(state, Slot::Sync, Read::Sync, out);
+fn sync(state: &mut AppState, out: &mut Vec<Effect>) {
+    let unread = state.peers.status.is_none() && state.peers.error.is_none();
+    if (unread || state.requests.sync) && !state.waits(Slot::Sync) {
+        state.requests.sync = false;
+        read(state, Slot::Sync, ReadRequest::Sync, out);
     }
 }
 
 /// The daemon is gone: what was under way can be asked again once it is back.
-pub(super) fn lost(state: &mut State, message: String) {
+pub(super) fn lost(state: &mut AppState, message: String) {
     if state.daemon != Daemon::Starting {
         state.daemon = Daemon::Down { message };
     }
@@ -240,14 +245,14 @@ pub(super) fn lost(state: &mut State, message: String) {
     state.claims.list.failed();
     state.timeline.list.failed();
     state.agents.list.failed();
-    state.claims.found.asked = None;
+    state.claims.related.asked = None;
     state.models.reembed = None;
-    state.wants.agents = true;
-    state.wants.inbox = true;
-    state.wants.diagnose = true;
-    state.wants.asked_card = None;
-    state.wants.asked_why = None;
-    state.wants.scopes = true;
-    state.wants.health = true;
-    state.wants.sync = true;
+    state.requests.agents = true;
+    state.requests.inbox = true;
+    state.requests.diagnose = true;
+    state.requests.asked_card = None;
+    state.requests.asked_why = None;
+    state.requests.scopes = true;
+    state.requests.health = true;
+    state.requests.sync = true;
 }

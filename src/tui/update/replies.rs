@@ -1,26 +1,31 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, follow, form, live, many, models, page, reads, teams, undo};
+use super::{claims, conflicts, cursor, form, live, many, models, page, reads, teams, undo};
 use crate::{
     api::{AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, WriteOutcome},
     client::known_scope,
     domain::CardId,
     tui::{
         hits::Pane,
-        msg::{Answer, Effect, Failure, FailureKind, Slot, Ticket},
+        msg::{Effect, FailureKind, RequestAnswer, RequestFailure, RequestId, Slot},
         state::{
-            Acting, Daemon, Form, Overlay, Screen, SessionAct, State, Tone,
-            conflicts::{Card, CardFilter},
-            form::About,
+            ActForm, Acting, AppState, Daemon, Overlay, Screen, SessionAct, Tone,
+            conflicts::{Card, CardListFilter},
+            form::FormSubject,
             inbox::ItemId,
-            why::Chain,
+            why::WhyChain,
         },
         text::{self, writer},
     },
 };
 
 /// Takes an answer.
-pub(super) fn reply(state: &mut State, ticket: Ticket, result: Result<Answer, Failure>, out: &mut Vec<Effect>) {
+pub(super) fn reply(
+    state: &mut AppState,
+    ticket: RequestId,
+    result: Result<RequestAnswer, RequestFailure>,
+    out: &mut Vec<Effect>,
+) {
     if !state.take(ticket) {
         return;
     }
@@ -33,10 +38,10 @@ pub(super) fn reply(state: &mut State, ticket: Ticket, result: Result<Answer, Fa
     }
 }
 
-fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>) {
+fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut Vec<Effect>) {
     match answer {
-        Answer::Health(health) => state.daemon = Daemon::Up { version: health.version },
-        Answer::Scopes(scopes) => {
+        RequestAnswer::Health(health) => state.daemon = Daemon::Up { version: health.version },
+        RequestAnswer::Scopes(scopes) => {
             state.scopes = scopes.items;
             let known = known_scope(&state.settings.scope, &state.settings.identities, &state.scopes);
             let before = std::mem::replace(&mut state.home, known);
@@ -47,77 +52,77 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
             }
             claims::follow_scope(state);
         }
-        Answer::Conflicts(page) => {
+        RequestAnswer::Conflicts(page) => {
             let height = state.hits.height(Pane::Cards);
             // A card that someone else settled stays under the cursor until the cursor leaves it.
             let released = state.conflicts.released.take();
-            let keep = state.conflicts.filter == CardFilter::Open && released != state.conflicts.list.anchor();
+            let keep = state.conflicts.filter == CardListFilter::Open && released != state.conflicts.list.anchor();
             state.conflicts.list.accept(page.items, page.total, page.next, keep, height);
             if state.screen == Screen::Cards {
                 state.conflicts.marks.keep_listed(&state.conflicts.list);
             }
-            state.conflicts.trouble = None;
+            state.conflicts.error = None;
             if state.conflicts.list.is_empty() && state.conflicts.wanted.is_none() {
                 state.conflicts.card = None;
             }
-            conflicts::settle_wanted(state);
+            conflicts::open_wanted(state);
         }
-        Answer::Card(view) => card(state, *view, out),
-        Answer::Cards(views) => many::choose(state, &views),
-        Answer::Claims(page) => {
+        RequestAnswer::Card(view) => card(state, *view, out),
+        RequestAnswer::Cards(views) => many::choose(state, &views),
+        RequestAnswer::Claims(page) => {
             let height = state.hits.height(Pane::Claims);
             state.claims.at_least = page.at_least;
             state.claims.list.accept(page.items, page.total, page.next, false, height);
-            state.claims.trouble = None;
+            state.claims.error = None;
         }
-        Answer::History(history) => {
-            state.why.accept(Chain::from(*history));
+        RequestAnswer::History(history) => {
+            state.why.accept(WhyChain::from(*history));
             reads::compare(state, out);
         }
-        Answer::Why(answer) => {
-            state.why.accept(Chain::from(*answer));
+        RequestAnswer::Why(answer) => {
+            state.why.accept(WhyChain::from(*answer));
             reads::compare(state, out);
         }
-        Answer::Inbox(view) if slot == Slot::InboxPage => super::inbox::accept_page(state, view, out),
-        Answer::Inbox(view) => super::inbox::accept(state, view, out),
-        Answer::Log(page) if slot == Slot::LastAct => undo::found(state, page, out),
-        Answer::Log(page) => {
+        RequestAnswer::Inbox(view) if slot == Slot::InboxPage => super::inbox::accept_page(state, view, out),
+        RequestAnswer::Inbox(view) => super::inbox::accept(state, view, out),
+        RequestAnswer::Log(page) if slot == Slot::LastAct => undo::found(state, page, out),
+        RequestAnswer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
             if slot == Slot::AgentActs {
                 let height = state.hits.height(Pane::AgentActs);
                 return state.agents.list.accept(page.items, page.total, page.next, false, height);
             }
             state.timeline.list.accept(page.items, page.total, page.next, false, height);
-            state.timeline.trouble = None;
+            state.timeline.error = None;
         }
-        Answer::Diagnose(diagnose) => {
+        RequestAnswer::Diagnose(diagnose) => {
             state.models.accept(diagnose, state.now);
             out.extend(state.models.again_at().map(Effect::Wake));
         }
-        Answer::Recalled(answer, unasked) => state.claims.found.accept(*answer, unasked),
-        Answer::Snapshot(snapshot) => {
+        RequestAnswer::Recalled(answer, unanswered) => state.claims.related.accept(*answer, unanswered),
+        RequestAnswer::Snapshot(snapshot) => {
             let whole = snapshot.shown == snapshot.claims;
             let note = if whole { String::new() } else { format!("{} of {}", snapshot.shown, snapshot.claims) };
             page::accept(state, snapshot.snapshot, note);
         }
-        Answer::Ingested(files) => state.models.files = Some(files),
-        Answer::Reembedded(done) => models::accept(state, done, out),
-        Answer::Agents(view) => state.agents.accept(view),
-        Answer::Given(given) => state.agents.accept_given(given),
-        Answer::Setup(text) if slot == Slot::Page => page::accept(state, text, String::new()),
-        Answer::Setup(text) => {
+        RequestAnswer::Ingested(files) => state.models.files = Some(files),
+        RequestAnswer::Reembedded(done) => models::accept(state, done, out),
+        RequestAnswer::Agents(view) => state.agents.accept(view),
+        RequestAnswer::Injected(injected) => state.agents.accept_injected(injected),
+        RequestAnswer::Setup(text) if slot == Slot::Page => page::accept(state, text, String::new()),
+        RequestAnswer::Setup(text) => {
             state.acting = None;
             let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("Done.");
             out.push(state.toast(Tone::Done, sentence(last)));
         }
-        Answer::Team(done) => {
+        RequestAnswer::Team(done) => {
             state.acting = None;
             state.inbox.acted();
-            state.wants.sync = true;
-            state.wants.inbox = true;
+            state.requests.sync = true;
+            state.requests.inbox = true;
             out.push(state.toast(Tone::Done, sentence(&done.summary)));
         }
-        Answer::Outcome(outcome) => {
+        RequestAnswer::Outcome(outcome) => {
             let acting = state.acting.take();
             match *outcome {
                 WriteOutcome::Done(done) => self::done(state, done, acting == Some(Acting::Redact), out),
@@ -140,37 +145,37 @@ fn answered(state: &mut State, slot: Slot, answer: Answer, out: &mut Vec<Effect>
                 WriteOutcome::Stale(stale) => self::stale(state, stale, out),
             }
         }
-        Answer::Many(answer) => many::answered(state, *answer, out),
-        Answer::Undone(undone) => undo::done(state, *undone, out),
-        Answer::Audited(audit) => audited(state, &audit, out),
-        Answer::Sync(status, pending) => state.peers.accept(*status, pending.items),
-        Answer::TeamMade(team) => teams::made(state, &team, out),
-        Answer::Join(view) => teams::joining(state, &view, slot, out),
-        Answer::Synced(round) => {
+        RequestAnswer::Many(answer) => many::answered(state, *answer, out),
+        RequestAnswer::Undone(undone) => undo::done(state, *undone, out),
+        RequestAnswer::Audited(audit) => audited(state, &audit, out),
+        RequestAnswer::Sync(status, pending) => state.peers.accept(*status, pending.items),
+        RequestAnswer::TeamMade(team) => teams::made(state, &team, out),
+        RequestAnswer::Join(view) => teams::joining(state, &view, slot, out),
+        RequestAnswer::Synced(round) => {
             state.acting = None;
             let pending = std::mem::take(&mut state.peers.pending);
             let in_step = round.peers.iter().all(|one| one.result == RoundResult::InStep);
             state.peers.accept(round.status, pending);
-            state.wants.sync = true;
+            state.requests.sync = true;
             out.push(state.toast(if in_step { Tone::Done } else { Tone::Warn }, round.summary));
         }
-        Answer::Joined { name, accepted } => {
+        RequestAnswer::Joined { name, accepted } => {
             state.acting = None;
             state.inbox.acted();
-            state.wants.sync = true;
-            state.wants.inbox = true;
+            state.requests.sync = true;
+            state.requests.inbox = true;
             let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was rejected.") };
             out.push(state.toast(Tone::Done, text));
         }
     }
 }
 
-fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
+fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
     let summary = view.summary.clone();
-    if state.conflicts.wanted.is_some() && state.conflicts.wanted == state.wants.asked_card {
+    if state.conflicts.wanted.is_some() && state.conflicts.wanted == state.requests.asked_card {
         // It was asked for by a prefix.
         state.conflicts.wanted = Some(summary.id.to_hex());
-        state.wants.asked_card = Some(summary.id.to_hex());
+        state.requests.asked_card = Some(summary.id.to_hex());
     }
     let same = state.conflicts.card.as_ref().is_some_and(|card| card.view.summary.id == summary.id);
     let was_elsewhere = same && state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
@@ -179,7 +184,7 @@ fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
         Some(card) if same => card.refresh(view),
         slot => *slot = Some(Card::new(view)),
     }
-    state.conflicts.trouble = None;
+    state.conflicts.error = None;
     state.conflicts.list.update(summary.id, |row| *row = summary);
     let elsewhere = state.conflicts.card.as_ref().is_some_and(|card| card.elsewhere);
     if let (true, false, Some(settled)) = (elsewhere, was_elsewhere, settled) {
@@ -190,7 +195,7 @@ fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
             }
         } else {
             if let Some(Overlay::Form(form)) = &state.overlay
-                && matches!(form.about, About::Card { .. })
+                && matches!(form.about, FormSubject::Card { .. })
                 && !form.sending
             {
                 let about = form.about;
@@ -201,7 +206,7 @@ fn card(state: &mut State, view: CardView, out: &mut Vec<Effect>) {
             out.push(state.toast(Tone::Warn, settled_by(&settled)));
         }
     }
-    conflicts::settle_wanted(state);
+    conflicts::open_wanted(state);
 }
 
 /// Who settled a card, and how.
@@ -212,12 +217,12 @@ fn settled_by(settled: &Settlement) -> String {
 }
 
 /// An act succeeded. `final_act`: nothing takes it back, and nothing offers to.
-fn done(state: &mut State, done: Done, final_act: bool, out: &mut Vec<Effect>) {
+fn done(state: &mut AppState, done: Done, final_act: bool, out: &mut Vec<Effect>) {
     close_form(state);
     state.conflicts.marks.remove_rows(&state.inbox.acting);
     let (about, settled) = settled_here(state, done.card_id);
-    follow::claims(state, &done.claims);
-    let place = state.place_of(&done.scope);
+    cursor::claims(state, &done.claims);
+    let place = state.scope_suffix(&done.scope);
     let summary = done.summary.trim_end().trim_end_matches('.');
     let undo = if final_act { "" } else { "{undo} to undo" };
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}."), undo));
@@ -240,22 +245,22 @@ fn done(state: &mut State, done: Done, final_act: bool, out: &mut Vec<Effect>) {
     live::refresh_all(state);
 }
 
-/// The cursor of the Inbox goes on from what an act settled. Returns what the act was about, and how many things it settled.
-fn settled_here(state: &mut State, card: Option<CardId>) -> (Vec<ItemId>, usize) {
-    let things = state.inbox.acted();
-    let settled = things.len();
-    (card.map_or(things, |card| vec![ItemId::Card(card)]), settled)
+/// The cursor of the Inbox goes on from what an act settled. Returns what the act was about, and how many items it settled.
+fn settled_here(state: &mut AppState, card: Option<CardId>) -> (Vec<ItemId>, usize) {
+    let items = state.inbox.acted();
+    let settled = items.len();
+    (card.map_or(items, |card| vec![ItemId::Card(card)]), settled)
 }
 
-fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
+fn stored(state: &mut AppState, stored: Stored, out: &mut Vec<Effect>) {
     close_form(state);
     if stored.duplicate {
         let text = format!("Nothing was stored: {} already says the same.", stored.claim_id.short());
         out.push(state.toast(Tone::Done, text));
     } else {
         let (about, settled) = settled_here(state, None);
-        follow::claim(state, stored.claim_id);
-        let summary = format!("Stored {}{}", stored.claim_id.short(), state.place_of(&stored.scope));
+        cursor::claim(state, stored.claim_id);
+        let summary = format!("Stored {}{}", stored.claim_id.short(), state.scope_suffix(&stored.scope));
         out.push(state.toast_with(Tone::Done, format!("{summary}."), "{undo} to undo"));
         state.did(SessionAct { op: stored.op_id, scope: stored.scope, summary, about, settled });
     }
@@ -265,7 +270,7 @@ fn stored(state: &mut State, stored: Stored, out: &mut Vec<Effect>) {
     live::refresh_all(state);
 }
 
-fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
+fn refused(state: &mut AppState, refused: &Refused, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     let first = refused.conflicts.first();
     let why = first
@@ -281,10 +286,10 @@ fn refused(state: &mut State, refused: &Refused, out: &mut Vec<Effect>) {
     live::refresh_all(state);
 }
 
-fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
+fn stale(state: &mut AppState, stale: Stale, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     if let Some(Overlay::Form(form)) = state.overlay.take() {
-        state.drafts.insert(form.about, Form { sending: false, sent: None, ..*form });
+        state.drafts.insert(form.about, ActForm { sending: false, sent: None, ..*form });
     }
     let who = stale.card.as_ref().and_then(|card| card.settled.as_ref()).map(settled_by);
     let text = who.unwrap_or(stale.message);
@@ -298,9 +303,9 @@ fn stale(state: &mut State, stale: Stale, out: &mut Vec<Effect>) {
     live::refresh_all(state);
 }
 
-fn audited(state: &mut State, audit: &AuditOutcome, out: &mut Vec<Effect>) {
+fn audited(state: &mut AppState, audit: &AuditOutcome, out: &mut Vec<Effect>) {
     let place = match state.acting.take() {
-        Some(Acting::Audit(scope)) => state.place_of(&scope),
+        Some(Acting::Audit(scope)) => state.scope_suffix(&scope),
         _ => String::new(),
     };
     let text = match audit.opened.len() {
@@ -318,15 +323,15 @@ pub(super) fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
 
-pub(super) fn close_form(state: &mut State) {
+pub(super) fn close_form(state: &mut AppState) {
     if let Some(Overlay::Form(form)) = state.overlay.take() {
         state.drafts.remove(&form.about);
     }
     state.drafts.retain(|_, form| !form.sending);
 }
 
-/// The card is decided: the cursor goes to the next one, or to the one before where it was the last.
-fn next_card(state: &mut State, id: CardId) {
+/// The card is decided: the cursor goes to the next one, or to the one before if it was the last.
+fn next_card(state: &mut AppState, id: CardId) {
     let height = state.hits.height(Pane::Cards);
     let list = &mut state.conflicts.list;
     list.update(id, |row| row.status = CardStatus::Settled);
@@ -339,7 +344,7 @@ fn next_card(state: &mut State, id: CardId) {
     }
 }
 
-fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect>) {
+fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut Vec<Effect>) {
     if slot == Slot::Act {
         act_failed(state, failure, out);
     }
@@ -360,31 +365,31 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
     match slot {
         Slot::Conflicts => {
             state.conflicts.list.failed();
-            state.conflicts.trouble = Some(said);
+            state.conflicts.error = Some(said);
         }
         Slot::Card => {
             state.conflicts.wanted = None;
-            state.conflicts.trouble = Some(said);
+            state.conflicts.error = Some(said);
         }
         Slot::Claims => {
             state.claims.list.failed();
-            state.claims.trouble = Some(said);
+            state.claims.error = Some(said);
         }
-        Slot::Why => state.why.trouble = Some(said),
-        Slot::Sync => state.peers.trouble = Some(said),
-        Slot::Inbox | Slot::InboxPage => state.inbox.trouble = Some(said),
+        Slot::Why => state.why.error = Some(said),
+        Slot::Sync => state.peers.error = Some(said),
+        Slot::Inbox | Slot::InboxPage => state.inbox.error = Some(said),
         Slot::Timeline => {
             state.timeline.list.failed();
-            state.timeline.trouble = Some(said);
+            state.timeline.error = Some(said);
         }
-        Slot::Diagnose => state.models.trouble = Some(said),
-        Slot::Agents => state.agents.trouble = Some(said),
+        Slot::Diagnose => state.models.error = Some(said),
+        Slot::Agents => state.agents.error = Some(said),
         Slot::AgentActs => {
             state.agents.list.failed();
-            state.agents.trouble = Some(said);
+            state.agents.error = Some(said);
         }
-        Slot::Given => {
-            state.agents.given = Some(Vec::new());
+        Slot::Injected => {
+            state.agents.injected = Some(Vec::new());
             state.note(Tone::Warn, said);
         }
         // Beside what the words found: it is missed, and nothing is wrong with what is listed.
@@ -399,7 +404,7 @@ fn failed(state: &mut State, slot: Slot, failure: &Failure, out: &mut Vec<Effect
     }
 }
 
-fn act_failed(state: &mut State, failure: &Failure, out: &mut Vec<Effect>) {
+fn act_failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     let acting = state.acting.take();
     if let (Some(Acting::Undo(op, _)), FailureKind::Stale) = (&acting, failure.kind) {

@@ -6,109 +6,116 @@ use crate::{
     domain::Scope,
     tui::{
         key::KeyPress,
-        msg::{Effect, Read, Slot, Write},
+        msg::{Effect, ReadRequest, Slot, WriteRequest},
         state::{
-            Overlay, State, Tone,
-            form::{About, Field, FieldId, Form, Input},
-            page::{About as PageAbout, Page},
+            AppState, Overlay, Tone,
+            form::{ActForm, Field, FieldId, FieldInput, FormSubject},
+            page::{PageSubject, TextPage},
             peers::Joining,
         },
     },
 };
 
 /// How often the daemon is asked whether the other side has answered, in milliseconds.
-const EVERY_MS: u64 = 1_000;
+const POLL_MS: u64 = 1_000;
 
-/// What is shared where nothing is.
+/// What is shared if nothing is.
 const NOTHING: &str = "nothing yet";
 
 /// Opens the form of a new team.
-pub(super) fn make(state: &mut State, key: Option<KeyPress>) {
-    let scopes = std::iter::once(state.scope_in_hand()).chain(state.scopes.iter().map(|view| view.scope.clone()));
+pub(super) fn make(state: &mut AppState, key: Option<KeyPress>) {
+    let scopes = std::iter::once(state.shown_scope()).chain(state.scopes.iter().map(|view| view.scope.clone()));
     let mut options: Vec<String> = Vec::new();
     for scope in scopes.map(|scope| scope.to_string()).chain([NOTHING.to_owned()]) {
         if !options.contains(&scope) {
             options.push(scope);
         }
     }
-    let share = Field { id: FieldId::Scope, label: "Share", hint: "", input: Input::Choice { options, chosen: 0 } };
+    let share =
+        Field { id: FieldId::Scope, label: "Share", hint: "", input: FieldInput::Choice { options, chosen: 0 } };
     let fields = vec![
         form_setup::line_field(FieldId::Name, "Name", "what the team is called"),
         share,
         form_setup::line_field(FieldId::Device, "Device", "how the others see this one; empty: the machine's name"),
     ];
-    let effect =
-        "This device is its first admin. What is shared is shared with its whole history; anything else stays here.";
-    open(state, About::NewTeam, "Make a team", effect, fields, key);
+    let effect = "This device is its first admin. Shared projects are shared with their whole history; everything else stays on this device.";
+    open(state, FormSubject::NewTeam, "Create a team", effect, fields, key);
 }
 
 /// Opens the form for a ticket.
-pub(super) fn join(state: &mut State, key: Option<KeyPress>) {
+pub(super) fn join(state: &mut AppState, key: Option<KeyPress>) {
     let fields = vec![
         form_setup::line_field(FieldId::Ticket, "Ticket", "ergo1…, from an admin of the team"),
         form_setup::line_field(FieldId::Device, "Device", "how the others see this one; empty: the machine's name"),
     ];
     let effect =
-        "The other device is looked for; then both screens show the same six words, and the admin lets you in.";
-    open(state, About::JoinTeam, "Join a team", effect, fields, key);
+        "ergo connects to the other device; then both screens show the same six words, and the admin admits you.";
+    open(state, FormSubject::JoinTeam, "Join a team", effect, fields, key);
 }
 
-fn open(state: &mut State, about: About, title: &str, effect: &str, fields: Vec<Field>, key: Option<KeyPress>) {
-    let scope = state.scope_in_hand();
+fn open(
+    state: &mut AppState,
+    about: FormSubject,
+    title: &str,
+    effect: &str,
+    fields: Vec<Field>,
+    key: Option<KeyPress>,
+) {
+    let scope = state.shown_scope();
     let form = form_setup::plain(about, title.to_owned(), effect.to_owned(), scope, fields);
     let form = form_setup::with_draft(state, form, key);
     state.overlay = Some(Overlay::Form(Box::new(form)));
 }
 
 /// The request of one of these forms; else what is missing.
-pub(super) fn build(form: &Form, caller: crate::api::Caller) -> Result<Write, (Option<FieldId>, String)> {
+pub(super) fn build(form: &ActForm, caller: crate::api::Caller) -> Result<WriteRequest, (Option<FieldId>, String)> {
     let device_name = Some(form.text(FieldId::Device)).filter(|name| !name.is_empty());
-    if form.about == About::JoinTeam {
+    if form.about == FormSubject::JoinTeam {
         let ticket = form.text(FieldId::Ticket);
         if ticket.is_empty() {
             return Err((Some(FieldId::Ticket), "paste the ticket: it begins with ergo1".to_owned()));
         }
         let request = JoinRequest { caller, ticket: Some(ticket), device_name, ..JoinRequest::default() };
-        return Ok(Write::JoinTeam(Box::new(request)));
+        return Ok(WriteRequest::JoinTeam(Box::new(request)));
     }
     let name = form.text(FieldId::Name);
     if name.is_empty() {
-        return Err((Some(FieldId::Name), "give it a name".to_owned()));
+        return Err((Some(FieldId::Name), "enter a name".to_owned()));
     }
     let shared = form.text(FieldId::Scope);
     let scope = shared.split_once('/').map(|(org, project)| Scope { org_id: org.into(), project: project.into() });
     let scopes = scope.into_iter().collect();
-    Ok(Write::CreateTeam(Box::new(CreateTeamRequest { caller, name, device_name, scopes })))
+    Ok(WriteRequest::CreateTeam(Box::new(CreateTeamRequest { caller, name, device_name, scopes })))
 }
 
 /// A team was made.
-pub(super) fn made(state: &mut State, team: &TeamView, out: &mut Vec<Effect>) {
+pub(super) fn made(state: &mut AppState, team: &TeamView, out: &mut Vec<Effect>) {
     state.acting = None;
     replies::close_form(state);
-    state.wants.sync = true;
+    state.requests.sync = true;
     let text = replies::sentence(&team.summary);
     out.push(state.toast(Tone::Done, format!("{text} ergo sync invite makes a ticket for another device.")));
     live::refresh_all(state);
 }
 
 /// How far a join has come: the words to compare, or how it ended.
-pub(super) fn joining(state: &mut State, view: &JoinView, slot: Slot, out: &mut Vec<Effect>) {
+pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &mut Vec<Effect>) {
     if slot == Slot::Act {
         state.acting = None;
         replies::close_form(state);
     }
     if view.state == JoinState::Waiting {
         if slot == Slot::Act {
-            let mut page = Page::new(PageAbout::Join);
+            let mut page = TextPage::new(PageSubject::Join);
             page.text = Some(words(view));
             state.overlay = Some(Overlay::Page(Box::new(page)));
         }
-        let again_at = state.now + EVERY_MS;
+        let again_at = state.now + POLL_MS;
         state.peers.joining = Some(Joining { id: view.id.clone(), again_at });
         return out.push(Effect::Wake(again_at));
     }
     state.peers.joining = None;
-    if matches!(&state.overlay, Some(Overlay::Page(page)) if page.about == PageAbout::Join) {
+    if matches!(&state.overlay, Some(Overlay::Page(page)) if page.about == PageSubject::Join) {
         state.overlay = None;
     }
     let said = match (&view.error, &view.team) {
@@ -123,19 +130,19 @@ pub(super) fn joining(state: &mut State, view: &JoinView, slot: Slot, out: &mut 
 }
 
 /// Asks whether the other side has answered, when it is time.
-pub(super) fn follow(state: &mut State, out: &mut Vec<Effect>) {
+pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
     let due =
         state.peers.joining.as_ref().filter(|joining| state.now >= joining.again_at).map(|joining| joining.id.clone());
     if let Some(id) = due.filter(|_| !state.waits(Slot::Join)) {
-        reads::read(state, Slot::Join, Read::Joined(id), out);
+        reads::read(state, Slot::Join, ReadRequest::Joined(id), out);
     }
 }
 
 fn words(view: &JoinView) -> String {
     format!(
         "{} invites you with “{}” to join {} as {}.\n\nThe other screen shows the same words:\n\n    {}\n\n\
-         If it shows others, this may be a man-in-the-middle attack: whoever invited you must answer no.\n\n\
-         Waiting for the answer over there…",
+         If it shows others, this may be a man-in-the-middle attack: whoever invited you must reject the request.\n\n\
+         Waiting for the other side to answer…",
         view.person,
         view.inviter,
         view.team_name,

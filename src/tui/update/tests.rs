@@ -24,15 +24,17 @@ use crate::{
     tui::{
         hits::Pane,
         key::KeyPress,
-        msg::{Answer, Effect, Failure, FailureKind, Live, Msg, Read, Slot, Ticket, Write},
+        msg::{
+            Effect, FailureKind, Live, Msg, ReadRequest, RequestAnswer, RequestFailure, RequestId, Slot, WriteRequest,
+        },
         sample::{answer, app, card, card_id, claims, id, press, scope, settings, settle, step, summary, written},
-        state::{Daemon, Overlay, Screen, State, form::FieldId, why::Subject},
+        state::{AppState, Daemon, Overlay, Screen, form::FieldId, why::Subject},
     },
 };
 
 const SIZE: (u16, u16) = (120, 40);
 
-fn cards() -> State {
+fn cards() -> AppState {
     app(SIZE, Opening { screen: Some(Screen::Cards), ..Opening::default() })
 }
 
@@ -54,21 +56,27 @@ fn done(summary: &str, card: Option<u8>) -> Msg2 {
 struct Msg2(WriteOutcome);
 
 impl Msg2 {
-    fn to(self, ticket: Ticket) -> Msg {
-        Msg::Reply(ticket, Ok(Answer::Outcome(Box::new(self.0))))
+    fn to(self, ticket: RequestId) -> Msg {
+        Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(self.0))))
     }
 }
 
-fn failure(kind: FailureKind) -> Failure {
-    Failure { kind, message: "it went wrong".into(), hint: Some("try again".into()), field: None, candidates: vec![] }
+fn failure(kind: FailureKind) -> RequestFailure {
+    RequestFailure {
+        kind,
+        message: "it went wrong".into(),
+        hint: Some("try again".into()),
+        field: None,
+        candidates: vec![],
+    }
 }
 
-fn toasts(state: &State) -> String {
+fn toasts(state: &AppState) -> String {
     let said = state.toasts.iter().map(|toast| format!("{} {}", toast.text, toast.hint).trim_end().to_owned());
     said.collect::<Vec<_>>().join("\n")
 }
 
-fn reason(state: &State) -> String {
+fn reason(state: &AppState) -> String {
     match &state.overlay {
         Some(Overlay::Form(form)) => form.text(FieldId::Reason),
         _ => panic!("no form is open"),
@@ -79,7 +87,7 @@ fn reason(state: &State) -> String {
 fn keep_a_sends_the_prefilled_reason_and_goes_to_the_next_card() {
     let mut state = cards();
     let out = press(&mut state, "a enter");
-    let (ticket, Write::Resolve { card, request }) = written(&out).unwrap() else { panic!() };
+    let (ticket, WriteRequest::Resolve { card, request }) = written(&out).unwrap() else { panic!() };
     assert_eq!(card, card_id(1).to_hex());
     assert_eq!((request.act, request.winner), (CardAct::Supersede, Some(id(1).to_hex())));
     assert_eq!(request.reason, "Red is what the dashboards alert on.");
@@ -99,7 +107,7 @@ fn undo_names_the_last_act_of_the_session_and_redo_takes_the_undo_back() {
     let out = press(&mut state, "a enter");
     step(&mut state, done("Superseded", Some(1)).to(written(&out).unwrap().0));
     let out = press(&mut state, "u");
-    let (ticket, Write::Undo(request)) = written(&out).unwrap() else { panic!() };
+    let (ticket, WriteRequest::Undo(request)) = written(&out).unwrap() else { panic!() };
     assert_eq!(request.target_op, Some(OpId([9; 16])));
     let undone = UndoOutcome {
         undone: OpId([9; 16]),
@@ -108,10 +116,10 @@ fn undo_names_the_last_act_of_the_session_and_redo_takes_the_undo_back() {
         redo: false,
         claims: vec![],
     };
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Undone(Box::new(undone)))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(undone)))));
     assert!(toasts(&state).contains("Undid it in acme/api. U to redo"));
     let out = press(&mut state, "U");
-    let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
+    let Some((_, WriteRequest::Undo(request))) = written(&out) else { panic!() };
     assert_eq!(request.target_op, Some(OpId([8; 16])));
 }
 
@@ -180,13 +188,14 @@ fn late_answers_are_dropped() {
     let mut state = cards();
     let first = step(&mut state, Msg::Key(KeyPress::char('j')));
     let second = step(&mut state, Msg::Key(KeyPress::char('j')));
-    let ticket = |out: &[Effect]| match out.iter().find(|effect| matches!(effect, Effect::Read(_, Read::Card(_)))) {
-        Some(Effect::Read(ticket, _)) => *ticket,
-        _ => panic!("no card was asked for: {out:?}"),
-    };
+    let ticket =
+        |out: &[Effect]| match out.iter().find(|effect| matches!(effect, Effect::Read(_, ReadRequest::Card(_)))) {
+            Some(Effect::Read(ticket, _)) => *ticket,
+            _ => panic!("no card was asked for: {out:?}"),
+        };
     let (late, current) = (ticket(&first), ticket(&second));
-    step(&mut state, Msg::Reply(current, Ok(Answer::Card(Box::new(card(3))))));
-    step(&mut state, Msg::Reply(late, Ok(Answer::Card(Box::new(card(2))))));
+    step(&mut state, Msg::Reply(current, Ok(RequestAnswer::Card(Box::new(card(3))))));
+    step(&mut state, Msg::Reply(late, Ok(RequestAnswer::Card(Box::new(card(2))))));
     assert_eq!(state.conflicts.card.as_ref().unwrap().view.summary.id, card_id(3));
 }
 
@@ -196,7 +205,7 @@ fn acts_wait_for_the_card_under_the_cursor() {
     step(&mut state, Msg::Key(KeyPress::char('j')));
     step(&mut state, Msg::Key(KeyPress::char('a')));
     assert!(state.overlay.is_none());
-    assert!(toasts(&state).contains("still being read"));
+    assert!(toasts(&state).contains("still loading"));
 }
 
 #[test]
@@ -208,7 +217,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
     for effect in out {
         let Effect::Read(ticket, read) = effect else { continue };
         let reply = match read {
-            Read::Card(_) => {
+            ReadRequest::Card(_) => {
                 let mut view = card(1);
                 view.summary.status = CardStatus::Settled;
                 view.settled = Some(Settlement {
@@ -220,9 +229,9 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
                     op_id: None,
                     stored_as: None,
                 });
-                Answer::Card(Box::new(view))
+                RequestAnswer::Card(Box::new(view))
             }
-            Read::Conflicts(_) => Answer::Conflicts(crate::api::ConflictsPage {
+            ReadRequest::Conflicts(_) => RequestAnswer::Conflicts(crate::api::ConflictsPage {
                 items: vec![summary(2, CardStatus::Open), summary(3, CardStatus::Open)],
                 total: 2,
                 next: None,
@@ -271,7 +280,7 @@ fn read_only_refuses_every_act_and_says_why() {
 
 #[test]
 fn no_daemon_is_a_state_and_s_starts_it() {
-    let mut state = State::new(settings(), SIZE, 1);
+    let mut state = AppState::new(settings(), SIZE, 1);
     let out = super::open(&mut state, Opening { screen: Some(Screen::Cards), ..Opening::default() });
     let Some(Effect::Read(ticket, _)) = out.first().cloned() else { panic!() };
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
@@ -287,7 +296,7 @@ fn no_daemon_is_a_state_and_s_starts_it() {
 fn the_daemon_is_started_by_itself_once() {
     let mut with = settings();
     with.autostart = true;
-    let mut state = State::new(with, SIZE, 1);
+    let mut state = AppState::new(with, SIZE, 1);
     super::open(&mut state, Opening::default());
     let out = step(&mut state, Msg::Live(Live::Down("nobody there".into())));
     assert!(out.contains(&Effect::Start));
@@ -302,7 +311,7 @@ fn a_lost_daemon_keeps_what_is_shown() {
     step(&mut state, Msg::Live(Live::Down("gone".into())));
     assert_eq!(state.conflicts.list.known(), 3);
     let out = step(&mut state, Msg::Live(Live::Up));
-    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Conflicts(_)))));
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Conflicts(_)))));
 }
 
 #[test]
@@ -310,11 +319,11 @@ fn a_deep_link_opens_the_card_and_the_cursor_goes_there() {
     let opened = |n| app(SIZE, Opening { card: Some(card_id(n).short()), ..Opening::default() });
     let state = opened(3);
     assert_eq!((state.screen, state.inbox.card()), (Screen::Inbox, Some(card_id(3))));
-    assert_eq!(state.card_in_hand().unwrap().view.summary.id, card_id(3));
+    assert_eq!(state.selected_card().unwrap().view.summary.id, card_id(3));
     // What the Inbox does not list is shown among all cards.
     let state = opened(7);
     assert_eq!((state.screen, state.conflicts.list.anchor()), (Screen::Cards, Some(card_id(7))));
-    assert_eq!(state.card_in_hand().unwrap().view.summary.id, card_id(7));
+    assert_eq!(state.selected_card().unwrap().view.summary.id, card_id(7));
 }
 
 #[test]
@@ -326,10 +335,9 @@ fn search_follows_each_letter_and_escape_brings_everything_back() {
         state.now += 500;
         step(&mut state, Msg::Key(KeyPress::char('x')))
     };
-    assert!(
-        out.iter()
-            .any(|effect| matches!(effect, Effect::Read(_, Read::Claims(query)) if query.q.as_deref() == Some("dbx")))
-    );
+    assert!(out.iter().any(
+        |effect| matches!(effect, Effect::Read(_, ReadRequest::Claims(query)) if query.q.as_deref() == Some("dbx"))
+    ));
     settle(&mut state, out);
     press(&mut state, "esc");
     assert_eq!(state.claims.search, "");
@@ -357,7 +365,7 @@ fn live_changes_keep_the_cursor_on_its_claim() {
     for effect in step(&mut state, Msg::Live(Live::Change(Box::new(change)))) {
         if let Effect::Read(ticket, read) = effect {
             let mut reply = answer(&read);
-            if let Answer::Claims(page) = &mut reply {
+            if let RequestAnswer::Claims(page) = &mut reply {
                 page.items.insert(0, crate::tui::sample::claim(99, "new"));
                 page.total += 1;
             }
@@ -396,7 +404,7 @@ fn ten_cards_need_no_more_than_forty_keys() {
     for _ in 0..3 {
         let out = press(&mut state, "a enter");
         keys += 2;
-        let (ticket, Write::Resolve { card, .. }) = written(&out).unwrap() else { panic!() };
+        let (ticket, WriteRequest::Resolve { card, .. }) = written(&out).unwrap() else { panic!() };
         let n = (1..=3).find(|n| card_id(*n).to_hex() == card);
         let out = step(&mut state, done("Done", n).to(ticket));
         settle(&mut state, out);
@@ -455,8 +463,8 @@ proptest! {
             ] {
                 prop_assert!(known == 0 || (list < known && current));
             }
-            let stops = state.inbox.stops().len();
-            prop_assert!(stops == 0 || state.inbox.current().is_some());
+            let selectable_rows = state.inbox.selectable_rows().len();
+            prop_assert!(selectable_rows == 0 || state.inbox.current().is_some());
             prop_assert_eq!(state.inbox.anchor().cloned(), state.inbox.current().and_then(|row| row.id()));
             prop_assert_eq!(state.conflicts.list.anchor(), state.conflicts.list.current().map(|card| card.id));
             for pane in [Pane::Cards, Pane::Claims, Pane::Scopes, Pane::Chain, Pane::Peers, Pane::Picks] {
@@ -468,7 +476,7 @@ proptest! {
 
 #[test]
 fn a_slot_knows_what_is_under_way() {
-    let mut state = State::new(settings(), SIZE, 1);
+    let mut state = AppState::new(settings(), SIZE, 1);
     let ticket = state.ticket(Slot::Why);
     assert!(state.waits(Slot::Why));
     assert!(state.take(ticket) && !state.waits(Slot::Why));

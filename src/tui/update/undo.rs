@@ -1,23 +1,23 @@
 //! Undo and redo: what this session did, the newest first; beyond that, and in another scope than the one shown, only after it was
 //! said what would be undone.
 
-use super::{acts, follow, global, live, reads, replies::sentence};
+use super::{acts, cursor, global, live, reads, replies::sentence};
 use crate::{
     api::{Caller, LogPage, LogQuery, UndoOutcome, UndoRequest},
     domain::Scope,
     tui::{
         key::KeyPress,
-        msg::{Effect, Read, Slot, Write},
-        state::{Acting, Overlay, SessionAct, State, Tone, overlay::Confirm},
+        msg::{Effect, ReadRequest, Slot, WriteRequest},
+        state::{Acting, AppState, Overlay, SessionAct, Tone, overlay::Confirm},
         text, when,
     },
 };
 
 /// Acts looked at in a request for what was done before this session.
-const LOOKED_AT: usize = 200;
+const PAGE_ACTS: usize = 200;
 
-/// Takes back the newest act of this session; where there is none, asks for the newest before it.
-pub(super) fn undo(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+/// Undoes the newest act of this session; if there is none, asks for the newest before it.
+pub(super) fn undo(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     match state.done.last().cloned() {
         Some(act) => take_back(state, &act, "Undo", key, out),
         None if state.waits(Slot::LastAct) => {}
@@ -25,15 +25,15 @@ pub(super) fn undo(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effec
     }
 }
 
-/// Takes back the newest undo of this session.
-pub(super) fn redo(state: &mut State, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+/// Undoes the newest undo of this session.
+pub(super) fn redo(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     if let Some(act) = state.undone.last().cloned() {
         take_back(state, &act, "Redo", key, out);
     }
 }
 
-/// Undoes an act at once where its scope is shown, else asks.
-fn take_back(state: &mut State, act: &SessionAct, verb: &'static str, key: Option<KeyPress>, out: &mut Vec<Effect>) {
+/// Undoes an act at once if its scope is shown, else asks.
+fn take_back(state: &mut AppState, act: &SessionAct, verb: &'static str, key: Option<KeyPress>, out: &mut Vec<Effect>) {
     let write = request(state, act.op, &act.scope);
     if state.shows(&act.scope) {
         return global::send(state, write, Acting::Undo(act.op, act.scope.clone()), out);
@@ -43,34 +43,34 @@ fn take_back(state: &mut State, act: &SessionAct, verb: &'static str, key: Optio
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, verb, write, key)));
 }
 
-/// The request that takes an act back.
-pub(super) fn request(state: &mut State, op: crate::domain::OpId, scope: &Scope) -> Write {
-    Write::Undo(UndoRequest { caller: state.caller(scope), target_op: Some(op) })
+/// The request that undoes an act.
+pub(super) fn request(state: &mut AppState, op: crate::domain::OpId, scope: &Scope) -> WriteRequest {
+    WriteRequest::Undo(UndoRequest { caller: state.caller(scope), target_op: Some(op) })
 }
 
-/// What an undo that is sent takes back, and where.
+/// What an undo that is sent undoes, and where.
 pub(super) fn acting(request: &UndoRequest) -> Acting {
     let Caller { org_id, project, .. } = request.caller.clone();
     request.target_op.map_or(Acting::Confirmed, |op| Acting::Undo(op, Scope { org_id, project }))
 }
 
 /// Asks for the acts of this person, the newest first.
-fn look(state: &mut State, cursor: Option<String>, out: &mut Vec<Effect>) {
+fn look(state: &mut AppState, cursor: Option<String>, out: &mut Vec<Effect>) {
     let scope = state.scope.clone();
     let query = LogQuery {
         org_id: scope.as_ref().map(|scope| scope.org_id.clone()),
         project: scope.map(|scope| scope.project),
         acts: true,
         who: Some(state.settings.who.clone()),
-        limit: Some(LOOKED_AT),
+        limit: Some(PAGE_ACTS),
         cursor,
         ..LogQuery::default()
     };
-    reads::read(state, Slot::LastAct, Read::Log(query), out);
+    reads::read(state, Slot::LastAct, ReadRequest::Log(query), out);
 }
 
-/// Takes the acts of this person: asks whether the newest that can be taken back shall be.
-pub(super) fn found(state: &mut State, page: LogPage, out: &mut Vec<Effect>) {
+/// Takes the acts of this person: asks whether the newest that can be undone shall be.
+pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) {
     let Some(event) = page.items.iter().find(|event| event.is_last_act()) else {
         if page.next.is_some() {
             return look(state, page.next, out);
@@ -95,11 +95,11 @@ pub(super) fn found(state: &mut State, page: LogPage, out: &mut Vec<Effect>) {
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Undo", write, None)));
 }
 
-/// Takes the answer to an undo: it can itself be taken back.
-pub(super) fn done(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect>) {
+/// Takes the answer to an undo: it can itself be undone.
+pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Effect>) {
     let scope = match state.acting.take() {
         Some(Acting::Undo(_, scope)) => scope,
-        _ => state.scope_in_hand(),
+        _ => state.shown_scope(),
     };
     let from = if outcome.redo { &mut state.undone } else { &mut state.done };
     let before = from.iter().position(|act| act.op == outcome.undone).map(|at| from.remove(at));
@@ -110,15 +110,15 @@ pub(super) fn done(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect
         about: before.as_ref().map(|act| act.about.clone()).unwrap_or_default(),
         settled: before.as_ref().map_or(0, |act| act.settled),
     };
-    follow::claims(state, &outcome.claims);
+    cursor::claims(state, &outcome.claims);
     if outcome.redo {
-        follow::release(state, act.about.clone());
+        cursor::release(state, act.about.clone());
     } else if let Some(item) = act.about.first().cloned() {
-        follow::item(state, item);
+        cursor::item(state, item);
     }
     let count = &mut state.inbox.settled;
     *count = if outcome.redo { *count + act.settled } else { count.saturating_sub(act.settled) };
-    let place = state.place_of(&act.scope);
+    let place = state.scope_suffix(&act.scope);
     let summary = outcome.summary.trim_end_matches('.');
     let (to, back) =
         if outcome.redo { (&mut state.done, "{undo} to undo") } else { (&mut state.undone, "{redo} to redo") };
@@ -128,7 +128,7 @@ pub(super) fn done(state: &mut State, outcome: UndoOutcome, out: &mut Vec<Effect
 }
 
 /// An act that was to be undone is gone already: the one before it is next.
-pub(super) fn stale(state: &mut State, op: crate::domain::OpId) {
+pub(super) fn stale(state: &mut AppState, op: crate::domain::OpId) {
     state.done.retain(|act| act.op != op);
     state.undone.retain(|act| act.op != op);
 }

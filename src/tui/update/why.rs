@@ -1,10 +1,10 @@
 //! The Why screen: asking, walking the chain, going back.
 
 use super::{conflicts, prompt};
-use crate::tui::state::{Screen, State, overlay::Asking, why::Subject};
+use crate::tui::state::{AppState, Screen, overlay::PromptPurpose, why::Subject};
 
 /// Goes to this screen for a subject.
-pub(super) fn show(state: &mut State, subject: Subject) {
+pub(super) fn show(state: &mut AppState, subject: Subject) {
     if state.screen != Screen::Why {
         state.back.push(state.screen);
         state.screen = Screen::Why;
@@ -18,17 +18,17 @@ pub(super) fn show(state: &mut State, subject: Subject) {
 }
 
 /// Changes the subject; what is shown stays until the answer arrives.
-pub(super) fn set(state: &mut State, subject: Subject) {
+pub(super) fn set(state: &mut AppState, subject: Subject) {
     if state.why.subject.as_ref() != Some(&subject) {
         state.why.cursor = None;
     }
     state.why.subject = Some(subject);
-    state.why.trouble = None;
-    state.wants.why = true;
+    state.why.error = None;
+    state.requests.why = true;
 }
 
 /// Opens what is under the cursor: another claim's chain, or a card.
-pub(super) fn open(state: &mut State) {
+pub(super) fn open(state: &mut AppState) {
     if let Some(card) = state.why.current_card() {
         conflicts::show(state, card.to_hex());
     } else if let Some(claim) = state.why.current_claim().map(|claim| claim.id) {
@@ -37,6 +37,6 @@ pub(super) fn open(state: &mut State) {
             show(state, Subject::Claim(claim.to_hex()));
         }
     } else {
-        prompt::open(state, Asking::Why);
+        prompt::open(state, PromptPurpose::Why);
     }
 }

@@ -14,12 +14,9 @@ use super::{
 use crate::{
     api::EventView,
     tui::{
-        found::Words,
         hits::Pane,
-        state::{
-            Acts,
-            acts::{Focus, Span as Since},
-        },
+        search::SearchWords,
+        state::{Focus, TimelineState, acts::Period},
         text::{self, writer},
         update::{command_of, did},
         when,
@@ -61,32 +58,32 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 }
 
 /// What the list holds, in words.
-fn title(paint: &Paint<'_>, acts: &Acts) -> String {
+fn title(paint: &Paint<'_>, acts: &TimelineState) -> String {
     let state = paint.state;
     let zone = &state.settings.zone;
     let since = match (acts.span, state.settings.last_here) {
-        (Since::LastHere, Some(at)) => {
+        (Period::LastHere, Some(at)) => {
             let day = when::spoken_day(at, state.now, zone).to_lowercase();
             format!("since you were last here, {day} {}", when::clock(at, zone))
         }
-        (Since::LastHere | Since::All, _) => "so far".to_owned(),
-        (Since::Yesterday, _) => "since yesterday".to_owned(),
-        (Since::Week, _) => "in seven days".to_owned(),
+        (Period::LastHere | Period::All, _) => "so far".to_owned(),
+        (Period::Yesterday, _) => "since yesterday".to_owned(),
+        (Period::Week, _) => "in seven days".to_owned(),
     };
     let scope = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
     format!("What happened {since}{scope}")
 }
 
-fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
+fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let focused = acts.focus == Focus::List;
     let [_, down] = paint.theme.glyphs.more;
     let list = &acts.list;
-    let note = match (&acts.trouble, list.loaded()) {
-        (Some(trouble), _) => trouble.clone(),
+    let note = match (&acts.error, list.loaded()) {
+        (Some(error), _) => error.clone(),
         (None, false) => "reading…".to_owned(),
         (None, true) if list.is_empty() => "0".to_owned(),
         // A whole log is not counted: how many there are is known once its last page is.
-        (None, true) if acts.span == Since::All && !list.is_whole() => {
+        (None, true) if acts.span == Period::All && !list.is_whole() => {
             format!("{} of more than {} {down}", group(list.cursor() + 1), group(list.known()))
         }
         (None, true) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
@@ -126,11 +123,11 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
     }
 }
 
-fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
+fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let (heading, step) = match acts.span {
-        Since::LastHere => ("Nothing happened since you were last here", "{timeline_period} goes further back."),
-        Since::Yesterday | Since::Week => ("Nothing happened in that time", "{timeline_period} goes further back."),
-        Since::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
+        Period::LastHere => ("Nothing happened since you were last here", "{timeline_period} goes further back."),
+        Period::Yesterday | Period::Week => ("Nothing happened in that time", "{timeline_period} goes further back."),
+        Period::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
     };
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
 }
@@ -139,7 +136,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
 fn row(
     paint: &Paint<'_>,
     event: &EventView,
-    (day, words): (&str, &Words),
+    (day, words): (&str, &SearchWords),
     width: usize,
     current: bool,
 ) -> Line<'static> {
@@ -183,7 +180,7 @@ fn about(event: &EventView) -> String {
     what.map_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default(), str::to_owned)
 }
 
-fn detail(paint: &mut Paint<'_>, area: Rect, acts: &Acts) {
+fn detail(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let focused = acts.focus == Focus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
     let Some(event) = acts.list.current() else {

@@ -13,10 +13,13 @@ use super::{
 };
 use crate::{
     api::EventView,
-    client::injected::Given,
+    client::injected::InjectedClaim,
     tui::{
         hits::Pane,
-        state::agents::{Entry, Focus, Shown},
+        state::{
+            Focus,
+            agents::{AgentEntry, AgentListing},
+        },
         text,
         update::did,
         when,
@@ -56,8 +59,8 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let inner = paint.pane(area, "Agents", "", true);
     paint.hits.add_pane(inner, Pane::Agents, usize::from(inner.height));
-    if let Some(trouble) = &state.agents.trouble {
-        return empty::card(paint, inner, trouble, &[state.keys.say("{reload} tries again.")]);
+    if let Some(error) = &state.agents.error {
+        return empty::card(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
     }
     if state.agents.view.is_none() {
         return empty::card(paint, inner, "Reading…", &[]);
@@ -73,13 +76,13 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     empty::card(paint, inner, &format!("No agent is connected, and none wrote anything {place}"), &body);
 }
 
-fn list(paint: &mut Paint<'_>, area: Rect, entries: &[Entry]) {
+fn list(paint: &mut Paint<'_>, area: Rect, entries: &[AgentEntry]) {
     let agents = &paint.state.agents;
     let focused = agents.focus == Focus::List;
     let here: usize = entries.iter().map(|entry| entry.sessions.len()).sum();
-    let note = match (&agents.trouble, here) {
+    let note = match (&agents.error, here) {
         _ if paint.state.is_offline() => "unknown while no daemon runs".to_owned(),
-        (Some(trouble), _) => trouble.clone(),
+        (Some(error), _) => error.clone(),
         (None, 0) => "none is connected".to_owned(),
         (None, 1) => "1 session is connected".to_owned(),
         (None, n) => format!("{n} sessions are connected"),
@@ -98,7 +101,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, entries: &[Entry]) {
 }
 
 /// An agent in one line: whether it is here, its name, how much it wrote, what was refused and given.
-fn line(paint: &Paint<'_>, entry: &Entry, width: usize, current: bool) -> Line<'static> {
+fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
     let here = !entry.sessions.is_empty() && !paint.state.is_offline();
     let (dot, dot_style) = if here { (theme.glyphs.live, theme.ok) } else { (theme.glyphs.dead, theme.dim) };
@@ -110,14 +113,14 @@ fn line(paint: &Paint<'_>, entry: &Entry, width: usize, current: bool) -> Line<'
     if refused > 0 {
         told.push(format!("{} refused", group(refused)));
     }
-    if entry.given > 0 {
-        told.push(format!("{} given", group(entry.given)));
+    if entry.injected > 0 {
+        told.push(format!("{} given", group(entry.injected)));
     }
     if told.is_empty() {
         told.push("wrote nothing".to_owned());
     }
     let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| when::age(wrote.last, paint.state.now));
-    // The name comes first where there is little room, then as much as fits whole.
+    // The name comes first if there is little room, then as much as fits whole.
     let most = width.saturating_sub(22);
     while told.len() > 1 && text::width(&told.join(", ")) > most {
         told.pop();
@@ -136,7 +139,7 @@ fn line(paint: &Paint<'_>, entry: &Entry, width: usize, current: bool) -> Line<'
     ])
 }
 
-fn name(entry: &Entry) -> String {
+fn name(entry: &AgentEntry) -> String {
     entry.name.clone().unwrap_or_else(|| "sessions without a name".to_owned())
 }
 
@@ -189,13 +192,13 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         }
         None => told.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
     }
-    let times: usize = state.agents.given_here().iter().map(|given| given.times).sum();
-    let words = match entry.given {
+    let times: usize = state.agents.injected_here().iter().map(|injected| injected.times).sum();
+    let words = match entry.injected {
         0 => "nothing by hooks".to_owned(),
         1 => format!("one claim by hooks, {}", count(times)),
         n => format!("{} claims by hooks, {} in all", group(n), count(times)),
     };
-    told.push(("given".to_owned(), words, if entry.given > 0 { theme.text } else { theme.dim }));
+    told.push(("given".to_owned(), words, if entry.injected > 0 { theme.text } else { theme.dim }));
     let width = usize::from(inner.width).saturating_sub(11);
     for (row, (label, words, style)) in told.into_iter().enumerate() {
         let line = Line::from(vec![span(text::pad(&label, 11), theme.dim), span(text::fit(&words, width), style)]);
@@ -214,12 +217,12 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     let Some(entry) = agents.entry() else { return };
     let of = name(&entry);
     let title = match agents.shown {
-        Shown::Acts => format!("What {of} did"),
-        Shown::Refused => format!("What {of} was refused"),
-        Shown::Given => format!("What hooks gave {of}"),
+        AgentListing::Acts => format!("What {of} did"),
+        AgentListing::Refused => format!("What {of} was refused"),
+        AgentListing::Injected => format!("What hooks gave {of}"),
     };
-    if agents.shown == Shown::Given {
-        return given(paint, area, &title, focused);
+    if agents.shown == AgentListing::Injected {
+        return injected(paint, area, &title, focused);
     }
     let list = &agents.list;
     let [_, down] = paint.theme.glyphs.more;
@@ -237,7 +240,8 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     paint.hits.add_pane(inner, Pane::AgentActs, height);
     if list.is_empty() || entry.name.is_none() {
         if list.loaded() || entry.name.is_none() {
-            let heading = if agents.shown == Shown::Refused { "Nothing was refused" } else { "It wrote nothing" };
+            let heading =
+                if agents.shown == AgentListing::Refused { "Nothing was refused" } else { "It wrote nothing" };
             empty::card(paint, inner, heading, &[paint.state.keys.say("{agent_filter} shows the other lists.")]);
         }
         return;
@@ -279,10 +283,10 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, cur
 }
 
 /// What hooks gave, a claim a line: how often, when last, and what it says.
-fn given(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
+fn injected(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
     let agents = &paint.state.agents;
-    let all = agents.given_here();
-    let cursor = agents.given_row.min(all.len().saturating_sub(1));
+    let all = agents.injected_here();
+    let cursor = agents.injected_row.min(all.len().saturating_sub(1));
     let note = if all.is_empty() { "0".to_owned() } else { format!("{} of {}", cursor + 1, group(all.len())) };
     let inner = paint.pane(area, title, &note, focused);
     let height = usize::from(inner.height);
@@ -294,13 +298,13 @@ fn given(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
     let top = (cursor + 1).saturating_sub(height);
     for (slot, (index, one)) in all.iter().enumerate().skip(top).take(height).enumerate() {
         let place = rows(inner, slot, 1);
-        let line = given_row(paint, one, usize::from(place.width), index == cursor);
+        let line = injected_row(paint, one, usize::from(place.width), index == cursor);
         paint.line(place, 0, &line);
         paint.row(place, Pane::AgentActs, index, index == cursor, focused);
     }
 }
 
-fn given_row(paint: &Paint<'_>, one: &Given, width: usize, current: bool) -> Line<'static> {
+fn injected_row(paint: &Paint<'_>, one: &InjectedClaim, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
     let what = one.statement.clone().unwrap_or_else(|| format!("{} (not in this memory)", one.claim.short()));
     let what = if what.is_empty() { "(redacted)".to_owned() } else { what };

@@ -15,11 +15,11 @@ use crate::{
     domain::Qualifiers,
     tui::{
         action::{self, Action, KeyScope},
-        diff::Run,
         hits::{Hit, Pane},
-        state::conflicts::{Card, Words},
+        state::conflicts::{Card, HighlightMode},
         text::{self, writer},
         when,
+        word_diff::Run,
     },
 };
 
@@ -33,7 +33,7 @@ const LABEL: usize = 9;
 struct Text {
     /// The whole of it.
     lines: Vec<Line<'static>>,
-    /// The acts that can be done, where they stand in it: line, column, columns.
+    /// The actions that can be done, with their places in it: line, column, columns.
     acts: Vec<(usize, usize, usize, Action)>,
 }
 
@@ -77,7 +77,7 @@ fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
     }
     out.push(Line::default());
     let mut places = Vec::new();
-    let acts = acts(paint, card, width, &mut places);
+    let acts = acts(paint, width, &mut places);
     let from = out.len();
     out.extend(acts);
     Text { lines: out, acts: places.into_iter().map(|(line, x, cells, id)| (line + from, x, cells, id)).collect() }
@@ -108,7 +108,7 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     text::wrap(&text, width, paint.theme.dim)
 }
 
-/// How it stands with the card, where it is not simply open.
+/// How it stands with the card, if it is not simply open.
 fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (theme, view) = (paint.theme, &card.view);
     let zone = &paint.state.settings.zone;
@@ -152,11 +152,11 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let evidence = card.evidence();
     let words = |mine: bool| evidence.map(|e| if mine { &e.words } else { &e.their_words }).map(Vec::as_slice);
     let which = paint.state.conflicts.words;
-    let telling = which == Words::Telling && card.diff.is_apart();
+    let telling = which == HighlightMode::Guard && card.diff.is_apart();
     let runs = |runs: &[Run], mine| match which {
-        Words::Written => None,
-        Words::Telling if telling => Some(told(runs, words(mine).unwrap_or_default())),
-        Words::Telling | Words::Differing => Some(runs.to_vec()),
+        HighlightMode::Off => None,
+        HighlightMode::Guard if telling => Some(guard_words(runs, words(mine).unwrap_or_default())),
+        HighlightMode::Guard | HighlightMode::Differences => Some(runs.to_vec()),
     };
     let (Some(a), b) = (card.a(), card.b()) else { return Vec::new() };
     let wide = paint.state.size.0 >= SIDE_BY_SIDE && b.is_some();
@@ -173,9 +173,9 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         both
     };
     let what = match which {
-        Words::Telling => "",
-        Words::Differing => "Every word that differs is highlighted. {highlight_words} highlights none.",
-        Words::Written => "Nothing is highlighted. {highlight_words} highlights what differs.",
+        HighlightMode::Guard => "",
+        HighlightMode::Differences => "Every word that differs is highlighted. {highlight_words} highlights none.",
+        HighlightMode::Off => "Nothing is highlighted. {highlight_words} highlights what differs.",
     };
     if !what.is_empty() {
         out.push(Line::default());
@@ -192,8 +192,8 @@ fn sides(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     out
 }
 
-/// A statement in runs, those of its words that the guard went by apart from the others.
-fn told(runs: &[Run], words: &[String]) -> Vec<Run> {
+/// A statement in runs, with the words that decided for the guard apart from the others.
+fn guard_words(runs: &[Run], words: &[String]) -> Vec<Run> {
     let whole: String = runs.iter().map(|run| run.text.as_str()).collect();
     let wanted: Vec<String> = words.iter().flat_map(|word| word.split_whitespace()).map(str::to_lowercase).collect();
     let trim = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
@@ -255,10 +255,8 @@ fn side(
         field("source", source);
     }
     let zone = &paint.state.settings.zone;
-    field("by", &writer(&claim.who, claim.agent.as_deref()));
-    let (ago, minute) = (when::ago(claim.at, paint.state.now, zone), when::minute(claim.at, zone));
-    let device = claim.device_words().map_or_else(String::new, |device| format!(" {dot} {device}"));
-    field("when", &format!("{minute} ({ago}){device}"));
+    let ago = when::ago(claim.at, paint.state.now, zone);
+    field("by", &format!("{}, {ago}", written_by(claim)));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
@@ -277,7 +275,7 @@ fn side(
     out
 }
 
-/// Who wrote a claim, and on which device where a team names it.
+/// Who wrote a claim, and on which device if a team names it.
 pub(super) fn written_by(claim: &ClaimView) -> String {
     let who = writer(&claim.who, claim.agent.as_deref());
     match claim.device_words() {
@@ -286,7 +284,7 @@ pub(super) fn written_by(claim: &ClaimView) -> String {
     }
 }
 
-/// Where and when a claim holds, in words; `None` where it says nothing.
+/// Where and when a claim holds, in words; `None` if it says nothing.
 pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
     let parts: Vec<String> =
         [("env", &q.env), ("team", &q.team), ("tenant", &q.tenant), ("from", &q.valid_from), ("until", &q.valid_until)]
@@ -296,24 +294,13 @@ pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The acts with their keys, in two columns where there is room; those that cannot be done now say why, unless the card
-/// is no question of two sides.
-fn acts(
-    paint: &Paint<'_>,
-    card: &Card,
-    width: usize,
-    places: &mut Vec<(usize, usize, usize, Action)>,
-) -> Vec<Line<'static>> {
+/// The actions that can be done now, with their keys, in two columns if there is room. The palette says why others cannot.
+fn acts(paint: &Paint<'_>, width: usize, places: &mut Vec<(usize, usize, usize, Action)>) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
-    let listed: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Card])
-        .filter(|spec| {
-            spec.danger != action::Danger::None
-                || matches!(spec.id, Action::CardWhy | Action::CardDetails)
-                || (matches!(spec.id, Action::CompareNext | Action::HighlightWords) && state.check(spec).is_ok())
-        })
+    let moves = [Action::NextCard, Action::PrevCard];
+    let can: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Card])
+        .filter(|spec| !moves.contains(&spec.id) && state.check(spec).is_ok())
         .collect();
-    let (can, cannot): (Vec<&action::ActionSpec>, Vec<&action::ActionSpec>) =
-        listed.into_iter().partition(|spec| state.check(spec).is_ok());
     let columns = if width >= 60 { 2 } else { 1 };
     let cell = (width / columns).saturating_sub(1);
     let entry = |spec: &action::ActionSpec| {
@@ -331,21 +318,6 @@ fn acts(
             spans.extend(entry(spec));
         }
         out.push(Line::from(spans));
-    }
-    // Of several cards each may offer something else; of a settled one nothing is to be done.
-    let settled = card.view.summary.status == CardStatus::Settled;
-    if settled || card.view.summary.kind == CardKind::Proposed || state.is_marked() {
-        return out;
-    }
-    for spec in cannot.into_iter().filter(|spec| spec.id != Action::KeepSource) {
-        let reason = state.check(spec).err().unwrap_or_default();
-        let text = format!("{}: {reason}", spec.title);
-        out.extend(labelled(
-            &state.keys.first(spec.id),
-            text::wrap(&text, width.saturating_sub(3), theme.dim),
-            3,
-            theme.dim,
-        ));
     }
     out
 }

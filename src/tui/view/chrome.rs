@@ -74,7 +74,7 @@ fn label(paint: &Paint<'_>, screen: Screen) -> String {
     format!("{} {}", paint.state.keys.first(screen.act()), screen.title()).trim_start().to_owned()
 }
 
-/// How much waits on a tab, in front of which there is a space; empty where nothing does.
+/// How much waits on a tab, in front of which there is a space; empty if nothing does.
 fn count(paint: &Paint<'_>, screen: Screen) -> String {
     let number = match screen {
         Screen::Inbox => paint.state.inbox.total(),

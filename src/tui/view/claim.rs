@@ -11,7 +11,7 @@ use crate::{
     api::ClaimView,
     domain::{Status, text::sanitize},
     tui::{
-        found::Words,
+        search::SearchWords,
         text::{self, writer},
         when,
     },
@@ -27,11 +27,16 @@ pub(super) fn status(claim: &ClaimView) -> String {
 
 /// The claim as text at this width.
 pub(super) fn lines(paint: &Paint<'_>, claim: &ClaimView, width: usize) -> Vec<Line<'static>> {
-    lines_found(paint, claim, width, &Words::default())
+    lines_found(paint, claim, width, &SearchWords::default())
 }
 
 /// The same with the words of a search marked.
-pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, words: &Words) -> Vec<Line<'static>> {
+pub(super) fn lines_found(
+    paint: &Paint<'_>,
+    claim: &ClaimView,
+    width: usize,
+    words: &SearchWords,
+) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let dot = theme.glyphs.dot;
     let mut out = Vec::new();
@@ -45,7 +50,7 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
     }
     let body = width.saturating_sub(LABEL);
     let mut field = |label: &str, value: &str| {
-        let words = if matches!(label, "because" | "source") { words } else { &Words::default() };
+        let words = if matches!(label, "because" | "source") { words } else { &SearchWords::default() };
         out.extend(labelled(label, marked(paint, value, body, theme.text, words), LABEL, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
@@ -92,10 +97,11 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
     if claim.dependents > 0 {
         field("used by", &format!("{} claims", claim.dependents));
     }
-    if let Some(given) = state.agents.given_of(claim.id) {
-        let times = if given.times == 1 { "once".to_owned() } else { format!("{} times", given.times) };
-        let into = if given.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", given.sessions) };
-        let last = when::ago(given.last, state.now, zone);
+    if let Some(injected) = state.agents.injected_of(claim.id) {
+        let times = if injected.times == 1 { "once".to_owned() } else { format!("{} times", injected.times) };
+        let into =
+            if injected.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", injected.sessions) };
+        let last = when::ago(injected.last, state.now, zone);
         field("given", &format!("{times} to {into} of agents, last {last}"));
     }
     for norm in &claim.norms {
@@ -105,7 +111,13 @@ pub(super) fn lines_found(paint: &Paint<'_>, claim: &ClaimView, width: usize, wo
 }
 
 /// A text in lines of a width, with the words of a search marked.
-pub(super) fn marked(paint: &Paint<'_>, text: &str, width: usize, style: Style, words: &Words) -> Vec<Line<'static>> {
+pub(super) fn marked(
+    paint: &Paint<'_>,
+    text: &str,
+    width: usize,
+    style: Style,
+    words: &SearchWords,
+) -> Vec<Line<'static>> {
     if words.is_empty() {
         return text::wrap(text, width, style);
     }

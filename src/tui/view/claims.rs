@@ -14,9 +14,9 @@ use crate::{
     api::{ClaimView, RecallHit, RecallVerdict},
     domain::{ClaimKind, Status},
     tui::{
-        found::Words,
         hits::Pane,
-        state::{claims::Focus, filter::Line as SearchLine},
+        search::SearchWords,
+        state::{claims::ClaimsFocus, search_line::SearchLine},
         text, when,
     },
 };
@@ -42,9 +42,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             detail(paint, Rect { x, width, y: area.y + upper, height: area.height - upper });
         }
         Shape::Single => match focus {
-            Focus::Scopes => tree::draw(paint, area),
-            Focus::List => list(paint, area),
-            Focus::Detail => detail(paint, area),
+            ClaimsFocus::Scopes => tree::draw(paint, area),
+            ClaimsFocus::List => list(paint, area),
+            ClaimsFocus::Detail => detail(paint, area),
         },
     }
 }
@@ -87,15 +87,15 @@ fn title(paint: &Paint<'_>) -> String {
 
 fn list(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
-    let focused = claims.focus == Focus::List;
+    let focused = claims.focus == ClaimsFocus::List;
     let [_, down] = paint.theme.glyphs.more;
-    let note = match (&claims.trouble, claims.list.loaded()) {
-        (Some(trouble), _) => trouble.clone(),
+    let note = match (&claims.error, claims.list.loaded()) {
+        (Some(error), _) => error.clone(),
         (None, false) => "reading…".to_owned(),
-        (None, true) if claims.list.is_empty() && claims.found.near().len() == 0 => "0".to_owned(),
-        (None, true) if claims.found.row().is_some() => {
-            let row = claims.found.row().unwrap_or_default() + 1;
-            format!("near: {row} of {}", claims.found.near().len())
+        (None, true) if claims.list.is_empty() && claims.related.near().len() == 0 => "0".to_owned(),
+        (None, true) if claims.related.row().is_some() => {
+            let row = claims.related.row().unwrap_or_default() + 1;
+            format!("near: {row} of {}", claims.related.near().len())
         }
         (None, true) => {
             let seeking = if claims.list.is_seeking() { format!(" {down} loading…") } else { String::new() };
@@ -118,13 +118,13 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title(paint), &note, focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Claims, height);
-    let near: Vec<&RecallHit> = claims.found.near().collect();
+    let near: Vec<&RecallHit> = claims.related.near().collect();
     if claims.list.loaded() && claims.list.is_empty() && near.is_empty() {
         return nothing(paint, inner);
     }
     let known = claims.list.known();
     // What is near stands below the list, under a heading of its own.
-    let top = match claims.found.row() {
+    let top = match claims.related.row() {
         Some(row) => (known + 1 + row + 1).saturating_sub(height),
         None => claims.list.top(height),
     };
@@ -136,7 +136,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         let index = top + slot;
         let place = rows(inner, slot, 1);
         if index >= end {
-            if let Some(line) = unasked(paint, width) {
+            if let Some(line) = unanswered(paint, width) {
                 paint.line(place, 0, &line);
             }
             break;
@@ -161,7 +161,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
 /// What stands between the claims that have the words and those that are near.
 fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     let claims = &paint.state.claims;
-    let found = &claims.found;
+    let found = &claims.related;
     let words = match (claims.list.is_empty(), found.verdict == RecallVerdict::Known, found.by_meaning) {
         (_, false, _) if found.verdict == RecallVerdict::Nothing => "No claim answers this; the closest are",
         (_, false, _) => "One of these may answer; the closest are",
@@ -170,9 +170,9 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
         (false, true, true) => "Similar in meaning",
         (false, true, false) => "Related",
     };
-    let words = match found.unasked {
+    let words = match found.unanswered {
         (0, _) => words.to_owned(),
-        (unasked, of) => format!("{words}, in {} of {of} scopes", of.saturating_sub(unasked)),
+        (unanswered, of) => format!("{words}, in {} of {of} scopes", of.saturating_sub(unanswered)),
     };
     let rule = paint.theme.glyphs.rule;
     let words = text::fit(&words, width.saturating_sub(6));
@@ -184,13 +184,13 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
     ])
 }
 
-/// How many scopes were too slow to be searched by meaning, and how they are; `None` where all were.
+/// How many scopes were too slow to be searched by meaning, and how they are; `None` if all were.
 fn unasked_words(paint: &Paint<'_>) -> Option<String> {
-    let (unasked, _) = paint.state.claims.found.unasked;
-    (unasked > 0).then(|| format!("{unasked} scopes were not searched by meaning: choose one in the tree"))
+    let (unanswered, _) = paint.state.claims.related.unanswered;
+    (unanswered > 0).then(|| format!("{unanswered} scopes were not searched by meaning: choose one in the tree"))
 }
 
-fn unasked(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
+fn unanswered(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
     unasked_words(paint).map(|words| Line::from(span(text::fit(&words, width), paint.theme.warn)))
 }
 
@@ -226,8 +226,8 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     empty::card(paint, area, &heading, &steps);
 }
 
-/// A claim in one line: kind, statement with the words of a search marked, where they stand otherwise, what wants attention, age.
-fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words: &Words) -> Line<'static> {
+/// A claim in one line: kind, statement with the words of a search marked, if they stand otherwise, what wants attention, age.
+fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words: &SearchWords) -> Line<'static> {
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
     let kind = if width >= 60 { text::pad(claim.kind.as_str(), 11) } else { kind_short(claim.kind).to_owned() };
@@ -289,7 +289,7 @@ pub(super) fn group(number: usize) -> String {
 
 fn detail(paint: &mut Paint<'_>, area: Rect) {
     let claims = &paint.state.claims;
-    let focused = claims.focus == Focus::Detail;
+    let focused = claims.focus == ClaimsFocus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
     let Some(current) = claims.current() else {
         let inner = paint.pane(area, "Claim", "", focused);
@@ -298,7 +298,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     };
     let words = paint.state.claims.words();
     let mut lines = Vec::new();
-    let why = if words.is_empty() { String::new() } else { words.why(current, claims.found.hit(current.id)) };
+    let why = if words.is_empty() { String::new() } else { words.why(current, claims.related.hit(current.id)) };
     if !why.is_empty() {
         let label = "found by   ";
         let body = text::wrap(&why, width.saturating_sub(label.len()), paint.theme.text);

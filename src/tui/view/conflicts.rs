@@ -14,7 +14,7 @@ use crate::{
     api::{CardKind, CardStatus, CardSummary},
     tui::{
         hits::Pane,
-        state::conflicts::{CardFilter, Focus},
+        state::{Focus, conflicts::CardListFilter},
         text, when,
     },
 };
@@ -37,7 +37,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             list(paint, left);
             show_card(paint, right);
         }
-        Shape::Mid | Shape::Single if screen.focus == Focus::Card && deep => show_card(paint, area),
+        Shape::Mid | Shape::Single if screen.focus == Focus::Detail && deep => show_card(paint, area),
         Shape::Mid => {
             let height = (area.height / 3).max(2 + 2 * u16::try_from(ROW).unwrap_or(2));
             list(paint, Rect { height, ..area });
@@ -53,12 +53,12 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title(paint), "", true);
     paint.hits.add_pane(inner, Pane::Cards, 1);
     let (heading, step) = match state.conflicts.filter {
-        CardFilter::Open => (format!("No card waits {scope}"), "{audit} compares the active claims with each other."),
-        CardFilter::Snoozed => (format!("No card is snoozed {scope}"), "{card_filter} shows the settled ones."),
-        CardFilter::Settled => (format!("No card was settled yet {scope}"), "{card_filter} shows all cards."),
-        CardFilter::All => {
-            (format!("There are no cards {scope}"), "{audit} compares the active claims with each other.")
+        CardListFilter::Open => {
+            (format!("No open cards {scope}"), "{audit} compares the active claims with each other.")
         }
+        CardListFilter::Snoozed => (format!("No card is snoozed {scope}"), "{card_filter} shows the settled ones."),
+        CardListFilter::Settled => (format!("No card was settled yet {scope}"), "{card_filter} shows all cards."),
+        CardListFilter::All => (format!("No cards {scope}"), "{audit} compares the active claims with each other."),
     };
     empty::card(paint, inner, &heading, &[state.keys.say(step)]);
 }
@@ -67,10 +67,10 @@ fn title(paint: &Paint<'_>) -> String {
     let screen = &paint.state.conflicts;
     let scope = paint.state.scope.as_ref().map_or_else(String::new, |scope| format!(": {scope}"));
     match screen.filter {
-        CardFilter::All => format!("All cards{scope}"),
-        CardFilter::Open => format!("Open cards{scope}"),
-        CardFilter::Snoozed => format!("Snoozed cards{scope}"),
-        CardFilter::Settled => format!("Settled cards{scope}"),
+        CardListFilter::All => format!("All cards{scope}"),
+        CardListFilter::Open => format!("Open cards{scope}"),
+        CardListFilter::Snoozed => format!("Snoozed cards{scope}"),
+        CardListFilter::Settled => format!("Settled cards{scope}"),
     }
 }
 
@@ -81,8 +81,8 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         0 => String::new(),
         n => format!("{n} marked, "),
     };
-    let note = match (&screen.trouble, screen.list.loaded()) {
-        (Some(trouble), _) => trouble.clone(),
+    let note = match (&screen.error, screen.list.loaded()) {
+        (Some(error), _) => error.clone(),
         (None, true) => format!("{marked}{} of {}", screen.list.cursor() + 1, screen.list.total()),
         (None, false) => "reading…".to_owned(),
     };
@@ -166,11 +166,11 @@ pub(super) fn kind(kind: CardKind) -> &'static str {
 
 fn show_card(paint: &mut Paint<'_>, area: Rect) {
     let screen = &paint.state.conflicts;
-    let focused = screen.focus == Focus::Card;
+    let focused = screen.focus == Focus::Detail;
     let Some(open) = &screen.card else {
         let inner = paint.pane(area, "Card", "", focused);
         paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-        let text = screen.trouble.clone().unwrap_or_else(|| "Reading the card…".to_owned());
+        let text = screen.error.clone().unwrap_or_else(|| "Reading the card…".to_owned());
         return empty::card(paint, inner, &text, &[]);
     };
     let summary = &open.view.summary;

@@ -1,4 +1,4 @@
-//! A question before something that cannot be taken back, or that is done to many things at once.
+//! A question before something that cannot be undone, or that is done to many items at once.
 
 use ratatui::{
     layout::Rect,
@@ -13,7 +13,7 @@ use crate::tui::{
     text,
 };
 
-/// Draws it in the middle: what is asked, what will happen, what becomes of each thing where there are several, two buttons.
+/// Draws it in the middle: what is asked, what will happen, what becomes of each item if there are several, two buttons.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     let theme = paint.theme;
     let widest = if confirm.list.is_empty() { 60 } else { 92 };
@@ -54,7 +54,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
     paint.hits.add(Rect { x: row.x + first + 2, width: second, ..row }.intersection(row), Hit::Act(Action::Yes));
 }
 
-/// What becomes of one thing, in one line: a mark and a word, so that colour alone says nothing.
+/// What becomes of one item, in one line: a mark and a word, so that colour alone says nothing.
 fn listed(paint: &Paint<'_>, item: &Listed, columns: usize) -> Line<'static> {
     let theme = paint.theme;
     let (mark, word, style) =

@@ -1,4 +1,4 @@
-//! What is shown where there is nothing to show: what that means, and the next step.
+//! What is shown if there is nothing to show: what that means, and the next step.
 
 use ratatui::{
     layout::{Alignment, Rect},

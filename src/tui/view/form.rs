@@ -12,8 +12,8 @@ use crate::tui::{
     action::Action,
     hits::Hit,
     state::{
-        Form,
-        form::{Field, Input},
+        ActForm,
+        form::{Field, FieldInput},
     },
     text,
 };
@@ -25,7 +25,7 @@ const LABEL: u16 = 14;
 const TEXT_ROWS: usize = 6;
 
 /// Draws the form: what will happen, the fields, what is wrong, how to go on.
-pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let theme = paint.theme;
     let width = area.width.saturating_sub(2).min(86);
     let columns = usize::from(width.saturating_sub(4));
@@ -62,17 +62,17 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &Form) {
 }
 
 /// The keys that work in the field that has the focus.
-fn hints(form: &Form) -> Vec<(Action, &'static str)> {
+fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
     let input = form.fields.get(form.focus).map(|field| &field.input);
     let mut out = if form.at_end() {
         vec![(Action::Advance, "do it")]
     } else {
         vec![(Action::Advance, "next"), (Action::Submit, "do it")]
     };
-    if form.at_end() && matches!(input, Some(Input::Text(_))) {
+    if form.at_end() && matches!(input, Some(FieldInput::Text(_))) {
         out.push((Action::NewLine, "new line"));
     }
-    if matches!(input, Some(Input::Text(_) | Input::Line(_))) {
+    if matches!(input, Some(FieldInput::Text(_) | FieldInput::Line(_))) {
         out.push((Action::Editor, "editor"));
     }
     out.push((Action::Cancel, "keep as a draft"));
@@ -100,14 +100,14 @@ fn how(paint: &mut Paint<'_>, area: Rect, keys: &[(Action, &str)]) {
     }
 }
 
-/// Rows for each field: texts take what they need, and shrink together where there is not enough.
-fn heights(form: &Form, columns: usize, room: usize) -> Vec<usize> {
+/// Rows for each field: texts take what they need, and shrink together if there is not enough.
+fn heights(form: &ActForm, columns: usize, room: usize) -> Vec<usize> {
     let want = |limit: usize| -> Vec<usize> {
         form.fields
             .iter()
             .map(|field| match &field.input {
-                Input::Text(area) => text_rows(area, columns).min(limit) + 2,
-                Input::Line(_) | Input::Choice { .. } => 1,
+                FieldInput::Text(area) => text_rows(area, columns).min(limit) + 2,
+                FieldInput::Line(_) | FieldInput::Choice { .. } => 1,
             })
             .collect()
     };
@@ -126,7 +126,7 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
     let label_area = Rect { width: LABEL.min(area.width), ..area };
     let value = Rect { x: area.x + label_area.width, width: area.width - label_area.width, ..area };
     match &field.input {
-        Input::Text(text_area) => {
+        FieldInput::Text(text_area) => {
             let border = if focused { theme.border_focus } else { theme.border };
             let block = Block::bordered()
                 .border_set(theme.glyphs.border)
@@ -134,11 +134,11 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
                 .title(span(format!(" {} ", field.label), label_style));
             render(paint, text_area, area, field.hint, focused, Some(block));
         }
-        Input::Line(text_area) => {
+        FieldInput::Line(text_area) => {
             paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
             render(paint, text_area, value, field.hint, focused, None);
         }
-        Input::Choice { options, chosen } => {
+        FieldInput::Choice { options, chosen } => {
             paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
             let mut spans = Vec::new();
             let shown = window(options, *chosen, usize::from(value.width));
@@ -225,7 +225,7 @@ mod tests {
     fn only_keys_that_work_in_the_field_are_offered() {
         let mut state = app((120, 40), Opening { screen: Some(Screen::Cards), ..Opening::default() });
         press(&mut state, "o");
-        let offered = |state: &crate::tui::state::State| match &state.overlay {
+        let offered = |state: &crate::tui::state::AppState| match &state.overlay {
             Some(Overlay::Form(form)) => hints(form).into_iter().map(|(id, _)| id).collect::<Vec<_>>(),
             _ => panic!("no form is open"),
         };

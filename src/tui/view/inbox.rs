@@ -10,7 +10,7 @@ use ratatui::{
 use super::{
     Shape, card,
     claims::group,
-    empty, item,
+    empty, inbox_item,
     paint::{Paint, rows, span},
     pair,
 };
@@ -18,15 +18,18 @@ use crate::{
     api::{CardPair, InboxItem, InboxKind, NoticeKind},
     tui::{
         hits::{Hit, Pane},
-        state::inbox::{Focus, Row, id_of, number_of},
+        state::{
+            Focus,
+            inbox::{InboxRow, id_of, number_of},
+        },
         text, when,
     },
 };
 
-/// Columns from which a thing has one line.
+/// Columns from which an item has one line.
 const ONE_LINE: u16 = 60;
 
-/// Columns of who caused a thing, where it has one line.
+/// Columns of who caused an item, if it has one line.
 const WHO: usize = 12;
 
 /// Draws the screen.
@@ -56,9 +59,9 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let inner = paint.pane(area, "Inbox", "", true);
     paint.hits.add_pane(inner, Pane::Inbox, usize::from(inner.height));
-    if let Some(trouble) = &state.inbox.trouble {
-        let trouble = trouble.clone();
-        return empty::card(paint, inner, &trouble, &[state.keys.say("{reload} tries again.")]);
+    if let Some(error) = &state.inbox.error {
+        let error = error.clone();
+        return empty::card(paint, inner, &error, &[state.keys.say("{reload} tries again.")]);
     }
     if state.inbox.view.is_none() {
         return empty::card(paint, inner, "Reading…", &[]);
@@ -67,23 +70,23 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let mut body = Vec::new();
     match state.inbox.settled {
         0 => {}
-        1 => body.push(state.keys.say("You settled one thing. {undo} undoes it.")),
+        1 => body.push(state.keys.say("You settled one item. {undo} undoes it.")),
         n => {
             let how = state.keys.say("{undo} undoes the last one; {show_timeline} shows them all.");
-            body.push(format!("You settled {n} things. {how}"));
+            body.push(format!("You settled {n} items. {how}"));
         }
     }
     let elsewhere: usize =
         state.scopes.iter().filter(|view| !state.shows(&view.scope)).map(|view| view.open_cards).sum();
     if elsewhere > 0 {
         let how = state.keys.say("{all_scopes} shows all scopes.");
-        let cards = if elsewhere == 1 { "One card waits" } else { "Cards wait" };
+        let cards = if elsewhere == 1 { "One card is open" } else { "Cards are open" };
         body.push(format!("{cards} in other scopes: {how}"));
     }
     if state.scopes.iter().all(|scope| scope.total == 0) {
         body.push("There are no claims yet. Write the first: ergo remember “…” --reason “…”".to_owned());
     } else {
-        body.push("Refused writes, contradictions and warnings appear here by themselves.".to_owned());
+        body.push("Refused writes, contradictions and warnings appear here.".to_owned());
         let ways = [
             "{audit} compares the active claims",
             "{card_filter} shows settled cards",
@@ -91,18 +94,18 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         ];
         body.push(state.keys.say(&ways.join(&format!(" {} ", paint.theme.glyphs.dot))));
     }
-    empty::card(paint, inner, &format!("Nothing waits for you {scope}"), &body);
+    empty::card(paint, inner, &format!("Nothing needs your attention {scope}"), &body);
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect) {
     let inbox = &paint.state.inbox;
     let focused = inbox.focus == Focus::List;
     let total = inbox.total() + usize::from(inbox.gone.is_some());
-    let mut note = match &inbox.trouble {
-        Some(trouble) => trouble.clone(),
+    let mut note = match &inbox.error {
+        Some(error) => error.clone(),
         None => format!("{} of {}", group((inbox.cursor() + 1).min(total.max(1))), group(total)),
     };
-    if inbox.settled > 0 && inbox.trouble.is_none() {
+    if inbox.settled > 0 && inbox.error.is_none() {
         note = format!("{} settled {} {note}", group(inbox.settled), paint.theme.glyphs.dot);
     }
     let marks = &paint.state.conflicts.marks;
@@ -117,7 +120,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let compact = inner.width >= ONE_LINE;
     let all = inbox.rows();
     let visible = usize::from(inner.height);
-    // In a low list a second line would cost the sight of the next thing.
+    // In a low list a second line would cost the sight of the next item.
     let room = if visible < 16 { usize::MAX } else { usize::from(inner.width).saturating_sub(2) };
     let heights: Vec<usize> = all.iter().enumerate().map(|(index, row)| height(row, index, compact, room)).collect();
     let per = if compact { 1 } else { 3 };
@@ -133,11 +136,11 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         line = to;
         let number = stop;
         let indent = match row {
-            Row::Import(_, import) => {
+            InboxRow::Import(_, import) => {
                 within = Some(import.number);
                 0
             }
-            Row::Item(kind, item) if within.is_some() && number_of(*kind, item) == within => 2,
+            InboxRow::Item(kind, item) if within.is_some() && number_of(*kind, item) == within => 2,
             _ => 0,
         };
         stop += usize::from(row.id().is_some());
@@ -153,7 +156,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
             paint.line(place, at, line);
         }
         if row.id().is_some() {
-            // The empty line between things belongs to none of them.
+            // The empty line between items belongs to none of them.
             let place = if compact { place } else { rows(place, 0, usize::from(place.height)) };
             paint.row(place, Pane::Inbox, number, current, focused);
         }
@@ -161,20 +164,20 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
 }
 
 /// Lines of a row: a heading has one above it, but for the first.
-fn height(row: &Row<'_>, index: usize, compact: bool, room: usize) -> usize {
+fn height(row: &InboxRow<'_>, index: usize, compact: bool, room: usize) -> usize {
     match row {
-        Row::Heading(..) if index == 0 || compact => 1,
-        Row::Heading(..) => 2,
-        Row::Item(..) | Row::Import(..) if compact => 1,
-        Row::Import(..) => 2,
-        Row::Item(_, thing) if pair_of(thing).is_some() => 3,
+        InboxRow::Heading(..) if index == 0 || compact => 1,
+        InboxRow::Heading(..) => 2,
+        InboxRow::Item(..) | InboxRow::Import(..) if compact => 1,
+        InboxRow::Import(..) => 2,
+        InboxRow::Item(_, thing) if pair_of(thing).is_some() => 3,
         // What does not fit one line has two, and below it who and when.
-        Row::Item(_, thing) => 2 + usize::from(text::width(head(thing)) + prefix(thing).len() > room),
-        Row::Before(..) | Row::More(..) => 1,
+        InboxRow::Item(_, thing) => 2 + usize::from(text::width(head(thing)) + prefix(thing).len() > room),
+        InboxRow::Before(..) | InboxRow::More(..) => 1,
     }
 }
 
-/// The first line shown, so that the row under the cursor is in view, with its heading where it is the first below one.
+/// The first line shown, so that the row under the cursor is in view, with its heading if it is the first below one.
 fn scroll(heights: &[usize], here: usize, lead: bool, visible: usize) -> usize {
     let before: usize = heights.iter().take(here).sum();
     let own = heights.get(here).copied().unwrap_or(1);
@@ -196,18 +199,18 @@ struct Look {
     indent: usize,
 }
 
-fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
+fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let marks = &paint.state.conflicts.marks;
-    let items = if matches!(row, Row::Import(..)) { paint.state.inbox.things(row) } else { Vec::new() };
+    let items = if matches!(row, InboxRow::Import(..)) { paint.state.inbox.items(row) } else { Vec::new() };
     let is_marked = match row {
-        Row::Item(_, thing) => marks.has(thing),
-        Row::Heading(..) | Row::Import(..) | Row::Before(..) | Row::More(..) => {
+        InboxRow::Item(_, thing) => marks.has(thing),
+        InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Before(..) | InboxRow::More(..) => {
             items.iter().any(|item| marks.has(item))
         }
     };
     // The marks have a column of their own as soon as there is one.
-    let flag = match (marks.is_empty() || matches!(row, Row::Heading(..)), is_marked) {
+    let flag = match (marks.is_empty() || matches!(row, InboxRow::Heading(..)), is_marked) {
         (true, _) => "",
         (false, true) => theme.glyphs.mark,
         (false, false) => " ",
@@ -216,7 +219,7 @@ fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
     let before = [mark.clone(), span(flag, theme.warn), Span::raw(" ".repeat(1 + look.indent))];
     let room = look.width.saturating_sub(2 + look.indent + text::width(flag));
     match row {
-        Row::Heading(kind, total) => {
+        InboxRow::Heading(kind, total) => {
             let more = if total.at_least { "+" } else { "" };
             let count = format!("{}{more}", group(total.total));
             let name = text::fit(kind.title(), look.width.saturating_sub(count.len() + 1));
@@ -225,13 +228,13 @@ fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
             lines.push(line);
             lines
         }
-        Row::Before(_, count) | Row::More(_, count) => {
-            let word = if matches!(row, Row::More(..)) { "more" } else { "before" };
+        InboxRow::Before(_, count) | InboxRow::More(_, count) => {
+            let word = if matches!(row, InboxRow::More(..)) { "more" } else { "before" };
             let how = paint.state.keys.say("{open} shows them");
             let text = format!("{} {word}: {how}", group(*count));
             vec![before.into_iter().chain([span(text::fit(&text, room), theme.dim)]).collect()]
         }
-        Row::Import(_, import) => {
+        InboxRow::Import(_, import) => {
             let [closed, open] = theme.glyphs.fold;
             let glyph = if import.open { open } else { closed };
             let files = sources(&items);
@@ -254,9 +257,9 @@ fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
                 before.into_iter().chain(below).collect(),
             ]
         }
-        Row::Item(kind, thing) => {
+        InboxRow::Item(kind, thing) => {
             let gone = paint.state.inbox.gone.as_ref().is_some_and(|gone| id_of(&gone.item) == id_of(thing));
-            let said = said(paint, *kind, thing, gone);
+            let said = summary(paint, *kind, thing, gone);
             let style = if gone { theme.dim } else { theme.text };
             let pair = pair_of(thing);
             if look.compact {
@@ -285,8 +288,8 @@ fn lines(paint: &Paint<'_>, row: &Row<'_>, look: &Look) -> Vec<Line<'static>> {
     }
 }
 
-/// Where the things of an import come from: their file, else the folder of all their files.
-fn sources(things: &[InboxItem]) -> String {
+/// Where the items of an import come from: their file, else the folder of all their files.
+fn sources(items: &[InboxItem]) -> String {
     let file = |item: &InboxItem| {
         let source = match item {
             InboxItem::Card(card) => card.pair.as_ref()?.source.clone()?,
@@ -296,7 +299,7 @@ fn sources(things: &[InboxItem]) -> String {
         let line = source.rsplit_once(':').filter(|(_, line)| line.bytes().all(|b| b.is_ascii_digit()));
         Some(line.map_or_else(|| source.clone(), |(file, _)| file.to_owned()))
     };
-    let files: Vec<String> = things.iter().filter_map(file).collect();
+    let files: Vec<String> = items.iter().filter_map(file).collect();
     let Some((first, rest)) = files.split_first() else { return "elsewhere".to_owned() };
     if rest.iter().all(|file| file == first) {
         return first.clone();
@@ -311,7 +314,7 @@ fn sources(things: &[InboxItem]) -> String {
     "several files".to_owned()
 }
 
-/// Both claims of a thing that is about two.
+/// Both claims of an item that is about two.
 fn pair_of(thing: &InboxItem) -> Option<Cow<'_, CardPair>> {
     match thing {
         InboxItem::Card(card) => card.pair.as_ref().map(Cow::Borrowed),
@@ -335,7 +338,7 @@ fn two(text: &str, room: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// What a thing is, without what was done to it.
+/// What an item is, without what was done to it.
 fn head(thing: &InboxItem) -> &str {
     match thing {
         InboxItem::Card(card) => &card.headline,
@@ -346,7 +349,7 @@ fn head(thing: &InboxItem) -> &str {
     }
 }
 
-/// What was done to a thing, as a word in front of it.
+/// What was done to an item, as a word in front of it.
 fn prefix(thing: &InboxItem) -> &'static str {
     let InboxItem::Notice(item) = thing else { return "" };
     match item.what {
@@ -357,8 +360,8 @@ fn prefix(thing: &InboxItem) -> &'static str {
     }
 }
 
-/// A thing in few words.
-struct Said {
+/// An item in few words.
+struct Summary {
     head: String,
     /// Where, if all scopes are listed; else who.
     short: String,
@@ -366,7 +369,7 @@ struct Said {
     age: String,
 }
 
-/// Since when a thing waits.
+/// Since when an item is listed.
 fn at(thing: &InboxItem) -> u64 {
     match thing {
         InboxItem::Card(card) => card.at,
@@ -377,7 +380,7 @@ fn at(thing: &InboxItem) -> u64 {
     }
 }
 
-fn said(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) -> Said {
+fn summary(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) -> Summary {
     let state = paint.state;
     let dot = paint.theme.glyphs.dot;
     let (head, who) = match thing {
@@ -407,7 +410,7 @@ fn said(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) -> Sa
         meta.insert(0, "settled meanwhile".to_owned());
     }
     let age = if kind == InboxKind::Joining { String::new() } else { when::age(at(thing), state.now) };
-    Said { head, short, meta: meta.join(&format!(" {dot} ")), age }
+    Summary { head, short, meta: meta.join(&format!(" {dot} ")), age }
 }
 
 /// An agent by its own name, since it is the one to ask; else the person.
@@ -421,39 +424,39 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let width = usize::from(area.width.saturating_sub(4));
     let path = paint.theme.glyphs.path;
     match inbox.current() {
-        Some(Row::Item(_, InboxItem::Card(summary))) => {
+        Some(InboxRow::Item(_, InboxItem::Card(summary))) => {
             let title = format!("{} {path} card {}", summary.scope, summary.id.short());
             let open = paint.state.conflicts.card.as_ref().filter(|card| card.view.summary.id == summary.id);
             let Some(open) = open else {
-                let text = paint.state.conflicts.trouble.clone().unwrap_or_else(|| "Reading the card…".to_owned());
+                let text = paint.state.conflicts.error.clone().unwrap_or_else(|| "Reading the card…".to_owned());
                 let inner = paint.pane(area, &title, "", focused);
                 paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
                 return empty::card(paint, inner, &text, &[]);
             };
             card::draw(paint, area, open, &title, focused);
         }
-        Some(row @ Row::Import(kind, import)) => {
+        Some(row @ InboxRow::Import(kind, import)) => {
             let lines = imported(paint, &row, width);
             let title = format!("{}: {} imported", kind.title(), group(import.count));
             paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
         }
-        Some(Row::Item(kind, thing)) => {
+        Some(InboxRow::Item(kind, thing)) => {
             let title = kind.title();
-            let lines = item::lines(paint, kind, thing, width);
+            let lines = inbox_item::lines(paint, kind, thing, width);
             paint.document(area, Pane::Item, title, &lines, inbox.scroll, focused);
         }
-        Some(row @ (Row::Before(kind, count) | Row::More(kind, count))) => {
+        Some(row @ (InboxRow::Before(kind, count) | InboxRow::More(kind, count))) => {
             let inner = paint.pane(area, kind.title(), "", focused);
             paint.hits.add(inner, Hit::Pane(Pane::Item));
             let keys = &paint.state.keys;
             let (word, how) = match row {
-                Row::Before(..) => ("before", "{open} shows the page before."),
+                InboxRow::Before(..) => ("before", "{open} shows the page before."),
                 _ => ("more", "{open} shows the next ones, page by page."),
             };
             let body = [keys.say(how)];
             empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
         }
-        Some(Row::Heading(..)) | None => {
+        Some(InboxRow::Heading(..)) | None => {
             let inner = paint.pane(area, "", "", focused);
             paint.hits.add(inner, Hit::Pane(Pane::Item));
         }
@@ -461,16 +464,16 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
 }
 
 /// What an import brought: each pair, and what can be done with all of them.
-fn imported(paint: &Paint<'_>, row: &Row<'_>, width: usize) -> Vec<Line<'static>> {
+fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'static>> {
     let (theme, keys) = (paint.theme, &paint.state.keys);
-    let Row::Import(kind, _) = row else { return Vec::new() };
+    let InboxRow::Import(kind, _) = row else { return Vec::new() };
     let how = if *kind == InboxKind::Refused {
-        "{open} lists them one by one. {keep_new}, {keep_existing}, {dismiss} or {discard} here is about all of them, after a preview."
+        "{open} lists them one by one. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all of them, after a preview."
     } else {
-        "{open} lists them one by one. {claim_reviewed} here marks all of them as reviewed."
+        "{open} lists them one by one. {claim_reviewed} marks all of them as reviewed."
     };
     let mut out = text::wrap(&keys.say(how), width, theme.dim);
-    for thing in paint.state.inbox.things(row) {
+    for thing in paint.state.inbox.items(row) {
         out.push(Line::default());
         match pair_of(&thing) {
             Some(pair) => out.extend(pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),

@@ -15,7 +15,7 @@ mod empty;
 mod evidence;
 mod form;
 mod inbox;
-mod item;
+mod inbox_item;
 mod log;
 mod models;
 mod norms;
@@ -40,7 +40,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{
     hits::HitMap,
-    state::{Overlay, Screen, State},
+    state::{AppState, Overlay, Screen},
     text,
     theme::Theme,
 };
@@ -63,7 +63,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// By the size of the whole terminal.
-    fn of(state: &State) -> Self {
+    fn of(state: &AppState) -> Self {
         if state.is_narrow() {
             Self::Single
         } else if state.size.0 >= 100 {
@@ -83,7 +83,7 @@ fn list_width(area: Rect) -> u16 {
 ///
 /// Architecture Invariant: no cell holds a control, bidirectional or zero-width character afterwards, whatever a view forgot:
 /// the buffer goes to the terminal as it is.
-pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
+pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let hits = draw_parts(state, theme, area, buffer);
     for cell in &mut buffer.content {
         if unprintable(cell.symbol()).is_some() {
@@ -94,7 +94,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Hi
     hits
 }
 
-fn draw_parts(state: &State, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
+fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> HitMap {
     let area = area.intersection(buffer.area);
     let mut paint = Paint::new(state, theme, buffer);
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {

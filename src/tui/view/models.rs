@@ -26,8 +26,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let Some(diagnose) = &models.diagnose else {
         let inner = paint.pane(area, "Models and daemon", "", true);
         paint.hits.add_pane(inner, Pane::Models, usize::from(inner.height));
-        let (heading, step) = match &models.trouble {
-            Some(trouble) => (trouble.clone(), "{reload} tries again."),
+        let (heading, step) = match &models.error {
+            Some(error) => (error.clone(), "{reload} tries again."),
             None => ("Reading…".to_owned(), ""),
         };
         return empty::card(paint, inner, &heading, &[paint.state.keys.say(step)]);
@@ -156,7 +156,7 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     }
     for threshold in &diagnose.thresholds {
         let words = format!(
-            "in {}, claims are refused from {:.2} on (elsewhere {:.2}): learned from what people dismissed and confirmed",
+            "in {}, claims are refused from {:.2} on (elsewhere {:.2}): learned from past decisions",
             threshold.scope, threshold.block, threshold.usual
         );
         out.extend(text::wrap(&words, width, theme.dim));

@@ -10,7 +10,7 @@ use super::{
 use crate::tui::{
     action::Action,
     hits::Pane,
-    state::page::{About, Page},
+    state::page::{PageSubject, TextPage},
     text,
 };
 
@@ -18,21 +18,21 @@ use crate::tui::{
 const WIDEST: u16 = 110;
 
 /// Draws it over the whole screen.
-pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     let place = centred(area, WIDEST.min(area.width), area.height);
     paint.clear(area);
     let title = match &page.about {
-        About::Snapshot(scope) => format!("Active claims in {scope}"),
-        About::Setup { remove: false } => "What ergo would write for agents".to_owned(),
-        About::Setup { remove: true } => "What ergo would remove".to_owned(),
-        About::Join => "Joining a team".to_owned(),
+        PageSubject::Snapshot(scope) => format!("Active claims in {scope}"),
+        PageSubject::Setup { remove: false } => "What ergo would write for agents".to_owned(),
+        PageSubject::Setup { remove: true } => "What ergo would remove".to_owned(),
+        PageSubject::Join => "Joining a team".to_owned(),
     };
     let Some(body) = &page.text else {
         let inner = paint.pane(place, &title, "", true);
         paint.hits.add_pane(inner, Pane::Page, usize::from(inner.height));
         let back = paint.state.keys.say("{page_close} goes back.");
-        return match &page.trouble {
-            Some((trouble, hint)) => empty::card(paint, inner, trouble, &[hint.clone(), back]),
+        return match &page.error {
+            Some((error, hint)) => empty::card(paint, inner, error, &[hint.clone(), back]),
             None => empty::card(paint, inner, "Reading…", &[]),
         };
     };
@@ -47,9 +47,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &Page) {
     }
     for (number, line) in body.lines().enumerate() {
         let style = match page.about {
-            About::Snapshot(_) => of_markdown(paint, line),
-            About::Setup { .. } => of_difference(paint, line),
-            About::Join => paint.theme.text,
+            PageSubject::Snapshot(_) => of_markdown(paint, line),
+            PageSubject::Setup { .. } => of_difference(paint, line),
+            PageSubject::Join => paint.theme.text,
         };
         let here = shown.is_some_and(|at| matches.get(at) == Some(&number));
         if here {
@@ -77,12 +77,12 @@ fn what_becomes(paint: &Paint<'_>) -> String {
     let say = "Nothing is written yet. Lines with + would be added to these files, lines with - removed";
     match paint.state.check(Action::PageApply.spec()) {
         Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} writes them, and asks first.")),
-        Err(why) => format!("{say}. This cannot be done here: {why}."),
+        Err(why) => format!("{say}. Not possible: {why}."),
     }
 }
 
 /// The line to type in what is searched for, over the last row.
-pub(super) fn find(paint: &mut Paint<'_>, area: Rect, page: &Page) {
+pub(super) fn find(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     let Some(find) = page.find.as_ref().filter(|_| page.is_typing()) else { return };
     paint.clear(area);
     let (label, keys) = (" Find ", paint.state.keys.say("{pick} ends, {pick_down} next match"));

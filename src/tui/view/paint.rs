@@ -9,9 +9,9 @@ use ratatui::{
 };
 
 use crate::tui::{
-    found::Words,
     hits::{Hit, HitMap, Pane},
-    state::State,
+    search::SearchWords,
+    state::AppState,
     text,
     theme::Theme,
 };
@@ -19,7 +19,7 @@ use crate::tui::{
 /// What every part of a view draws with.
 pub(super) struct Paint<'a> {
     /// What is shown.
-    pub(super) state: &'a State,
+    pub(super) state: &'a AppState,
     /// How.
     pub(super) theme: &'a Theme,
     /// Where.
@@ -29,7 +29,7 @@ pub(super) struct Paint<'a> {
 }
 
 impl<'a> Paint<'a> {
-    pub(super) fn new(state: &'a State, theme: &'a Theme, buffer: &'a mut Buffer) -> Self {
+    pub(super) fn new(state: &'a AppState, theme: &'a Theme, buffer: &'a mut Buffer) -> Self {
         Self { state, theme, buffer, hits: HitMap::default() }
     }
 
@@ -106,12 +106,12 @@ impl<'a> Paint<'a> {
     }
 
     /// A text in spans, the words of a search marked in it.
-    pub(super) fn found(&self, words: &Words, text: &str, style: Style) -> Vec<Span<'static>> {
+    pub(super) fn found(&self, words: &SearchWords, text: &str, style: Style) -> Vec<Span<'static>> {
         let mark = |(run, hit)| span(run, if hit { style.patch(self.theme.found) } else { style });
         words.runs(text).into_iter().map(mark).collect::<Vec<_>>()
     }
 
-    /// Notes a row of a list in `area`, and styles it where it is under the cursor.
+    /// Notes a row of a list in `area`, and styles it if it is under the cursor.
     pub(super) fn row(&mut self, area: Rect, pane: Pane, index: usize, current: bool, focused: bool) {
         if current {
             let style = if focused { self.theme.selected } else { self.theme.selected_idle };

@@ -6,15 +6,15 @@ use super::paint::{Paint, span};
 use crate::{
     api::CardPair,
     tui::{
-        diff::{self, Run},
         text,
+        word_diff::{self, Run},
     },
 };
 
 /// What stands between the two: an arrow and the spaces around it.
 const BETWEEN: usize = 3;
 
-/// Both in one line of `room` columns. The new one is read from its beginning; of the existing one, where there is little room, what
+/// Both in one line of `room` columns. The new one is read from its beginning; of the existing one, if there is little room, what
 /// differs is enough.
 pub(super) fn one_line(paint: &Paint<'_>, pair: &CardPair, room: usize, style: Style) -> Vec<Span<'static>> {
     let theme = paint.theme;
@@ -41,13 +41,13 @@ pub(super) fn two_lines(paint: &Paint<'_>, pair: &CardPair, room: usize, style: 
 
 /// Both as runs. Where nearly everything differs, nothing is marked: it would tell nothing.
 fn sides(pair: &CardPair) -> (Vec<Run>, Vec<Run>) {
-    let diff = diff::words(&pair.new, &pair.existing);
+    let diff = word_diff::words(&pair.new, &pair.existing);
     let plain = diff.is_apart();
     let runs = |runs: Vec<Run>| runs.into_iter().map(|run| Run { own: run.own && !plain, ..run }).collect();
     (runs(diff.left), runs(diff.right))
 }
 
-/// Columns from the word before the first that differs up to the end, and of the mark of what is cut; `None` where none is marked.
+/// Columns from the word before the first that differs up to the end, and of the mark of what is cut; `None` if none is marked.
 fn telling(runs: &[Run]) -> Option<usize> {
     let words: Vec<(&str, bool)> =
         runs.iter().flat_map(|run| run.text.split_inclusive(' ').map(|word| (word, run.own))).collect();
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn shown(new: &str, existing: &str, room: usize) -> String {
-        let runs = diff::words(new, existing).left;
+        let runs = word_diff::words(new, existing).left;
         cut(&runs, room, Style::default(), Style::default()).iter().map(|span| span.content.to_string()).collect()
     }
 
@@ -140,7 +140,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_row_is_wider_than_its_room(new in "\\PC{0,60}", existing in "\\PC{0,60}", room in 0usize..50) {
-            let pair = diff::words(&new, &existing);
+            let pair = word_diff::words(&new, &existing);
             for runs in [&pair.left, &pair.right] {
                 let spans = cut(runs, room, Style::default(), Style::default());
                 proptest::prop_assert!(spans.iter().map(Span::width).sum::<usize>() <= room);

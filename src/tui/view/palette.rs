@@ -12,7 +12,7 @@ use crate::tui::{
     action::Danger,
     hits::Pane,
     msg::Slot,
-    state::overlay::{Asking, Palette, Prompt},
+    state::overlay::{Palette, PromptInput, PromptPurpose},
     text,
     theme::Theme,
 };
@@ -71,26 +71,26 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
 }
 
 /// Draws the line to type in over the last row.
-pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &Prompt) {
+pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &PromptInput) {
     let theme = paint.theme;
     paint.clear(area);
     let (label, hint) = match prompt.asking {
-        Asking::Search => (
+        PromptPurpose::Search => (
             " Search ",
             "words, by:NAME since:7d source:FILE kind:… status:all said:warned; !word or !by:NAME leaves out",
         ),
-        Asking::Why => (" Why ", "a question in words, or a claim's id"),
+        PromptPurpose::Why => (" Why ", "a question in words, or a claim's id"),
     };
     let found = match prompt.asking {
-        Asking::Search if paint.state.waits(Slot::Claims) => "…".to_owned(),
-        Asking::Search => {
+        PromptPurpose::Search if paint.state.waits(Slot::Claims) => "…".to_owned(),
+        PromptPurpose::Search => {
             let claims = &paint.state.claims;
-            match claims.found.near().len() {
+            match claims.related.near().len() {
                 0 => format!("{} found ", claims.list.total()),
                 near => format!("{} found, {near} near ", claims.list.total()),
             }
         }
-        Asking::Why => paint.state.keys.say("{pick} asks "),
+        PromptPurpose::Why => paint.state.keys.say("{pick} asks "),
     };
     paint.line(area, 0, &Line::from(span(label, theme.badge)));
     let start = u16::try_from(label.len() + 1).unwrap_or(0);

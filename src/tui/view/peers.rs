@@ -15,7 +15,7 @@ use crate::{
     domain::text::escape,
     tui::{
         hits::Pane,
-        state::peers::{Entry, Focus},
+        state::{Focus, peers::PeerEntry},
         text, when,
     },
 };
@@ -46,9 +46,9 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let peers = &paint.state.peers;
     let inner = paint.pane(area, "Peers", "", true);
     paint.hits.add_pane(inner, Pane::Peers, usize::from(inner.height));
-    if let Some(trouble) = &peers.trouble {
-        let trouble = trouble.clone();
-        return empty::card(paint, inner, &trouble, &[]);
+    if let Some(error) = &peers.error {
+        let error = error.clone();
+        return empty::card(paint, inner, &error, &[]);
     }
     if peers.status.is_none() {
         return empty::card(paint, inner, "Reading…", &[]);
@@ -63,8 +63,8 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
 fn list(paint: &mut Paint<'_>, area: Rect) {
     let peers = &paint.state.peers;
     let focused = peers.focus == Focus::List;
-    let note = match (&peers.trouble, &peers.status) {
-        (Some(trouble), _) => trouble.clone(),
+    let note = match (&peers.error, &peers.status) {
+        (Some(error), _) => error.clone(),
         (None, Some(status)) => status.says.clone(),
         (None, None) => String::new(),
     };
@@ -82,24 +82,24 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     }
 }
 
-fn line(paint: &Paint<'_>, entry: &Entry<'_>, width: usize, current: bool) -> Line<'static> {
+fn line(paint: &Paint<'_>, entry: &PeerEntry<'_>, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
     let mark = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
     let (name, style, end, end_style) = match entry {
-        Entry::Pending(join) => waiting(paint, join),
-        Entry::Team(team) => {
+        PeerEntry::Pending(join) => waiting(paint, join),
+        PeerEntry::Team(team) => {
             let (words, good) = standing(team, paint.state.peers.status.as_ref().map(|status| status.mode));
             (escape(&team.name), theme.title, words, if good { theme.ok } else { theme.warn })
         }
-        Entry::Peer(peer) => {
+        PeerEntry::Peer(peer) => {
             let dot = if peer.connected || peer.you { theme.glyphs.live } else { theme.glyphs.dead };
             let style = if peer.state == PeerState::Active { theme.text } else { theme.dim };
             let (words, good) = reach(paint, peer);
             (format!("  {dot} {}", escape(&peer.name)), style, words, if good { theme.ok } else { theme.dim })
         }
     };
-    // Words are compared whole or not at all: where there is no room for them, the detail has them.
-    let cut = matches!(entry, Entry::Pending(_)) && text::width(&name) + text::width(&end) + 3 > width;
+    // Words are compared whole or not at all: if there is no room for them, the detail has them.
+    let cut = matches!(entry, PeerEntry::Pending(_)) && text::width(&name) + text::width(&end) + 3 > width;
     let end = if cut { String::new() } else { text::fit(&end, width.saturating_sub(12)) };
     let room = width.saturating_sub(text::width(&end) + 3);
     Line::from(vec![mark, Span::raw(" "), span(text::pad(&name, room), style), Span::raw(" "), span(end, end_style)])
@@ -113,13 +113,13 @@ fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
     (name, theme.warn, join.words.join(" "), theme.title)
 }
 
-/// How a team stands, in a few words, and whether that is good. Never "in sync" while something was not let in.
+/// How a team stands, in a few words, and whether that is good. Never "in sync" while something was not accepted.
 pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bool) {
     let active = || team.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
     match &team.ended {
         Some(end) if end.left => return ("you left it".to_owned(), false),
         Some(_) => return ("you were removed".to_owned(), false),
-        None if team.role.is_none() => return ("you are no longer in it".to_owned(), false),
+        None if team.role.is_none() => return ("you were removed".to_owned(), false),
         None => {}
     }
     if team.quarantined > 0 {
@@ -179,9 +179,9 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let focused = peers.focus == Focus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
     let (title, lines) = match peers.current() {
-        Some(Entry::Pending(join)) => ("Waiting to join", peer::pending(paint, join, width)),
-        Some(Entry::Team(team)) => ("Team", peer::team(paint, team, width)),
-        Some(Entry::Peer(peer)) => ("Device", peer::device(paint, peer, width)),
+        Some(PeerEntry::Pending(join)) => ("Waiting to join", peer::pending(paint, join, width)),
+        Some(PeerEntry::Team(team)) => ("Team", peer::team(paint, team, width)),
+        Some(PeerEntry::Peer(peer)) => ("Device", peer::device(paint, peer, width)),
         None => ("", Vec::new()),
     };
     paint.document(area, Pane::Peer, title, &lines, peers.scroll, focused);

@@ -1,4 +1,4 @@
-//! How far reading in is: vectors that are still to be made, and the files that were taken in.
+//! How far reading in is: vectors that are still to be made, and the files that were ingested.
 
 use ratatui::text::{Line, Span};
 
@@ -18,7 +18,7 @@ const FILES: usize = 4;
 /// Columns of the labels.
 const LABEL: usize = 14;
 
-/// The lines; nothing where nothing was taken in and nothing waits.
+/// The lines; nothing if nothing was ingested and nothing waits.
 pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let (theme, models) = (paint.theme, &paint.state.models);
     let waits = &diagnose.unembedded;
@@ -64,7 +64,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
         out.push(field(paint, "vectors", "every claim and every piece of a file has its vector", width));
     }
     let Some(files) = files else { return };
-    let scope = paint.state.scope_in_hand();
+    let scope = paint.state.shown_scope();
     let words = format!("{} with {} pieces, for {scope}", many(files.items.len(), "file"), group(files.chunks));
     out.push(field(paint, "taken in", &words, width));
     let mut items: Vec<_> = files.items.iter().collect();
@@ -86,7 +86,7 @@ fn field(paint: &Paint<'_>, label: &str, words: &str, width: usize) -> Line<'sta
     Line::from(vec![span(text::pad(label, LABEL), paint.theme.dim), span(words, paint.theme.text)])
 }
 
-/// A bar with words beside it; where there is little room, the words alone.
+/// A bar with words beside it; if there is little room, the words alone.
 fn bar(paint: &Paint<'_>, label: &str, (done, total): (usize, usize), words: &str, width: usize) -> Line<'static> {
     let theme = paint.theme;
     if width < LABEL + BAR + 30 {

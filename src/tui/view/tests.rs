@@ -8,11 +8,11 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::draw;
 use crate::tui::{
-    msg::{Failure, FailureKind, Msg, Write},
+    msg::{FailureKind, Msg, RequestFailure, WriteRequest},
     sample::{app, frame, press, proposal, settings, step, text},
     state::{
-        Overlay, Screen, State,
-        conflicts::{Card, Focus},
+        AppState, Focus, Overlay, Screen,
+        conflicts::Card,
         overlay::{Confirm, Listed},
     },
     theme::Theme,
@@ -21,12 +21,12 @@ use crate::tui::{
 
 const SIZES: [(u16, u16); 6] = [(200, 60), (120, 40), (80, 24), (60, 16), (40, 10), (20, 5)];
 
-fn screen(size: (u16, u16), screen: Screen) -> State {
+fn screen(size: (u16, u16), screen: Screen) -> AppState {
     let claim = (screen == Screen::Why).then(|| "14".to_owned());
     app(size, Opening { screen: Some(screen), claim, ..Opening::default() })
 }
 
-fn shot(name: &str, state: &mut State) {
+fn shot(name: &str, state: &mut AppState) {
     let buffer = frame(state, &Theme::ansi(true));
     insta::assert_snapshot!(name, text(&buffer));
 }
@@ -82,7 +82,7 @@ fn what_an_agent_proposes_is_a_card_with_one_side() {
     for size in [(80, 24), (120, 40)] {
         let mut state = screen(size, Screen::Cards);
         state.conflicts.card = Some(Card::new(proposal(1)));
-        state.conflicts.focus = Focus::Card;
+        state.conflicts.focus = Focus::Detail;
         shot(&format!("proposal_{}x{}", size.0, size.1), &mut state);
         press(&mut state, "r");
         shot(&format!("proposal_accept_{}x{}", size.0, size.1), &mut state);
@@ -91,16 +91,16 @@ fn what_an_agent_proposes_is_a_card_with_one_side() {
 
 #[test]
 fn nothing_there_says_what_to_do() {
-    let mut state = State::new(settings(), (80, 24), 1);
+    let mut state = AppState::new(settings(), (80, 24), 1);
     update::open(&mut state, Opening::default());
-    let gone = Failure {
+    let gone = RequestFailure {
         kind: FailureKind::Unreachable,
         message: "no daemon answers at unix:/run/ergo.sock (not found)".into(),
         hint: None,
         field: None,
         candidates: vec![],
     };
-    let ticket = crate::tui::msg::Ticket { slot: crate::tui::msg::Slot::Conflicts, generation: 1 };
+    let ticket = crate::tui::msg::RequestId { slot: crate::tui::msg::Slot::Conflicts, generation: 1 };
     step(&mut state, Msg::Reply(ticket, Err(gone)));
     shot("offline_80x24", &mut state);
     let mut state = screen((80, 24), Screen::Cards);
@@ -176,7 +176,7 @@ fn marked_cards_and_the_preview_of_one_act_on_all() {
             },
             about: "Only one colour can be chosen".into(),
         };
-        let write = Write::SyncNow;
+        let write = WriteRequest::SyncNow;
         let confirm =
             Confirm::new("12 cards: keep one source", "Would settle 11 of 12 cards. 1 stays.", "Do it", write, None);
         state.overlay = Some(Overlay::Confirm(Confirm { list: (1..=12).map(line).collect(), ..confirm }));
@@ -214,7 +214,7 @@ fn every_script_fits_every_column() {
             evidence.words = vec![text.into()];
             evidence.norm.subject = text.into();
             evidence.norm.value = Some(text.into());
-            for focus in [Focus::List, Focus::Card] {
+            for focus in [Focus::List, Focus::Detail] {
                 let mut state = screen(size, Screen::Cards);
                 let summary = view.summary.clone();
                 state.conflicts.list.update(summary.id, |row| *row = summary);

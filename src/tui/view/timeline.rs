@@ -16,8 +16,8 @@ use crate::{
     domain::Status,
     tui::{
         drift::Drift,
-        graph::{self, Cell, Step},
-        state::why::{Chain, Node, NodeId, Section, replaced},
+        graph::{self, Cell, GraphStep},
+        state::why::{Node, NodeId, Section, WhyChain, replaced},
         text,
         theme::Theme,
         when,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A node of the chain and its lines.
-pub(super) struct Item {
+pub(super) struct TimelineRow {
     /// What the cursor holds on to; headings have none.
     pub(super) id: Option<NodeId>,
     /// Its lines.
@@ -33,7 +33,7 @@ pub(super) struct Item {
 }
 
 /// The whole chain at this width.
-pub(super) fn items(paint: &Paint<'_>, chain: &Chain, cursor: Option<NodeId>, width: usize) -> Vec<Item> {
+pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>, width: usize) -> Vec<TimelineRow> {
     let theme = paint.theme;
     let nodes = chain.nodes();
     let links = nodes.iter().filter(|node| node.id().section == Section::Chain);
@@ -45,7 +45,7 @@ pub(super) fn items(paint: &Paint<'_>, chain: &Chain, cursor: Option<NodeId>, wi
         let id = node.id();
         if section != Some(id.section) && id.section != Section::Chain {
             let heading = Line::from(span(heading(id.section), theme.accent));
-            out.push(Item { id: None, lines: vec![Line::default(), heading] });
+            out.push(TimelineRow { id: None, lines: vec![Line::default(), heading] });
         }
         section = Some(id.section);
         let here = cursor == Some(id);
@@ -60,7 +60,7 @@ pub(super) fn items(paint: &Paint<'_>, chain: &Chain, cursor: Option<NodeId>, wi
             Node::Claim { claim, .. } => vec![claim_line(paint, claim, here, width)],
             Node::Card(card) => vec![card_line(paint, card, here, width)],
         };
-        out.push(Item { id: Some(id), lines });
+        out.push(TimelineRow { id: Some(id), lines });
     }
     out
 }
@@ -77,7 +77,7 @@ fn heading(section: Section) -> &'static str {
 
 /// The rails beside a claim of the chain.
 struct Rails<'a> {
-    step: Step,
+    step: GraphStep,
     /// The cursor is on it.
     here: bool,
     theme: &'a Theme,

@@ -17,11 +17,11 @@ const CARDS: [Card; 3] = [
     (
         "Memory that says no",
         &[
-            "Agents and people write claims: what was decided, what must hold, what was turned down, and why.",
-            "A new claim that contradicts an existing one is refused and waits for a person. That is you.",
+            "Agents and people write claims: what was decided, what must hold, what was rejected, and why.",
+            "A new claim that contradicts an existing one is refused until a person decides. That is you.",
         ],
         &[
-            ("{show_inbox}", "the Inbox: everything that waits for you"),
+            ("{show_inbox}", "the Inbox: everything that needs your attention"),
             ("{down} {up}", "down and up"),
             ("{open}", "open what is under the cursor"),
         ],

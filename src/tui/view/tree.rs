@@ -8,14 +8,14 @@ use ratatui::{
 use super::paint::{Paint, rows, span};
 use crate::tui::{
     hits::Pane,
-    state::claims::{Focus, TreeRow, tree},
+    state::claims::{ClaimsFocus, TreeRow, tree},
     text,
 };
 
 /// Draws it: each scope with its active claims and, marked, its open cards.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
-    let focused = state.claims.focus == Focus::Scopes;
+    let focused = state.claims.focus == ClaimsFocus::Scopes;
     let inner = paint.pane(area, "Scopes", "", focused);
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::Scopes, height);

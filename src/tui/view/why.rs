@@ -18,19 +18,19 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let why = &paint.state.why;
     let title = match &why.subject {
         Some(Subject::Question(question)) => {
-            let scope = paint.state.scope_in_hand();
-            format!("Why{}: {question}", paint.state.place_of(&scope))
+            let scope = paint.state.shown_scope();
+            format!("Why{}: {question}", paint.state.scope_suffix(&scope))
         }
         Some(Subject::Claim(_)) | None => "Why".to_owned(),
     };
-    let Some(chain) = why.chain.as_ref().filter(|_| why.trouble.is_none()) else {
+    let Some(chain) = why.chain.as_ref().filter(|_| why.error.is_none()) else {
         let inner = paint.pane(area, &title, "", true);
         paint.hits.add_pane(inner, Pane::Chain, 1);
         let waiting = paint.state.waits(Slot::Why);
-        match &why.trouble {
-            Some(trouble) => {
+        match &why.error {
+            Some(error) => {
                 let how = paint.state.keys.say("{ask} asks another question; {back} goes back.");
-                empty::card(paint, inner, trouble, &[how]);
+                empty::card(paint, inner, error, &[how]);
             }
             None if waiting => empty::card(paint, inner, "Reading…", &[]),
             None => {
@@ -77,7 +77,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
 
 /// The first line shown: the node under the cursor with what is above it, as far as it fits; its own first line at the least.
 fn scroll(
-    items: &[timeline::Item],
+    items: &[timeline::TimelineRow],
     current: Option<crate::tui::state::why::NodeId>,
     height: usize,
     total: usize,

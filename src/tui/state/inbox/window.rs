@@ -1,6 +1,6 @@
 //! A long group of the Inbox, page by page: a hundred thousand rows are never held.
 
-use super::{EACH, Inbox, ItemId, Row};
+use super::{EACH, InboxRow, InboxState, ItemId};
 use crate::{
     api::{Inbox as View, InboxGroup, InboxItem, InboxKind, InboxQuery},
     domain::Scope,
@@ -8,7 +8,7 @@ use crate::{
 
 /// A group of which a later page is shown in place of its first rows.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct GroupWindow {
     /// The group.
     pub kind: InboxKind,
     /// Where each page after the first begins, up to the one that is shown, and how many rows come before it.
@@ -36,7 +36,7 @@ pub(super) struct Part<'a> {
     pub(super) rest: usize,
 }
 
-impl Inbox {
+impl InboxState {
     /// What is listed of a group: its first rows, or the page that was turned to.
     pub(super) fn part<'a>(&'a self, group: &'a InboxGroup) -> Part<'a> {
         let turned = self.window.as_ref().filter(|window| window.kind == group.group);
@@ -55,7 +55,7 @@ impl Inbox {
     }
 
     /// Turns to the next page of a group; `false` where the daemon did not say where it begins.
-    pub fn turn_on(&mut self, kind: InboxKind) -> bool {
+    pub fn next_page(&mut self, kind: InboxKind) -> bool {
         let Some(group) = self.group(kind) else { return false };
         let window = self.window.as_ref().filter(|window| window.kind == kind);
         let (next, shown) = match window.and_then(|window| window.page.as_ref()) {
@@ -64,7 +64,7 @@ impl Inbox {
         };
         let Some(next) = next else { return false };
         let window = self.window.take().filter(|window| window.kind == kind);
-        let mut window = window.unwrap_or(Window { kind, starts: Vec::new(), page: None, turned: None });
+        let mut window = window.unwrap_or(GroupWindow { kind, starts: Vec::new(), page: None, turned: None });
         window.starts.push((next, shown));
         window.turned = Some(Turn::On);
         self.window = Some(window);
@@ -72,7 +72,7 @@ impl Inbox {
     }
 
     /// Turns to the page before; says whether it must be read, since the first one is here.
-    pub fn turn_back(&mut self) -> bool {
+    pub fn previous_page(&mut self) -> bool {
         let Some(window) = &mut self.window else { return false };
         window.starts.pop();
         window.turned = Some(Turn::Back);
@@ -92,13 +92,13 @@ impl Inbox {
         Some(InboxQuery { group: Some(window.kind), cursor: Some(cursor), limit: Some(EACH), ..Self::query(scope) })
     }
 
-    /// Takes a page. What is returned is as for [`Inbox::accept`]. Where nothing is left on the page, the one before is turned to.
+    /// Takes a page. What is returned is as for [`InboxState::accept`]. Where nothing is left on the page, the one before is turned to.
     pub fn accept_page(&mut self, view: View) -> Option<InboxItem> {
         let Some(window) = &self.window else { return None };
         let (kind, turned) = (window.kind, window.turned);
         let page = view.groups.into_iter().find(|group| group.group == kind).filter(|group| !group.items.is_empty());
         let Some(page) = page else {
-            self.turn_back();
+            self.previous_page();
             return None;
         };
         let lost = self.change(|inbox| {
@@ -114,15 +114,15 @@ impl Inbox {
         None
     }
 
-    /// Puts the cursor on the first or the last thing that is listed of a group.
+    /// Puts the cursor on the first or the last item that is listed of a group.
     fn move_to_edge(&mut self, kind: InboxKind, turned: Turn) {
-        let stops = self.stops();
-        let own = |row: &Row<'_>| matches!(row, Row::Item(own, _) if *own == kind);
+        let selectable_rows = self.selectable_rows();
+        let own = |row: &InboxRow<'_>| matches!(row, InboxRow::Item(own, _) if *own == kind);
         let found = match turned {
-            Turn::On => stops.iter().position(own),
-            Turn::Back => stops.iter().rposition(own),
+            Turn::On => selectable_rows.iter().position(own),
+            Turn::Back => selectable_rows.iter().rposition(own),
         };
-        let place = found.or_else(|| stops.iter().position(|row| row.id() == Some(ItemId::More(kind))));
+        let place = found.or_else(|| selectable_rows.iter().position(|row| row.id() == Some(ItemId::More(kind))));
         if let Some(place) = place {
             self.place(place);
         }

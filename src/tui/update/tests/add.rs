@@ -1,11 +1,11 @@
 //! Adding a claim, copying one, opening its source, sorting the list, and the theme.
 
 use super::*;
-use crate::{api::RememberRequest, domain::ClaimKind, tui::theme::Base};
+use crate::{api::RememberRequest, domain::ClaimKind, tui::theme::ThemeBase};
 
 fn remembered(effects: &[Effect]) -> RememberRequest {
     match written(effects) {
-        Some((_, Write::Remember(request))) => *request,
+        Some((_, WriteRequest::Remember(request))) => *request,
         other => panic!("nothing is remembered: {other:?}"),
     }
 }
@@ -41,7 +41,7 @@ fn a_claim_is_added_from_any_screen() {
         warnings: vec![],
     };
     let ticket = written(&out).unwrap().0;
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Outcome(Box::new(WriteOutcome::Stored(stored))))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(WriteOutcome::Stored(stored))))));
     assert!(state.overlay.is_none() && toasts(&state).contains("u to undo"));
     assert_eq!(state.inbox.settled, settled, "it was about nothing in the Inbox");
 }
@@ -90,7 +90,7 @@ fn claims_are_sorted_on_the_daemon() {
         state.now += 500;
         let out = step(&mut state, Msg::Key(KeyPress::char('O')));
         orders.extend(out.iter().filter_map(|effect| match effect {
-            Effect::Read(_, Read::Claims(query)) => Some(query.order.clone()),
+            Effect::Read(_, ReadRequest::Claims(query)) => Some(query.order.clone()),
             _ => None,
         }));
         settle(&mut state, out);
@@ -101,7 +101,7 @@ fn claims_are_sorted_on_the_daemon() {
 #[test]
 fn themes_go_round() {
     let mut state = cards();
-    assert!(press(&mut state, "T").contains(&Effect::Theme(Base::Dark)));
-    assert!(press(&mut state, "T").contains(&Effect::Theme(Base::Light)));
+    assert!(press(&mut state, "T").contains(&Effect::Theme(ThemeBase::Dark)));
+    assert!(press(&mut state, "T").contains(&Effect::Theme(ThemeBase::Light)));
     assert!(toasts(&state).contains("Theme: light"));
 }

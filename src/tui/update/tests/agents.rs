@@ -5,24 +5,24 @@ use crate::{
     api::Reembedded,
     tui::{
         sample::agents::SETUP,
-        state::{agents::Shown, page::About},
+        state::{agents::AgentListing, page::PageSubject},
     },
 };
 
-fn at(screen: Screen) -> State {
+fn at(screen: Screen) -> AppState {
     app(SIZE, Opening { screen: Some(screen), ..Opening::default() })
 }
 
 /// The logs that are asked for.
 fn logs(out: &[Effect]) -> Vec<crate::api::LogQuery> {
     let asked = |effect: &Effect| match effect {
-        Effect::Read(_, Read::Log(query)) => Some(query.clone()),
+        Effect::Read(_, ReadRequest::Log(query)) => Some(query.clone()),
         _ => None,
     };
     out.iter().filter_map(asked).collect()
 }
 
-fn key(state: &mut State, key: &str) -> Vec<Effect> {
+fn key(state: &mut AppState, key: &str) -> Vec<Effect> {
     state.now += 500;
     step(state, Msg::Key(KeyPress::parse(key).unwrap()))
 }
@@ -38,11 +38,15 @@ fn what_each_agent_did_was_refused_and_was_given_is_listed() {
     assert!(logs(&out)[0].refused);
     settle(&mut state, out);
     let out = key(&mut state, "f");
-    assert_eq!((state.agents.shown, logs(&out).len()), (Shown::Given, 0), "what hooks gave is of this machine");
+    assert_eq!(
+        (state.agents.shown, logs(&out).len()),
+        (AgentListing::Injected, 0),
+        "what hooks gave is of this machine"
+    );
     press(&mut state, "enter enter");
     assert_eq!((state.screen, &state.why.subject), (Screen::Why, &Some(Subject::Claim(id(12).to_hex()))));
     press(&mut state, "esc esc f");
-    assert_eq!((state.screen, state.agents.shown), (Screen::Agents, Shown::Acts));
+    assert_eq!((state.screen, state.agents.shown), (Screen::Agents, AgentListing::Acts));
 }
 
 #[test]
@@ -51,7 +55,8 @@ fn a_refused_write_opens_its_card_and_another_act_its_claim() {
     press(&mut state, "enter");
     let out = key(&mut state, "enter");
     assert_eq!(state.screen, Screen::Inbox);
-    let card = out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Card(id)) if id.starts_with("0101")));
+    let card =
+        out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Card(id)) if id.starts_with("0101")));
     assert!(card, "{out:?}");
     let mut state = at(Screen::Agents);
     press(&mut state, "enter j enter");
@@ -63,8 +68,8 @@ fn who_comes_and_goes_is_read_again_and_is_no_news() {
     let mut state = at(Screen::Agents);
     let change = Change { event: "change".into(), act: "agent.came".into(), who: "codex".into(), ..Change::default() };
     let out = step(&mut state, Msg::Live(Live::Change(Box::new(change.clone()))));
-    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Agents(_)))));
-    assert!(state.news.is_none());
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Agents(_)))));
+    assert!(state.last_change.is_none());
     let mut state = at(Screen::Claims);
     let out = step(&mut state, Msg::Live(Live::Change(Box::new(change))));
     assert!(out.is_empty(), "elsewhere nobody asks: {out:?}");
@@ -75,15 +80,15 @@ fn setup_is_shown_first_and_written_after_another_key() {
     let mut state = at(Screen::Agents);
     press(&mut state, "i");
     let Some(Overlay::Page(page)) = &state.overlay else { panic!("{:?}", state.overlay) };
-    assert_eq!((&page.about, page.text.as_deref()), (&About::Setup { remove: false }, Some(SETUP)));
+    assert_eq!((&page.about, page.text.as_deref()), (&PageSubject::Setup { remove: false }, Some(SETUP)));
     let out = press(&mut state, "a");
     assert!(written(&out).is_none());
     let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("{:?}", state.overlay) };
     assert!(confirm.effect.starts_with("2 files"), "{}", confirm.effect);
     assert!(written(&press(&mut state, "a")).is_none(), "the key that asked does not answer");
     let (ticket, write) = written(&press(&mut state, "y")).unwrap();
-    assert_eq!(write, Write::Setup { remove: false });
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Setup("…\n\nClaude Code know of ergo now".into()))));
+    assert_eq!(write, WriteRequest::Setup { remove: false });
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Setup("…\n\nClaude Code know of ergo now".into()))));
     assert_eq!(state.toasts.last().unwrap().text, "Claude Code know of ergo now.");
     assert!(state.log.iter().any(|line| line.text == "$ ergo setup"), "the command line of it is in the log");
 }
@@ -113,7 +118,7 @@ fn vectors_are_made_step_by_step_until_all_are_there() {
     let mut state = at(Screen::Models);
     let reembed = |out: &[Effect]| {
         out.iter().find_map(|effect| match effect {
-            Effect::Write(ticket, write) if **write == Write::Reembed => Some(*ticket),
+            Effect::Write(ticket, write) if **write == WriteRequest::Reembed => Some(*ticket),
             _ => None,
         })
     };
@@ -121,11 +126,11 @@ fn vectors_are_made_step_by_step_until_all_are_there() {
     press(&mut state, "e");
     assert!(state.toasts.last().unwrap().text.contains("they are already being made"));
     let half = Reembedded { model: "mini".into(), done: 40, total: 90, finished: false };
-    let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Reembedded(half.clone()))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Reembedded(half.clone()))));
     assert_eq!(state.models.reembed, Some(half.clone()));
     let ticket = reembed(&out).unwrap();
     let all = Reembedded { done: 90, finished: true, ..half };
-    let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Reembedded(all))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Reembedded(all))));
     assert_eq!((reembed(&out), state.models.reembed.is_none()), (None, true));
     assert!(state.toasts.last().unwrap().text.contains("All 90 vectors"));
 }
@@ -136,13 +141,13 @@ fn the_daemon_is_asked_again_while_texts_wait_for_their_vectors() {
     let mut busy = crate::tui::sample::screens::diagnose();
     busy.unembedded.chunks = 40;
     let ticket = state.ticket(crate::tui::msg::Slot::Diagnose);
-    let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Diagnose(Box::new(busy)))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Diagnose(Box::new(busy)))));
     let wake = state.now + 1_000;
     assert!(out.contains(&Effect::Wake(wake)), "{out:?}");
     assert!(step(&mut state, Msg::Woken).is_empty(), "not before its time");
     step(&mut state, Msg::Clock(wake));
     let out = step(&mut state, Msg::Woken);
-    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Diagnose))));
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Diagnose))));
     settle(&mut state, out);
     step(&mut state, Msg::Clock(wake + 5_000));
     assert!(step(&mut state, Msg::Woken).is_empty(), "and no longer once nothing waits");

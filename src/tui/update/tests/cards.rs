@@ -6,7 +6,7 @@ use crate::{
     domain::{Qualifiers, Status},
     tui::{
         sample::{claim, history},
-        state::{conflicts::Card, why::Chain},
+        state::{conflicts::Card, why::WhyChain},
     },
 };
 
@@ -65,7 +65,7 @@ fn a_settled_card_says_how_and_where_the_claim_now_holds() {
 #[test]
 fn why_lists_open_cards_only() {
     let cards = vec![summary(2, CardStatus::Settled), summary(3, CardStatus::Open), summary(4, CardStatus::Snoozed)];
-    let chain = Chain::from(History { cards, ..history() });
+    let chain = WhyChain::from(History { cards, ..history() });
     assert_eq!(chain.cards.iter().map(|card| card.id).collect::<Vec<_>>(), [card_id(3)]);
 }
 
@@ -76,7 +76,7 @@ fn what_is_said_of_an_id_is_short() {
     let out = press(&mut state, "enter");
     let (ticket, _) = written(&out).unwrap();
     let message = format!("claim {} is not on this card", id(7).to_hex());
-    step(&mut state, Msg::Reply(ticket, Err(Failure { message, ..failure(FailureKind::Refused) })));
+    step(&mut state, Msg::Reply(ticket, Err(RequestFailure { message, ..failure(FailureKind::Refused) })));
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
     let said = &form.error.as_ref().unwrap().1;
     assert!(said.contains(&id(7).short()) && !said.contains(&id(7).to_hex()), "{said}");

@@ -3,14 +3,14 @@
 use super::*;
 use crate::{
     api::{ResolvedCard, ResolvedMany},
-    tui::msg::Write,
+    tui::msg::WriteRequest,
 };
 
 /// The question before an act on many cards, which is asked by Enter.
-fn asked_by_enter() -> State {
+fn asked_by_enter() -> AppState {
     let mut state = cards();
     let out = press(&mut state, "space d n o enter");
-    let (ticket, Write::ResolveMany(request)) = written(&out).unwrap() else { panic!() };
+    let (ticket, WriteRequest::ResolveMany(request)) = written(&out).unwrap() else { panic!() };
     let item = ResolvedCard { card: card_id(1), headline: "x".into(), settled: true, summary: "Dismissed it".into() };
     let preview = ResolvedMany {
         op_id: OpId([5; 16]),
@@ -21,7 +21,7 @@ fn asked_by_enter() -> State {
         dry_run: request.dry_run,
         replayed: false,
     };
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Many(Box::new(preview)))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Many(Box::new(preview)))));
     assert!(matches!(state.overlay, Some(Overlay::Confirm(_))));
     state
 }

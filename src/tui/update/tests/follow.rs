@@ -13,12 +13,12 @@ fn the_card_that_an_undo_brings_back_is_under_the_cursor() {
         if screen == Screen::Inbox {
             press(&mut state, "j");
         }
-        let held = state.card_in_hand().unwrap().view.summary.id;
+        let held = state.selected_card().unwrap().view.summary.id;
         let out = press(&mut state, "d n o enter");
         let (ticket, _) = written(&out).unwrap();
         let out = step(&mut state, done("Dismissed it", Some(1)).to(ticket));
         settle(&mut state, out);
-        assert_ne!(state.card_in_hand().map(|card| card.view.summary.id), Some(held), "it goes on");
+        assert_ne!(state.selected_card().map(|card| card.view.summary.id), Some(held), "it goes on");
         let out = press(&mut state, "u");
         let (ticket, _) = written(&out).unwrap();
         let undone = UndoOutcome {
@@ -28,9 +28,9 @@ fn the_card_that_an_undo_brings_back_is_under_the_cursor() {
             redo: false,
             claims: vec![],
         };
-        let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Undone(Box::new(undone)))));
+        let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(undone)))));
         settle(&mut state, out);
-        assert_eq!(state.card_in_hand().map(|card| card.view.summary.id), Some(held), "{screen:?}");
+        assert_eq!(state.selected_card().map(|card| card.view.summary.id), Some(held), "{screen:?}");
     }
 }
 
@@ -49,7 +49,7 @@ fn what_was_written_in_place_of_a_claim_is_under_the_cursor() {
         superseded: vec![],
         warnings: vec![],
     };
-    let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Outcome(Box::new(WriteOutcome::Stored(stored))))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(WriteOutcome::Stored(stored))))));
     settle(&mut state, out);
     assert_eq!(state.claims.list.anchor(), Some(id(14)));
     press(&mut state, "k");
@@ -76,7 +76,7 @@ fn a_claim_that_was_brought_back_is_under_the_cursor() {
         redo: false,
         claims: vec![claim(13, "Errors end with what to do next")],
     };
-    let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Undone(Box::new(undone)))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(undone)))));
     settle(&mut state, out);
     assert_eq!(state.claims.list.anchor(), Some(id(13)));
 }

@@ -25,7 +25,7 @@ fn a_proposal_is_accepted_with_the_agents_reason_and_has_no_side_to_choose() {
         Effect::Write(_, write) => Some(&**write),
         _ => None,
     });
-    let Some(Write::Resolve { request, .. }) = sent else { panic!("{effects:?}") };
+    let Some(WriteRequest::Resolve { request, .. }) = sent else { panic!("{effects:?}") };
     assert_eq!((request.act, request.target.clone()), (CardAct::Retract, Some(id(101).to_hex())));
 }
 
@@ -55,11 +55,11 @@ fn an_editor_that_failed_says_so_and_the_text_stays() {
 fn the_app_knows_its_project_by_what_it_is_not_by_its_name() {
     let mut settings = settings();
     settings.identities = vec!["host/b".into(), "/b".into()];
-    let mut state = State::new(settings, SIZE, 1);
+    let mut state = AppState::new(settings, SIZE, 1);
     assert_eq!(state.home, (scope("api"), Some("host/b".into())));
     let ticket = state.ticket(Slot::Scopes);
     let mut scopes = vec![scope_view("api", Some("host/a")), scope_view("api-2", Some("/b"))];
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Scopes(Scopes { items: std::mem::take(&mut scopes) }))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Scopes(Scopes { items: std::mem::take(&mut scopes) }))));
     assert_eq!(state.home, (scope("api-2"), Some("/b".into())));
     let caller = state.caller(&scope("api-2"));
     assert_eq!((caller.project.as_str(), caller.identity.as_deref()), ("api-2", Some("/b")));

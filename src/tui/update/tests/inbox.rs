@@ -5,26 +5,29 @@ use crate::{
     api::{Inbox, InboxItem, InboxKind},
     tui::{
         sample::screens::{after_import, inbox, inbox_card, three_cards},
-        state::inbox::{Focus, ItemId, Row},
+        state::{
+            Focus,
+            inbox::{InboxRow, ItemId},
+        },
     },
 };
 
-fn opened() -> State {
+fn opened() -> AppState {
     app(SIZE, Opening::default())
 }
 
 /// The daemon's answer to the next reading of the inbox.
-fn reread(state: &mut State, change: Change, view: &Inbox) {
+fn reread(state: &mut AppState, change: Change, view: &Inbox) {
     let effects = step(state, Msg::Live(Live::Change(Box::new(change))));
     serve_view(state, effects, view);
 }
 
 /// Answers what is read, the Inbox with this.
-fn serve_view(state: &mut State, effects: Vec<Effect>, view: &Inbox) {
+fn serve_view(state: &mut AppState, effects: Vec<Effect>, view: &Inbox) {
     for effect in effects {
         if let Effect::Read(ticket, read) = effect {
             let reply = match read {
-                Read::Inbox(_) => Answer::Inbox(view.clone()),
+                ReadRequest::Inbox(_) => RequestAnswer::Inbox(view.clone()),
                 other => answer(&other),
             };
             step(state, Msg::Reply(ticket, Ok(reply)));
@@ -43,7 +46,7 @@ fn change(who: &str, summary: &str) -> Change {
     Change { event: "change".into(), who: who.into(), summary: summary.into(), ..Change::default() }
 }
 
-fn go_to(state: &mut State, wanted: &ItemId) {
+fn go_to(state: &mut AppState, wanted: &ItemId) {
     press(state, "g");
     for _ in 0..30 {
         if state.inbox.anchor() == Some(wanted) {
@@ -64,7 +67,7 @@ fn it_is_the_first_screen_and_counts_everything() {
         .rows()
         .iter()
         .filter_map(|row| match row {
-            Row::Heading(kind, count) => Some((*kind, count.total)),
+            InboxRow::Heading(kind, count) => Some((*kind, count.total)),
             _ => None,
         })
         .collect();
@@ -77,7 +80,7 @@ fn a_card_is_settled_here_and_the_cursor_goes_on() {
     let mut state = opened();
     go_to(&mut state, &inbox_card(1));
     let out = press(&mut state, "a enter");
-    let (ticket, Write::Resolve { card, .. }) = written(&out).unwrap() else { panic!() };
+    let (ticket, WriteRequest::Resolve { card, .. }) = written(&out).unwrap() else { panic!() };
     assert_eq!(card, card_id(1).to_hex());
     step(&mut state, done("Superseded the canary", Some(1)).to(ticket));
     assert_eq!(state.inbox.anchor(), Some(&inbox_card(3)), "then next");
@@ -101,7 +104,7 @@ fn three_cards_of_the_inbox_take_two_keys_each() {
         let out = press(&mut state, "a enter");
         let out = step(&mut state, done("Done", Some(n)).to(written(&out).unwrap().0));
         for effect in out {
-            if let Effect::Read(ticket, read @ Read::Card(_)) = effect {
+            if let Effect::Read(ticket, read @ ReadRequest::Card(_)) = effect {
                 step(&mut state, Msg::Reply(ticket, Ok(answer(&read))));
             }
         }
@@ -146,7 +149,7 @@ fn a_review_has_its_reason_prefilled_and_is_one_act() {
     press(&mut state, "v");
     assert_eq!(reason(&state), "It still holds, although max via claude-code superseded what it rests on.");
     let out = press(&mut state, "ctrl-s");
-    let (ticket, Write::Reviewed(request)) = written(&out).unwrap() else { panic!() };
+    let (ticket, WriteRequest::Reviewed(request)) = written(&out).unwrap() else { panic!() };
     assert_eq!(request.target, id(40).to_hex());
     step(&mut state, done("Reviewed", None).to(ticket));
     assert_ne!(state.inbox.anchor(), Some(&ItemId::Review(id(40))), "then next");
@@ -158,8 +161,8 @@ fn a_warned_write_is_looked_at_with_the_same_key() {
     go_to(&mut state, &ItemId::Notice(crate::domain::EventId([0x51; 32])));
     assert!(matches!(state.inbox.item(), Some(InboxItem::Notice(_))));
     let out = press(&mut state, "v ctrl-s");
-    let Some((_, Write::Reviewed(request))) = written(&out) else { panic!() };
-    assert_eq!((request.target, request.reason.as_str()), (id(41).to_hex(), "Looked at it: it stands."));
+    let Some((_, WriteRequest::Reviewed(request))) = written(&out) else { panic!() };
+    assert_eq!((request.target, request.reason.as_str()), (id(41).to_hex(), "Reviewed: it still holds."));
 }
 
 #[test]
@@ -184,11 +187,11 @@ fn what_stands_at_the_door_asks_first_and_another_key_says_yes() {
     let mut state = opened();
     press(&mut state, "g");
     assert!(written(&press(&mut state, "i i")).is_none());
-    let Some((_, Write::AnswerJoin { request, .. })) = written(&press(&mut state, "y")) else { panic!() };
+    let Some((_, WriteRequest::AnswerJoin { request, .. })) = written(&press(&mut state, "y")) else { panic!() };
     assert!(request.accept);
     let mut state = opened();
     press(&mut state, "G");
-    let Some((_, Write::Quarantine { accept, request })) = written(&press(&mut state, "x y")) else { panic!() };
+    let Some((_, WriteRequest::Quarantine { accept, request })) = written(&press(&mut state, "x y")) else { panic!() };
     assert!(!accept);
     assert_eq!(request.events, [crate::domain::EventId([0x53; 32]).to_hex()]);
 }
@@ -201,7 +204,7 @@ fn acts_wait_for_the_card_under_the_cursor_of_the_inbox() {
     assert_eq!(state.inbox.card(), Some(card_id(3)));
     step(&mut state, Msg::Key(KeyPress::char('a')));
     assert!(state.overlay.is_none());
-    assert!(toasts(&state).contains("still being read"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("still loading"), "{}", toasts(&state));
 }
 
 #[test]
@@ -234,19 +237,19 @@ fn long(total: usize, from: usize) -> Inbox {
 }
 
 /// Answers what is read of the inbox out of a long group.
-fn serve(state: &mut State, effects: Vec<Effect>, total: usize) {
+fn serve(state: &mut AppState, effects: Vec<Effect>, total: usize) {
     let mut queue = effects;
     while let Some(effect) = queue.pop() {
-        if let Effect::Read(ticket, Read::Inbox(query)) = effect {
+        if let Effect::Read(ticket, ReadRequest::Inbox(query)) = effect {
             let from = query.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
             assert_eq!(query.limit, Some(50), "a page, whatever there is");
-            queue.extend(step(state, Msg::Reply(ticket, Ok(Answer::Inbox(long(total, from))))));
+            queue.extend(step(state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(long(total, from))))));
         }
     }
 }
 
 /// Presses keys; what they ask for is left to be answered.
-fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
+fn keys(state: &mut AppState, keys: &str) -> Vec<Effect> {
     let mut out = Vec::new();
     for key in keys.split(' ') {
         state.now += 500;
@@ -255,7 +258,7 @@ fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
     out
 }
 
-fn under(state: &State) -> String {
+fn under(state: &AppState) -> String {
     state.inbox.claim().map_or_else(|| format!("{:?}", state.inbox.anchor()), |claim| claim.statement.clone())
 }
 
@@ -276,7 +279,8 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     serve(&mut state, out, total);
     assert_eq!(under(&state), "claim 100", "next goes on to the next page by itself");
     assert!(state.inbox.rows().len() <= 53, "{}", state.inbox.rows().len());
-    let rest = state.inbox.rows().iter().find_map(|row| if let Row::More(_, rest) = row { Some(*rest) } else { None });
+    let rest =
+        state.inbox.rows().iter().find_map(|row| if let InboxRow::More(_, rest) = row { Some(*rest) } else { None });
     assert_eq!(rest, Some(total - 150));
     // What changes meanwhile is read again on the page that is shown, and the cursor stays.
     press(&mut state, "j");
@@ -302,7 +306,7 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
 }
 
 /// An app whose inbox is what an import left.
-fn imported() -> State {
+fn imported() -> AppState {
     let mut state = opened();
     reread(&mut state, change("max", "x"), &after_import());
     // Whoever stood at the door is gone, and stays under the cursor until it leaves.
@@ -312,12 +316,12 @@ fn imported() -> State {
 }
 
 /// What the rows say, without headings.
-fn stops(state: &State) -> Vec<String> {
-    let stops = state.inbox.stops();
-    let shown = stops.iter().map(|row| match row {
-        Row::Item(_, InboxItem::Card(card)) => format!("card {}", card.id.to_hex().get(..2).unwrap()),
-        Row::Item(..) => "claim".to_owned(),
-        Row::Import(kind, import) => format!("{} of an import, {kind:?}", import.count),
+fn selectable_rows(state: &AppState) -> Vec<String> {
+    let selectable_rows = state.inbox.selectable_rows();
+    let shown = selectable_rows.iter().map(|row| match row {
+        InboxRow::Item(_, InboxItem::Card(card)) => format!("card {}", card.id.to_hex().get(..2).unwrap()),
+        InboxRow::Item(..) => "claim".to_owned(),
+        InboxRow::Import(kind, import) => format!("{} of an import, {kind:?}", import.count),
         _ => "more".to_owned(),
     });
     shown.collect()
@@ -326,13 +330,13 @@ fn stops(state: &State) -> Vec<String> {
 #[test]
 fn an_import_is_one_row_that_opens() {
     let mut state = imported();
-    assert_eq!(stops(&state), ["card 09", "3 of an import, Refused", "2 of an import, Warned"]);
+    assert_eq!(selectable_rows(&state), ["card 09", "3 of an import, Refused", "2 of an import, Warned"]);
     press(&mut state, "j enter");
-    assert_eq!(stops(&state).len(), 6);
+    assert_eq!(selectable_rows(&state).len(), 6);
     press(&mut state, "j");
     assert_eq!(state.inbox.card(), Some(card_id(1)));
     press(&mut state, "k enter");
-    assert_eq!(stops(&state).len(), 3, "and closes");
+    assert_eq!(selectable_rows(&state).len(), 3, "and closes");
     // A link to one of its cards opens it.
     super::super::conflicts::show(&mut state, card_id(3).to_hex());
     press(&mut state, "l");
@@ -343,13 +347,13 @@ fn an_import_is_one_row_that_opens() {
 fn an_act_on_an_import_is_about_all_that_it_brought() {
     let mut state = imported();
     let out = press(&mut state, "j b enter");
-    let Some((_, Write::ResolveMany(request))) = written(&out) else { panic!() };
+    let Some((_, WriteRequest::ResolveMany(request))) = written(&out) else { panic!() };
     assert_eq!((request.dry_run, request.cards.len()), (true, 3));
     let mut state = imported();
     let out = press(&mut state, "G v ctrl-s");
-    let Some((ticket, Write::Reviewed(request))) = written(&out) else { panic!() };
+    let Some((ticket, WriteRequest::Reviewed(request))) = written(&out) else { panic!() };
     assert_eq!((request.target, request.also), (id(61).to_hex(), vec![id(62).to_hex()]));
-    assert_eq!((request.reason.as_str(), request.expect_rev), ("Looked at them: they stand.", None));
+    assert_eq!((request.reason.as_str(), request.expect_rev), ("Reviewed: they still hold.", None));
     step(&mut state, done("Reviewed", None).to(ticket));
     assert_eq!(state.inbox.settled, 2);
 }
@@ -404,7 +408,7 @@ fn a_group_and_a_range_are_marked_and_unmarked() {
 fn what_is_settled_by_one_act_leaves_without_a_word() {
     let mut state = imported();
     let out = press(&mut state, "j D enter");
-    let (ticket, Write::ResolveMany(preview)) = written(&out).unwrap() else { panic!() };
+    let (ticket, WriteRequest::ResolveMany(preview)) = written(&out).unwrap() else { panic!() };
     let answer = |dry_run| {
         let card = |n| crate::api::ResolvedCard {
             card: card_id(n),
@@ -412,7 +416,7 @@ fn what_is_settled_by_one_act_leaves_without_a_word() {
             settled: true,
             summary: "Discarded".into(),
         };
-        Answer::Many(Box::new(crate::api::ResolvedMany {
+        RequestAnswer::Many(Box::new(crate::api::ResolvedMany {
             op_id: OpId([5; 16]),
             scope: scope("api"),
             summary: "Settled 3 cards".into(),
@@ -431,12 +435,18 @@ fn what_is_settled_by_one_act_leaves_without_a_word() {
     view.groups[0].items.truncate(1);
     view.groups[0].total = 1;
     serve_view(&mut state, out, &view);
-    assert_eq!(stops(&state), ["card 09", "2 of an import, Warned"]);
+    assert_eq!(selectable_rows(&state), ["card 09", "2 of an import, Warned"]);
     assert!(!toasts(&state).contains("Already"), "{}", toasts(&state));
     // One undo brings all of them back, with the cursor; redo takes them away again.
     let undone = |undone, op_id, redo| {
         let (undone, op_id) = (OpId([undone; 16]), OpId([op_id; 16]));
-        Answer::Undone(Box::new(UndoOutcome { undone, op_id, summary: "Settled 3 cards".into(), redo, claims: vec![] }))
+        RequestAnswer::Undone(Box::new(UndoOutcome {
+            undone,
+            op_id,
+            summary: "Settled 3 cards".into(),
+            redo,
+            claims: vec![],
+        }))
     };
     press(&mut state, "g");
     let (ticket, _) = written(&press(&mut state, "u")).unwrap();

@@ -3,11 +3,11 @@
 use super::*;
 use crate::{
     api::{Keep, ResolvedCard, ResolvedMany},
-    tui::state::form::{About, KeepSide},
+    tui::state::form::{FormSubject, KeepSide},
 };
 
 /// The preview of a request, or what came of it: every card settled but those of `left`.
-fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> Answer {
+fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> RequestAnswer {
     let items = request.cards.iter().map(|card| {
         let settled = !left.iter().any(|n| card_id(*n).to_hex() == card.id);
         let id = (1..=60).map(card_id).find(|id| id.to_hex() == card.id).unwrap();
@@ -15,7 +15,7 @@ fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> Answer {
         ResolvedCard { card: id, headline: "They disagree".into(), settled, summary: summary.into() }
     });
     let items: Vec<ResolvedCard> = items.collect();
-    Answer::Many(Box::new(ResolvedMany {
+    RequestAnswer::Many(Box::new(ResolvedMany {
         op_id: OpId([5; 16]),
         scope: scope("api"),
         summary: format!("Settled {} cards", items.len() - left.len()),
@@ -27,9 +27,9 @@ fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> Answer {
 }
 
 /// The request among effects.
-fn sent(effects: &[Effect]) -> (Ticket, crate::api::ResolveManyRequest) {
+fn sent(effects: &[Effect]) -> (RequestId, crate::api::ResolveManyRequest) {
     match written(effects) {
-        Some((ticket, Write::ResolveMany(request))) => (ticket, request),
+        Some((ticket, WriteRequest::ResolveMany(request))) => (ticket, request),
         other => panic!("no act on many cards: {other:?}"),
     }
 }
@@ -60,7 +60,7 @@ fn marked_cards_are_previewed_confirmed_and_undone_as_one() {
     assert!(toasts(&state).contains("Settled 1 cards in acme/api."), "{}", toasts(&state));
     assert_eq!(state.conflicts.marks.len(), 1, "what was left is still marked");
     let out = press(&mut state, "u");
-    let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
+    let Some((_, WriteRequest::Undo(request))) = written(&out) else { panic!() };
     assert_eq!(request.target_op, Some(OpId([5; 16])));
 }
 
@@ -84,7 +84,7 @@ fn one_source_is_chosen_among_those_of_the_marked_cards() {
     assert!(toasts(&state).contains("no card is marked"));
     press(&mut state, "space k p");
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
-    assert_eq!(form.about, About::Many { act: CardAct::Supersede, keep: KeepSide::Chosen });
+    assert_eq!(form.about, FormSubject::Many { act: CardAct::Supersede, keep: KeepSide::Chosen });
     let (_, request) = sent(&press(&mut state, "right ctrl-s"));
     assert_eq!(request.keep, Some(Keep::Writer("claude-code".into())));
 }

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::tui::{
-    clipboard::{Copied, Place},
+    clipboard::{ClipboardEnvironment, Copied},
     hits::HitMap,
-    state::conflicts::Words,
+    state::conflicts::HighlightMode,
 };
 
-fn searched(screen: Screen, words: &str) -> State {
+fn searched(screen: Screen, words: &str) -> AppState {
     let claim = (screen == Screen::Why).then(|| "14".to_owned());
     let mut state = app(SIZE, Opening { screen: Some(screen), claim, ..Opening::default() });
     state.claims.search = words.into();
@@ -56,7 +56,7 @@ fn a_page_is_searched_as_one_types_and_escape_goes_back_one_step() {
     press(&mut state, "P n");
     assert!(toasts(&state).contains("/ searches this page"), "{}", toasts(&state));
     press(&mut state, "/ s o r t space 2");
-    let page = |state: &State| match &state.overlay {
+    let page = |state: &AppState| match &state.overlay {
         Some(Overlay::Page(page)) => page.clone(),
         other => panic!("{other:?}"),
     };
@@ -79,16 +79,16 @@ fn a_page_is_searched_as_one_types_and_escape_goes_back_one_step() {
 fn a_card_marks_what_tells_the_sides_apart_or_all_that_differs_or_nothing() {
     let mut state = cards();
     press(&mut state, "W");
-    assert_eq!(state.conflicts.words, Words::Written, "what differs is what tells them apart");
+    assert_eq!(state.conflicts.words, HighlightMode::Off, "what differs is what tells them apart");
     press(&mut state, "W");
-    assert_eq!(state.conflicts.words, Words::Telling);
+    assert_eq!(state.conflicts.words, HighlightMode::Guard);
     let open = state.conflicts.card.as_mut().unwrap();
     open.view.sides[1].claim.statement = "Nobody may ship on a Sunday".into();
     open.compare(1);
     press(&mut state, "W");
-    assert_eq!(state.conflicts.words, Words::Differing);
+    assert_eq!(state.conflicts.words, HighlightMode::Differences);
     press(&mut state, "W n");
-    assert_eq!(state.conflicts.words, Words::Written, "and so on the next card");
+    assert_eq!(state.conflicts.words, HighlightMode::Off, "and so on the next card");
 }
 
 #[test]
@@ -96,7 +96,12 @@ fn what_became_of_a_copy_is_said_when_it_is_known() {
     let mut state = cards();
     let out = press(&mut state, "y");
     assert!(out.iter().any(|effect| matches!(effect, Effect::Copy { .. })) && state.toasts.is_empty());
-    let copied = Copied { what: "ergo tui".into(), tool: Some("wl-copy"), terminal: false, place: Place::default() };
+    let copied = Copied {
+        what: "ergo tui".into(),
+        tool: Some("wl-copy"),
+        terminal: false,
+        place: ClipboardEnvironment::default(),
+    };
     step(&mut state, Msg::Copied(copied, None));
     assert_eq!(toasts(&state), "Copied with wl-copy: ergo tui");
 }

@@ -4,31 +4,28 @@ use super::{SIZE, toasts};
 use crate::{
     api::{Change, PendingJoins},
     tui::{
-        msg::{Answer, Effect, Live, Msg, Read, Slot, Write},
+        msg::{Effect, Live, Msg, ReadRequest, RequestAnswer, Slot, WriteRequest},
         sample::{app, press, scope, settle, step, sync_status, written},
-        state::{
-            Overlay, Screen, State,
-            peers::{Entry, Focus},
-        },
+        state::{AppState, Focus, Overlay, Screen, peers::PeerEntry},
         update::Opening,
     },
 };
 
-fn peers() -> State {
+fn peers() -> AppState {
     app(SIZE, Opening { screen: Some(Screen::Peers), ..Opening::default() })
 }
 
-fn name(state: &State) -> String {
+fn name(state: &AppState) -> String {
     match state.peers.current() {
-        Some(Entry::Pending(join)) => format!("{} waits", join.name),
-        Some(Entry::Team(team)) => team.name.clone(),
-        Some(Entry::Peer(peer)) => peer.name.clone(),
+        Some(PeerEntry::Pending(join)) => format!("{} waits", join.name),
+        Some(PeerEntry::Team(team)) => team.name.clone(),
+        Some(PeerEntry::Peer(peer)) => peer.name.clone(),
         None => String::new(),
     }
 }
 
 /// The daemon answers: nobody waits any more, or the same as before.
-fn answered(state: &mut State, nobody_waits: bool) {
+fn answered(state: &mut AppState, nobody_waits: bool) {
     let effects =
         step(state, Msg::Live(Live::Change(Box::new(Change { act: "sync.peer".into(), ..Change::default() }))));
     if nobody_waits {
@@ -39,7 +36,7 @@ fn answered(state: &mut State, nobody_waits: bool) {
                 _ => None,
             })
             .unwrap();
-        step(state, Msg::Reply(ticket, Ok(Answer::Sync(Box::new(sync_status()), PendingJoins::default()))));
+        step(state, Msg::Reply(ticket, Ok(RequestAnswer::Sync(Box::new(sync_status()), PendingJoins::default()))));
     }
     settle(state, effects);
 }
@@ -54,9 +51,9 @@ fn who_waits_is_let_in_only_after_the_words_were_shown_and_another_key_said_yes(
     assert_eq!(written(&press(&mut state, "i enter")), None, "the same key does not answer, and Cancel has the focus");
     assert!(state.overlay.is_none());
     let effects = press(&mut state, "i y");
-    let Some((ticket, Write::AnswerJoin { id, request, .. })) = written(&effects) else { panic!("{effects:?}") };
+    let Some((ticket, WriteRequest::AnswerJoin { id, request, .. })) = written(&effects) else { panic!("{effects:?}") };
     assert_eq!((id.as_str(), request.accept, request.words.len()), ("5e11a0b2c3d4e5f6", true, 6));
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Joined { name: "eve-laptop".into(), accepted: true })));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Joined { name: "eve-laptop".into(), accepted: true })));
     assert!(toasts(&state).contains("eve-laptop is in the team"));
 }
 
@@ -81,7 +78,7 @@ fn nothing_can_be_let_in_where_nobody_waits_and_the_reason_is_said() {
     press(&mut state, "j x");
     assert!(toasts(&state).contains("nobody who asks to join is under the cursor"));
     let effects = press(&mut state, "c");
-    assert!(matches!(written(&effects), Some((_, Write::SyncNow))));
+    assert!(matches!(written(&effects), Some((_, WriteRequest::SyncNow))));
 }
 
 #[test]
@@ -93,7 +90,7 @@ fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
     assert_eq!(state.peers.attention(), 2);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
     assert!(shown.contains("2 not accepted") && !shown.contains("in sync"), "{shown}");
-    // Nor while a peer did not let in what this device brought.
+    // Nor while a peer did not admitted what this device brought.
     let mut status = sync_status();
     let peer = status.teams[0].peers.iter_mut().find(|peer| !peer.you && peer.connected).unwrap();
     peer.not_taken = 3;
@@ -147,7 +144,7 @@ fn a_team_is_made_in_the_app() {
     press(&mut state, "n");
     assert!(written(&press(&mut state, "ctrl-s")).is_none(), "it needs a name");
     let out = press(&mut state, "c o r e ctrl-s");
-    let Some((ticket, Write::CreateTeam(request))) = written(&out) else { panic!("{out:?}") };
+    let Some((ticket, WriteRequest::CreateTeam(request))) = written(&out) else { panic!("{out:?}") };
     assert_eq!((request.name.as_str(), request.scopes.clone()), ("core", vec![scope("api")]));
     let made = crate::api::TeamView {
         id: crate::domain::EventId([7; 32]),
@@ -157,7 +154,7 @@ fn a_team_is_made_in_the_app() {
         members: 1,
         summary: "Made the team “core”".into(),
     };
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::TeamMade(Box::new(made)))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::TeamMade(Box::new(made)))));
     assert!(state.overlay.is_none() && toasts(&state).contains("Made the team “core”."));
 }
 
@@ -168,17 +165,19 @@ fn a_team_is_joined_in_the_app_by_words_that_both_screens_show() {
     press(&mut state, "J");
     step(&mut state, Msg::Paste("ergo1abc".into()));
     let out = press(&mut state, "ctrl-s");
-    let Some((ticket, Write::JoinTeam(request))) = written(&out) else { panic!("{out:?}") };
+    let Some((ticket, WriteRequest::JoinTeam(request))) = written(&out) else { panic!("{out:?}") };
     assert_eq!(request.ticket.as_deref(), Some("ergo1abc"));
     assert!(state.log.iter().all(|line| !line.text.contains("ergo1abc")), "a ticket is nothing for a log");
     let waiting = join(crate::api::JoinState::Waiting);
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Join(Box::new(waiting)))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Join(Box::new(waiting)))));
     let Some(Overlay::Page(page)) = &state.overlay else { panic!() };
     assert!(page.text.as_deref().is_some_and(|text| text.contains("anvil copper lemon tiger orbit maple")));
-    assert!(!step(&mut state, Msg::Woken).iter().any(|effect| matches!(effect, Effect::Read(_, Read::Joined(_)))));
+    assert!(
+        !step(&mut state, Msg::Woken).iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Joined(_))))
+    );
     state.now += 1_000;
     let out = step(&mut state, Msg::Woken);
-    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, Read::Joined(_)))), "it asks by itself");
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Joined(_)))), "it asks by itself");
     settle(&mut state, out);
     assert!(state.overlay.is_none() && toasts(&state).contains("This device is in core."));
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The reads among effects.
-fn reads(effects: &[Effect]) -> Vec<(Ticket, Read)> {
+fn reads(effects: &[Effect]) -> Vec<(RequestId, ReadRequest)> {
     let read = |effect: &Effect| match effect {
         Effect::Read(ticket, read) => Some((*ticket, read.clone())),
         _ => None,
@@ -19,17 +19,18 @@ fn reads(effects: &[Effect]) -> Vec<(Ticket, Read)> {
 fn the_inbox_of_another_scope_begins_at_its_first_card() {
     let mut state = app(SIZE, Opening::default());
     press(&mut state, "j j");
-    assert!(state.card_in_hand().is_some());
+    assert!(state.selected_card().is_some());
     state.now += 500;
     let out = step(&mut state, Msg::Key(KeyPress::char('S')));
-    assert!(state.scope.is_some() && state.card_in_hand().is_none(), "nothing of the other scopes is in hand");
+    assert!(state.scope.is_some() && state.selected_card().is_none(), "nothing of the other scopes is in hand");
     assert!(written(&press(&mut state, "d")).is_none() && state.overlay.is_none());
     for (ticket, read) in reads(&out) {
-        let reply = if matches!(read, Read::Inbox(_)) { Answer::Inbox(three_cards()) } else { answer(&read) };
+        let reply =
+            if matches!(read, ReadRequest::Inbox(_)) { RequestAnswer::Inbox(three_cards()) } else { answer(&read) };
         let out = step(&mut state, Msg::Reply(ticket, Ok(reply)));
         settle(&mut state, out);
     }
-    assert_eq!((state.inbox.card(), state.inbox.stops().len()), (Some(card_id(1)), 3), "{}", toasts(&state));
+    assert_eq!((state.inbox.card(), state.inbox.selectable_rows().len()), (Some(card_id(1)), 3), "{}", toasts(&state));
     assert!(!toasts(&state).contains("Settled"));
 }
 
@@ -38,11 +39,12 @@ fn an_answer_about_the_scope_before_is_dropped() {
     let mut state = app(SIZE, Opening::default());
     let late = reads(&step(&mut state, Msg::Key(KeyPress::parse("ctrl-r").unwrap())));
     let out = step(&mut state, Msg::Key(KeyPress::char('S')));
-    let late = late.iter().find(|(_, read)| matches!(read, Read::Inbox(_))).unwrap().0;
-    step(&mut state, Msg::Reply(late, Ok(Answer::Inbox(three_cards()))));
+    let late = late.iter().find(|(_, read)| matches!(read, ReadRequest::Inbox(_))).unwrap().0;
+    step(&mut state, Msg::Reply(late, Ok(RequestAnswer::Inbox(three_cards()))));
     assert!(state.inbox.view.is_none(), "it was of all scopes");
     for (ticket, read) in reads(&out) {
-        let reply = if matches!(read, Read::Inbox(_)) { Answer::Inbox(Inbox::default()) } else { answer(&read) };
+        let reply =
+            if matches!(read, ReadRequest::Inbox(_)) { RequestAnswer::Inbox(Inbox::default()) } else { answer(&read) };
         step(&mut state, Msg::Reply(ticket, Ok(reply)));
     }
     assert!(state.inbox.is_empty());
@@ -55,8 +57,8 @@ fn a_scope_without_cards_shows_none_and_no_key_acts() {
     state.now += 500;
     let out = step(&mut state, Msg::Key(KeyPress::char('S')));
     for (ticket, read) in reads(&out) {
-        let reply = if matches!(read, Read::Conflicts(_)) {
-            Answer::Conflicts(ConflictsPage::default())
+        let reply = if matches!(read, ReadRequest::Conflicts(_)) {
+            RequestAnswer::Conflicts(ConflictsPage::default())
         } else {
             answer(&read)
         };
@@ -91,7 +93,7 @@ fn marks_go_with_the_cards_that_left_the_list() {
     state.conflicts.list.refresh();
     state.conflicts.list.need();
     let page = ConflictsPage { items: vec![summary(2, CardStatus::Open)], total: 1, next: None };
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Conflicts(page))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Conflicts(page))));
     assert_eq!((state.conflicts.marks.len(), state.conflicts.marks.contains(card_id(2))), (1, true));
 }
 
@@ -99,7 +101,7 @@ fn marks_go_with_the_cards_that_left_the_list() {
 fn the_project_in_which_the_app_was_opened_is_shown_under_the_name_by_which_it_is_known() {
     let mut with = settings();
     with.identities = vec!["/work/api".into()];
-    let mut state = State::new(with, SIZE, 1);
+    let mut state = AppState::new(with, SIZE, 1);
     super::super::open(&mut state, Opening { scope: Some(scope("api")), ..Opening::default() });
     let view = |project: &str, identity: &str| crate::api::ScopeView {
         scope: scope(project),
@@ -112,10 +114,10 @@ fn the_project_in_which_the_app_was_opened_is_shown_under_the_name_by_which_it_i
     };
     let ticket = state.ticket(Slot::Scopes);
     let items = vec![view("api", "/elsewhere/api"), view("api-2", "/work/api")];
-    let out = step(&mut state, Msg::Reply(ticket, Ok(Answer::Scopes(crate::api::Scopes { items }))));
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Scopes(crate::api::Scopes { items }))));
     assert_eq!(state.scope, Some(scope("api-2")));
     let asked = reads(&out)
         .into_iter()
-        .any(|(_, read)| matches!(read, Read::Inbox(query) if query.project.as_deref() == Some("api-2")));
+        .any(|(_, read)| matches!(read, ReadRequest::Inbox(query) if query.project.as_deref() == Some("api-2")));
     assert!(asked, "and read anew");
 }

@@ -4,15 +4,15 @@ use super::*;
 use crate::tui::{
     drift::Drift,
     sample::NOW,
-    state::{acts::Span, filter::Verdict},
+    state::{acts::Period, search_line::VerdictChoice},
 };
 
-fn at(screen: Screen) -> State {
+fn at(screen: Screen) -> AppState {
     app(SIZE, Opening { screen: Some(screen), ..Opening::default() })
 }
 
 /// The last query of a kind among effects.
-fn asked<T>(effects: &[Effect], of: impl Fn(&Read) -> Option<T>) -> Option<T> {
+fn asked<T>(effects: &[Effect], of: impl Fn(&ReadRequest) -> Option<T>) -> Option<T> {
     effects.iter().rev().find_map(|effect| match effect {
         Effect::Read(_, read) => of(read),
         _ => None,
@@ -20,7 +20,7 @@ fn asked<T>(effects: &[Effect], of: impl Fn(&Read) -> Option<T>) -> Option<T> {
 }
 
 /// Presses one key and returns everything that is asked for.
-fn key(state: &mut State, key: &str) -> Vec<Effect> {
+fn key(state: &mut AppState, key: &str) -> Vec<Effect> {
     state.now += 500;
     step(state, Msg::Key(KeyPress::parse(key).unwrap()))
 }
@@ -29,8 +29,8 @@ fn key(state: &mut State, key: &str) -> Vec<Effect> {
 fn the_timeline_begins_where_the_person_left_and_goes_further_back() {
     let mut state = at(Screen::Claims);
     let out = key(&mut state, "5");
-    let log = |read: &Read| match read {
-        Read::Log(query) => Some(query.clone()),
+    let log = |read: &ReadRequest| match read {
+        ReadRequest::Log(query) => Some(query.clone()),
         _ => None,
     };
     let query = asked(&out, log).unwrap();
@@ -42,7 +42,7 @@ fn the_timeline_begins_where_the_person_left_and_goes_further_back() {
     press(&mut state, "f");
     let out = key(&mut state, "f");
     assert_eq!(asked(&out, log).unwrap().since, None);
-    assert_eq!(state.timeline.span, Span::All);
+    assert_eq!(state.timeline.span, Period::All);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn an_act_of_the_log_is_taken_back_by_its_id_and_what_cannot_be_says_why() {
     assert!(written(&press(&mut state, "x")).is_none());
     assert!(toasts(&state).contains("nothing was stored"), "{}", toasts(&state));
     let out = press(&mut state, "j x");
-    let Some((_, Write::Undo(request))) = written(&out) else { panic!() };
+    let Some((_, WriteRequest::Undo(request))) = written(&out) else { panic!() };
     assert_eq!(request.target_op, Some(OpId([2; 16])));
     assert!(state.log.iter().any(|line| line.text.starts_with("$ ergo undo ")));
     let mut state = at(Screen::Timeline);
@@ -83,7 +83,7 @@ fn the_models_are_asked_for_when_they_are_looked_at_and_not_before() {
 fn the_tour_has_three_cards_is_skipped_with_one_key_and_remembered() {
     let mut with = settings();
     with.tour = true;
-    let mut state = State::new(with, SIZE, NOW);
+    let mut state = AppState::new(with, SIZE, NOW);
     super::super::open(&mut state, Opening::default());
     assert!(matches!(state.overlay, Some(Overlay::Tour { page: 0 })));
     assert!(!press(&mut state, "enter enter").contains(&Effect::Toured));
@@ -97,8 +97,8 @@ fn the_tour_has_three_cards_is_skipped_with_one_key_and_remembered() {
 
 #[test]
 fn the_claims_are_filtered_by_keys_and_by_the_search_line() {
-    let claims = |read: &Read| match read {
-        Read::Claims(query) => Some((**query).clone()),
+    let claims = |read: &ReadRequest| match read {
+        ReadRequest::Claims(query) => Some((**query).clone()),
         _ => None,
     };
     let mut state = at(Screen::Claims);
@@ -121,7 +121,7 @@ fn the_claims_are_filtered_by_keys_and_by_the_search_line() {
     state.claims.search = "canary by:max said:warned since:7d".into();
     let query = state.claims.query(None, NOW, None);
     assert_eq!((query.q.as_deref(), query.who.as_deref()), (Some("canary"), Some("max")));
-    assert_eq!(query.verdict.as_deref(), Some(Verdict::Warned.as_str()));
+    assert_eq!(query.verdict.as_deref(), Some(VerdictChoice::Warned.as_str()));
     assert_eq!(query.since, Some(NOW - 7 * 24 * 3_600_000));
 }
 

@@ -5,12 +5,12 @@ use crate::{
     api::ClaimsPage,
     tui::{
         sample::{agents, claims},
-        state::page::About,
+        state::page::PageSubject,
     },
 };
 
 /// An app whose search found nothing that has the words.
-fn without_words() -> State {
+fn without_words() -> AppState {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     let mut queue = Vec::new();
     for key in "/ r o l l enter".split(' ') {
@@ -20,7 +20,7 @@ fn without_words() -> State {
     while let Some(effect) = queue.pop() {
         let Effect::Read(ticket, read) = effect else { continue };
         let reply = match &read {
-            Read::Claims(_) => Answer::Claims(ClaimsPage::default()),
+            ReadRequest::Claims(_) => RequestAnswer::Claims(ClaimsPage::default()),
             other => answer(other),
         };
         queue.extend(step(&mut state, Msg::Reply(ticket, Ok(reply))));
@@ -52,7 +52,7 @@ fn what_is_near_is_asked_for_in_each_scope_and_one_question_at_a_time() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     let recalls = |out: &[Effect]| -> Vec<Vec<String>> {
         let asked = |effect: &Effect| match effect {
-            Effect::Read(_, Read::Recall(requests)) => {
+            Effect::Read(_, ReadRequest::Recall(requests)) => {
                 Some(requests.iter().map(|one| format!("{} in {}", one.query, one.project)).collect())
             }
             _ => None,
@@ -64,7 +64,7 @@ fn what_is_near_is_asked_for_in_each_scope_and_one_question_at_a_time() {
     assert_eq!(recalls(&out), [["can in api", "can in web"]], "the project at hand first");
     let more = step(&mut state, Msg::Key(KeyPress::char('a')));
     assert!(recalls(&more).is_empty(), "the first question is still under way");
-    let recall = out.into_iter().find(|effect| matches!(effect, Effect::Read(_, Read::Recall(_))));
+    let recall = out.into_iter().find(|effect| matches!(effect, Effect::Read(_, ReadRequest::Recall(_))));
     let Some(Effect::Read(ticket, read)) = recall else { panic!() };
     let next = step(&mut state, Msg::Reply(ticket, Ok(answer(&read))));
     assert_eq!(recalls(&next), [["cana in api", "cana in web"]], "then what was typed meanwhile");
@@ -75,21 +75,21 @@ fn the_cursor_walks_from_the_list_into_what_is_near_and_back() {
     let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
     press(&mut state, "/ c a n enter");
     let listed = claims().total;
-    assert_eq!(state.claims.found.near().len(), 2, "the one that is in the list stands there alone");
+    assert_eq!(state.claims.related.near().len(), 2, "the one that is in the list stands there alone");
     press(&mut state, "G");
-    assert_eq!(state.claims.found.row(), Some(1));
-    assert_eq!(state.claim_in_hand().unwrap().id, id(51));
+    assert_eq!(state.claims.related.row(), Some(1));
+    assert_eq!(state.selected_claim().unwrap().id, id(51));
     press(&mut state, "k k");
-    assert_eq!((state.claims.found.row(), state.claims.list.cursor()), (None, listed - 1));
+    assert_eq!((state.claims.related.row(), state.claims.list.cursor()), (None, listed - 1));
     press(&mut state, "j");
-    assert_eq!(state.claim_in_hand().unwrap().id, id(50));
+    assert_eq!(state.selected_claim().unwrap().id, id(50));
     press(&mut state, "g");
-    assert_eq!((state.claims.found.row(), state.claims.list.cursor()), (None, 0));
+    assert_eq!((state.claims.related.row(), state.claims.list.cursor()), (None, 0));
     press(&mut state, "G enter");
     assert_eq!(state.why.subject, Some(Subject::Claim(id(51).to_hex())));
     press(&mut state, "esc esc");
     assert_eq!(
-        (state.claims.found.near().len(), state.claims.search.as_str()),
+        (state.claims.related.near().len(), state.claims.search.as_str()),
         (0, ""),
         "without words nothing is near"
     );
@@ -98,13 +98,13 @@ fn the_cursor_walks_from_the_list_into_what_is_near_and_back() {
 #[test]
 fn where_no_claim_has_the_words_the_cursor_stands_on_what_is_near() {
     let mut state = without_words();
-    assert_eq!(state.claims.found.row(), Some(0));
-    assert_eq!(state.claim_in_hand().unwrap().id, id(10));
+    assert_eq!(state.claims.related.row(), Some(0));
+    assert_eq!(state.selected_claim().unwrap().id, id(10));
     press(&mut state, "k");
-    assert_eq!(state.claims.found.row(), Some(0));
+    assert_eq!(state.claims.related.row(), Some(0));
     // A filter that recall cannot tell of takes it away.
     press(&mut state, "m");
-    assert_eq!(state.claims.found.near().len(), 0);
+    assert_eq!(state.claims.related.near().len(), 0);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_click_on_what_is_near_takes_the_cursor_there() {
     });
     let click = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
     step(&mut state, Msg::Mouse { kind: click, column: 40, row: row.unwrap() });
-    assert_eq!(state.claims.found.row(), Some(1));
+    assert_eq!(state.claims.related.row(), Some(1));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
     let mut state = app((80, 24), Opening { screen: Some(Screen::Claims), ..Opening::default() });
     press(&mut state, "P");
     let Some(Overlay::Page(page)) = &state.overlay else { panic!("{:?}", state.overlay) };
-    assert_eq!(page.about, About::Snapshot(crate::tui::sample::scope("api")));
+    assert_eq!(page.about, PageSubject::Snapshot(crate::tui::sample::scope("api")));
     assert_eq!(page.text.as_deref(), Some(agents::snapshot().snapshot.as_str()));
     press(&mut state, "G");
     let Some(Overlay::Page(page)) = &state.overlay else { panic!() };
@@ -150,7 +150,7 @@ fn the_scope_on_a_page_is_read_scrolled_copied_and_closed() {
 }
 
 /// The titles of the acts that the palette lists for what is typed.
-fn listed(state: &mut State, typed: &str) -> Vec<&'static str> {
+fn listed(state: &mut AppState, typed: &str) -> Vec<&'static str> {
     let keys: Vec<String> = typed.chars().map(|c| if c == ' ' { "space".to_owned() } else { c.to_string() }).collect();
     press(state, &format!("? {}", keys.join(" ")));
     let Some(Overlay::Palette(palette)) = &state.overlay else { panic!() };

@@ -1,4 +1,4 @@
-//! Undo and redo: what is taken back, in which order, and what is asked first.
+//! Undo and redo: what is undone, in which order, and what is asked first.
 
 use super::*;
 use crate::tui::{
@@ -17,14 +17,14 @@ fn act(n: u8, project: &str) -> SessionAct {
     }
 }
 
-fn undo_sent(effects: &[Effect]) -> Option<(Ticket, Option<OpId>)> {
+fn undo_sent(effects: &[Effect]) -> Option<(RequestId, Option<OpId>)> {
     match written(effects)? {
-        (ticket, Write::Undo(request)) => Some((ticket, request.target_op)),
+        (ticket, WriteRequest::Undo(request)) => Some((ticket, request.target_op)),
         other => panic!("no undo: {other:?}"),
     }
 }
 
-fn answered(state: &mut State, ticket: Ticket, undone: u8, op: u8, redo: bool) {
+fn answered(state: &mut AppState, ticket: RequestId, undone: u8, op: u8, redo: bool) {
     let summary = if redo { "Redid: retracted “x”" } else { "Undid: retracted “x”" };
     let outcome = UndoOutcome {
         undone: OpId([undone; 16]),
@@ -33,10 +33,10 @@ fn answered(state: &mut State, ticket: Ticket, undone: u8, op: u8, redo: bool) {
         redo,
         claims: vec![],
     };
-    step(state, Msg::Reply(ticket, Ok(Answer::Undone(Box::new(outcome)))));
+    step(state, Msg::Reply(ticket, Ok(RequestAnswer::Undone(Box::new(outcome)))));
 }
 
-fn question(state: &State) -> Option<(String, String)> {
+fn question(state: &AppState) -> Option<(String, String)> {
     match &state.overlay {
         Some(Overlay::Confirm(confirm)) => Some((confirm.question.clone(), confirm.effect.clone())),
         _ => None,
@@ -89,7 +89,7 @@ fn what_an_agent_did_is_not_undone_by_that_key() {
     let ticket = state.ticket(Slot::LastAct);
     let mut page = log();
     page.items = vec![event(3, "assert", Some("x"))];
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Log(page))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Log(page))));
     assert!(question(&state).is_none());
     assert!(toasts(&state).contains("You did nothing that can be undone"), "{}", toasts(&state));
 }

@@ -9,8 +9,8 @@ use crate::{
     api::{Inbox, LogPage, WhyAnswer},
     tui::{
         action::{ACTIONS, Action, KeyScope, Keymap},
-        msg::{Answer, Live, Slot},
-        state::{Daemon, acts::Span, conflicts::CardFilter, overlay::Palette},
+        msg::{Live, RequestAnswer, Slot},
+        state::{Daemon, acts::Period, conflicts::CardListFilter, overlay::Palette},
     },
 };
 
@@ -32,7 +32,7 @@ fn other_keys() -> Keymap {
     Keymap::parse(&file).unwrap_or_else(|mistake| panic!("{mistake:?}\n{file}"))
 }
 
-/// Whether a usual key of one letter or mark stands in a line by itself, where it is neither a word, a unit nor a mark of its own.
+/// Whether a usual key of one letter or mark stands in a line by itself, if it is neither a word, a unit nor a mark of its own.
 fn letter(line: &str) -> bool {
     let tokens: Vec<&str> = line.split_whitespace().map(|token| token.trim_end_matches([',', ';', '.'])).collect();
     tokens.iter().enumerate().any(|(at, token)| {
@@ -72,7 +72,7 @@ struct Look {
 impl Look {
     fn new() -> Self {
         let named = r"(?:^|[\s(“])(esc|enter|tab|space|backspace|pgup|pgdn|shift-tab|alt-enter)\b|\bctrl-[a-z]\b";
-        // Letters that are words as well are keys where something follows that they do.
+        // Letters that are words as well are keys if something follows that they do.
         let does = r"(?:^|[\s(])([0-9aA]) (?:shows?|asks|goes|takes|opens|tells|compares|starts|clears|lists|leaves|keeps this|marks|tries)\b";
         let (named, does) = (Regex::new(named).unwrap(), Regex::new(does).unwrap());
         Self { keys: other_keys(), named, does, found: BTreeSet::new() }
@@ -88,7 +88,7 @@ impl Look {
         }
     }
 
-    fn at(&mut self, what: &str, state: &mut State) {
+    fn at(&mut self, what: &str, state: &mut AppState) {
         state.keys = self.keys.clone();
         for size in [(200, 60), (80, 24)] {
             state.size = size;
@@ -106,7 +106,7 @@ impl Look {
     }
 
     /// A screen as it opens, with the other keys.
-    fn open(&self, which: Screen) -> State {
+    fn open(&self, which: Screen) -> AppState {
         let mut state = screen((120, 40), which);
         state.keys = self.keys.clone();
         state
@@ -114,13 +114,13 @@ impl Look {
 }
 
 /// Presses an act's key.
-fn act(state: &mut State, id: Action) {
+fn act(state: &mut AppState, id: Action) {
     let key = state.keys.first(id);
     press(state, &key);
 }
 
-fn trouble() -> Failure {
-    Failure {
+fn error() -> RequestFailure {
+    RequestFailure {
         kind: FailureKind::Refused,
         message: "it could not be read".into(),
         hint: None,
@@ -129,7 +129,7 @@ fn trouble() -> Failure {
     }
 }
 
-fn reply(state: &mut State, slot: Slot, answer: Result<Answer, Failure>) {
+fn reply(state: &mut AppState, slot: Slot, answer: Result<RequestAnswer, RequestFailure>) {
     let ticket = state.ticket(slot);
     step(state, Msg::Reply(ticket, answer));
 }
@@ -170,7 +170,7 @@ fn no_text_names_a_usual_key_once_every_act_has_another() {
         look.at("tour", &mut state);
         act(&mut state, Action::TourNext);
     }
-    let mut state = State::new(settings(), (80, 24), 1);
+    let mut state = AppState::new(settings(), (80, 24), 1);
     state.daemon = Daemon::Down { message: "gone".into() };
     look.at("offline", &mut state);
     for (which, slot) in [
@@ -182,9 +182,9 @@ fn no_text_names_a_usual_key_once_every_act_has_another() {
         (Screen::Claims, Slot::Claims),
         (Screen::Timeline, Slot::Timeline),
     ] {
-        let mut state = State::new(settings(), (80, 24), 1);
+        let mut state = AppState::new(settings(), (80, 24), 1);
         state.screen = which;
-        reply(&mut state, slot, Err(trouble()));
+        reply(&mut state, slot, Err(error()));
         look.at("trouble", &mut state);
     }
     assert_eq!(look.found, BTreeSet::new());
@@ -195,18 +195,18 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
     let mut look = Look::new();
     for settled in 0..3 {
         let mut state = look.open(Screen::Inbox);
-        state.inbox = crate::tui::state::Inbox::default();
+        state.inbox = crate::tui::state::InboxState::default();
         state.inbox.settled = settled;
-        reply(&mut state, Slot::Inbox, Ok(Answer::Inbox(Inbox::default())));
+        reply(&mut state, Slot::Inbox, Ok(RequestAnswer::Inbox(Inbox::default())));
         look.at("empty inbox", &mut state);
         state.scopes.clear();
         look.at("empty inbox, empty memory", &mut state);
     }
-    for filter in [CardFilter::Open, CardFilter::Snoozed, CardFilter::Settled, CardFilter::All] {
+    for filter in [CardListFilter::Open, CardListFilter::Snoozed, CardListFilter::Settled, CardListFilter::All] {
         let mut state = look.open(Screen::Cards);
-        state.conflicts = crate::tui::state::Conflicts { filter, ..crate::tui::state::Conflicts::default() };
+        state.conflicts = crate::tui::state::ConflictsState { filter, ..crate::tui::state::Conflicts::default() };
         assert!(state.conflicts.list.need().is_some());
-        reply(&mut state, Slot::Conflicts, Ok(Answer::Conflicts(crate::api::ConflictsPage::default())));
+        reply(&mut state, Slot::Conflicts, Ok(RequestAnswer::Conflicts(crate::api::ConflictsPage::default())));
         look.at("no cards", &mut state);
     }
     for (search, review) in [("zebra", false), ("", true), ("", false)] {
@@ -215,15 +215,15 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
         state.claims.needs_review = review;
         state.claims.list.restart();
         assert!(state.claims.list.need().is_some());
-        reply(&mut state, Slot::Claims, Ok(Answer::Claims(crate::api::ClaimsPage::default())));
+        reply(&mut state, Slot::Claims, Ok(RequestAnswer::Claims(crate::api::ClaimsPage::default())));
         look.at("no claims", &mut state);
     }
-    for span in [Span::LastHere, Span::Yesterday, Span::Week, Span::All] {
+    for span in [Period::LastHere, Period::Yesterday, Period::Week, Period::All] {
         let mut state = look.open(Screen::Timeline);
         state.timeline.span = span;
         state.timeline.list.restart();
         assert!(state.timeline.list.need().is_some());
-        reply(&mut state, Slot::Timeline, Ok(Answer::Log(LogPage::default())));
+        reply(&mut state, Slot::Timeline, Ok(RequestAnswer::Log(LogPage::default())));
         look.at("no acts", &mut state);
     }
     let mut state = look.open(Screen::Inbox);
@@ -232,7 +232,7 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
     act(&mut state, Action::Ask);
     look.at("asking", &mut state);
     let nothing = WhyAnswer { note: Some("Nothing answers that.".into()), ..WhyAnswer::default() };
-    reply(&mut state, Slot::Why, Ok(Answer::Why(Box::new(nothing))));
+    reply(&mut state, Slot::Why, Ok(RequestAnswer::Why(Box::new(nothing))));
     state.overlay = None;
     look.at("no answer", &mut state);
     assert_eq!(look.found, BTreeSet::new());
@@ -291,7 +291,7 @@ fn no_form_and_no_message_names_a_usual_key_once_every_act_has_another() {
     step(&mut state, Msg::Live(Live::Change(Box::new(change))));
     look.at("a guest", &mut state);
     let lines: Vec<Listed> = (0..90).map(|_| Listed { done: true, text: "kept".into(), about: "one".into() }).collect();
-    let confirm = Confirm::new("90 cards", "Would settle them.", "Do it", Write::SyncNow, None);
+    let confirm = Confirm::new("90 cards", "Would settle them.", "Do it", WriteRequest::SyncNow, None);
     state.overlay = Some(Overlay::Confirm(Confirm { list: lines, ..confirm }));
     look.at("preview", &mut state);
     assert_eq!(look.found, BTreeSet::new());

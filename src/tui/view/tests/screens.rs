@@ -5,13 +5,13 @@ use crate::{
     api::{ChainLink, Inbox, LogPage},
     tui::{
         drift::Drift,
-        msg::{Answer, Slot},
+        msg::{RequestAnswer, Slot},
         sample::{claim, history, id},
-        state::{inbox::ItemId, why::Chain},
+        state::{inbox::ItemId, why::WhyChain},
     },
 };
 
-fn inbox_at(size: (u16, u16), wanted: &ItemId) -> State {
+fn inbox_at(size: (u16, u16), wanted: &ItemId) -> AppState {
     let mut state = screen(size, Screen::Inbox);
     for _ in 0..30 {
         if state.inbox.anchor() == Some(wanted) {
@@ -26,13 +26,13 @@ fn inbox_at(size: (u16, u16), wanted: &ItemId) -> State {
 #[test]
 fn each_sort_of_thing_in_the_inbox() {
     use crate::domain::EventId;
-    let things = [
+    let items = [
         ("card", crate::tui::sample::screens::inbox_card(1)),
         ("review", ItemId::Review(id(40))),
         ("warned", ItemId::Notice(EventId([0x51; 32]))),
         ("quarantined", ItemId::Quarantined(EventId([0x53; 32]))),
     ];
-    for (name, thing) in things {
+    for (name, thing) in items {
         for size in [(120, 40), (80, 24)] {
             shot(&format!("inbox_{name}_{}x{}", size.0, size.1), &mut inbox_at(size, &thing));
         }
@@ -56,7 +56,7 @@ fn styles_of_the_inbox_with_and_without_colours() {
 }
 
 /// A claim that merged two, one of which had been replaced by another as well.
-fn web() -> Chain {
+fn web() -> WhyChain {
     let mut history = history();
     let (mut merged, mut left, mut right) = (
         claim(20, "Deploy on green CI and an approved review"),
@@ -90,7 +90,7 @@ fn web() -> Chain {
         link(&root, 2, Some(left.id), "Fridays are over."),
     ];
     history.claim = merged;
-    Chain::from(history)
+    WhyChain::from(history)
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn what_an_import_left_is_a_row_that_opens_and_marks_are_seen() {
     for size in [(120, 40), (80, 24), (60, 16)] {
         let named = |name: &str| format!("{name}_{}x{}", size.0, size.1);
         let mut state = screen(size, Screen::Inbox);
-        state.inbox = crate::tui::state::Inbox::default();
+        state.inbox = crate::tui::state::InboxState::default();
         state.inbox.accept(crate::tui::sample::screens::after_import());
         press(&mut state, "j");
         shot(&named("import_closed"), &mut state);
@@ -160,14 +160,14 @@ fn empty_screens_say_the_next_step() {
     for which in [Screen::Inbox, Screen::Timeline] {
         let mut state = screen((80, 24), which);
         let (slot, nothing) = match which {
-            Screen::Inbox => (Slot::Inbox, Answer::Inbox(Inbox::default())),
-            _ => (Slot::Timeline, Answer::Log(LogPage::default())),
+            Screen::Inbox => (Slot::Inbox, RequestAnswer::Inbox(Inbox::default())),
+            _ => (Slot::Timeline, RequestAnswer::Log(LogPage::default())),
         };
         if let Some(acts) = state.acts_mut() {
             acts.list.restart();
             assert!(acts.list.need().is_some());
         }
-        state.inbox = crate::tui::state::Inbox::default();
+        state.inbox = crate::tui::state::InboxState::default();
         let ticket = state.ticket(slot);
         step(&mut state, Msg::Reply(ticket, Ok(nothing)));
         shot(&format!("empty_{}_80x24", which.title().to_lowercase()), &mut state);
@@ -205,7 +205,7 @@ fn a_chain_of_a_thousand_is_walked_to_its_end() {
         .collect();
     history.claim = claims[0].clone();
     let mut state = screen((80, 24), Screen::Why);
-    state.why.accept(Chain::from(history));
+    state.why.accept(WhyChain::from(history));
     press(&mut state, "G");
     for _ in 0..40 {
         if state.why.current_claim().is_some_and(|claim| claim.statement == "step 999") {
@@ -280,7 +280,7 @@ fn scopes_that_were_not_asked_are_told_of() {
     for size in [(120, 40), (80, 24), (60, 16)] {
         let mut state = screen(size, Screen::Claims);
         press(&mut state, "/ c a n a r y enter");
-        state.claims.found.unasked = (28, 40);
+        state.claims.related.unanswered = (28, 40);
         shot(&format!("unasked_{}x{}", size.0, size.1), &mut state);
     }
 }
@@ -293,9 +293,9 @@ fn what_an_agent_was_refused_and_was_given() {
         shot(&format!("agents_given_{}x{}", size.0, size.1), &mut state);
     }
     let mut state = screen((80, 24), Screen::Agents);
-    state.agents = crate::tui::state::Agents::default();
+    state.agents = crate::tui::state::AgentsState::default();
     let ticket = state.ticket(Slot::Agents);
-    step(&mut state, Msg::Reply(ticket, Ok(Answer::Agents(crate::api::Agents::default()))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Agents(crate::api::Agents::default()))));
     shot("empty_agents_80x24", &mut state);
 }
 
@@ -308,7 +308,7 @@ fn reading_in_has_a_bar_while_it_lasts() {
             (said.unembedded.claims, said.unembedded.chunks) = (claims, chunks);
             said.problems.clear();
             let ticket = state.ticket(Slot::Diagnose);
-            step(&mut state, Msg::Reply(ticket, Ok(Answer::Diagnose(Box::new(said)))));
+            step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Diagnose(Box::new(said)))));
         }
         shot(&format!("reading_in_{}x{}", size.0, size.1), &mut state);
     }

@@ -1,6 +1,6 @@
 //! What the app said: short messages over the screen, and the session's log.
 
-use super::State;
+use super::AppState;
 use crate::tui::msg::Effect;
 
 /// How a toast is meant.
@@ -46,21 +46,21 @@ pub const TOAST_MS: u64 = 6_000;
 /// Lines kept in the session's log.
 const LOG: usize = 500;
 
-impl State {
+impl AppState {
     /// Shows a short message, keeps it in the log, and asks to be woken when it goes.
     pub fn toast(&mut self, tone: Tone, text: impl Into<String>) -> Effect {
         self.toast_with(tone, text, "")
     }
 
-    /// [`State::toast`] with a key to go on by, written as for [`Keymap::say`](crate::tui::action::Keymap::say).
+    /// [`AppState::toast`] with a key to go on by, written as for [`Keymap::say`](crate::tui::action::Keymap::say).
     pub fn toast_with(&mut self, tone: Tone, text: impl Into<String>, hint: &str) -> Effect {
         let text = text.into();
         let hint = self.keys.say(hint);
         self.note(tone, text.clone());
         let until = self.now + TOAST_MS;
         // News of one kind replaces the news before it; what went wrong stays its time.
-        let news = |tone| matches!(tone, Tone::Done | Tone::Info);
-        self.toasts.retain(|toast| toast.text != text && !(news(tone) && news(toast.tone)));
+        let last_change = |tone| matches!(tone, Tone::Done | Tone::Info);
+        self.toasts.retain(|toast| toast.text != text && !(last_change(tone) && last_change(toast.tone)));
         self.toasts.push(Toast { tone, text, hint, until });
         if self.toasts.len() > 3 {
             self.toasts.remove(0);

@@ -21,7 +21,7 @@ const DEEPEST: usize = 64;
 
 /// The files that a search found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundFiles {
     /// The files, each once, in order.
     pub files: BTreeSet<PathBuf>,
     /// The files that are skipped, and why.
@@ -33,7 +33,7 @@ pub struct Found {
 /// Finds the files under a path that the user named, in a project whose root is `top`.
 ///
 /// Skips hidden files, links to folders, folders of generated files, and links that lead out of the project.
-pub fn files(top: &Path, named: &Path, found: &mut Found) {
+pub fn files(top: &Path, named: &Path, found: &mut FoundFiles) {
     let root = match root(top, named) {
         Ok(Place::Inside(root)) => root,
         Ok(Place::Outside(real)) => return found.outside.push((named.to_owned(), leads_out(&real))),
@@ -71,7 +71,7 @@ fn shown(path: &Path) -> String {
 /// Returns why a name cannot be stored; `None` if it can.
 pub fn unfit_name(name: &str) -> Option<String> {
     if name.len() > MAX_FILE_NAME {
-        Some(format!("its path has {} bytes; at most {MAX_FILE_NAME} are taken in", name.len()))
+        Some(format!("its path has {} bytes; the limit is {MAX_FILE_NAME}", name.len()))
     } else if name.contains(char::is_control) {
         Some("its name has a line break or another control character: rename it to take it in".to_owned())
     } else {
@@ -79,7 +79,7 @@ pub fn unfit_name(name: &str) -> Option<String> {
     }
 }
 
-fn folder(root: &Path, path: &Path, depth: usize, found: &mut Found) {
+fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
     if depth > DEEPEST {
         found.skipped.push((path.to_owned(), format!("nested more than {DEEPEST} folders deep")));
         return;
@@ -112,7 +112,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut Found) {
     }
 }
 
-fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut Found) {
+fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
     let why = match locate(root, path) {
         Ok(Place::Outside(real)) => return found.outside.push((path.to_owned(), leads_out(&real))),
         Ok(Place::Inside(_)) if path.to_str().is_none() => {
@@ -133,7 +133,7 @@ pub fn fits(meta: &fs::Metadata) -> Result<(), String> {
         // Reading a pipe would block for ever.
         Err("no regular file".to_owned())
     } else if meta.len() > MAX_FILE as u64 {
-        Err(format!("{} bytes; at most {MAX_FILE} are taken in", meta.len()))
+        Err(format!("{} bytes; the limit is {MAX_FILE}", meta.len()))
     } else {
         Ok(())
     }
@@ -152,7 +152,7 @@ pub fn named_in(top: &Path, path: &Path) -> String {
 
 /// Why a file is skipped.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum SkipReason {
     /// It is not text: an earlier import of it is removed.
     NoText(String),
     /// It cannot be read now.
@@ -160,13 +160,13 @@ pub enum Unread {
 }
 
 /// Returns the text of a file that [`fits`].
-pub fn text(path: &Path) -> Result<String, Unread> {
-    let bytes = bytes(path, MAX_FILE as u64).map_err(|error| Unread::Failed(error.to_string()))?;
+pub fn text(path: &Path) -> Result<String, SkipReason> {
+    let bytes = bytes(path, MAX_FILE as u64).map_err(|error| SkipReason::Failed(error.to_string()))?;
     if bytes.contains(&0) {
-        return Err(Unread::NoText("binary".to_owned()));
+        return Err(SkipReason::NoText("binary".to_owned()));
     }
     String::from_utf8(bytes).map_err(|error| {
-        Unread::NoText(format!("not UTF-8: byte {} cannot be read", error.utf8_error().valid_up_to() + 1))
+        SkipReason::NoText(format!("not UTF-8: byte {} cannot be read", error.utf8_error().valid_up_to() + 1))
     })
 }
 
@@ -192,7 +192,7 @@ mod tests {
         symlink(at("docs/a.md"), at("linked.md")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .unwrap();
-        let mut found = Found::default();
+        let mut found = FoundFiles::default();
         files(dir.path(), dir.path(), &mut found);
         let names: Vec<_> = found.files.iter().map(|path| path.strip_prefix(dir.path()).unwrap().to_owned()).collect();
         assert_eq!(names, ["docs/a.md", "docs/deep/b.txt", "linked.md"].map(PathBuf::from));
@@ -217,7 +217,7 @@ mod tests {
         symlink("../secret", dir.path().join("notes/out.md")).unwrap();
         symlink("secret", dir.path().join("mine.md")).unwrap();
         let looked = |named: &str| {
-            let mut found = Found::default();
+            let mut found = FoundFiles::default();
             files(&top, &dir.path().join(named), &mut found);
             (
                 found.files.len(),
@@ -253,9 +253,9 @@ mod tests {
         fs::write(&path, "grün\n").unwrap();
         assert_eq!(text(&path), Ok("grün\n".to_owned()));
         fs::write(&path, b"a\0b").unwrap();
-        assert_eq!(text(&path), Err(Unread::NoText("binary".to_owned())));
+        assert_eq!(text(&path), Err(SkipReason::NoText("binary".to_owned())));
         fs::write(&path, b"ab\xff").unwrap();
-        assert!(matches!(text(&path), Err(Unread::NoText(why)) if why.contains("byte 3")));
-        assert!(matches!(text(&dir.path().join("none")), Err(Unread::Failed(_))));
+        assert!(matches!(text(&path), Err(SkipReason::NoText(why)) if why.contains("byte 3")));
+        assert!(matches!(text(&dir.path().join("none")), Err(SkipReason::Failed(_))));
     }
 }

@@ -8,7 +8,7 @@ const DAY: u64 = 86_400_000;
 
 /// What guard and models said of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum VerdictChoice {
     /// It stands on an open card.
     Disputed,
     /// It was stored with a warning.
@@ -17,7 +17,7 @@ pub enum Verdict {
     Clean,
 }
 
-impl Verdict {
+impl VerdictChoice {
     /// Every one, in the order in which the key goes through them.
     pub const ALL: [Self; 3] = [Self::Disputed, Self::Warned, Self::Clean];
 
@@ -36,7 +36,7 @@ pub const AGES: [u64; 3] = [1, 7, 30];
 
 /// What the search line says: words, and what narrows the list besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct SearchLine {
     /// Words to search for.
     pub words: String,
     /// Only by this person or agent.
@@ -50,7 +50,7 @@ pub struct Line {
     /// Only of this status; `Some(None)` for all.
     pub status: Option<Option<Status>>,
     /// Only those of which this was said.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<VerdictChoice>,
     /// Words of which none may be there.
     pub without: String,
     /// Only by anybody but this person or agent.
@@ -59,7 +59,7 @@ pub struct Line {
     pub not_source: Option<String>,
 }
 
-impl Line {
+impl SearchLine {
     /// Reads a search line. What is no filter is a word to search for, so that nothing that is typed is lost.
     pub fn parse(text: &str) -> Self {
         let mut line = Self::default();
@@ -124,7 +124,7 @@ impl Line {
                 Ok(status) => self.status = Some(Some(status)),
                 Err(_) => return false,
             },
-            "said" => match Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == value) {
+            "said" => match VerdictChoice::ALL.into_iter().find(|verdict| verdict.as_str() == value) {
                 Some(verdict) => self.verdict = Some(verdict),
                 None => return false,
             },
@@ -161,31 +161,32 @@ mod tests {
 
     #[test]
     fn a_line_is_words_and_filters_in_any_order() {
-        let line = Line::parse("canary by:max colour since:2w source:docs/adr said:warned kind:decision status:all");
+        let line =
+            SearchLine::parse("canary by:max colour since:2w source:docs/adr said:warned kind:decision status:all");
         assert_eq!(line.words, "canary colour");
         assert_eq!((line.who.as_deref(), line.source.as_deref(), line.days), (Some("max"), Some("docs/adr"), Some(14)));
-        assert_eq!((line.verdict, line.kinds), (Some(Verdict::Warned), vec![ClaimKind::Decision]));
+        assert_eq!((line.verdict, line.kinds), (Some(VerdictChoice::Warned), vec![ClaimKind::Decision]));
         assert_eq!(line.status, Some(None));
     }
 
     #[test]
     fn what_is_no_filter_is_searched_for_and_what_is_half_typed_waits() {
-        assert_eq!(Line::parse("https://x since:soon kind:odd").words, "https://x since:soon kind:odd");
-        assert_eq!(Line::parse("canary by:"), Line { words: "canary".into(), ..Line::default() });
-        assert_eq!(Line::parse("can").words, "can");
-        assert_eq!(Line::parse("can ").words, "can ");
-        assert_eq!(Line::parse("since:99999999999999999999d").words, "since:99999999999999999999d");
-        assert_eq!(Line::parse("since:é").words, "since:é");
+        assert_eq!(SearchLine::parse("https://x since:soon kind:odd").words, "https://x since:soon kind:odd");
+        assert_eq!(SearchLine::parse("canary by:"), SearchLine { words: "canary".into(), ..SearchLine::default() });
+        assert_eq!(SearchLine::parse("can").words, "can");
+        assert_eq!(SearchLine::parse("can ").words, "can ");
+        assert_eq!(SearchLine::parse("since:99999999999999999999d").words, "since:99999999999999999999d");
+        assert_eq!(SearchLine::parse("since:é").words, "since:é");
     }
 
     #[test]
     fn a_mark_before_it_means_all_but_that() {
-        let line = Line::parse("canary !blue !red !by:max !source:docs !kind:fact !kind:decision");
+        let line = SearchLine::parse("canary !blue !red !by:max !source:docs !kind:fact !kind:decision");
         assert_eq!((line.words.as_str(), line.without.as_str()), ("canary", "blue red"));
         assert_eq!((line.not_who.as_deref(), line.not_source.as_deref()), (Some("max"), Some("docs")));
         assert_eq!(line.kinds, [ClaimKind::Constraint, ClaimKind::Rejection, ClaimKind::Convention]);
         assert_eq!((line.who, line.source), (None, None));
-        let half = Line::parse("canary ! !by: !!");
+        let half = SearchLine::parse("canary ! !by: !!");
         assert_eq!((half.words.as_str(), half.without.as_str(), half.not_who), ("canary !!", "", None), "half typed");
     }
 

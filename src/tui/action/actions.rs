@@ -61,7 +61,7 @@ macro_rules! for_each_action {
 
         // Marks
         CardFilter: None in Marks by ["f"], "Filter by status" "filter";
-            "Show what waits, snoozed cards, settled cards, or all cards.";
+            "Show open, snoozed, settled or all cards.";
             if always => |state, _, _| marks::filter(state);
         Mark: None in Marks by ["space"], "Mark" "mark", also ["select"];
             "Mark or unmark what is under the cursor and go to the next. On cards {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all that are marked, on claims {claim_reviewed}.";
@@ -98,7 +98,7 @@ macro_rules! for_each_action {
         // Why
         Ask: None in Why by ["a"], "Ask why" "ask";
             "Ask a question in words.";
-            if always => |state, _, _| prompt::open(state, Asking::Why);
+            if always => |state, _, _| prompt::open(state, PromptPurpose::Why);
 
         // Move
         Up: None in Move by ["k", "up"], "Up";
@@ -144,12 +144,12 @@ macro_rules! for_each_action {
             if redo => undo::redo;
         Search: None in Global by ["/"], "Search" "search", also ["find", "filter"];
             "Search everywhere by words and by meaning; filters can be typed too (by:NAME), and ! excludes.";
-            if always => |state, _, _| prompt::open(state, Asking::Search);
+            if always => |state, _, _| prompt::open(state, PromptPurpose::Search);
         Palette: None in Global by ["?", ":", "ctrl-p"], "Help and all commands" "help", also ["keys", "commands"];
             "Search every command by name; shows its key, and why it cannot be done now.";
             if always => |state, _, _| palette::open(state);
         ShowInbox: None in Global by ["1"], "Inbox", also ["conflicts", "cards", "review"];
-            "Go to what waits for you.";
+            "Go to what needs your attention.";
             if always => |state, _, _| global::go(state, Screen::Inbox);
         ShowClaims: None in Global by ["2"], "Claims";
             "Go to the claims.";
@@ -167,7 +167,7 @@ macro_rules! for_each_action {
             "Go to the models, and the health of the daemon.";
             if always => |state, _, _| models::show(state);
         ShowAgents: None in Global by ["7"], "Agents";
-            "Go to the agents: who is connected, what each wrote, was refused and was given.";
+            "Go to the agents: who is connected, and what each wrote, was refused and received.";
             if always => |state, _, _| agents::show(state);
         Back: None in Global by ["esc", "backspace"], "Back";
             "Back to where you came from.";
@@ -197,7 +197,7 @@ macro_rules! for_each_action {
             "Copy the command that opens this card or claim.";
             if link => |state, _, out| global::copy_link(state, out);
         Start: None in Global by ["s"], "Start the daemon" "start";
-            "Start the daemon where none is running.";
+            "Start the daemon.";
             if start => |state, _, out| global::start(state, out);
         Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
             "Read everything again.";
@@ -206,7 +206,7 @@ macro_rules! for_each_action {
             "What you did in this session, with command lines, and every message.";
             if always => |state, _, _| global::open_log(state);
         Mouse: None in Global by ["M"], "Mouse on or off";
-            "Let the mouse click and scroll here, or leave it to the terminal.";
+            "Let the mouse click and scroll in the app, or leave it to the terminal.";
             if always => |state, _, out| global::toggle_mouse(state, out);
         Suspend: None in Global by ["ctrl-z"], "Suspend";
             "Back to the shell; `fg` returns.";
@@ -252,14 +252,14 @@ macro_rules! for_each_action {
 
         // Agents
         AgentFilter: None in Agents by ["f"], "What is listed" "show";
-            "Show what the agent did, what was refused, or what hooks gave it.";
+            "Show what the agent did, what was refused, or what hooks injected.";
             if agent => |state, _, _| agents::filter(state);
         AgentSetup: None in Agents by ["i"], "Set agents up" "set up";
             "Show what ergo would write into the files of the agents that are installed here; nothing is written before you say so.";
-            if always => |state, _, out| page::open(state, About::Setup { remove: false }, out);
+            if always => |state, _, out| page::open(state, PageSubject::Setup { remove: false }, out);
         AgentRemove: None in Agents by ["x"], "Remove the setup";
             "Show what ergo would remove from the files of the agents; nothing is written before you say so.";
-            if always => |state, _, out| page::open(state, About::Setup { remove: true }, out);
+            if always => |state, _, out| page::open(state, PageSubject::Setup { remove: true }, out);
 
         // Claims
         StatusFilter: None in Claims by ["f"], "Filter by status" "status";
@@ -286,7 +286,7 @@ macro_rules! for_each_action {
             "Bring a superseded or retracted claim back, with a reason.";
             if past_claim => |state, key, _| claims::form(state, ClaimAct::Reinstate, key);
         ClaimReviewed: Undoable in Claim by ["v"], "Mark as reviewed" "reviewed", also ["confirm", "still holds", "approve"];
-            "You looked at it and it stands, with a reason. If several are marked, all of them.";
+            "It still holds: say so, with a reason. If several are marked, all of them.";
             if needs_review => |state, key, _| claims::form(state, ClaimAct::Reviewed, key);
         ClaimRedact: Final in Claim by ["X"], "Redact", also ["erase", "secret", "delete the text"];
             "Delete the claim's text everywhere, e.g. a pasted secret. The record stays; the text cannot be restored.";
@@ -318,14 +318,14 @@ macro_rules! for_each_action {
             if always => |state, _, out| claims::sort(state, out);
         ClearFilters: None in Claims by ["c"], "Clear the filters", also ["reset"];
             "Show all active claims again.";
-            if narrowed => |state, _, _| claims::clear_filters(state);
+            if filtered => |state, _, _| claims::clear_filters(state);
 
         // Form
         Submit: None in Form by ["ctrl-s"], "Save" "save";
-            "Do it; in the last field {advance} does it too.";
+            "Send the form; in the last field {advance} does so too.";
             if always => form::submit;
         Advance: None in Form by ["enter"], "Go on";
-            "To the next field; in the last one, do it.";
+            "To the next field; in the last one, send the form.";
             if always => form::advance;
         NextField: None in Form by ["tab"], "Next field" "next field";
             "To the next field.";
@@ -337,13 +337,13 @@ macro_rules! for_each_action {
             "Begin a new line in the text.";
             if always => |state, _, _| form::new_line(state);
         ClearLine: None in Form by ["ctrl-u"], "Clear the line";
-            "Take the text of the line away.";
+            "Delete the text of the line.";
             if always => |state, _, _| form::clear(state);
         Editor: None in Form by ["ctrl-o"], "Open in an editor" "editor";
             "Write the text in $VISUAL or $EDITOR.";
             if always => |state, _, out| form::edit(state, out);
         Cancel: None in Form by ["esc"], "Cancel" "cancel";
-            "Close the form; what was written is kept until the app ends.";
+            "Close the form; your text is kept until the app ends.";
             if always => |state, _, _| form::cancel(state);
 
         // Pick
@@ -363,7 +363,7 @@ macro_rules! for_each_action {
             "One screen down.";
             if always => |state, _, _| palette::turn_page(state, 1);
         ClearInput: None in Pick by ["ctrl-u"], "Clear the line";
-            "Take away what was typed.";
+            "Delete what was typed.";
             if always => |state, _, _| palette::clear(state);
         Close: None in Pick by ["esc", "ctrl-c"], "Close" "close";
             "Back to the screen.";

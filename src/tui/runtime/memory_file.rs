@@ -8,12 +8,12 @@ use std::{
 use crate::config::AppMemory;
 
 /// The file, and what is in it.
-pub(super) struct Memory {
+pub(super) struct MemoryFile {
     path: PathBuf,
     kept: Mutex<AppMemory>,
 }
 
-impl Memory {
+impl MemoryFile {
     /// What the file at this path holds.
     pub(super) fn at(path: PathBuf) -> Self {
         Self { kept: Mutex::new(AppMemory::read(&path)), path }

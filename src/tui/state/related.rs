@@ -1,13 +1,13 @@
 //! What recall finds for the search line beside the claims that have its words: by meaning, and by words that stand for them.
 
-use super::{filter::Line, list::Windowed};
+use super::{search_line::SearchLine, windowed::Windowed};
 use crate::{
     api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest, RecallVerdict},
     domain::{ClaimId, ClaimKind, Scope, Status, text::words},
-    tui::found::is_alike,
+    tui::search::is_alike,
 };
 
-/// The most scopes that are asked where all are shown; they have so long and no longer to answer, the nearest to hand first.
+/// The most scopes that are asked if all are shown; they have so long and no longer to answer, the nearest to hand first.
 const SCOPES: usize = 200;
 
 /// The fewest letters that are worth asking about.
@@ -16,21 +16,21 @@ const SHORTEST: usize = 3;
 /// Hits asked for in each scope.
 const HITS: usize = 12;
 
-/// How many of the nearest are shown where nothing is like the question, and no claim has its words.
+/// How many of the nearest are shown if nothing is like the question, and no claim has its words.
 const NEAREST: usize = 5;
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RelatedQuery {
     words: String,
     kinds: Vec<ClaimKind>,
     history: bool,
     scopes: Vec<Scope>,
 }
 
-impl Asked {
-    /// What the search line asks for in these scopes, the nearest to hand first; `None` where it asks for nothing.
-    pub fn of(line: &Line, query: &ClaimsQuery, kinds: &[ClaimKind], scopes: &[Scope]) -> Option<Self> {
+impl RelatedQuery {
+    /// What the search line asks for in these scopes, the nearest to hand first; `None` if it asks for nothing.
+    pub fn of(line: &SearchLine, query: &ClaimsQuery, kinds: &[ClaimKind], scopes: &[Scope]) -> Option<Self> {
         let text = line.words.trim();
         // Only a list without them could say what guard and models said of each.
         let tells = query.verdict.is_none() && query.status.as_deref() != Some("superseded");
@@ -63,9 +63,9 @@ impl Asked {
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct RelatedClaims {
     /// What was asked for last; `None` where it should be asked again.
-    pub asked: Option<Asked>,
+    pub asked: Option<RelatedQuery>,
     /// The hits, the best first.
     pub hits: Vec<RecallHit>,
     /// Whether they answer what was asked.
@@ -73,23 +73,23 @@ pub struct Found {
     /// Whether vectors took part.
     pub by_meaning: bool,
     /// How many scopes did not answer in time, of how many.
-    pub unasked: (usize, usize),
+    pub unanswered: (usize, usize),
     /// Which of the hits stand below the list: those that are not in it.
     near: Vec<usize>,
     /// The one of these under the cursor.
     under: Option<ClaimId>,
 }
 
-impl Found {
+impl RelatedClaims {
     /// Forgets everything: nothing is searched for.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Takes an answer.
-    pub fn accept(&mut self, answer: RecallAnswer, unasked: usize) {
+    pub fn accept(&mut self, answer: RecallAnswer, unanswered: usize) {
         (self.hits, self.verdict, self.by_meaning) = (answer.hits, answer.verdict, answer.by_meaning);
-        self.unasked = (unasked, self.asked.as_ref().map_or(unasked, |asked| asked.scopes.len()));
+        self.unanswered = (unanswered, self.asked.as_ref().map_or(unanswered, |asked| asked.scopes.len()));
         self.near.clear();
     }
 
@@ -114,7 +114,7 @@ impl Found {
         self.row().and_then(|row| self.near().nth(row)).map(|hit| &hit.claim)
     }
 
-    /// Puts the cursor on a row of these; the last where there are fewer.
+    /// Puts the cursor on a row of these; the last if there are fewer.
     pub fn place(&mut self, row: usize) {
         let row = row.min(self.near.len().saturating_sub(1));
         let under = self.near().nth(row).map(|hit| hit.claim.id);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_is_near_stands_once_and_after_the_whole_list() {
-        let mut found = Found::default();
+        let mut found = RelatedClaims::default();
         found.accept(hits(&[1, 2, 3]), 0);
         let all = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
         found.settle(&list(&[2], 1), &all);
@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_few_letters_and_what_recall_cannot_tell_ask_for_nothing() {
-        let ask = |words: &str, query: ClaimsQuery| Asked::of(&Line::parse(words), &query, &[], &[scope("api")]);
+        let ask =
+            |words: &str, query: ClaimsQuery| RelatedQuery::of(&SearchLine::parse(words), &query, &[], &[scope("api")]);
         let plain = ClaimsQuery { status: Some("active".into()), ..ClaimsQuery::default() };
         assert!(ask("ca", plain.clone()).is_none() && ask("canary", plain.clone()).is_some());
         assert!(ask("canary", ClaimsQuery { verdict: Some("warned".into()), ..plain.clone() }).is_none());

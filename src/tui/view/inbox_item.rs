@@ -1,4 +1,4 @@
-//! What is under the cursor of the Inbox, in full, where it is no card.
+//! The item under the cursor of the Inbox in full, unless it is a card.
 
 use ratatui::{
     style::Style,
@@ -12,20 +12,20 @@ use super::{
 };
 use crate::{
     api::{ClaimView, EventView, InboxItem, InboxKind, NoticeItem, NoticeKind, QuarantinedView, ReviewItem},
-    domain::{text::escape, verdict::Stage},
+    domain::text::escape,
     tui::{
         action::{self, Danger, KeyScope},
-        diff::{self, Run},
         text::{self, writer},
         update::verb,
         when,
+        word_diff::{self, Run},
     },
 };
 
 /// Columns of the labels.
 const LABEL: usize = 11;
 
-/// The thing as text at this width.
+/// The item as text at this width.
 pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width: usize) -> Vec<Line<'static>> {
     let mut out = match thing {
         InboxItem::Review(item) => review(paint, item, width),
@@ -94,7 +94,7 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
             (format!("These probably contradict{percent}"), format!("{who} kept both, as an exception"))
         }
         NoticeKind::Dismissed => {
-            (format!("These probably contradict{percent}"), format!("{who} said that they do not, and kept both"))
+            (format!("These probably contradict{percent}"), format!("{who} dismissed this and kept both"))
         }
         NoticeKind::Retracted => ("An agent retracted what a person wrote".to_owned(), format!("by {who}")),
     };
@@ -102,10 +102,10 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
     out.extend(text::wrap(&says, width, theme.dim));
     out.push(Line::default());
     if let Some(other) = item.against.first() {
-        let diff = diff::words(&item.claim.statement, &other.statement);
+        let diff = word_diff::words(&item.claim.statement, &other.statement);
         out.extend(side(paint, "New", &item.claim, (&diff.left, theme.side_a), width));
         for (at, other) in item.against.iter().enumerate() {
-            let plain = diff::words(&other.statement, &other.statement);
+            let plain = word_diff::words(&other.statement, &other.statement);
             let runs = if at == 0 { &diff.right } else { &plain.left };
             out.push(Line::default());
             out.extend(side(paint, "Existing", other, (runs, theme.side_b), width));
@@ -113,11 +113,8 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
     } else {
         out.extend(claim::lines(paint, &item.claim, width));
     }
-    let mut why = vec![item.sentence.clone()];
-    why.extend(guard(item));
-    let why = why.iter().flat_map(|text| text::wrap(text, width.saturating_sub(LABEL), theme.dim)).collect();
     out.push(Line::default());
-    out.extend(labelled("guard", why, LABEL, theme.dim));
+    out.extend(labelled("guard", text::wrap(&item.sentence, width.saturating_sub(LABEL), theme.dim), LABEL, theme.dim));
     out
 }
 
@@ -153,62 +150,41 @@ fn side(
     out
 }
 
-/// The guard's word in a line.
-fn guard(item: &NoticeItem) -> Option<String> {
-    let stage = match item.stage? {
-        Stage::Normalise => "read into fields",
-        Stage::Structural => "compared field by field",
-        Stage::Nli => "found by a language model",
-        Stage::Judge => "weighed by the judge",
-    };
-    let rule = item.rule.as_deref().map(|rule| format!("{}, ", rule.replace('_', " "))).unwrap_or_default();
-    let score = item.score.map(|score| format!(", {:.0} %", score * 100.0)).unwrap_or_default();
-    Some(format!("{rule}{stage}{score}"))
-}
-
 fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let zone = &state.settings.zone;
     let mut out = text::wrap(&item.why, width, theme.warn);
     out.push(Line::default());
-    out.extend(text::wrap(item.text.as_deref().unwrap_or("(it has no text)"), width, theme.title));
+    out.extend(text::wrap(item.text.as_deref().unwrap_or("(no text)"), width, theme.title));
     let mut field = |label: &str, value: &str| {
         out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
     };
-    field("would", &format!("{} ({})", verb(&item.kind), item.kind));
+    field("act", verb(&item.kind));
     field("by", &escape(&item.who));
     field("device", &item.author_name.as_deref().map_or_else(|| item.author.short(), escape));
     if let Some(from) = item.from_name.clone().or_else(|| item.from.map(crate::domain::DeviceId::short)) {
-        field("came from", &escape(&from));
+        field("from", &escape(&from));
     }
     field("scope", &escape(&item.scope.to_string()));
-    field("written", &when::minute(item.at, zone));
-    field(
-        "came",
-        &format!("{} ({})", when::minute(item.received_at, zone), when::ago(item.received_at, state.now, zone)),
-    );
+    field("received", &when::ago(item.received_at, state.now, zone));
     field("event", &item.id.short());
     out
 }
 
-/// What can be done, and why what cannot be done cannot.
+/// The actions that can be done now.
 fn acts(paint: &Paint<'_>, scopes: &[KeyScope], width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let mut out = vec![Line::from(span("What you can do", theme.accent))];
-    for spec in action::in_chain(scopes) {
-        let (style, words) = match state.check(spec) {
-            Ok(()) => (theme.text, state.keys.say(spec.help)),
-            Err(why) => (theme.dim, format!("not now: {why}")),
-        };
-        let key = if state.check(spec).is_ok() { theme.key } else { theme.dim };
+    for spec in action::in_chain(scopes).filter(|spec| state.check(spec).is_ok()) {
+        let words = state.keys.say(spec.help);
         let mark = if spec.danger == Danger::Final { theme.glyphs.alert } else { " " };
         let lines = text::wrap(&words, width.saturating_sub(24), theme.dim);
         for (row, line) in lines.into_iter().enumerate() {
             let mut spans = if row == 0 {
                 vec![
-                    span(text::pad(&state.keys.first(spec.id), 3), key),
+                    span(text::pad(&state.keys.first(spec.id), 3), theme.key),
                     span(format!("{mark} "), theme.warn),
-                    span(text::pad(spec.title, 18), style),
+                    span(text::pad(spec.title, 18), theme.text),
                     Span::raw(" "),
                 ]
             } else {

@@ -8,15 +8,15 @@ use crate::{
 /// The shortest last word that also finds longer words, as the daemon has it.
 const MIN_PREFIX: usize = 3;
 
-/// The least likeness that is worth a word, and by which a claim that has none of the words is shown; less is a stranger.
+/// The least likeness that is worth a word, and by which a claim that has none of the words is shown; less is unrelated.
 pub const LIKE: f32 = 0.3;
 
 /// The most hits that are kept of several scopes together.
-const MOST: usize = 30;
+const MAX: usize = 30;
 
 /// The words of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words(Vec<Word>);
+pub struct SearchWords(Vec<Word>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Word {
@@ -48,7 +48,7 @@ fn stem(token: &str) -> String {
     stems(token).concat()
 }
 
-impl Words {
+impl SearchWords {
     /// The words of a search, as they were typed so far.
     pub fn of(search: &str) -> Self {
         let typing = search.ends_with(char::is_alphanumeric);
@@ -106,7 +106,7 @@ impl Words {
         seen
     }
 
-    /// Whether every word stands somewhere in these texts; never where there are no words.
+    /// Whether every word stands somewhere in these texts; never if there are no words.
     pub fn all_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
         let mut missing: Vec<&Word> = self.0.iter().collect();
         for part in texts.into_iter().flat_map(parts).filter(|part| part.starts_with(char::is_alphanumeric)) {
@@ -117,7 +117,7 @@ impl Words {
         !self.is_empty() && missing.is_empty()
     }
 
-    /// Where the words stand, in a word for a list; empty where one of them is in the statement, which shows it.
+    /// Where the words stand, in a word for a list; empty if one of them is in the statement, which shows it.
     pub fn elsewhere(&self, claim: &ClaimView) -> &'static str {
         let here = |text: Option<&str>| text.is_some_and(|text| !self.among(text).is_empty());
         if self.is_empty() || here(Some(&claim.statement)) {
@@ -132,7 +132,7 @@ impl Words {
     }
 
     /// Why a claim was found, in one sentence: its words and where they stand, others that led to it, and how near it is in
-    /// meaning. Empty where there is nothing to say.
+    /// meaning. Empty if there is nothing to say.
     pub fn why(&self, claim: &ClaimView, hit: Option<&RecallHit>) -> String {
         let mut said = Vec::new();
         let mut named = Vec::new();
@@ -201,7 +201,7 @@ pub fn merge(answers: Vec<RecallAnswer>) -> RecallAnswer {
     }
     let past = |hit: &RecallHit| hit.claim.status != crate::domain::Status::Active;
     all.hits.sort_by(|a, b| past(a).cmp(&past(b)).then(b.score.total_cmp(&a.score)));
-    all.hits.truncate(MOST);
+    all.hits.truncate(MAX);
     all
 }
 
@@ -211,7 +211,7 @@ mod tests {
     use crate::tui::sample::claim;
 
     fn marked(search: &str, text: &str) -> Vec<String> {
-        Words::of(search).runs(text).into_iter().filter(|(_, hit)| *hit).map(|(run, _)| run).collect()
+        SearchWords::of(search).runs(text).into_iter().filter(|(_, hit)| *hit).map(|(run, _)| run).collect()
     }
 
     #[test]
@@ -229,15 +229,15 @@ mod tests {
 
     #[test]
     fn every_word_must_stand_somewhere() {
-        let words = Words::of("deploy fri");
+        let words = SearchWords::of("deploy fri");
         assert!(words.all_in(["Deployments", "not on Fridays"]));
-        assert!(!words.all_in(["Deployments"]) && !words.all_in([]) && !Words::of("").all_in(["a"]));
+        assert!(!words.all_in(["Deployments"]) && !words.all_in([]) && !SearchWords::of("").all_in(["a"]));
     }
 
     #[test]
     fn nothing_of_a_text_is_lost_in_its_runs() {
         for text in ["", "The canary is blue.", "…é—ü…", "a\u{202e}b"] {
-            let whole: String = Words::of("canary é").runs(text).into_iter().map(|(run, _)| run).collect();
+            let whole: String = SearchWords::of("canary é").runs(text).into_iter().map(|(run, _)| run).collect();
             assert_eq!(whole, text);
         }
     }
@@ -245,18 +245,18 @@ mod tests {
     #[test]
     fn what_was_found_says_why() {
         let claim = claim(1, "The canary is blue");
-        let words = Words::of("canary users tenth");
+        let words = SearchWords::of("canary users tenth");
         assert_eq!(words.why(&claim, None), "canary in its statement and source; tenth, users in its reason");
-        assert_eq!(Words::of("canary ").why(&claim, None), "canary in its statement and source");
+        assert_eq!(SearchWords::of("canary ").why(&claim, None), "canary in its statement and source");
         assert_eq!(words.elsewhere(&claim), "");
-        assert_eq!(Words::of("tenth").elsewhere(&claim), "in its reason");
-        assert_eq!(Words::of("adr").elsewhere(&claim), "in its source");
+        assert_eq!(SearchWords::of("tenth").elsewhere(&claim), "in its reason");
+        assert_eq!(SearchWords::of("adr").elsewhere(&claim), "in its source");
         let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
-        let said = Words::of("rollout").why(&claim, Some(&hit));
+        let said = SearchWords::of("rollout").why(&claim, Some(&hit));
         assert_eq!(said, "rollout through other words; similar meaning: 0.81 of 1");
         let far = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
-            Words::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))
+            SearchWords::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))
         };
         assert_eq!(far(&[]), "the closest match, but not close: 0.00 of 1");
         assert_eq!(far(&["zebra"]), "zebra through other words");

@@ -1,6 +1,6 @@
 //! A long list of which only the pages near the cursor are held: keyset pages from the daemon, the cursor on an id.
 
-use crate::tui::msg::Row;
+use crate::tui::msg::ListRow;
 
 /// Rows asked for at a time.
 pub const PAGE: usize = 200;
@@ -13,7 +13,7 @@ const AHEAD: usize = PAGE / 2;
 
 /// A list of which a window is in memory.
 #[derive(Clone, Debug)]
-pub struct Windowed<T: Row> {
+pub struct Windowed<T: ListRow> {
     pages: Vec<Page<T>>,
     total: usize,
     cursor: usize,
@@ -43,11 +43,11 @@ struct Page<T> {
 pub struct PageRequest {
     /// Which page of the list.
     pub index: usize,
-    /// The daemon's word for where it begins; absent for the first.
+    /// The daemon's cursor for its beginning; absent for the first.
     pub cursor: Option<String>,
 }
 
-impl<T: Row> Default for Windowed<T> {
+impl<T: ListRow> Default for Windowed<T> {
     fn default() -> Self {
         Self {
             pages: Vec::new(),
@@ -65,7 +65,7 @@ impl<T: Row> Default for Windowed<T> {
     }
 }
 
-impl<T: Row + Clone> Windowed<T> {
+impl<T: ListRow + Clone> Windowed<T> {
     /// How many rows there are in all, by the daemon's word.
     pub fn total(&self) -> usize {
         self.total.max(self.known())
@@ -106,7 +106,7 @@ impl<T: Row + Clone> Windowed<T> {
         self.to_end
     }
 
-    /// The row at `index`; `None` where its page is not in memory.
+    /// The row at `index`; `None` if its page is not in memory.
     pub fn get(&self, index: usize) -> Option<&T> {
         let (page, offset) = self.locate(index)?;
         self.pages[page].items.as_ref()?.get(offset)
@@ -118,16 +118,16 @@ impl<T: Row + Clone> Windowed<T> {
     }
 
     /// The row under the cursor, for acts: none while what is shown is of an earlier question.
-    pub fn in_hand(&self) -> Option<&T> {
+    pub fn selected(&self) -> Option<&T> {
         self.current().filter(|_| self.loaded)
     }
 
-    /// A row by its id; `None` where it is not in memory.
+    /// A row by its id; `None` if it is not in memory.
     pub fn find_row(&self, id: T::Id) -> Option<&T> {
         self.pages.iter().filter_map(|page| page.items.as_ref()).flatten().find(|row| row.id() == id)
     }
 
-    /// Changes a row in place, where it is in memory.
+    /// Changes a row in place, if it is in memory.
     pub fn update(&mut self, id: T::Id, change: impl FnOnce(&mut T)) {
         let rows = self.pages.iter_mut().filter_map(|page| page.items.as_mut()).flatten();
         if let Some(row) = rows.into_iter().find(|row| row.id() == id) {
@@ -167,7 +167,7 @@ impl<T: Row + Clone> Windowed<T> {
         self.sought = None;
         let old = self.anchor;
         self.cursor = index.min(self.known().saturating_sub(1));
-        self.anchor = self.current().map(Row::id);
+        self.anchor = self.current().map(ListRow::id);
         if self.pinned.is_some() && self.pinned == old && self.anchor != old {
             self.unpin();
         }
@@ -238,7 +238,7 @@ impl<T: Row + Clone> Windowed<T> {
     }
 
     /// Puts a row first that is not in the list, under the cursor, until the cursor leaves it.
-    pub fn adopt(&mut self, row: T, height: usize) {
+    pub fn insert_current(&mut self, row: T, height: usize) {
         let id = row.id();
         if !self.select(id, height)
             && let Some(page) = self.pages.first_mut()
@@ -251,7 +251,7 @@ impl<T: Row + Clone> Windowed<T> {
         }
     }
 
-    /// Takes a page. The cursor stays on its id; where that is gone, on the nearest neighbour that is left. With `keep`, a row
+    /// Takes a page. The cursor stays on its id; if that is gone, on the nearest neighbour that is left. With `keep`, a row
     /// under the cursor that is gone from the list stays until the cursor leaves it.
     pub fn accept(&mut self, items: Vec<T>, total: usize, next: Option<String>, keep: bool, height: usize) {
         let Some(index) = self.waiting.take() else { return };
@@ -268,7 +268,7 @@ impl<T: Row + Clone> Windowed<T> {
         if self.to_end {
             self.to_end = self.has_next();
             self.cursor = self.known().saturating_sub(1);
-            self.anchor = self.current().map(Row::id);
+            self.anchor = self.current().map(ListRow::id);
         }
         if let Some(id) = self.sought {
             self.select(id, height);
@@ -292,7 +292,7 @@ impl<T: Row + Clone> Windowed<T> {
         };
         fresh.from.clone_from(&place.from);
         let follows = self.pages.get(index + 1).map(|page| {
-            let first = page.items.as_ref().and_then(|items| items.first()).map(Row::id);
+            let first = page.items.as_ref().and_then(|items| items.first()).map(ListRow::id);
             (first, page.from.clone())
         });
         match follows {
@@ -315,7 +315,7 @@ impl<T: Row + Clone> Windowed<T> {
         self.pages[index] = fresh;
     }
 
-    /// Puts the cursor back on the first of `old` that is still there; `gone` is pinned where it was if asked for.
+    /// Puts the cursor back on the first of `old` that is still there; `gone` is pinned where it was, if asked for.
     fn hold(&mut self, old: &[T::Id], gone: Option<T>, keep: bool) {
         let found = old.first().and_then(|id| self.find(*id));
         if let (None, true, Some(row), Some(page)) = (found, keep, gone, self.pages.first_mut()) {
@@ -329,7 +329,7 @@ impl<T: Row + Clone> Windowed<T> {
             self.cursor = index;
         }
         self.cursor = self.cursor.min(self.known().saturating_sub(1));
-        self.anchor = self.current().map(Row::id).or(self.anchor);
+        self.anchor = self.current().map(ListRow::id).or(self.anchor);
         if self.is_empty() {
             self.anchor = None;
         }
@@ -339,7 +339,7 @@ impl<T: Row + Clone> Windowed<T> {
     fn neighbours(&self) -> Vec<T::Id> {
         let after = (self.cursor..self.cursor + PAGE).map_while(|index| self.get(index));
         let before = (0..self.cursor).rev().take(PAGE).map_while(|index| self.get(index));
-        let mut ids: Vec<T::Id> = after.chain(before).map(Row::id).collect();
+        let mut ids: Vec<T::Id> = after.chain(before).map(ListRow::id).collect();
         if let Some(anchor) = self.anchor
             && ids.first() != Some(&anchor)
         {
@@ -362,10 +362,10 @@ impl<T: Row + Clone> Windowed<T> {
             self.cursor -= 1;
         }
         self.cursor = self.cursor.min(self.known().saturating_sub(1));
-        self.anchor = self.current().map(Row::id);
+        self.anchor = self.current().map(ListRow::id);
     }
 
-    /// The row number of a row by its id; `None` where it is not in memory.
+    /// The row number of a row by its id; `None` if it is not in memory.
     pub fn index_of(&self, id: T::Id) -> Option<usize> {
         self.find(id)
     }

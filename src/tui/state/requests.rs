@@ -4,7 +4,7 @@ use super::why;
 
 /// What should be read again, and what was asked for last.
 #[derive(Clone, Debug, Default)]
-pub struct Wants {
+pub struct Requests {
     /// The daemon's health.
     pub health: bool,
     /// The scope tree.
@@ -24,7 +24,7 @@ pub struct Wants {
     /// Which agents there are.
     pub agents: bool,
     /// What hooks gave agents.
-    pub given: bool,
+    pub injected: bool,
     /// The card that was asked for last.
     pub asked_card: Option<String>,
     /// The why-chain that was asked for last.

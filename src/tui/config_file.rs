@@ -15,12 +15,12 @@ pub struct Mistake {
 }
 
 /// A table of a file, with the file's text for the sake of line numbers.
-pub(super) struct Document<'a> {
+pub(super) struct ConfigDocument<'a> {
     text: &'a str,
     table: DeTable<'a>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ConfigDocument<'a> {
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl<'a> Document<'a> {
     }
 
     /// The entries in the order in which they stand in the file.
-    pub(super) fn entries(&self) -> Vec<Entry<'_, 'a>> {
+    pub(super) fn entries(&self) -> Vec<ConfigEntry<'_, 'a>> {
         in_order(&self.table)
     }
 
@@ -46,7 +46,7 @@ impl<'a> Document<'a> {
     }
 
     /// The entries of a table, or the mistake that it is none.
-    pub(super) fn table<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<Vec<Entry<'b, 'a>>, Mistake> {
+    pub(super) fn table<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<Vec<ConfigEntry<'b, 'a>>, Mistake> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(in_order(table)),
             other => Err(self.wrong(value, format!("expected a table, found {}", kind(other)))),
@@ -63,9 +63,9 @@ impl<'a> Document<'a> {
 }
 
 /// A key and its value, each with its place.
-pub(super) type Entry<'b, 'a> = (&'b Spanned<DeString<'a>>, &'b Spanned<DeValue<'a>>);
+pub(super) type ConfigEntry<'b, 'a> = (&'b Spanned<DeString<'a>>, &'b Spanned<DeValue<'a>>);
 
-fn in_order<'b, 'a>(table: &'b DeTable<'a>) -> Vec<Entry<'b, 'a>> {
+fn in_order<'b, 'a>(table: &'b DeTable<'a>) -> Vec<ConfigEntry<'b, 'a>> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries
@@ -87,7 +87,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// The word of `known` that is likest to `word`, for a hint; empty where none is like it.
+/// The word of `known` that is likest to `word`, for a hint; empty if none is like it.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let best = known
         .into_iter()

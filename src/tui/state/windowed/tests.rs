@@ -5,7 +5,7 @@ use super::*;
 #[derive(Clone, Debug)]
 struct N(u32);
 
-impl Row for N {
+impl ListRow for N {
     type Id = u32;
 
     fn id(&self) -> u32 {
@@ -56,7 +56,7 @@ fn end_reaches_the_last_row_and_holds_only_a_window() {
     assert!(list.pages.iter().filter(|page| page.items.is_some()).count() <= KEEP + 1);
     list.home(10);
     settle(&mut list, &rows, false);
-    assert_eq!(list.current().map(Row::id), Some(10_049), "the first page is fetched again");
+    assert_eq!(list.current().map(ListRow::id), Some(10_049), "the first page is fetched again");
 }
 
 #[test]

@@ -8,39 +8,39 @@ use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 use crate::tui::key::KeyPress;
 
 /// How long the terminal may take to answer, in tenths of a second.
-const PATIENCE: u8 = 1;
+const TIMEOUT: u8 = 1;
 
 /// More bytes than both answers have.
-const MOST: usize = 256;
+const MAX: usize = 256;
 
 /// Asks for the background colour, and then for something that every terminal answers: once that came, the first will not.
 const QUESTION: &[u8] = b"\x1b]11;?\x1b\\\x1b[c";
 
 /// What asking came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct BackgroundAnswer {
     /// What a person had typed before the answer came.
     pub(super) typed: Vec<KeyPress>,
-    /// The background is light; `None` where nobody said.
+    /// The background is light; `None` if nobody said.
     pub(super) light: Option<bool>,
     /// The terminal was asked and has not answered in time: it may still.
     pub(super) late: bool,
 }
 
 /// Looks at the environment, then asks the terminal, which must be in raw mode already.
-pub(super) fn look() -> Asked {
+pub(super) fn look() -> BackgroundAnswer {
     let set = |name: &str| std::env::var(name).unwrap_or_default();
     if let Some(light) = by_environment(&set("COLORFGBG")) {
-        return Asked { light: Some(light), ..Asked::default() };
+        return BackgroundAnswer { light: Some(light), ..BackgroundAnswer::default() };
     }
     // A multiplexer answers for itself, or hands the question to a terminal far away.
     let multiplexed = !set("TMUX").is_empty() || set("TERM").starts_with("screen") || set("TERM").starts_with("tmux");
     if multiplexed || set("TERM") == "dumb" {
-        return Asked::default();
+        return BackgroundAnswer::default();
     }
     match ask() {
-        Ok(answer) => Asked { light: light_of(&answer), late: !answered(&answer), typed: typed(&answer) },
-        Err(_) => Asked::default(),
+        Ok(answer) => BackgroundAnswer { light: light_of(&answer), late: !answered(&answer), typed: typed(&answer) },
+        Err(_) => BackgroundAnswer::default(),
     }
 }
 
@@ -60,7 +60,7 @@ fn ask() -> io::Result<Vec<u8>> {
     let before = tcgetattr(&terminal)?;
     let mut briefly = before.clone();
     briefly.special_codes[SpecialCodeIndex::VMIN] = 0;
-    briefly.special_codes[SpecialCodeIndex::VTIME] = PATIENCE;
+    briefly.special_codes[SpecialCodeIndex::VTIME] = TIMEOUT;
     tcsetattr(&terminal, OptionalActions::Now, &briefly)?;
     let read = read(&mut terminal);
     tcsetattr(&terminal, OptionalActions::Now, &before)?;
@@ -70,7 +70,7 @@ fn ask() -> io::Result<Vec<u8>> {
 fn read(terminal: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut answer = Vec::new();
     let mut byte = [0];
-    while !answered(&answer) && answer.len() < MOST && terminal.read(&mut byte)? > 0 {
+    while !answered(&answer) && answer.len() < MAX && terminal.read(&mut byte)? > 0 {
         answer.push(byte[0]);
     }
     Ok(answer)

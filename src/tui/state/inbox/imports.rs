@@ -1,19 +1,19 @@
 //! What one import brought is one row of the Inbox, which opens.
 
-use super::{Inbox, ItemId, Row, id_of};
+use super::{InboxRow, InboxState, ItemId, id_of};
 use crate::{
     api::{InboxItem, InboxKind},
     domain::{OpId, Scope},
 };
 
 /// The number of an import: the bytes with which the ids of its acts begin.
-pub type Number = [u8; 6];
+pub type ImportNumber = [u8; 6];
 
 /// Things of one import in a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
     /// The import.
-    pub number: Number,
+    pub number: ImportNumber,
     /// The newest of them that is listed.
     pub first: &'a InboxItem,
     /// How many are listed.
@@ -22,8 +22,8 @@ pub struct Import<'a> {
     pub open: bool,
 }
 
-/// The import that a thing may come from. What a person or an agent wrote by itself has a number that nothing else has.
-pub fn number_of(kind: InboxKind, item: &InboxItem) -> Option<Number> {
+/// The import that an item may come from. What a person or an agent wrote by itself has a number that nothing else has.
+pub fn number_of(kind: InboxKind, item: &InboxItem) -> Option<ImportNumber> {
     let op: Option<OpId> = match item {
         InboxItem::Card(card) if kind == InboxKind::Refused => card.op_id,
         InboxItem::Notice(notice) if kind == InboxKind::Warned => notice.op_id,
@@ -32,15 +32,15 @@ pub fn number_of(kind: InboxKind, item: &InboxItem) -> Option<Number> {
     op.and_then(|op| op.0.first_chunk().copied())
 }
 
-impl Inbox {
-    /// The rows of a group's things: each import of at least two of them is one row, at the place of its newest.
-    pub(super) fn folded<'a>(&self, kind: InboxKind, items: &'a [InboxItem]) -> Vec<Row<'a>> {
+impl InboxState {
+    /// The rows of a group's items: each import of at least two of them is one row, at the place of its newest.
+    pub(super) fn folded<'a>(&self, kind: InboxKind, items: &'a [InboxItem]) -> Vec<InboxRow<'a>> {
         let of = |number| items.iter().filter(move |item| number_of(kind, item) == Some(number));
         let mut rows = Vec::new();
-        let mut seen: Vec<Number> = Vec::new();
+        let mut seen: Vec<ImportNumber> = Vec::new();
         for item in items {
             let Some(number) = number_of(kind, item).filter(|number| of(*number).nth(1).is_some()) else {
-                rows.push(Row::Item(kind, item));
+                rows.push(InboxRow::Item(kind, item));
                 continue;
             };
             if seen.contains(&number) {
@@ -48,9 +48,9 @@ impl Inbox {
             }
             seen.push(number);
             let open = self.unfolded.contains(&(kind, number));
-            rows.push(Row::Import(kind, Import { number, first: item, count: of(number).count(), open }));
+            rows.push(InboxRow::Import(kind, Import { number, first: item, count: of(number).count(), open }));
             if open {
-                rows.extend(of(number).map(|item| Row::Item(kind, item)));
+                rows.extend(of(number).map(|item| InboxRow::Item(kind, item)));
             }
         }
         rows
@@ -58,7 +58,7 @@ impl Inbox {
 
     /// Opens the import under the cursor, or closes it.
     pub fn toggle_fold(&mut self) {
-        let Some(Row::Import(kind, import)) = self.current() else { return };
+        let Some(InboxRow::Import(kind, import)) = self.current() else { return };
         let key = (kind, import.number);
         if import.open {
             self.unfolded.retain(|known| *known != key);
@@ -68,30 +68,30 @@ impl Inbox {
         self.find();
     }
 
-    /// The things of the import under the cursor.
+    /// The items of the import under the cursor.
     pub fn imported(&self) -> Vec<&InboxItem> {
         match self.current() {
-            Some(Row::Import(kind, import)) => self.of_import(kind, import.number),
+            Some(InboxRow::Import(kind, import)) => self.of_import(kind, import.number),
             _ => Vec::new(),
         }
     }
 
-    fn of_import(&self, kind: InboxKind, number: Number) -> Vec<&InboxItem> {
+    fn of_import(&self, kind: InboxKind, number: ImportNumber) -> Vec<&InboxItem> {
         let group = self.view.iter().flat_map(|view| &view.groups).find(|group| group.group == kind);
         let items = group.map(|group| self.part(group).items).unwrap_or_default();
         items.iter().filter(|item| number_of(kind, item) == Some(number)).collect()
     }
 
-    /// What a row stands for: a thing, or those of an import.
-    pub fn things(&self, row: &Row<'_>) -> Vec<InboxItem> {
+    /// What a row stands for: an item, or those of an import.
+    pub fn items(&self, row: &InboxRow<'_>) -> Vec<InboxItem> {
         match row {
-            Row::Item(_, item) => vec![(*item).clone()],
-            Row::Import(kind, import) => self.of_import(*kind, import.number).into_iter().cloned().collect(),
-            Row::Heading(..) | Row::Before(..) | Row::More(..) => Vec::new(),
+            InboxRow::Item(_, item) => vec![(*item).clone()],
+            InboxRow::Import(kind, import) => self.of_import(*kind, import.number).into_iter().cloned().collect(),
+            InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) => Vec::new(),
         }
     }
 
-    /// Puts the cursor on a thing, in an import too; says whether it is listed.
+    /// Puts the cursor on an item, in an import too; says whether it is listed.
     pub fn select(&mut self, id: &ItemId) -> bool {
         let within = self.view.iter().flat_map(|view| &view.groups).find_map(|group| {
             let item = self.part(group).items.iter().find(|item| id_of(item) == *id)?;
@@ -100,7 +100,7 @@ impl Inbox {
         if let Some(key) = within.filter(|key| !self.unfolded.contains(key)) {
             self.unfolded.push(key);
         }
-        let found = self.stops().iter().position(|row| row.id().as_ref() == Some(id));
+        let found = self.selectable_rows().iter().position(|row| row.id().as_ref() == Some(id));
         if let Some(index) = found {
             self.place(index);
         }
@@ -110,9 +110,9 @@ impl Inbox {
     /// The scope of what is under the cursor.
     pub fn scope(&self) -> Option<&Scope> {
         match self.current()? {
-            Row::Item(_, item) => item.scope(),
-            Row::Import(_, import) => import.first.scope(),
-            Row::Heading(..) | Row::Before(..) | Row::More(..) => None,
+            InboxRow::Item(_, item) => item.scope(),
+            InboxRow::Import(_, import) => import.first.scope(),
+            InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) => None,
         }
     }
 }

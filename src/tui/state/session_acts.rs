@@ -1,0 +1,63 @@
+//! What this session did and can undo: acts, and undos of acts.
+
+use super::{AppState, inbox::ItemId};
+use crate::{
+    api::ClaimView,
+    domain::{OpId, Scope, drift},
+};
+
+/// An act of this session, or an undo of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionAct {
+    /// Its key.
+    pub op: OpId,
+    /// Where it was done.
+    pub scope: Scope,
+    /// What it did, in a sentence.
+    pub summary: String,
+    /// The items of the Inbox that it was about.
+    pub about: Vec<ItemId>,
+    /// How many items it settled.
+    pub settled: usize,
+}
+
+impl AppState {
+    /// Notes an act that undo can undo; what was undone before cannot be redone from here on.
+    pub fn did(&mut self, act: SessionAct) {
+        self.done.push(act);
+        self.undone.clear();
+    }
+
+    /// The claims under the cursor: one, or the sides of a card, the new one first.
+    fn selected_claims(&self) -> Vec<&ClaimView> {
+        if let Some(claim) = self.selected_claim() {
+            return vec![claim];
+        }
+        let sides = self.selected_card().map(|card| card.a().into_iter().chain(card.b()).map(|side| &side.claim));
+        sides.into_iter().flatten().collect()
+    }
+
+    /// What the claim under the cursor, or each side of the card under the cursor, says.
+    pub fn selected_text(&self) -> Option<String> {
+        let texts: Vec<&str> = self.selected_claims().into_iter().map(|claim| claim.statement.as_str()).collect();
+        Some(texts.join("\n")).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The file and line that the claim under the cursor comes from, or the first side of the card under the cursor that names one: only of the project
+    /// where the app was opened, since elsewhere the files are not those.
+    pub fn selected_source(&self) -> Option<(String, Option<usize>)> {
+        let mut here = self.selected_claims().into_iter().filter(|claim| claim.scope == self.home.0);
+        let named = here.find_map(|claim| drift::named(claim.source.as_deref()?));
+        named.map(|(path, line)| (path.to_owned(), line))
+    }
+
+    /// Whether what happens in this scope is on the screen.
+    pub fn shows(&self, scope: &Scope) -> bool {
+        self.scope.as_ref().is_none_or(|shown| shown == scope)
+    }
+
+    /// “ in acme/api” if all scopes are shown, so that what is said of an act says where; else nothing.
+    pub fn scope_suffix(&self, scope: &Scope) -> String {
+        if self.scope.as_ref() == Some(scope) { String::new() } else { format!(" in {scope}") }
+    }
+}
